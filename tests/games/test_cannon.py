@@ -358,10 +358,10 @@ def test_repetition_limit_is_rejected():
 
 @pytest.mark.parametrize("name", ["aggressive", "enhanced", "defensive", "neutral"])
 def test_bots_compile_in_their_constructor(cannon, monkeypatch, name):
-    looked = []
-    monkeypatch.setattr(bots, "look", lambda game, position: looked.append(position))
+    calls = []
+    monkeypatch.setattr(bots, "find_candidates", lambda game, position: calls.append(position))
     cannon.search.bots[name](cannon)
-    assert looked
+    assert calls
 
 
 def test_distant_repetition_counts_without_a_turn_limit():
@@ -386,7 +386,7 @@ def recorded_games():
         return [line for line in map(json.loads, file) if line["kind"] == "game"]
 
 
-def said(data, client=0, action="NORMAL", meta=""):
+def log_line(data, client=0, action="NORMAL", meta=""):
     message = json.dumps({"meta": meta, "action": action, "data": data})
     return f"{message} Received from client {client}"
 
@@ -397,7 +397,7 @@ def logged(line):
     for number, command in enumerate(line["cmds"]):
         is_last = line["end"] and number == len(line["cmds"]) - 1
         sender = number % 2
-        told = (
+        parts = (
             []
             if not is_last
             else [
@@ -405,9 +405,9 @@ def logged(line):
                 for player in (sender, 1 - sender)
             ]
         )
-        meta = " : ".join(told) if is_last else ""
+        meta = " : ".join(parts) if is_last else ""
         action = "FINISH" if is_last else "NORMAL"
-        messages.append(said(command, sender, action, meta) + "\n")
+        messages.append(log_line(command, sender, action, meta) + "\n")
     return "".join(messages)
 
 
@@ -416,15 +416,15 @@ def test_logs_of_recorded_games_are_replayed():
     ends = set()
     for line in recorded_games()[::3]:
         game = cannon_of(line)
-        (played,) = log.read(logged(line), game)
+        (logged_game,) = log.read(logged(line), game)
         position = game.initial
-        for turn in played.turns:
+        for turn in logged_game.turns:
             position = game.play_turn(position, turn)
         assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
-        assert played.scores == (tuple(line["score"]) if line["score"] else None)
-        assert not played.fault
-        match = replay_foreign(game, played)
-        assert match.score == played.scores
+        assert logged_game.scores == (tuple(line["score"]) if line["score"] else None)
+        assert not logged_game.fault
+        match = replay_foreign(game, logged_game)
+        assert match.score == logged_game.scores
         assert (match.result.reason if match.result else None) == line["end"]
         ends.add(line["end"])
     assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
@@ -434,12 +434,13 @@ def test_logs_round_trip():
     """cannon: replay of a recorded game; commands in three-part moves S / M / B."""
     for line in recorded_games()[::6]:
         game = cannon_of(line)
-        (played,) = log.read(logged(line), game)
+        (logged_game,) = log.read(logged(line), game)
         position, commands = game.initial, []
-        for turn in played.turns:  # which name the first soldier of a cannon, as we do
+        # Commands name the first soldier of a cannon.
+        for turn in logged_game.turns:
             commands.append(game.turn_text(position, turn))
             position = game.play_turn(position, turn)
-        assert log.FORMAT.write(game, played) == logged(line | {"cmds": commands})
+        assert log.FORMAT.write(game, logged_game) == logged(line | {"cmds": commands})
 
 
 FIRST_MOVE = "S 2 5 M 1 4"
@@ -453,21 +454,21 @@ def test_logs_with_faults_round_trip(cannon, fault, loser):
     action = "FINISH" if fault == "TIMEOUT" else "KILLPROC"
     meta = f"{fault} BY PLAYER {loser + 1} : {LOST[loser]}"
     for count in (0, 1):
-        lines = [said(FIRST_MOVE)] * count + [said("", loser, action, meta)]
+        lines = [log_line(FIRST_MOVE)] * count + [log_line("", loser, action, meta)]
         text = "".join(f"{line}\n" for line in lines)
-        (played,) = log.read(text, cannon)
-        assert log.FORMAT.write(cannon, played) == text
-        match = replay_foreign(cannon, played)
+        (logged_game,) = log.read(text, cannon)
+        assert log.FORMAT.write(cannon, logged_game) == text
+        match = replay_foreign(cannon, logged_game)
         assert log.FORMAT.write(cannon, export_match(match, ("a", "b"))) == text
 
 
 @pytest.mark.parametrize(
-    "end", ["", "None Received from client 1\n", said("", 1, "KILLPROC") + "\n"]
+    "end", ["", "None Received from client 1\n", log_line("", 1, "KILLPROC") + "\n"]
 )
 def test_logs_with_other_endings_round_trip(cannon, end):
-    text = f"{said(FIRST_MOVE)}\n{end}"
-    (played,) = log.read(text, cannon)
-    assert log.FORMAT.write(cannon, played) == text
+    text = f"{log_line(FIRST_MOVE)}\n{end}"
+    (logged_game,) = log.read(text, cannon)
+    assert log.FORMAT.write(cannon, logged_game) == text
 
 
 def test_resignation_and_agreed_draw_are_logged(cannon):
@@ -479,7 +480,7 @@ def test_resignation_and_agreed_draw_are_logged(cannon):
         match.play(*log.parse_command(cannon, cannon.initial, FIRST_MOVE))
         end(match)
         text = log.FORMAT.write(cannon, export_match(match, ("a", "b")))
-        lines = [said(FIRST_MOVE), said("", 1, "KILLPROC", last)][: 2 if last else 1]
+        lines = [log_line(FIRST_MOVE), log_line("", 1, "KILLPROC", last)][: 2 if last else 1]
         assert text.splitlines() == lines
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
@@ -526,26 +527,32 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
     ("lines", "message"),
     [
         (["S 2 5 M 1 4"], "line 1: move 1: .* expected a message"),
-        ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2: move 2: client 0 has a command"),
-        ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8"),
         (
-            [said("1 10 10 150", action="INIT")],
+            [log_line("S 2 5 M 1 4"), log_line("S 2 5 M 1 4")],
+            "line 2: move 2: client 0 has a command",
+        ),
+        (
+            [log_line("S 4 8 M 5 7")],
+            "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8",
+        ),
+        (
+            [log_line("1 10 10 150", action="INIT")],
             "INIT '1 10 10 150'; expected .* 8 8 .*columns=8;",
         ),
-        ([said("", meta="TIMEOUT BY PLAYER 7")], "expected TIMEOUT or .* BY PLAYER 1 or 2"),
-        ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
-        ([said("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
-        ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
+        ([log_line("", meta="TIMEOUT BY PLAYER 7")], "expected TIMEOUT or .* BY PLAYER 1 or 2"),
+        ([log_line("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
+        ([log_line("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
+        ([log_line("S 2 5 M 1 4"), log_line("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
         (["{oops} Received from client 0"], "line 1: move 1: not JSON"),
-        ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; expected one of"),
+        ([log_line("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; expected one of"),
         (['{"meta": 1} Received from client 0'], "expected strings for: meta, action, data"),
         ([], "the log is empty"),
         (["", " "], "the log is empty"),
         *(
             (
                 [
-                    said("S 2 5 M 1 4", action=action, meta=DRAWN),
-                    said("S 1 2 M 0 3", 1),
+                    log_line("S 2 5 M 1 4", action=action, meta=DRAWN),
+                    log_line("S 1 2 M 0 3", 1),
                 ],
                 f"line 2: move 2: a message after the game has ended, with {action}",
             )
@@ -560,48 +567,53 @@ def test_broken_log_is_reported_with_line_and_move(cannon, lines, message):
 
 def test_faults_in_logs_are_read(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    (played,) = log.read(said("", action="FINISH", meta=meta), cannon)
-    assert played == PlayedGame(
+    (logged_game,) = log.read(log_line("", action="FINISH", meta=meta), cannon)
+    assert logged_game == PlayedGame(
         cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
     )
-    match = replay_foreign(cannon, played)
+    match = replay_foreign(cannon, logged_game)
     assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
-    (killed,) = log.read(said("", action="KILLPROC"), cannon)
+    (killed,) = log.read(log_line("", action="KILLPROC"), cannon)
     assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
     assert replay_foreign(cannon, killed).result is None
-    lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
+    lines = log_line("", action="FINISH", meta=meta), log_line("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2: move 1: a message after"):
         list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
 def test_silent_client_loses_on_time(cannon):
-    lines = said("S 2 5 M 1 4"), "None Received from client 1"
-    (played,) = log.read("\n".join(lines), cannon)
-    assert (len(played.turns), played.fault, played.outcome, played.scores) == (1, "time", 0, None)
-    assert replay_foreign(cannon, played).result == (FIRST_WINS, "time")
-    (played,) = log.read("None Received from client 0\n", cannon)
-    assert (played.fault, played.outcome) == ("time", SECOND_WINS)
+    lines = log_line("S 2 5 M 1 4"), "None Received from client 1"
+    (logged_game,) = log.read("\n".join(lines), cannon)
+    assert (len(logged_game.turns), logged_game.fault, logged_game.outcome, logged_game.scores) == (
+        1,
+        "time",
+        0,
+        None,
+    )
+    assert replay_foreign(cannon, logged_game).result == (FIRST_WINS, "time")
+    (logged_game,) = log.read("None Received from client 0\n", cannon)
+    assert (logged_game.fault, logged_game.outcome) == ("time", SECOND_WINS)
     with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
-        list(valid_games("text", log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon)))
+        list(valid_games("text", log.read("\n".join((*lines, log_line("S 1 2 M 0 3", 1))), cannon)))
 
 
 def test_scores_that_contradict_the_rules_are_rejected(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
-    (played,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
+    (logged_game,) = log.read(log_line("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
     with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
-        replay_foreign(cannon, played)
+        replay_foreign(cannon, logged_game)
     for fault in ("TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"):
-        (played,) = log.read(said("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
+        (logged_game,) = log.read(log_line("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
         with pytest.raises(
             BadRecord, match=r"scores are 10\.12 - 0\.12, by the file 8\.12 - 2\.09"
         ):
-            replay_foreign(cannon, played)
+            replay_foreign(cannon, logged_game)
 
     line = next(recorded for recorded in recorded_games() if recorded["end"])
-    (played,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
+    (logged_game,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
     ours = "{:g} - {:g}".format(*line["score"])
     with pytest.raises(BadRecord, match=f"by the rules .* are {ours}, by the file 1.5 - 2"):
-        replay_foreign(cannon_of(line), played)
+        replay_foreign(cannon_of(line), logged_game)
 
 
 def test_turn_after_stagnation_is_rejected(cannon):
@@ -625,8 +637,8 @@ def test_weights_cover_every_row_of_the_board(rows):
 
 def play_randomly_seen(game, seed):
     """Return the positions of a random game."""
-    rng, position, seen = np.random.default_rng(seed), game.initial, []
-    while game.outcome(position) == ONGOING and len(seen) < 300:
-        seen.append(position)
+    rng, position, positions = np.random.default_rng(seed), game.initial, []
+    while game.outcome(position) == ONGOING and len(positions) < 300:
+        positions.append(position)
         position = game.apply(position, int(rng.choice(game.legal_actions(position))))
-    return np.array(seen, np.uint64)
+    return np.array(positions, np.uint64)

@@ -27,7 +27,7 @@ def texts(name, position, seeds=range(12)):
     actions = set()
     for seed in seeds:
         player = make_player(name, CANNON)
-        player._bot._turns = 9  # beyond the turns that are known
+        player._bot._turns = 9
         actions.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
     return {CANNON.action_text(position, action) for action in actions}
 
@@ -111,8 +111,8 @@ def test_neutral_plays_the_first_action_after_20_quiet_turns():
     player = make_player("neutral", CANNON)
     position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
     player._bot._turns, player._bot._blank = 9, 20
-    chosen = player.choose(position, np.random.default_rng(0), Clock()).action
-    assert chosen == CANNON.legal_actions(position)[0]
+    action = player.choose(position, np.random.default_rng(0), Clock()).action
+    assert action == CANNON.legal_actions(position)[0]
 
 
 @pytest.mark.parametrize("name", BOTS)
@@ -144,8 +144,8 @@ def test_bots_play_on_boards_of_every_size(rows, columns):
     game = make_game("cannon", rows=rows, columns=columns)
     for first, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
         pair = make_player(first, game), make_player(other, game)
-        played = play_match(game, pair, limits=Limits(max_turns=120))
-        assert played.reason not in ("illegal", "error"), played.detail
+        match_record = play_match(game, pair, limits=Limits(max_turns=120))
+        assert match_record.reason not in ("illegal", "error"), match_record.detail
 
 
 def test_other_games_are_rejected():

@@ -1,4 +1,4 @@
-"""C&C: drawn positions, published examples, recorded positions, counts, and random play."""
+"""C&C: drawn positions, published and recorded ones, and comparison with path enumeration."""
 
 import re
 
@@ -21,17 +21,17 @@ SIZES = (4, 5, 6, 7, 8)
 
 def turns(text):
     """Return the legal turns of a position, in notation."""
-    made = make_game("capture_conquer", size=text.count("/") + 1)
-    position = made.from_text(text)
-    return {made.turn_text(position, turn) for turn in made.turns(position)}
+    game = make_game("capture_conquer", size=text.count("/") + 1)
+    position = game.from_text(text)
+    return {game.turn_text(position, turn) for turn in game.turns(position)}
 
 
 def result(text):
-    """Return the outcome and, when the game is over, how it ended."""
-    made = make_game("capture_conquer", size=text.count("/") + 1)
-    position = made.from_text(text)
-    outcome = made.outcome(position)
-    return outcome if outcome == ONGOING else (outcome, made.ending(position))
+    """Return the outcome and, if the game is over, the ending."""
+    game = make_game("capture_conquer", size=text.count("/") + 1)
+    position = game.from_text(text)
+    outcome = game.outcome(position)
+    return outcome if outcome == ONGOING else (outcome, game.ending(position))
 
 
 # Drawn positions, one rule each
@@ -64,10 +64,10 @@ def test_jumping_over_an_own_piece_captures_nothing():
 def test_only_the_first_enemy_piece_is_captured():
     text = "br1r2/6/6/6/6/b4r b"
     assert {"0,0-0,2x0,1", "0,0-0,4x0,1"} <= turns(text)
-    made = make_game("capture_conquer")
-    position = made.from_text(text)
-    (action,) = made.parse_turn(position, "0,0-0,4x0,1")
-    assert made.to_text(made.apply(position, action)) == "3rb1/6/6/6/6/b4r r"
+    game = make_game("capture_conquer")
+    position = game.from_text(text)
+    (action,) = game.parse_turn(position, "0,0-0,4x0,1")
+    assert game.to_text(game.apply(position, action)) == "3rb1/6/6/6/6/b4r r"
 
 
 def test_own_pieces_do_not_shield_an_enemy_piece():
@@ -104,9 +104,11 @@ def test_published_jumps():
     assert {f"1,2-{jump}" for jump in published.split()} <= legal
     assert "1,2-3,2x2,3" in legal  # legal, but missing from the published list
     assert "1,2-1,3" in legal
-    walked, _ = all_turns(["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True)
+    enumerated_turns, _ = all_turns(
+        ["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True
+    )
     assert len([turn for turn in legal if turn.startswith("1,2-")]) == len(
-        [turn for turn in walked if turn[0] == (1, 2)]
+        [turn for turn in enumerated_turns if turn[0] == (1, 2)]
     )
 
 
@@ -136,12 +138,12 @@ def test_leaving_the_opponent_one_piece_wins():
 
 
 def test_capture_of_the_last_piece_draws_one_against_one():
-    made = make_game("capture_conquer")
-    position = made.from_text("6/6/2b3/3r2/6/6 b")
-    (action,) = made.parse_turn(position, "2,2-4,4x3,3")
-    left = made.apply(position, action)
-    assert (made.outcome(left), made.ending(left)) == (DRAW, "blocked")
-    assert made.from_text(made.to_text(left)) == left
+    game = make_game("capture_conquer")
+    position = game.from_text("6/6/2b3/3r2/6/6 b")
+    (action,) = game.parse_turn(position, "2,2-4,4x3,3")
+    after = game.apply(position, action)
+    assert (game.outcome(after), game.ending(after)) == (DRAW, "blocked")
+    assert game.from_text(game.to_text(after)) == after
 
 
 def test_conquest_takes_precedence_over_capture():
@@ -163,51 +165,52 @@ def test_perft_from_the_6x6_start(game):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_perft_equals_path_enumeration(size):
-    made = make_game("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
 
     def count(position, depth):
-        if made.outcome(position) != ONGOING:
+        if game.outcome(position) != ONGOING:
             return 0
-        assert played(made, position) == walked(made, position)
+        assert generated_turns(game, position) == enumerated_turns(game, position)
         if depth == 1:
-            return len(list(made.turns(position)))
+            return len(list(game.turns(position)))
         return sum(
-            count(made.play_turn(position, turn), depth - 1) for turn in made.turns(position)
+            count(game.play_turn(position, turn), depth - 1) for turn in game.turns(position)
         )
 
-    assert count(made.initial, 2) == perft(made, made.initial, 2)
+    assert count(game.initial, 2) == perft(game, game.initial, 2)
 
 
 def test_random_games_have_published_statistics(game):
-    played = play_random_games(game, 20000, seed=1)
-    assert played.unfinished == 0
-    assert 0.49 < played.first_wins / 20000 < 0.52
-    assert played.draws / 20000 < 0.003
-    assert 32.5 < played.turns / 20000 < 34
-    assert play_random_games(game, 20000, seed=1) == played
+    counts = play_random_games(game, 20000, seed=1)
+    assert counts.unfinished == 0
+    assert 0.49 < counts.first_wins / 20000 < 0.52
+    assert counts.draws / 20000 < 0.003
+    assert 32.5 < counts.turns / 20000 < 34
+    assert play_random_games(game, 20000, seed=1) == counts
 
 
-# Against walking every path
+# Comparison with path enumeration
 
 
-def played(made, position):
-    """Return what the generator says: {(start, end, captured)}."""
+def generated_turns(game, position):
+    """Return the turns of the move generator, {(start, end, captured)}."""
     triples = set()
-    for turn in made.turns(position):
-        path, captured = made.track(position, turn)
+    for turn in game.turns(position):
+        path, captured = game.track(position, turn)
         triples.add((path[0], path[-1], captured[0] if captured else None))
     return triples
 
 
-def walked(made, position):
-    board, side = made.to_text(position).split()
+def enumerated_turns(game, position):
+    """Return the turns by path enumeration, None if there are too many paths."""
+    board, side = game.to_text(position).split()
     rows = [re.sub(r"\d", lambda digit: "." * int(digit[0]), row) for row in board.split("/")]
-    return all_turns(rows, side == "b")[0]  # None: too many paths to walk
+    return all_turns(rows, side == "b")[0]
 
 
 @st.composite
 def crowded(draw):
-    """A text of a position; one of the four classes of equal parity is emptier, for long chains."""
+    """Draw a position; one of the four parity classes is mostly empty, for long chains."""
     size = draw(st.sampled_from(SIZES))
     weights = draw(st.sampled_from(["..br", ".bbr", ".bbb", "bbbr", ".brr"]))
     empty_class = draw(st.sampled_from([(0, 0), (0, 1), (1, 0), (1, 1), None]))
@@ -224,22 +227,22 @@ def crowded(draw):
 
 
 @given(crowded())
-def test_crowded_positions_equal_path_enumeration(drawn):
-    board, side = drawn
-    made = make_game("capture_conquer", size=board.count("/") + 1)
+def test_crowded_positions_equal_path_enumeration(board_and_side):
+    board, side = board_and_side
+    game = make_game("capture_conquer", size=board.count("/") + 1)
     if "b" not in board or "r" not in board:
         return
-    position = made.from_text(f"{board} {side}")
-    expected = walked(made, position)
-    if made.outcome(position) == ONGOING and expected is not None:
-        assert played_ends(made, position) == expected
+    position = game.from_text(f"{board} {side}")
+    expected = enumerated_turns(game, position)
+    if game.outcome(position) == ONGOING and expected is not None:
+        assert generated_ends(game, position) == expected
 
 
-def played_ends(made, position):
-    """As `played`, without asking for paths, which can take long in crowded positions."""
+def generated_ends(game, position):
+    """As `generated_turns`, without paths, which can take long in crowded positions."""
     triples = set()
-    for turn in made.turns(position):
-        start, end, *captured = re.split("[-x]", made.turn_text(position, turn))
+    for turn in game.turns(position):
+        start, end, *captured = re.split("[-x]", game.turn_text(position, turn))
         cells = [tuple(map(int, cell.split(","))) for cell in (start, end, *filter(None, captured))]
         triples.add((*cells, None) if len(cells) == 2 else tuple(cells))
     return triples
@@ -248,9 +251,9 @@ def played_ends(made, position):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", WORST)
 def test_worst_positions_equal_path_enumeration(text):
-    made = make_game("capture_conquer", size=8)
-    position = made.from_text(text)
-    assert played_ends(made, position) == walked(made, position)
+    game = make_game("capture_conquer", size=8)
+    position = game.from_text(text)
+    assert generated_ends(game, position) == enumerated_turns(game, position)
 
 
 # Random play
@@ -258,29 +261,29 @@ def test_worst_positions_equal_path_enumeration(text):
 
 @given(st.sampled_from(SIZES), st.integers(0, 2**32))
 def test_random_games_equal_path_enumeration(size, seed):
-    made = make_game("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     rng = np.random.default_rng(seed)
-    (transposition,) = made.symmetries
-    position = made.initial
-    while made.outcome(position) == ONGOING:
-        legal = made.legal_actions(position)
+    (transposition,) = game.symmetries
+    position = game.initial
+    while game.outcome(position) == ONGOING:
+        legal = game.legal_actions(position)
         assert np.all(np.diff(legal) > 0)
-        assert np.array_equal(np.flatnonzero(made.action_mask(position)), legal)
-        assert made.from_text(made.to_text(position)) == position
+        assert np.array_equal(np.flatnonzero(game.action_mask(position)), legal)
+        assert game.from_text(game.to_text(position)) == position
 
         image = transposition.position(position)
-        assert sorted(transposition.actions[legal]) == list(made.legal_actions(image))
-        planes = made.observe(position)
+        assert sorted(transposition.actions[legal]) == list(game.legal_actions(image))
+        planes = game.observe(position)
         turned = planes.reshape(4, -1)[:, transposition.cells].reshape(planes.shape)
-        assert np.array_equal(turned, made.observe(image))
+        assert np.array_equal(turned, game.observe(image))
 
         action = int(rng.choice(legal))
-        before, position = position, made.apply(position, action)
-        assert transposition.position(position) == made.apply(image, transposition.actions[action])
-        if not made.mid_turn(position):
-            assert made.to_move(position) != made.to_move(before)
-    assert not made.legal_actions(position).size
-    assert not made.action_mask(position).any()
+        before, position = position, game.apply(position, action)
+        assert transposition.position(position) == game.apply(image, transposition.actions[action])
+        if not game.mid_turn(position):
+            assert game.to_move(position) != game.to_move(before)
+    assert not game.legal_actions(position).size
+    assert not game.action_mask(position).any()
 
 
 def test_observations_show_the_board_in_both_frames(game):

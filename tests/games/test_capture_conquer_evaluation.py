@@ -30,7 +30,7 @@ def published(text):
     value = 0
     for r, row in enumerate(rows):
         for c, piece in enumerate(row):
-            down, right = (r, c) if piece == "b" else (5 - r, 5 - c)  # of its own corner
+            down, right = (r, c) if piece == "b" else (5 - r, 5 - c)
             if piece != ".":
                 size = 6 if piece == player else 5
                 points = (size - (5 - down)) ** 2 + (size - (5 - right)) ** 2 + 10
@@ -54,15 +54,15 @@ def test_published_evaluation(game, board, player):
     assert rules.evaluate(position, mover, Published()) == value
 
 
-def value(game, text, which, player=0):
+def value(game, text, weight_index, player=0):
     """Return what one weight counts in a position."""
     weights = np.zeros(NUM_WEIGHTS, np.int64)
-    weights[which] = 1
+    weights[weight_index] = 1
     return rules.evaluate(game.from_text(text), player, Standard(weights))
 
 
 @pytest.mark.parametrize(
-    ("text", "which", "count"),
+    ("text", "weight_index", "count"),
     [
         ("b.b.../6/6/6/6/...rr. b", 0, 1),  # the guard at home
         ("b.b.../6/6/6/6/....rr b", 2, 1),
@@ -86,10 +86,10 @@ def value(game, text, which, player=0):
         ("6/6/6/...b../r...../.r.... r", RACE + 4, 1),
     ],
 )
-def test_feature_counts(game, text, which, count):
+def test_feature_counts(game, text, weight_index, count):
     player = "br".index(text[-1])
-    assert value(game, text, which, player) == count
-    assert value(game, text, which, 1 - player) == -count
+    assert value(game, text, weight_index, player) == count
+    assert value(game, text, weight_index, 1 - player) == -count
 
 
 @pytest.mark.parametrize("size", range(4, 9))

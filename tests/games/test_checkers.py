@@ -182,7 +182,7 @@ def test_symmetric_evaluation_counts_both_sides_alike(checkers):
         other = checkers.from_text(
             f"{Grid(8, 8).board_text(turned)} {line['turn'].translate(swap)}"
         )
-        black, red = (rules.evaluate(seen, 1, tiles) for seen in (position, other))
+        black, red = (rules.evaluate(state, 1, tiles) for state in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
 
@@ -223,7 +223,7 @@ def test_evaluation_rewards_chasing_a_weak_side(checkers):
 def test_depth_1_choices_equal_recorded_choices(checkers):
     published = make_player("greedy:evaluation=published", checkers)
     rng = np.random.default_rng(0)
-    chosen = 0
+    choices = 0
     for line, letters in list(recorded_positions())[::25]:
         if "one_ply" in line:
             position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
@@ -236,8 +236,8 @@ def test_depth_1_choices_equal_recorded_choices(checkers):
             if checkers.outcome(position) == ONGOING:
                 score = rules.evaluate(position, 1, Published())
                 assert score == rules.evaluate(best, 1, Published())
-                chosen += 1
-    assert chosen > 80
+                choices += 1
+    assert choices > 80
 
 
 def place_board(game, board, mover):
@@ -248,8 +248,8 @@ def place_board(game, board, mover):
 def test_perft_from_the_start(checkers, english):
     same = [7, 49, 302, 1469, 7361, 36768, 179740, 845931]
     for game, more in {english: 3963680, checkers: 3963629}.items():
-        known = [*same, more]
-        assert [perft(game, game.initial, depth) for depth, _ in enumerate(known, 1)] == known
+        counts = [*same, more]
+        assert [perft(game, game.initial, depth) for depth, _ in enumerate(counts, 1)] == counts
 
 
 @pytest.mark.slow
@@ -364,10 +364,10 @@ def test_invalid_options_are_rejected(options, message):
 def test_quiescence_finds_the_recapture(checkers):
     # 42-33 wins nothing: 24x42 would follow. At depth 1 only captures show it.
     position = place(checkers, "r", red="42 60", black="24 06")
-    chosen = make_player("minimax:depth=1", checkers).choose(
+    decision = make_player("minimax:depth=1", checkers).choose(
         position, np.random.default_rng(0), Clock()
     )
-    assert checkers.action_text(position, chosen.action) != "42-33"
+    assert checkers.action_text(position, decision.action) != "42-33"
 
 
 @pytest.mark.parametrize(
@@ -376,8 +376,8 @@ def test_quiescence_finds_the_recapture(checkers):
 def test_levels_are_the_published_depths(checkers, level, depth):
     """checkers8: three levels 2/4/8."""
     player = make_player(f"minimax:{level}", checkers)
-    chosen = player.choose(checkers.initial, np.random.default_rng(0), Clock())
-    assert chosen.details["depth"] == depth
+    decision = player.choose(checkers.initial, np.random.default_rng(0), Clock())
+    assert decision.details["depth"] == depth
 
 
 def test_stronger_player_wins(checkers):
@@ -414,21 +414,21 @@ def test_pdn_games_round_trip(english):
     rng = np.random.default_rng(2)
     lengths = Counter()
     for number in range(20):
-        position, played = english.initial, []
+        position, turns = english.initial, []
         for _ in range(number):  # some begin later
             position = random_turn(english, position, rng)[1]
         start = position
-        while english.outcome(position) == ONGOING and len(played) < 80:
+        while english.outcome(position) == ONGOING and len(turns) < 80:
             turn, position = random_turn(english, position, rng)
-            played.append(turn)
+            turns.append(turn)
         tags = {"Event": f"game {number}"}
-        text = pdn.write(english, tuple(played), start=start, tags=tags, result="1-0")
+        text = pdn.write(english, tuple(turns), start=start, tags=tags, result="1-0")
         (back,) = pdn.read(text, english)
-        assert back.turns == tuple(played)
+        assert back.turns == tuple(turns)
         assert english.key(back.start) == english.key(start)
         assert back.tags["Event"] == f"game {number}"
         assert max(map(len, text.splitlines()[7:])) < 80
-        lengths.update(map(len, played))
+        lengths.update(map(len, turns))
     assert len(lengths) > 1  # chains, too
 
 
@@ -522,10 +522,10 @@ def test_result_is_read_after_the_game_or_from_a_tag(english, result, outcome):
 def test_tags_may_contain_quotes_and_backslashes(english):
     texts = r'[Event "the \"open\""] [Site "C:\"] [Black "a\\b"]' '\n[White "two\nlines"] *'
     (game,) = pdn.read(texts, english)
-    wanted = {"Event": 'the "open"', "Site": "C:\\", "Black": "a\\b", "White": "two lines"}
-    assert game.tags == wanted
+    expected_tags = {"Event": 'the "open"', "Site": "C:\\", "Black": "a\\b", "White": "two lines"}
+    assert game.tags == expected_tags
     (again,) = pdn.read(pdn.FORMAT.write(english, game), english)
-    assert again.tags == wanted | {"GameType": "21", "Result": "*"}
+    assert again.tags == expected_tags | {"GameType": "21", "Result": "*"}
     (game,) = pdn.read(pdn.write(english, (), tags={"A": "\\", "B": "]"}), english)
     assert (game.tags["A"], game.tags["B"]) == ("\\", "]")
 
@@ -707,8 +707,8 @@ def test_contradicting_tags_are_rejected(english, name, values):
 
 
 def test_missing_result_means_ongoing(english):
-    played = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
-    assert [(len(game.turns), game.outcome) for game in played] == [
+    games = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
+    assert [(len(game.turns), game.outcome) for game in games] == [
         (count, -1) for count in (2, 1, 1)
     ]
 
@@ -733,9 +733,9 @@ def test_move_numbers_may_start_anywhere(english):
     ],
 )
 def test_star_after_the_last_move_is_the_result(english, text, turns):
-    played = list(pdn.read(text, english))
-    assert [len(game.turns) for game in played] == turns
-    assert {game.outcome for game in played} == {ONGOING}
+    games = list(pdn.read(text, english))
+    assert [len(game.turns) for game in games] == turns
+    assert {game.outcome for game in games} == {ONGOING}
 
 
 def test_rule_options_are_read_from_a_tag(checkers, english, tmp_path):

@@ -18,26 +18,26 @@ from cc_env.registry.catalogue import GAMES
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def others(name):
-    """Return options that are all, so far as is known, other than by default."""
+def other_options(name):
+    """Return options with non-default values."""
     defaults = game_option_defaults(name)
     switched = {option: not value for option, value in defaults.items() if type(value) is bool}
     few = game_option_values(name).items()
     return switched | {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in few}
 
 
-MADE = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")]
-MADE += [(name, others(name)) for name in GAMES if others(name)]
+PARAMETERS = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")]
+PARAMETERS += [(name, other_options(name)) for name in GAMES if other_options(name)]
 
 
-@pytest.fixture(params=MADE, ids=str)
+@pytest.fixture(params=PARAMETERS, ids=str)
 def any_game(request):
     name, options = request.param
     return make_game(name, **options)
 
 
 def random_games(game, count):
-    """Yield each position of random games with a legal action drawn there, None at the end."""
+    """Yield the positions of random games with the action played there, None at the end."""
     rng = np.random.default_rng(7)
     for _ in range(count):
         position = game.initial
@@ -53,7 +53,7 @@ def random_games(game, count):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_golden_games_have_recorded_endings(name):
-    """How their turns end is in their records, the positions in which they do beside them."""
+    """The records contain the results; the final positions are in a file next to them."""
     ends = []
     for _, golden in read_records(GOLDEN / f"{name}.jsonl"):
         match = record.replay(golden)
@@ -117,7 +117,7 @@ def test_player_to_move_is_constant_within_a_turn(any_game):
 
 
 def test_observations_are_binary_and_distinguish_positions(any_game):
-    seen = {}
+    legal_by_planes = {}
     for position, action in random_games(any_game, 3):
         if action is not None:
             planes = any_game.observe(position)
@@ -125,7 +125,7 @@ def test_observations_are_binary_and_distinguish_positions(any_game):
             assert planes.shape == (len(any_game.planes), *any_game.observation_shape[1:])
             assert set(np.unique(planes)) <= {0, 1}
             legal = tuple(any_game.legal_actions(position).tolist())
-            assert seen.setdefault(planes.tobytes(), legal) == legal
+            assert legal_by_planes.setdefault(planes.tobytes(), legal) == legal
 
 
 def test_symmetries_preserve_the_rules(any_game):
@@ -175,9 +175,9 @@ def test_turn_notation_round_trips(any_game):
 def test_games_are_recorded_and_replayed(any_game):
     players = RandomPlayer(any_game), RandomPlayer(any_game)
     for seed in range(3):
-        played = play_match(any_game, players, seed=seed)
-        again = record.Record.from_json(played.to_json())
-        assert record.replay(again).turns == list(played.turns)
+        match_record = play_match(any_game, players, seed=seed)
+        again = record.Record.from_json(match_record.to_json())
+        assert record.replay(again).turns == list(match_record.turns)
 
 
 def test_standard_evaluation_is_antisymmetric(any_game):

@@ -157,34 +157,35 @@ def test_dialect_is_read(english, name):
     expected, refused = FILES[name]
     assert [entry.line for entry in entries if isinstance(entry, BrokenGame)] == refused
     read = [entry[0] for entry in entries if not isinstance(entry, BrokenGame)]
-    assert [(len(played.turns), RESULTS[played.outcome], played.players) for played in read] == [
+    assert [(len(entry.turns), RESULTS[entry.outcome], entry.players) for entry in read] == [
         (game.turns, game.result, game.players) for game in expected
     ]
-    for played, game in zip(read, expected, strict=True):
-        assert pdn.position_text(played.start) == game.start
-        assert game.tags.items() <= played.tags.items()
+    for entry, game in zip(read, expected, strict=True):
+        assert pdn.position_text(entry.start) == game.start
+        assert game.tags.items() <= entry.tags.items()
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_games_of_all_dialects_round_trip(english, name):
-    for entry in record.read_foreign(path_of(name), english):
-        if isinstance(entry, BrokenGame):
+    for read in record.read_foreign(path_of(name), english):
+        if isinstance(read, BrokenGame):
             continue
-        played, _ = entry
-        text = pdn.export(played.game, played)
+        entry, _ = read
+        text = pdn.export(entry.game, entry)
         assert all(len(line) <= 79 for line in text.splitlines() if not line.startswith("["))
         (again,) = pdn.read(text, english)
-        assert facts_of(again) == facts_of(played)
-        same = played.tags.keys() - {"FEN", "Result"}  # written in one way: 1-0 for 2-0
+        assert facts_of(again) == facts_of(entry)
+        # Results are normalized: 1-0 for 2-0.
+        same = entry.tags.keys() - {"FEN", "Result"}
         assert {name: again.tags[name] for name in same} == {
-            name: played.tags[name] for name in same
+            name: entry.tags[name] for name in same
         }
         assert pdn.export(again.game, again) == text
 
 
-def facts_of(played):
-    """Return all of a game but its tags and its line."""
-    return played.start, played.turns, played.players, played.outcome, played.game.options
+def facts_of(entry):
+    """Return the fields of a game except its tags and line."""
+    return entry.start, entry.turns, entry.players, entry.outcome, entry.game.options
 
 
 def path_of(name):

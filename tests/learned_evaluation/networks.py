@@ -21,20 +21,20 @@ from cc_env.learned_evaluation.network import (
 def random_network(rng, windows=(), sets=2):
     """Return weights of the usual size: units are often active, and sometimes clipped."""
 
-    def drawn(count, spread, kind):
+    def sample(count, spread, kind):
         return rng.normal(0, spread, count).round().astype(kind)
 
-    states = drawn(len(windows) * STATES * WIDTH, FIRST_SCALE, np.int16)
+    states = sample(len(windows) * STATES * WIDTH, FIRST_SCALE, np.int16)
     states.reshape(-1, STATES, WIDTH)[:, 0] = 0
     return aligned(
         IntegerNetwork(
             windows=np.array(windows, np.uint64),
-            cells=drawn(sets * CELLS * WIDTH, FIRST_SCALE, np.int16),
+            cells=sample(sets * CELLS * WIDTH, FIRST_SCALE, np.int16),
             states=states,
-            first_bias=drawn(WIDTH, FIRST_SCALE, np.int16),
-            second=drawn(WIDTH * UNITS, 1 << (SECOND_SHIFT - 2), np.int16),
-            second_bias=drawn(UNITS, FIRST_SCALE << SECOND_SHIFT, np.int32),
-            third=drawn(UNITS, 1000, np.int32),
+            first_bias=sample(WIDTH, FIRST_SCALE, np.int16),
+            second=sample(WIDTH * UNITS, 1 << (SECOND_SHIFT - 2), np.int16),
+            second_bias=sample(UNITS, FIRST_SCALE << SECOND_SHIFT, np.int32),
+            third=sample(UNITS, 1000, np.int32),
             third_bias=np.int64(rng.integers(-(2**16), 2**16)),
         )
     )

@@ -27,8 +27,8 @@ WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in ra
 
 def positions(game, count, seed=0):
     rng = np.random.default_rng(seed)
-    drawn = [play_random_turns(game, int(rng.integers(20)), rng) for _ in range(count)]
-    return [position for position in drawn if game.outcome(position) == ONGOING]
+    candidates = [play_random_turns(game, int(rng.integers(20)), rng) for _ in range(count)]
+    return [position for position in candidates if game.outcome(position) == ONGOING]
 
 
 @pytest.mark.parametrize("windows", WINDOWS, ids=len)
@@ -42,8 +42,8 @@ def test_correction_equals_a_plain_computation(name, windows):
         for player in (0, 1):
             base = rules.evaluate(position, player, game.evaluation())
             points = rules.evaluate(position, player, evaluation) - base
-            right = plain(position, network) * (1 if player == game.to_move(position) else -1)
-            assert points == right
+            expected = plain(position, network) * (1 if player == game.to_move(position) else -1)
+            assert points == expected
             added.add(points)
     assert len(added) > 20
     assert max(map(abs, added)) < MAX_CORRECTION
@@ -63,15 +63,15 @@ def test_network_may_use_the_first_sets_only(sets):
 def test_base_evaluation_is_used_within_a_turn():
     game = make_game("capture_conquer")
     evaluation = corrected_evaluation(game, random_network(np.random.default_rng(0)))
-    rng, asked = np.random.default_rng(0), 0
+    rng, mid_turn_positions = np.random.default_rng(0), 0
     for before in positions(game, 200):
         for action in game.legal_actions(before):
             position = game.apply(before, int(action))
             if game.mid_turn(position):
                 base = rules.evaluate(position, 0, game.evaluation())
                 assert rules.evaluate(position, 0, evaluation) == base
-                asked += 1
-    assert asked > 3, rng
+                mid_turn_positions += 1
+    assert mid_turn_positions > 3, rng
 
 
 def test_correction_is_bounded():
