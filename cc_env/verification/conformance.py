@@ -97,9 +97,9 @@ def _check_compilation(game: Game) -> Iterator[Fault]:
 
 def _wrong_fields(game: Game, signature: types.Type) -> str:
     """Describe the fields of a returned position that are not uint64."""
-    kinds = tuple(getattr(signature.return_type, "types", ()))
-    named = zip(game.initial._wrong_fields, kinds, strict=False)
-    wrong = ", ".join(f"{name} as {kind}" for name, kind in named if kind != types.uint64)
+    field_types = tuple(getattr(signature.return_type, "types", ()))
+    pairs = zip(game.initial._fields, field_types, strict=False)
+    wrong = ", ".join(f"{name} as {kind}" for name, kind in pairs if kind != types.uint64)
     return f"{wrong or signature.return_type}; expected all fields uint64, by np.uint64(…)"
 
 
@@ -211,7 +211,7 @@ def _outcome(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterat
 
 def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the sets `own` and `enemy`, if the position has them."""
-    if not {"own", "enemy"} <= set(position._wrong_fields):
+    if not {"own", "enemy"} <= set(position._fields):
         return
     own, enemy, cells = int(position.own), int(position.enemy), set(game.grid.bits.values())
     both = [bit for bit in range(64) if own & enemy & 1 << bit]

@@ -506,13 +506,13 @@ def test_selected_soldier_must_be_able_to_act(cannon, selected):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("M 1 4", "one M or B has to come"),
-        ("S 2 5", "one M or B has to come"),
-        ("S 2 5 M 1 4 M 1 3", "one M or B has to come"),
+        ("M 1 4", "expected one M or B"),
+        ("S 2 5", "expected one M or B"),
+        ("S 2 5 M 1 4 M 1 3", "expected one M or B"),
         ("S 2 5 X 1 4", "is not a command"),
         ("S 2 5 M 1", "is not a command"),
         ("S 1 2 M 2 4", "not legal"),
-        ("", "one M or B has to come"),
+        ("", "expected one M or B"),
     ],
 )
 def test_invalid_command_is_rejected(cannon, command, message):
@@ -533,7 +533,7 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         ),
         (
             [log_line("S 4 8 M 5 7")],
-            "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8",
+            "S 4 8 M 5 7' is not legal.*; read with rows=8, columns=8",
         ),
         (
             [log_line("1 10 10 150", action="INIT")],

@@ -27,7 +27,7 @@ def with_rule(game, monkeypatch):
     """Return a function that replaces a rule; the replacement also receives the original."""
 
     def replace_rule(name, function):
-        implementations = getattr(rules, name)._chosen
+        implementations = getattr(rules, name)._functions
         original = implementations[(type(game.initial),)]
         broken = lambda *arguments: function(original, *arguments)  # noqa: E731
         monkeypatch.setitem(implementations, (type(game.initial),), broken)
@@ -200,7 +200,7 @@ def player_as_an_integer(position, action):
     ],
 )
 def test_word_mixed_with_an_integer_is_reported(game, monkeypatch, function, fault):
-    monkeypatch.setitem(rules.apply._chosen, (type(game.initial),), function)
+    monkeypatch.setitem(rules.apply._functions, (type(game.initial),), function)
     assert [fault in text for text in faults(game)] == [True]
 
 
@@ -212,7 +212,7 @@ def test_compile_error_is_one_line(game):
         "the game elsewhere.tictactoe cannot be compiled: No implementation of"
     )
     assert re.search(
-        r'uint64, float64\); File ".*test_conformance.py", line \d+; cc_env check ', message
+        r'uint64, float64\); File ".*test_conformance.py", line \d+; `cc_env check ', message
     )
     assert "\n" not in message
 
