@@ -758,12 +758,12 @@ def test_inexpressible_games_are_rejected(english):
     with pytest.raises(BadRecord, match="result 'won'"):
         pdn.write(english, (), result="won")
     for tags, message in (
-        ({"Event": "two\nlines"}, "a text of one line"),
+        ({"Event": "two\nlines"}, "a single line of text"),
         ({"two words": ""}, "expected: a word"),
-        ({"FEN": "B:W30:B1"}, "tag FEN: start= is for that"),
-        ({"SetUp": "1"}, "tag SetUp: start= is for that"),
-        ({"Result": "1-0"}, "tag Result: result= is for that"),
-        ({"RuleOptions": "crowning=continue"}, "tag RuleOptions: game= is for that"),
+        ({"FEN": "B:W30:B1"}, "tag FEN: use the argument start"),
+        ({"SetUp": "1"}, "tag SetUp: use the argument start"),
+        ({"Result": "1-0"}, "tag Result: use the argument result"),
+        ({"RuleOptions": "crowning=continue"}, "tag RuleOptions: use the argument game"),
         ({"GameType": "20"}, "GameType '20', number '20'"),
     ):
         with pytest.raises(BadRecord, match=message):
