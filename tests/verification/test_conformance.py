@@ -27,10 +27,10 @@ def with_rule(game, monkeypatch):
     """Return a function that replaces a rule; the replacement also receives the original."""
 
     def replace_rule(name, function):
-        implementations = getattr(rules, name)._functions
-        original = implementations[(type(game.initial),)]
-        broken = lambda *arguments: function(original, *arguments)  # noqa: E731
-        monkeypatch.setitem(implementations, (type(game.initial),), broken)
+        rule, position_class = getattr(rules, name), type(game.initial)
+        original = rule.function_for([position_class] * 4)
+        monkeypatch.setattr(rule, "_functions", dict(rule._functions))
+        rule.add(position_class, function=lambda *arguments: function(original, *arguments))
 
     return replace_rule
 
@@ -200,7 +200,8 @@ def player_as_an_integer(position, action):
     ],
 )
 def test_word_mixed_with_an_integer_is_reported(game, monkeypatch, function, fault):
-    monkeypatch.setitem(rules.apply._functions, (type(game.initial),), function)
+    monkeypatch.setattr(rules.apply, "_functions", dict(rules.apply._functions))
+    rules.apply.add(type(game.initial), function=function)
     assert [fault in text for text in faults(game)] == [True]
 
 

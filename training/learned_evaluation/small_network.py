@@ -2,8 +2,8 @@
 
 `cc_env.learned_evaluation.network` describes the architecture. In training each cell of a window
 also has weights of its own, which all states of the window share; the quantized weights are the
-sums. Activations are those of the quantized network divided by FIRST_SCALE. The output is a logit of
-the expected result, which is SCALE / 2 points.
+sums. Activations are those of the quantized network divided by FIRST_SCALE. The output is a logit
+of the expected result, which is SCALE / 2 points.
 
 Shapes: N positions, B positions of a batch, S sets, W windows, WIDTH and UNITS layer sizes.
 """
