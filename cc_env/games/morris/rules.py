@@ -106,7 +106,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
 
 @jit
 def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
-    """Append `first` plus the index of each point to `out` (int32[A]); return the new count."""
+    """Append `first` plus the index of each point to `out`; return the new count."""
     while points:
         out[count] = first + np.int64(lowest_index(points))
         points &= points - ONE
