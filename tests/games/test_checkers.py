@@ -759,7 +759,7 @@ def test_inexpressible_games_are_rejected(english):
         pdn.write(english, (), result="won")
     for tags, message in (
         ({"Event": "two\nlines"}, "a single line of text"),
-        ({"two words": ""}, "expected: a word"),
+        ({"two words": ""}, "expected a word"),
         ({"FEN": "B:W30:B1"}, "tag FEN: use the argument start"),
         ({"SetUp": "1"}, "tag SetUp: use the argument start"),
         ({"Result": "1-0"}, "tag Result: use the argument result"),
@@ -768,9 +768,9 @@ def test_inexpressible_games_are_rejected(english):
     ):
         with pytest.raises(BadRecord, match=message):
             pdn.write(english, (), tags=tags)
-    amid = place(english, "r", red="64", black="53 31 55")
-    amid = english.apply(amid, english.parse_turn(amid, "64x42x20")[0])
-    with pytest.raises(BadRecord, match="r x42' is amid a turn"):
-        pdn.write(english, (), start=amid)
+    capturing = place(english, "r", red="64", black="53 31 55")
+    capturing = english.apply(capturing, english.parse_turn(capturing, "64x42x20")[0])
+    with pytest.raises(BadRecord, match="r x42' is in the middle of a turn"):
+        pdn.write(english, (), start=capturing)
     with pytest.raises(IllegalAction):
         pdn.write(english, ((0,),))

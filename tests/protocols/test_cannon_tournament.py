@@ -342,26 +342,26 @@ def test_a_client_that_does_not_say_that_it_has_won_has(tmp_path):
     assert result(future).match.result.reason == "no_soldiers"
 
 
-def test_our_client_tells_what_the_server_does_wrong():
-    server, connection = pair()
+def test_client_reports_faults_of_the_server():
+    peer, connection = pair()
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(server.join, Wire(connection), partial(make_player, "random"))
-        server.sendall(log.message("INIT", "2 8 8 9").encode())
-        server.sendall((NORMAL % "S 0 0 M 0 0").encode())
-        said = json.loads(server.recv(1024))
+        peer.sendall(log.message("INIT", "2 8 8 9").encode())
+        peer.sendall((NORMAL % "S 0 0 M 0 0").encode())
+        said = json.loads(peer.recv(1024))
         assert (
             said["meta"]
             == "INVALID MOVE BY PLAYER 1 : Player 2 SCORE : 10.12 : "
             + KILLED.partition(" : Player 2")[0]
         )
-        server.close()
+        peer.close()
         assert future.result().startswith(said["meta"])
-    server, connection = pair()
-    server.sendall(log.message("INIT", "3 8 8 9").encode())
-    server.shutdown(socket.SHUT_WR)
+    peer, connection = pair()
+    peer.sendall(log.message("INIT", "3 8 8 9").encode())
+    peer.shutdown(socket.SHUT_WR)
     with pytest.raises(BadRecord, match="expected id rows cols seconds"):
         server.join(Wire(connection), partial(make_player, "random"))
-    server.close()
+    peer.close()
 
 
 @pytest.mark.parametrize("line", ["2\t10  8 \t90.5", " 2 10 8 90.5 \n"])
