@@ -93,8 +93,8 @@ def test_texts_are_imported_and_games_selected(serving):
     assert (len(opened["games"]), opened["total"], opened["broken_total"]) == (2, 2, 0)
     broken = post(client, "/open", text=f"{text}\n{{}}", index=1)
     assert (len(broken["games"]), broken["total"], broken["broken_total"]) == (2, 3, 1)
-    assert [game["line"] for game in broken["error"]] == [3]
-    assert broken["error"][0]["reason"]
+    assert [game["line"] for game in broken["broken"]] == [3]
+    assert broken["broken"][0]["reason"]
     assert opened["players"] == ["<b>a", "b"]
     assert "index" in rejected(client, "/open", text=text, index=2)
     assert "not a position of any game" in rejected(client, "/open", text="hello")
