@@ -141,7 +141,7 @@ class PlayingClient:
 
     def _confirm(self, state):
         """Record the confirmation of the pending command."""
-        if self.pending["do"] == "play":
+        if self.pending["command"] == "play":
             self.confirmed.append(self.pending["action"])
         else:
             assert state["decisions"] < len(self.confirmed)
@@ -159,7 +159,7 @@ class PlayingClient:
         stored = [decision.action for decision in Journal(path).read(make_player).session.decisions]
         if self.pending is None or stored == self.confirmed:
             assert stored == self.confirmed
-        elif self.pending["do"] == "play":
+        elif self.pending["command"] == "play":
             assert stored == [*self.confirmed, self.pending["action"]]
         else:
             assert stored == self.confirmed[: len(stored)]
