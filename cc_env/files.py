@@ -24,8 +24,8 @@ MAX_LINE_LENGTH = 2**24  # characters
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
-    Raises BadRecord, with the last line's number, if the file cannot be read, or if a line has more
-    than MAX_LINE_LENGTH characters, of which no more are read.
+    Raises BadRecord, with the number of the last line, if the file cannot be read or a line has
+    more than MAX_LINE_LENGTH characters.
     """
     number = 0
     try:
@@ -50,20 +50,20 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def open_atomically(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
+def open_atomically(path: Path, *, exclusive: bool = True) -> Iterator[BinaryIO]:
     """Open a file to be written atomically; raise OSError and keep the old content on failure.
 
-    `alone`: no other process writes it at the same time.
+    With `exclusive` no other process may write it at the same time.
     """
-    half = path.with_name(f"{path.name}{'' if alone else f'.{os.getpid()}'}.half")
+    partial = path.with_name(f"{path.name}{'' if exclusive else f'.{os.getpid()}'}.half")
     try:
-        with _named(path), half.open("wb") if alone else _locked(half) as file:
+        with _named(path), partial.open("wb") if exclusive else _locked(partial) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        half.replace(path)
+        partial.replace(path)
     except BaseException:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
 
 
@@ -89,9 +89,9 @@ def _locked(path: Path) -> BinaryIO:
 
 
 def delete_abandoned(folder: Path, pattern: str) -> None:
-    """Remove the temporary files that processes left in a folder when they were killed.
+    """Delete the temporary files of killed processes in a folder.
 
-    Those that a process still writes are locked, and stay.
+    Files that are still being written are locked and remain.
     """
     for path in folder.glob(pattern):
         with suppress(OSError), path.open("rb") as file:
@@ -100,7 +100,7 @@ def delete_abandoned(folder: Path, pattern: str) -> None:
 
 
 def _lock(file: BinaryIO, *, wait: bool = True) -> None:
-    """Lock a file until it is closed; raise OSError if that cannot be done."""
+    """Lock a file until it is closed; raise OSError if it is locked already."""
     if fcntl is None:
         raise OSError("no locks")
     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -111,14 +111,14 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> None:
     """Append to a file atomically; raise OSError and keep the old content on failure."""
-    given = left = content.encode()
+    data = remaining = content.encode()
     with _named(path):
         file = os.open(path, _APPENDING | (0 if must_exist else os.O_CREAT), 0o666)
         try:
-            while left:
-                left = left[os.write(file, left) :]
+            while remaining:
+                remaining = remaining[os.write(file, remaining) :]
         except BaseException:
-            os.ftruncate(file, os.fstat(file).st_size - len(given) + len(left))
+            os.ftruncate(file, os.fstat(file).st_size - len(data) + len(remaining))
             raise
         finally:
             os.close(file)
@@ -160,7 +160,7 @@ def drop_partial_line(path: Path) -> None:
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text; raise BadRecord where it is none, or has a name twice."""
+    """Return the value of a JSON text; raise BadRecord if it is invalid or repeats a name."""
     try:
         return json.loads(text, object_pairs_hook=_object)
     except BadRecord:

@@ -37,15 +37,18 @@ RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 
 
 class GradedDecision(NamedTuple):
-    """A decision, and what it was worth."""
+    """A decision and the exact values before and after it, to the player."""
 
     position: Position
     action: int
-    value: int  # of the position to the player: 1 won, 0 drawn, -1 lost
-    after: int  # what the action left of it
-    turns: int  # to the end, 0 for a draw
-    pieces: int  # on the board
-    is_forced: bool  # every action keeps the value
+    # 1 won, 0 drawn, -1 lost; before and after the action.
+    value: int
+    after: int
+    # Turns to the end of the game; 0 for a draw.
+    turns: int
+    pieces: int
+    # Whether every action keeps the value.
+    is_forced: bool
 
     @property
     def is_kept(self) -> bool:
@@ -55,29 +58,29 @@ class GradedDecision(NamedTuple):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What a player's decisions were worth."""
+    """The graded decisions of a player."""
 
     graded_decisions: tuple[GradedDecision, ...]
 
     def __repr__(self) -> str:
-        """Return it in one line, without the decisions."""
+        """Return a summary in one line, without the decisions."""
         kept, low, high = (100 * share for share in self.interval)
         decisions = format_count(self.decisions, "decision")
         return f"<Accuracy: {kept:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
 
     @property
     def decisions(self) -> int:
-        """How many decisions there were."""
+        """The number of decisions."""
         return len(self.graded_decisions)
 
     @property
     def kept(self) -> float:
-        """The share of decisions that kept the value; NaN if there were none."""
+        """The share of decisions that kept the value; NaN without decisions."""
         return _share([decision.is_kept for decision in self.graded_decisions])
 
     @property
     def kept_with_choice(self) -> float:
-        """The same share where not every action keeps the value; NaN if there were none."""
+        """The same share where not every action keeps the value; NaN without decisions."""
         return _share(
             [decision.is_kept for decision in self.graded_decisions if not decision.is_forced]
         )
@@ -96,11 +99,13 @@ class Accuracy:
         """The decisions that gave value away."""
         return [decision for decision in self.graded_decisions if not decision.is_kept]
 
-    def by(self, what: Callable[[GradedDecision], int | str]) -> dict[int | str, "Accuracy"]:
-        """Return the decisions by what a function says of them, in ascending order."""
+    def by(
+        self, key_function: Callable[[GradedDecision], int | str]
+    ) -> dict[int | str, "Accuracy"]:
+        """Group the decisions by the result of a function, in ascending order."""
         parts: dict[int | str, list[GradedDecision]] = {}
         for decision in self.graded_decisions:
-            parts.setdefault(what(decision), []).append(decision)
+            parts.setdefault(key_function(decision), []).append(decision)
         return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
 
 
@@ -119,11 +124,11 @@ def measure(
     *,
     seed: int = 0,
 ) -> Accuracy:
-    """Ask a player in each position; raise MissingTable where no table has one.
+    """Grade the decisions of a player in these positions.
 
-    Finished games are left out, and decisions of which `keeps_value` is None. Raises IllegalAction
-    where the player chooses no legal action, BadOption for anything but tables, and as
-    `players.of`.
+    Finished games are skipped, and decisions for which `keeps_value` is None. Raises MissingTable
+    if no table has a position, IllegalAction if the player chooses an illegal action, BadOption for
+    anything but tables, and the errors of `as_player`.
     """
     if not isinstance(tables, Tablebase):
         raise BadOption(f"tables={tables!r}; wanted: Tablebase(game, FOLDER), those of a folder")
@@ -154,7 +159,7 @@ def keeps_value(
 
 
 def grade(game: Game, position: Position, action: int, solved: ExactValue) -> GradedDecision:
-    """Return what an action is worth; raise IllegalAction where it is not legal."""
+    """Grade an action by its exact value; raise IllegalAction if it is illegal."""
     action = game.legal_action(position, action, solved.actions)
     return GradedDecision(
         position=position,
@@ -168,26 +173,26 @@ def grade(game: Game, position: Position, action: int, solved: ExactValue) -> Gr
 
 
 def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position]:
-    """Yield positions of unfinished games, each number of the tables as likely as any other.
+    """Yield `count` positions of unfinished games, drawn uniformly from all entries of the tables.
 
-    Those that the rules may draw before they are decided are left out: their value is not known.
-    Raises BadOption for a count below 1, or tables in which every game is over.
+    Positions that the rules may draw early are skipped, as their value is uncertain. Raises
+    BadOption for a count below 1, or tables without unfinished games.
     """
     _check(count, seed)
     rng = np.random.default_rng(seed)
     sizes = np.array(tables.sizes)
     if not sizes.sum():
-        raise BadOption(f"{tables!r}: there are no positions to draw from")
-    drawn = 0
+        raise BadOption(f"{tables!r}: the tables have no positions")
+    yielded = 0
     for _ in range(_MOST_TRIES * count):
         view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
         position = tables.position_at(view, int(rng.integers(sizes[view])))
         if len(tables.game.legal_actions(position)) and position in tables:
             yield position
-            drawn += 1
-            if drawn == count:
+            yielded += 1
+            if yielded == count:
                 return
-    raise BadOption(f"{tables!r}: hardly a game goes on there")
+    raise BadOption(f"{tables!r}: the tables have hardly any unfinished games")
 
 
 def sample_from_games(
@@ -201,8 +206,8 @@ def sample_from_games(
 ) -> Iterator[Position]:
     """Yield the positions in which the player decides, in games against an opponent.
 
-    It sits in both seats by turns. Games begin at the start, or after random turns, up to
-    `opening_turns`. Each position comes once; those that no table has are left out. Raises
+    The player alternates between the seats. Games start after up to `opening_turns` random turns.
+    Each position is yielded once; positions without a table are skipped. Raises
     BadOption for fewer games than 1 or openings below 0, BadPlayer where a game ends by a fault,
     and as `players.of`.
     """
@@ -213,22 +218,22 @@ def sample_from_games(
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2
-        listening = _Listening(player_for_new_game(player), tables)
-        pair = [listening, opponent] if seat == 0 else [opponent, listening]
+        recorder = _RecordingPlayer(player_for_new_game(player), tables)
+        pair = [recorder, opponent] if seat == 0 else [opponent, recorder]
         start = random_opening(tables.game, opening_turns, rng)
         record = play_match(tables.game, pair, start=start, seed=seed + number)
         if record.reason in FAULTS:
             raise BadPlayer(
                 f"a game to measure in ended by a fault ({record.reason}): {record.detail}"
             )
-        for position in listening.positions:
+        for position in recorder.positions:
             if position not in seen:
                 seen.add(position)
                 yield position
 
 
-class _Listening:
-    """A player whose positions are kept."""
+class _RecordingPlayer:
+    """A player that records the positions in which it decides."""
 
     def __init__(self, player: Player, tables: Tablebase) -> None:
         self._player, self._tables = player, tables
@@ -243,38 +248,38 @@ class _Listening:
 
 
 def enumerate_replies(
-    tables: Tablebase, player: str | Player | PolicyFunction, most: int, *, seed: int = 0
+    tables: Tablebase, player: str | Player | PolicyFunction, limit: int, *, seed: int = 0
 ) -> Iterator[Position]:
-    """Yield the positions in which the player decides from the start, whatever opponents reply.
+    """Yield up to `limit` positions in which the player decides, over all replies of opponents.
 
-    In both seats; each position comes once, the nearest to the start first, at most so many. A
-    player that draws lots decides once in each. Raises BadOption for fewer than 1, MissingTable
+    Both seats are explored breadth-first from the start; each position is yielded once. A random
+    player decides once in each position. Raises BadOption for fewer than 1, MissingTable
     where no table has the start, since most replies would lead to unknown positions, and as
     `players.of`.
     """
-    _check(most, seed)
+    _check(limit, seed)
     tables.probe(tables.game.initial)
     player = as_player(player, tables.game)
     game, rng = tables.game, np.random.default_rng(seed)
-    seen: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
-    waiting = deque((game.initial, seat) for seat in (0, 1))
+    visited: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
+    queue = deque((game.initial, seat) for seat in (0, 1))
     yielded = 0
-    while waiting:
-        position, seat = waiting.popleft()
+    while queue:
+        position, seat = queue.popleft()
         actions: Sequence[int] = game.legal_actions(position).tolist()
         if actions and game.to_move(position) == seat:
             if position in tables:
                 yield position
                 yielded += 1
-                if yielded == most:
+                if yielded == limit:
                     return
             action = player_for_new_game(player).choose(position, rng, Clock()).action
             actions = [game.legal_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat
-            if after not in seen:
-                seen.add(after)
-                waiting.append(after)
+            if after not in visited:
+                visited.add(after)
+                queue.append(after)
 
 
 def _check(count: int, seed: int) -> None:

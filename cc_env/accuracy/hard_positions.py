@@ -1,7 +1,7 @@
-"""The hardest positions known of solved boards: a test suite, as chess has its mates.
+"""Suites of hard positions on solved boards, like the mate puzzles of chess.
 
-In each, the player to move wins, one action alone keeps the win, and alpha-beta chooses another
-down to a great depth. `python -m training.experiments.hard_positions` finds them. A suite is a file
+The player to move wins, a single action keeps the win, and alpha-beta chooses another one up to a
+high depth. `python -m training.experiments.hard_positions` finds them. A suite is a file
 with a JSON object in each line:
 
     {"position": "2r2/5/1b3/3r1/4b b", "action": "2,1-3,2", "turns": 13, "missed": 11}
@@ -20,15 +20,17 @@ from cc_env.tablebase.tablebase import SHIPPED
 
 
 class HardPosition(NamedTuple):
-    """A position that is won by one action alone."""
+    """A position that is won by a single action."""
 
     position: Position
     action: int
-    turns: int  # until it is won, if the winner hurries and the loser delays
-    missed: int  # the greatest depth, of those tried, at which alpha-beta chooses another action
+    # Turns to the win with best play of both sides.
+    turns: int
+    # Greatest tested depth at which alpha-beta chooses another action.
+    missed: int
 
-    def told(self, game: Game) -> dict[str, Any]:
-        """Return it as JSON's values."""
+    def to_json(self, game: Game) -> dict[str, object]:
+        """Return the entry of a suite as a JSON object."""
         return {
             "position": game.to_text(self.position),
             "action": game.action_text(self.position, self.action),
@@ -38,7 +40,7 @@ class HardPosition(NamedTuple):
 
 
 def shipped_hard_positions(game: Game) -> list[HardPosition]:
-    """Return the suite that ships for a game, the hardest first; nothing for most games."""
+    """Return the suite shipped for a game, hardest first; empty for most games."""
     if game.numbering is None:
         return []
     path = SHIPPED / suite_name(game)
@@ -46,28 +48,28 @@ def shipped_hard_positions(game: Game) -> list[HardPosition]:
 
 
 def suite_name(game: Game) -> str:
-    """Return the name of the file of a game's suite."""
+    """Return the file name of a game's suite."""
     assert game.numbering is not None
     return file_stem(game.name, game.numbering.options, "hardest") + ".jsonl"
 
 
 def read_suite(path: Path, game: Game) -> list[HardPosition]:
-    """Return the positions of a file; raise BadRecord, with the line, for anything else."""
+    """Return the positions of a file; raise BadRecord, with the line, for an invalid entry."""
     suite = []
     for number, line in read_lines(path):
         try:
-            suite.append(_hard(json.loads(line), game))
+            suite.append(_parse_entry(json.loads(line), game))
         except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
             raise BadRecord(f"{path}, line {number}: {error!s:.200}") from error
     return suite
 
 
-def _hard(told: Any, game: Game) -> HardPosition:
-    position = game.from_text(told["position"])
-    texts = {game.action_text(position, a): a for a in map(int, game.legal_actions(position))}
-    if told["action"] not in texts:
-        raise BadRecord(f"{told['action']!r:.40} is not legal in '{game.to_text(position)}'")
+def _parse_entry(entry: Any, game: Game) -> HardPosition:
+    position = game.from_text(entry["position"])
+    actions = {game.action_text(position, a): a for a in map(int, game.legal_actions(position))}
+    if entry["action"] not in actions:
+        raise BadRecord(f"{entry['action']!r:.40} is not legal in '{game.to_text(position)}'")
     for name in ("turns", "missed"):
-        if not is_integer(told[name], 0):
-            raise BadRecord(f"{name}={told[name]!r:.40}; wanted: a whole number, 0 or more")
-    return HardPosition(position, texts[told["action"]], told["turns"], told["missed"])
+        if not is_integer(entry[name], 0):
+            raise BadRecord(f"{name}={entry[name]!r:.40}; wanted: a whole number, 0 or more")
+    return HardPosition(position, actions[entry["action"]], entry["turns"], entry["missed"])

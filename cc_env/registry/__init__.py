@@ -1,1 +1,1 @@
-"""What names mean: games, players, options, and the modules that a name may import."""
+"""Catalogue of games, option parsing, import allow-list, and plugins imported on first use."""

@@ -5,12 +5,16 @@ from typing import Any, NamedTuple
 
 
 class GameEntry(NamedTuple):
-    """The module of a game, and facts that are needed without importing it."""
+    """The module of a game, and its attributes that are needed without an import."""
 
-    module: str  # defines make(**options) -> Game
-    environment: str  # id of its environments
-    bots: tuple[str, ...] = ()  # spoken names of this game's own players, see `Search.bots`
-    formats: tuple[str, ...] = ()  # suffixes of other programs' files, see `Notation.formats`
+    # Name of a module that defines make(**options) -> Game.
+    module: str
+    # Gymnasium id of the environments.
+    environment: str
+    # Players of this game only, see `Search.bots`.
+    bots: tuple[str, ...] = ()
+    # Suffixes of foreign record formats, see `Notation.formats`.
+    formats: tuple[str, ...] = ()
 
 
 GAMES = {
@@ -33,6 +37,6 @@ def rules_id(game: str) -> str:
 
 
 def file_stem(game: str, options: Mapping[str, Any], label: str = "") -> str:
-    """Return the name, without a suffix, of a file that is of a game with these options."""
-    chosen = ",".join(f"{name}={value}" for name, value in sorted(options.items()))
-    return "-".join(filter(None, (game, chosen, label)))
+    """Return the file name, without suffix, for data of a game with these options."""
+    option_text = ",".join(f"{name}={value}" for name, value in sorted(options.items()))
+    return "-".join(filter(None, (game, option_text, label)))

@@ -1,8 +1,8 @@
-"""Trust: which games and players of other packages may be imported, and which programs started.
+"""Allow-list of external games and players that files may import, and programs they may start.
 
-Names given by the calling code or typed on the command line are trusted: whoever gives them can run
-code anyway. Names in a file, such as a record or the config of a run, are not: they import and
-start nothing, unless this process got the same name before from code, the command line or `allow`.
+Names from the calling code or the command line are trusted. Names in a file, such as a record or
+the config of a run, are untrusted: they import and start nothing unless this process received the
+same name before from code, the command line or `allow`.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,16 @@ from types import ModuleType
 
 from cc_env.errors import BadPlayer
 
-_allowed: set[str] = set()  # games, MODULE, and players, MODULE.NAME
-_programs: set[str] = set()  # their commands
+# Games (MODULE) and players (MODULE.NAME).
+_allowed_names: set[str] = set()
+# Commands of programs.
+_allowed_programs: set[str] = set()
 _in_file: ContextVar[bool] = ContextVar("_in_file", default=False)
 
 
 def allow(name: str) -> None:
     """Trust this game, MODULE, or player, MODULE.NAME, in files from now on in this process."""
-    _allowed.add(name)
+    _allowed_names.add(name)
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def import_if_allowed(module: str, name: str) -> ModuleType:
     Raises ImportError if there is no such module, or if the name comes from a file and is not
     trusted.
     """
-    if _in_file.get() and name not in _allowed:
+    if _in_file.get() and name not in _allowed_names:
         raise ImportError(
             "a file names it, and importing it runs its code; if you trust it, also give the name "
             "on the command line, or call cc_env.registry.import_allowlist.allow"
@@ -51,9 +53,9 @@ def import_if_allowed(module: str, name: str) -> ModuleType:
 
 def check_program(command: str) -> None:
     """Trust this program in files from now on; raise BadPlayer if it is named by a file only."""
-    if _in_file.get() and command not in _programs:
+    if _in_file.get() and command not in _allowed_programs:
         raise BadPlayer(
             f"a file names the program {command!r}; if you trust it, also give its name on the"
             " command line"
         )
-    _programs.add(command)
+    _allowed_programs.add(command)

@@ -61,7 +61,8 @@ CHUNK_SIZE = 2**15  # numbers that a thread takes at once
 SAVE_INTERVAL_SECONDS = 60.0  # seconds
 _WAVE = 64  # chunks for each thread, after which what is known can be saved
 _SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
-_LOOKS = 3, 40  # at all positions, that solving takes as long as: where ends are near, and far
+# Estimated number of passes: best and worst case.
+_MIN_PASSES, _MAX_PASSES = 3, 40
 _NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
 _LOOK = 0.5  # seconds; a signal that comes just before a wait begins does not end the wait
 _VALUE = 2  # bytes
@@ -70,7 +71,7 @@ _LOST, _WON = 0, 1  # first index of a census
 
 @dataclass(frozen=True)
 class Step:
-    """A material that is to be solved."""
+    """A material to solve."""
 
     material: Material
     label: str
@@ -88,20 +89,22 @@ class Step:
 
 
 class Progress(NamedTuple):
-    """How far a step has come."""
+    """Progress of a step."""
 
     label: str
-    stage: str  # what is being done
-    done: int  # numbers looked at in this stage
+    stage: str
+    # Positions processed in this stage.
+    done: int
     total: int
-    seconds: float  # since the stage began
+    # Time since the start of the stage.
+    seconds: float
 
 
 ProgressCallback = Callable[[Progress], None]
 
 
 def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
-    """Return the steps that solve all materials of up to so many pieces, see `parse_pieces`.
+    """Plan how to solve all materials with at most `pieces` pieces, see `parse_pieces`.
 
     Raises BadOption for a game without numbering or if no position has these pieces,
     InsufficientSpace if the list of materials does not fit into memory, BadTable if an existing
@@ -221,7 +224,7 @@ def _left_to_container() -> int:
 
 
 def format_bytes(size: float) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes with a binary unit."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:,.0f} {unit}"
@@ -230,10 +233,10 @@ def format_bytes(size: float) -> str:
 
 
 def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
-    """Return how many seconds of CPU the steps that are left take, at least and at most.
+    """Return a lower and an upper estimate of the CPU seconds of the unfinished steps.
 
-    That is by a sample of positions, and rough: nobody knows before how many turns wins take, and
-    so how many passes there are.
+    The estimate extrapolates from a sample of positions. It is rough because the number of passes
+    depends on the length of the longest win.
     """
     left = [step for step in steps if not step.is_done]
     numbering = game.numbering
@@ -254,7 +257,7 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     looked_at = sum(min(low + _SAMPLE, size) - low for low in parts.tolist())
     cost = (time.process_time() - began) / max(looked_at, 1)
     once: float = cost * sum(step.numbers for step in left)
-    return _LOOKS[0] * once, _LOOKS[1] * once
+    return _MIN_PASSES * once, _MAX_PASSES * once
 
 
 class Solver:
@@ -284,7 +287,7 @@ class Solver:
         self._cpu = time.process_time()
 
     def _read(self, material: Material) -> TableHeader:
-        """Read the values of a material that turns lead to; return what its table says."""
+        """Read the values of a material that turns lead to; return the header of its table."""
         options, label = self._numbering.options, self._numbering.label(material)
         path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
         try:
@@ -302,9 +305,9 @@ class Solver:
         return self._values[start : start + material_size(view, self._numbers)]
 
     def solve(self) -> TableHeader:
-        """Solve, verify and write the table; return what it says.
+        """Solve, verify and write the table; return its header.
 
-        Whatever interrupts it, the next run goes on from there. Raises BadTable where turns lead to
+        An interrupted run is resumed by the next one. Raises BadTable where turns lead to
         positions without a value, or where verification finds a fault; OSError.
         """
         try:
@@ -327,7 +330,7 @@ class Solver:
         return header
 
     def verify(self) -> TableHeader:
-        """Verify the table that is there; return what it says.
+        """Verify the existing table; return its header.
 
         Raises BadTable where a value does not follow from those that its turns lead to, or where
         the counts in the header are not those of the values; OSError.
@@ -513,26 +516,26 @@ def _counted(
 
 
 class _Gate:
-    """What threads pass before they write; once it is closed, nobody does any more."""
+    """Gate that threads pass before they write values; none passes after it is closed."""
 
     def __init__(self) -> None:
         self._at_work, self._is_closed = 0, False
         self._changed = threading.Condition()
 
     def enter(self) -> bool:
-        """Begin to work, unless it is closed; return whether."""
+        """Enter unless the gate is closed; return whether the thread entered."""
         with self._changed:
             self._at_work += not self._is_closed
             return not self._is_closed
 
     def leave(self) -> None:
-        """End the work."""
+        """Leave; a closing thread waits for this."""
         with self._changed:
             self._at_work -= 1
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wait until nobody is at work, however often Ctrl+C is pressed: it is a moment."""
+        """Close the gate and wait for the threads inside, even if Ctrl+C is pressed."""
         while True:
             with suppress(KeyboardInterrupt):
                 self._wait()
@@ -545,7 +548,7 @@ class _Gate:
 
 
 class _State:
-    """What is known of a material that is not finished, in a file."""
+    """The file with the intermediate values of an unfinished material."""
 
     def __init__(self, game: Game, step: Step) -> None:
         assert game.numbering is not None
@@ -561,7 +564,7 @@ class _State:
         """Write the file atomically; raise OSError."""
         told = {**self._of, "margin": self.margin, "turns": self.turns, "seconds": seconds}
         told["hash"] = _hash(told, parts)
-        with open_atomically(self._path, alone=False) as file:
+        with open_atomically(self._path, exclusive=False) as file:
             file.write(json.dumps(told).encode() + b"\n")
             for part in parts:
                 part.tofile(file)
@@ -574,7 +577,7 @@ class _State:
         try:
             with self._path.open("rb") as file:
                 told = json.loads(file.readline(10_000))
-                is_filled = _filled(file, parts)
+                is_filled = _read_parts(file, parts)
             digest, margin, turns = told.pop("hash"), told["margin"], told["turns"]
             seconds = told["seconds"]
             is_ours = told == {**self._of, "margin": margin, "turns": turns, "seconds": seconds}
@@ -597,14 +600,14 @@ class _State:
         self._path.unlink(missing_ok=True)
 
 
-def _filled(file: BinaryIO, parts: Sequence[NDArray[np.uint16]]) -> bool:
-    """Read the rest of a file into `parts`; return whether it has exactly so many numbers."""
+def _read_parts(file: BinaryIO, parts: Sequence[NDArray[np.uint16]]) -> bool:
+    """Read the rest of a file into `parts`; return whether it held exactly that many values."""
     counts = [file.readinto(part.data) for part in parts]  # type: ignore[attr-defined]
     return counts == [part.nbytes for part in parts] and not file.read(1)
 
 
 def _hash(told: Mapping[str, Any], parts: Sequence[NDArray[np.uint16]]) -> str:
-    """Return the hash of what a state says, and of its values."""
+    """Return the hash of the header and the values of a state."""
     digest = hashlib.sha256(json.dumps(told).encode())
     for part in parts:
         digest.update(part.data)

@@ -85,7 +85,7 @@ def write_table(path: Path, header: TableHeader, values: Sequence[NDArray[np.uin
         compressed.seek(0)
         told = json.dumps(asdict(header), ensure_ascii=False).encode()
         first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told, index.tobytes())}\n"
-        with open_atomically(path, alone=False) as file:
+        with open_atomically(path, exclusive=False) as file:
             file.write(first.encode() + told + index.tobytes())
             shutil.copyfileobj(compressed, file)
 

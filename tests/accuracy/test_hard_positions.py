@@ -70,7 +70,7 @@ def test_a_file_that_is_no_suite_is_refused_with_its_line(change, wanted, tmp_pa
     assert wanted in str(refused.value)
     path.write_text(json.dumps(LINE))
     (hard,) = read_suite(path, BOARDS[4])
-    assert hard.told(BOARDS[4]) == LINE
+    assert hard.to_json(BOARDS[4]) == LINE
 
 
 def test_the_command_finds_them(tmp_path):

@@ -33,7 +33,7 @@ DRAWN = {
 
 @pytest.fixture(autouse=True)
 def _nothing_is_allowed(monkeypatch):
-    monkeypatch.setattr(import_allowlist, "_allowed", set())
+    monkeypatch.setattr(import_allowlist, "_allowed_names", set())
 
 
 @pytest.fixture

@@ -389,7 +389,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
     (notes := tmp_path / "notes.half").write_text("of somebody else")
     with (
         open_temporary(path.with_name(f"{path.name}.body.7.half")),
-        open_atomically(path, alone=False),
+        open_atomically(path, exclusive=False),
     ):
         command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, "--pieces", "1v1"
         command_line(main, *command)

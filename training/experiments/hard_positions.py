@@ -69,7 +69,7 @@ def search(
         )
         selected = missed[:number]
         for entry in selected:
-            file.write(f"{json.dumps(entry.told(subject), ensure_ascii=False)}\n".encode())
+            file.write(f"{json.dumps(entry.to_json(subject), ensure_ascii=False)}\n".encode())
     console.print(f"{path}: {len(selected)} positions, from {len(missed)} that alpha-beta misses")
 
 
