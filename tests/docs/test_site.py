@@ -115,7 +115,10 @@ def test_the_command_lines_that_are_shown_are_accepted(command, monkeypatch):
     module, words = ("cc_env", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
     module = "cc_env.cli.commands" if module == "cc_env" else module
     is_copied = find_spec(module) is None
-    app = importlib.import_module(module.removeprefix("training.") if is_copied else module).app
+    module = module.removeprefix("training.") if is_copied else module
+    spec = find_spec(module)
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    app = importlib.import_module(f"{module}.__main__" if is_package else module).app
     group = typer.main.get_command(app)
     if commands := getattr(group, "commands", {}):
         word, *words = words

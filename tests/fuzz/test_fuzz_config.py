@@ -28,7 +28,7 @@ def place(tmp_path_factory):
 
 
 def reads(path, name):
-    return command_line._continued(path, KINDS[name], {})
+    return command_line._saved_config(path, KINDS[name], {})
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -54,4 +54,4 @@ def test_any_config(place, text):
 
 @given(json_damaged({"step": 1, "loss": 0.5}).map(json.dumps) | st.text())
 def test_altered_rows_of_logs(place, text):
-    refused_or_fine(log.row_of, place / log.LOG, 3, text)
+    refused_or_fine(log.parse_row, place / log.LOG, 3, text)

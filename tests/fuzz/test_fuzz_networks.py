@@ -168,7 +168,7 @@ def goes_on(path):
     about = header["about"]
     parts, replay, env = learner(), ReplayBuffer(GAME, 12), environment()
     state.read_whole(about, "steps")
-    state.number(about, "seconds")
+    state.read_number(about, "seconds")
     state.load(content, **parts)
     replay.load(content, state.read_whole(about, "added"))
     selfplay_env.load(env, content)

@@ -174,7 +174,7 @@ def test_a_run_starts_from_the_weights_of_another(whole, tmp_path):
         training_run.open_run(tmp_path / "run", {}, False) as run,
         closing(Training(replace(TINY, start=str(whole)), run)) as training,
     ):
-        started = training.selfplay.learner.average.state_dict()
+        started = training.learner.average.state_dict()
     assert all(torch.equal(started[name], own) for name, own in network.state_dict().items())
 
 
@@ -192,7 +192,7 @@ def short(tmp_path_factory):
     [
         ("replay.actions", numbers(32000), "replay.actions has values that are not -1 to"),
         ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
-        ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
+        ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; expected"),
         ("replay.targets", lambda array: None, "there is no array replay.targets"),
         ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
         ("network.stem.bias", lambda array: None, "there is no array network.stem.bias"),
@@ -207,9 +207,9 @@ def short(tmp_path_factory):
         ("added", lambda _: "many", "added is 'many'; expected a whole number"),
         ("steps", lambda _: -1, "steps is -1; expected a whole number"),
         ("seconds", lambda _: None, "seconds is None; expected a number"),
-        ("rng", lambda _: None, "rng is not the state of a generator: KeyError"),
-        ("rng", lambda _: {"bit_generator": "PCG64", "state": 5}, "rng is not the state of"),
-        ("rng", lambda _: {"bit_generator": "MT19937"}, "rng is not the state of"),
+        ("rng", lambda _: None, "rng is not a generator state: KeyError"),
+        ("rng", lambda _: {"bit_generator": "PCG64", "state": 5}, "rng is not a generator state"),
+        ("rng", lambda _: {"bit_generator": "MT19937"}, "rng is not a generator state"),
     ],
 )
 def test_what_somebody_altered_in_a_checkpoint_is_refused(
@@ -236,7 +236,7 @@ def other(tmp_path_factory):
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
     scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
-    monkeypatch.setattr("training.selfplay.promotion.meet", lambda *_: next(scores))
+    monkeypatch.setattr("training.selfplay.promotion.score_against", lambda *_: next(scores))
     config, kept = replace(TINY, rounds=6), []
     with (
         training_run.open_run(tmp_path / "run", asdict(config), False) as run,
@@ -264,7 +264,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypat
 
         def learn_once():
             if learned:
-                next(training.selfplay.learner.average.parameters()).data[0] = float("nan")
+                next(training.learner.average.parameters()).data[0] = float("nan")
             learned.extend(learn())
             return {}
 
@@ -304,7 +304,7 @@ def test_bad_settings_are_refused():
         (["-g", "mini_checkers", "--set", "play.opponents=aggressive"], "aggressive does not play"),
         (["--set", "play.opponents=5"], "play.opponents=5; expected a word, or several as"),
         (["--rounds", "2", "--set", "options=5"], "options=5; expected options.PART=VALUE"),
-        (["--set", "learn"], "'learn': expected NAME=VALUE"),
+        (["--set", "learn"], "'learn': wanted NAME=VALUE"),
         (["--set", "evaluation_opponents.names=['max']"], "there is no player 'max'"),
         (["--name", "it", "--resume"], "there is no run runs/it to continue"),
     ],

@@ -69,15 +69,15 @@ def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
 
 def test_what_goes_wrong_in_either_thread_is_raised(start, monkeypatch):
     training = start()
-    training.ppo.ppo.update()
+    training.ppo.update()
 
     def fail(*_):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(training.ppo.ppo.learner, "train", fail)
+    monkeypatch.setattr(training.ppo.learner, "train", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
-        training.ppo.ppo.update()
+        training.ppo.update()
     monkeypatch.undo()
     monkeypatch.setattr(training.env, "step_wait", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
-        training.ppo.ppo.update()
+        training.ppo.update()

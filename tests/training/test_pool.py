@@ -140,7 +140,7 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
         ({"snapshots": 0}, "snapshots=0; expected a whole number from 1"),
-        ({"named_share": 0.8}, r"named_share=0\.8, .* sum is below 1"),
+        ({"named_share": 0.8}, r"named_share=0\.8, .* a sum below 1"),
         ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected 0 to 1"),
     ],
 )

@@ -241,7 +241,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     for where in (
         "os.fsync",
         "training.runs.training_run.Run.log",
-        "training.runs.training_run.write",
+        "training.runs.training_run.write_atomically",
     ):
         monkeypatch.setattr(where, full)
         monkeypatch.setattr(sys, "argv", ["ppo", "--name", "run", "--resume", "--steps", "1024"])

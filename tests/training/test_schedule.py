@@ -51,7 +51,7 @@ def test_the_seed_decides_openings_and_games():
         ({"games": 2.0}, "games=2.0"),
         ({"opening_turns": -1}, "opening_turns=-1"),
         ({"seed": -1}, "seed=-1"),
-        ({"anchor": "greedy"}, "anchor 'greedy' does not play; random"),
+        ({"anchor": "greedy"}, "anchor 'greedy' is not a player"),
     ],
 )
 def test_what_cannot_be_is_refused(change, why):

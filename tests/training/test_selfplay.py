@@ -89,13 +89,13 @@ def test_the_tally_says_what_it_cost(small):
 
 def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     play = SelfPlayWorker(small, SETTINGS, 0)
-    begun, begin = [], play._trees.begin
+    begun, begin = [], play._trees.restart
 
     def spy(rows, rng, *, earlier, **rest):
         begun.append((rows.copy(), earlier.copy()))
         begin(rows, rng, earlier=earlier)
 
-    monkeypatch.setattr(play._trees, "begin", spy)
+    monkeypatch.setattr(play._trees, "restart", spy)
     play.play(even, 12)
     (before, _), (rows, earlier) = begun[-2:]
     long = np.flatnonzero((earlier != 0).sum(1) > 3)
