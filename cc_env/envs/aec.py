@@ -33,7 +33,8 @@ except ImportError as missing:
 
 Observation = NDArray[np.int8]
 
-CHECKED_OPTIONS = {"options": 1}  # PettingZoo's api_test resets with them, whatever there are
+# PettingZoo's api_test resets every environment with these options.
+API_TEST_OPTIONS = {"options": 1}
 
 
 class _OrderEnforcing(OrderEnforcingWrapper):
@@ -54,12 +55,12 @@ class BoardGameAEC(CopyableEnv, AECEnv):
     """A two-player game in which "player_0" moves first.
 
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
-    move is `infos[agent]["action_mask"]`, all 0 for the other one; once the rules have ended the
-    game, those of both are all 1. A turn can take an agent several steps. When the game is over
-    both agents have their reward, +1 and -1, or 0 and 0. The infos of the end also have
-    outcome, ending and score, as there, and unless `illegal` is "raise" all have illegal_action:
-    TorchRL makes tensors of all that the first infos have. `MaskInObservation` wraps it for
-    learners that want the mask in the observation.
+    move is `infos[agent]["action_mask"]`; that of the other agent is all 0. Once the rules have
+    ended the game, both are all 1. A turn may take an agent several steps. When the game is over,
+    the rewards of the agents are +1 and -1, or 0 and 0. The infos of the last step also have
+    outcome, ending and score, as in `BoardGameEnv`; earlier infos do not, because TorchRL converts
+    every entry of the first infos to a tensor. Unless `illegal` is "raise", all infos have
+    illegal_action. `MaskInObservation` puts the mask into the observation.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make the environment of `game` with its `options`; raise BadOption on bad values."""
+        """Create the environment of `game` with its `options`; raise BadOption on bad values."""
         super().__init__()
         self.game = make_environment_game(BoardGameAEC, game, options)
         self.metadata = {
@@ -97,25 +98,25 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> LegalActionSpace:
-        """Return Discrete(num_actions), which samples what is legal for the agent to move."""
+        """Return Discrete(num_actions), which samples legal actions of the agent to move."""
         return self._actions
 
     @property
     def action_spaces(self) -> dict[str, LegalActionSpace]:
-        """The action space of each agent: the same one."""
+        """The action space, shared by both agents."""
         return dict.fromkeys(self.possible_agents, self._actions)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game, from `options["position"]` if given.
+        """Begin a game, in `options["position"]` if given.
 
-        Nothing depends on `seed` but what replaces illegal actions, where that is drawn.
+        `seed` determines the actions that replace illegal ones if `illegal` is "random".
 
-        Raises UnknownOption for other options, BadPosition for a text that is not a position to
-        begin from, and then changes nothing.
+        Raises UnknownOption for other options and BadPosition for a text that is not an unfinished
+        position; then nothing has changed.
         """
         seed = as_seed(seed)
-        given = check_reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
-        start = [self._boards.parse_start(given["position"])] if "position" in given else []
+        valid = check_reset_options(None if options == API_TEST_OPTIONS else options, ["position"])
+        start = [self._boards.parse_start(valid["position"])] if "position" in valid else []
         streams = None if seed is None else self._boards.streams(seed)
         self._boards.reset(starts=start, streams=streams)
         self.agents = self.possible_agents[:]
@@ -129,10 +130,10 @@ class BoardGameAEC(CopyableEnv, AECEnv):
             self.render()
 
     def step(self, action: int | np.integer[Any] | None) -> None:
-        """Play a legal action of the agent to move; None for an agent whose game is over.
+        """Play a legal action of the agent to move, or None for an agent whose game is over.
 
-        Raises IllegalAction, and changes nothing, for an action that is not legal here; ResetNeeded
-        before the first reset.
+        Raises IllegalAction for an illegal action, then nothing has changed, and ResetNeeded before
+        the first reset.
         """
         if not self._boards.has_begun:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
@@ -163,11 +164,11 @@ class BoardGameAEC(CopyableEnv, AECEnv):
 
     @property
     def position(self) -> Position:
-        """The position on the board, for `self.game`; raises ResetNeeded before the first reset."""
+        """The position on the board; raises ResetNeeded before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
-        """Return the board with the last turn and, for a cell, the legal targets of its piece.
+        """Return a picture of the board, its last turn and the targets of the piece on `select`.
 
         Raises ResetNeeded before the first reset.
         """
@@ -178,11 +179,11 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         return self.picture()._repr_svg_() if self._boards.has_begun else None
 
     def render(self) -> Any:
-        """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
+        """Return or display the frame of `render_mode`; raise as `picture`."""
         return None if self.render_mode is None else self._renderer.frame(self.picture())
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if one is open."""
         self._renderer.close()
 
     def _update_infos(self) -> None:
@@ -208,7 +209,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
 
 
 class MaskInObservation(BaseWrapper):
-    """Observations {"observation": planes, "action_mask": mask}, as many libraries want them.
+    """Puts the mask into the observation: {"observation": planes, "action_mask": mask}.
 
     The arguments are those of `cc_env.envs.single.MaskInObservation`.
     """
@@ -226,11 +227,11 @@ class MaskInObservation(BaseWrapper):
 
     @property
     def observation_spaces(self) -> dict[str, spaces.Dict]:
-        """The spaces of both, by agent."""
+        """The observation spaces by agent."""
         return self._spaces
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the space of both."""
+        """Return the space of planes and mask."""
         return self._spaces[agent]
 
     def observe(self, agent: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Checks of the arguments that all environments take.
+"""Validation of arguments that all environments have in common.
 
 Shapes: N boards.
 """
@@ -18,7 +18,8 @@ def as_int(value: object) -> int | None:
 
     True and False are not integers.
     """
-    if value is True or value is False:  # NumPy's have no index
+    # NumPy's booleans have no index.
+    if isinstance(value, bool):
         return None
     try:
         return operator.index(value)  # type: ignore[arg-type]
@@ -35,14 +36,14 @@ def check_integer(name: str, value: object, valid: range, expected: str) -> int:
 
 
 def as_seed(value: object) -> int | None:
-    """Return a seed as an int; raise BadOption as `randomness.check_seed`."""
+    """Return a seed as an int, None as None; raise BadOption if it is not a seed."""
     number = as_int(value)
     random_streams.check_seed(value if number is None else number)
     return number
 
 
 def check_actions(actions: object, count: int) -> NDArray[np.int64]:
-    """Return the actions on `count` boards as int64[N]; raise IllegalAction unless they are."""
+    """Return the actions of `count` boards as int64[N]; raise IllegalAction if they are invalid."""
     try:
         array = np.asarray(actions)
     except (TypeError, ValueError) as error:
@@ -50,12 +51,12 @@ def check_actions(actions: object, count: int) -> NDArray[np.int64]:
     if array.dtype.kind not in "iu":
         raise IllegalAction(f"actions must be integers, not {array.dtype}")
     if array.shape != (count,):
-        raise IllegalAction(f"actions have shape {array.shape}; wanted: ({count},)")
+        raise IllegalAction(f"actions have shape {array.shape}; expected: ({count},)")
     return array.astype(np.int64, copy=False)
 
 
 def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
-    """Return an argument that is one of some words; raise BadOption unless it is."""
+    """Return a text argument that is one of `valid`; raise BadOption otherwise."""
     words = list(valid)
     if not isinstance(value, str) or value not in words:
         raise BadOption(f"{name}={value!r}; it is one of: {format_list(words)}")

@@ -12,9 +12,9 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.core import random_streams
+from cc_env.core import random_streams, rules
 from cc_env.core.game import Game, Turn
-from cc_env.core.rules import ONGOING, Position
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
 from cc_env.envs.arguments import as_int, check_choice, check_integer
 from cc_env.envs.kernels import (
@@ -244,9 +244,9 @@ class Boards:
         self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
         """Call `kernels.step`, on slices of the boards if there are several threads."""
-        start, settings, batch = self._arguments
         if self._threads.thread_count == 1:
-            return kernels.step(start, settings, batch, kinds, actions, starts)
+            return kernels.step(*self._arguments, kinds, actions, starts)
+        _, settings, batch = self._arguments
         refused = kernels.find_refused(settings, batch, kinds, actions)
         if refused == ACCEPTED:
             self._threads.run_slices(partial(self._run_slice, kinds, actions, starts), self.count)
@@ -331,7 +331,7 @@ class Boards:
 
     def seat(self, board: int = 0) -> int:
         """Return the learner's seat on a board."""
-        return int(self._batch.rows[board, SEAT])
+        return self._batch.rows.item(board, SEAT)
 
     @property
     def positions(self) -> NDArray[np.uint64]:
@@ -412,7 +412,11 @@ class Boards:
         """Return how the episode ended that the last step ended, or that is over."""
         game, outcome, row = self.game, int(self.outcomes[board]), self._last_row(board)
         position, status, score = self._position(row), int(row[STATUS]), NO_SCORE
-        if status == _TERMINATED:
+        if status == _TERMINATED and not game.scores:
+            # Faster than `Game.score`, which computes the outcome again.
+            lead = 0 if outcome == DRAW else rules.margin(position)
+            score = (lead, -lead) if outcome == FIRST_WINS else (-lead, lead)
+        elif status == _TERMINATED:
             score = game.score(position)
         elif status == _FAULT and game.scores:
             score = game.score(position, 1 - outcome)
