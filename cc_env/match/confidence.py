@@ -1,9 +1,10 @@
-"""Confidence intervals of shares, such as scores and accuracies."""
+"""Confidence intervals of proportions, such as scores and accuracies."""
 
 import math
 from typing import NamedTuple
 
-Z_95 = 1.959964  # quantile of the normal distribution for 95 %, two-sided
+# Quantile of the normal distribution for a two-sided interval of 95 %.
+Z_95 = 1.959964
 
 
 class Interval(NamedTuple):
@@ -19,8 +20,8 @@ class Interval(NamedTuple):
 
 
 def wilson_interval(share: float, trials: float) -> Interval:
-    """Return a share, 0 to 1, of more than 0 trials with the interval of Wilson (1927)."""
-    shrunk = 1 + Z_95**2 / trials
-    centre = (share + Z_95**2 / (2 * trials)) / shrunk
-    half = Z_95 / shrunk * math.sqrt(share * (1 - share) / trials + Z_95**2 / (4 * trials**2))
-    return Interval(share, max(0.0, centre - half), min(1.0, centre + half))
+    """Return a proportion, 0 to 1, of more than 0 trials with its interval by Wilson (1927)."""
+    scale = 1 + Z_95**2 / trials
+    center = (share + Z_95**2 / (2 * trials)) / scale
+    half = Z_95 / scale * math.sqrt(share * (1 - share) / trials + Z_95**2 / (4 * trials**2))
+    return Interval(share, max(0.0, center - half), min(1.0, center + half))

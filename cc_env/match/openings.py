@@ -6,17 +6,20 @@ from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadOption
 
-MAX_TRIES = 200  # random games in a row without a new opening, after which a repeated one is used
-OPENING_STREAM = 0  # index of this random stream among those of a tournament's seed
+# Random games in a row without a new opening, after which openings may repeat.
+MAX_TRIES = 200
+
+# Index of this random stream among those of a tournament's seed.
+OPENING_STREAM = 0
 
 
 def play_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return the position after `turns` random turns, or at the end of the game if earlier."""
+    """Return the position after `turns` random turns, or the final one if the game ends earlier."""
     position = game.initial
-    played = 0
-    while played < turns and game.outcome(position) == ONGOING:
+    turns_played = 0
+    while turns_played < turns and game.outcome(position) == ONGOING:
         position = game.apply(position, int(rng.choice(game.legal_actions(position))))
-        played += not game.mid_turn(position)
+        turns_played += not game.mid_turn(position)
     return position
 
 
@@ -29,9 +32,9 @@ def random_opening(game: Game, turns: int, rng: np.random.Generator) -> Position
 
 
 def random_openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
-    """Return `count` positions after `turns` random turns, as text; distinct, if there are enough.
+    """Return `count` positions after `turns` random turns as texts, distinct ones if possible.
 
-    Raises BadOption if random games do not last that long.
+    Raises BadOption if random games end earlier.
     """
     rng = np.random.default_rng((seed, OPENING_STREAM))
     texts: list[str] = []
@@ -45,5 +48,5 @@ def random_openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
                 texts.append(text)
                 tries = 0
         elif tries > MAX_TRIES:
-            raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; fewer will do")
+            raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
     return texts

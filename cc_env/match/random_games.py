@@ -1,4 +1,4 @@
-"""Whole games between random players in compiled code, for statistics and benchmarks.
+"""Compiled games between random players, for statistics and benchmarks.
 
 Shapes: A actions.
 """
@@ -15,20 +15,23 @@ from cc_env.jit.compiler import jit
 
 
 class RandomGameCounts(NamedTuple):
-    """What happened in a number of random games."""
+    """Results of random games, and their total numbers of turns and decisions.
+
+    Unfinished games reached `max_turns`.
+    """
 
     first_wins: int
     second_wins: int
     draws: int
-    unfinished: int  # reached `max_turns`
-    turns: int  # of all games together
-    decisions: int  # of all games together
+    unfinished: int
+    turns: int
+    decisions: int
 
 
 def play_random_games(
     game: Game, games: int, seed: int = 0, max_turns: int = 1000
 ) -> RandomGameCounts:
-    """Play `games` games from the start, every legal action of a decision equally likely."""
+    """Play `games` games from the initial position, choosing uniformly among legal actions."""
     counts = np.zeros(len(RandomGameCounts._fields), np.int64)
     state = random_streams.streams(seed, 1)[0]
     _play_games(game.initial, games, state, max_turns, np.empty(game.num_actions, np.int32), counts)
@@ -44,7 +47,7 @@ def _play_games(
     legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Add to `counts`, int64[6] in the order of `Playouts`; `legal`, int32[A], is scratch space."""
+    """Add results to `counts`, int64[6] as RandomGameCounts; `legal`, int32[A], is a buffer."""
     for _ in range(games):
         position = start
         turns = 0

@@ -1,6 +1,6 @@
-"""Records of games: one JSON object a line, which replays to the same positions or is refused.
+"""Records of games, one JSON object per line, and games in the formats of other programs.
 
-So do the games of other programs' files, by the formats of their game.
+All games are replayed when they are read; those that contradict the rules are rejected.
 """
 
 import codecs
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cc_env import files
 from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
@@ -23,48 +23,68 @@ from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__
 
 RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
-UNFINISHED = "unfinished"  # the reason where the result is *
+
+# The reason of a record whose result is *.
+UNFINISHED = "unfinished"
 _Entry = TypeVar("_Entry")
-_SAID = {FIRST_WINS: "won by the first player", SECOND_WINS: "won by the second", DRAW: "a draw"}
+_RESULT_TEXTS = {
+    FIRST_WINS: "won by the first player",
+    SECOND_WINS: "won by the second",
+    DRAW: "a draw",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A game. Its fields are the keys of the JSON object; those with defaults may be missing."""
+    """The record of a game. Fields are keys of the JSON object; those with defaults are optional.
+
+    turns
+        The finished turns in notation.
+    result, reason
+        1-0, 0-1, 1/2-1/2, or * for an unfinished game; see `cc_env.match.match.Result`.
+    detail
+        Description of a fault.
+    start
+        Text of the position in which the game begins; None for the initial position.
+    seconds
+        Thinking time of each turn, including an unfinished one.
+    version
+        Version of cc_env that wrote the record.
+    """
 
     game: str
     options: Mapping[str, Any]
     players: tuple[str, str]
-    turns: tuple[str, ...]  # in notation
-    result: str  # 1-0, 0-1 or 1/2-1/2; * where the game is unfinished
-    reason: str  # see `cc_env.match.match.Result`; of an unfinished game UNFINISHED
-    detail: str = ""  # of a fault
-    start: str | None = None  # position text; None is the game's own start
+    turns: tuple[str, ...]
+    result: str
+    reason: str
+    detail: str = ""
+    start: str | None = None
     limits: Mapping[str, Any] = field(default_factory=lambda: asdict(Limits()))
-    seconds: tuple[float, ...] = ()  # for each turn, an unfinished last one included
+    seconds: tuple[float, ...] = ()
     seed: int | None = None
-    version: str = __version__  # of cc_env
+    version: str = __version__
 
     def __post_init__(self) -> None:
-        """Raise BadRecord where a field is not what it must be."""
-        for name, is_right in _FIELDS.items():
-            if not is_right(getattr(self, name)):
+        """Raise BadRecord if a field is invalid."""
+        for name, is_valid in _FIELDS.items():
+            if not is_valid(getattr(self, name)):
                 raise BadRecord(f"field {name} cannot be {getattr(self, name)!r}")
 
     def to_json(self) -> str:
-        """Return the record as one line, without the line end."""
+        """Return the record as one line of JSON, without a newline."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> "Record":
-        """Return the record of one line; raise BadRecord if it is not a record."""
+        """Return the record in one line of JSON; raise BadRecord if it is invalid."""
         line = files.parse_json(text)
         if not isinstance(line, dict):
-            raise BadRecord(f"wanted an object, got {type(line).__name__}")
-        known = {spec.name for spec in fields(Record)}
-        if unknown := set(line) - known:
+            raise BadRecord(f"expected an object, got {type(line).__name__}")
+        valid = {spec.name for spec in fields(Record)}
+        if unknown := set(line) - valid:
             raise BadRecord(
-                f"unknown field {format_list(sorted(unknown))}; known: {format_list(sorted(known))}"
+                f"unknown field {format_list(sorted(unknown))}; valid: {format_list(sorted(valid))}"
             )
         try:
             return Record(**{key: _frozen(value) for key, value in line.items()})
@@ -80,7 +100,7 @@ class Record:
         seed: int | None = None,
         detail: str = "",
     ) -> "Record":
-        """Return the record of a match, if it goes on then of its finished turns."""
+        """Return the record of a match; if it is running, of its finished turns."""
         game, (outcome, reason) = match.game, match.result or Result(ONGOING, UNFINISHED)
         return Record(
             game=game.name,
@@ -97,22 +117,22 @@ class Record:
         )
 
 
-def _is_text(value: Any) -> bool:
-    """Return whether a value is a text that can be written: without half of a surrogate pair."""
+def _is_text(value: object) -> bool:
+    """Return whether a value is a text without lone surrogates, which cannot be encoded."""
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: object) -> bool:
     return isinstance(value, tuple) and all(map(_is_text, value))
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < math.inf  # not NaN
+    return is_number and 0 <= cast(float, value) < math.inf
 
 
-def _is_settings(value: Any) -> bool:
-    """Return whether a value has names, and JSON's values."""
+def _is_settings(value: object) -> bool:
+    """Return whether a value is a mapping of names to JSON values."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
@@ -120,10 +140,10 @@ def _is_settings(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
-_FIELDS: dict[str, Callable[[Any], bool]] = {
+_FIELDS: dict[str, Callable[[object], bool]] = {
     "game": _is_text,
     "options": _is_settings,
-    "players": lambda value: _is_texts(value) and len(value) == 2,
+    "players": lambda value: _is_texts(value) and len(cast(tuple[str, ...], value)) == 2,
     "turns": _is_texts,
     "result": lambda value: value in RESULTS.values(),
     "reason": _is_text,
@@ -136,12 +156,12 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
 def replay(record: Record) -> Match:
-    """Return the match played again; raise BadRecord, naming the turn, where it cannot be."""
+    """Replay a record and return its match; raise BadRecord, naming the turn, if it is illegal."""
     try:
         with untrusted_names():
             game = make_game(record.game, **record.options)
@@ -155,7 +175,7 @@ def replay(record: Record) -> Match:
 
 
 def _play_turns(match: Match, turns: Iterable[str | Turn]) -> None:
-    """Play turns, as texts or actions; raise BadRecord, naming the turn, where one cannot be."""
+    """Play turns, texts or actions; raise BadRecord, naming the turn, if one is illegal."""
     for number, turn in enumerate(turns, 1):
         try:
             if match.result is not None:
@@ -169,16 +189,17 @@ def _play_turns(match: Match, turns: Iterable[str | Turn]) -> None:
 
 
 def _check_end(record: Record, match: Match) -> None:
-    """Give a match that a fault ended its result; raise BadRecord where record and rules differ."""
+    """Apply a recorded fault or agreement; raise BadRecord if the results differ."""
     if match.result is None and record.reason in (*FAULTS, RESIGNED):
         match.forfeit(0 if record.result == RESULTS[SECOND_WINS] else 1, record.reason)
     elif match.result is None and record.reason == AGREED:
         match.agree_on_draw()
     outcome, reason = match.result or Result(ONGOING, UNFINISHED)
-    played = f"{RESULTS[outcome]} ({reason})"
+    replayed = f"{RESULTS[outcome]} ({reason})"
     recorded = f"{record.result} ({record.reason})"
-    if played != recorded:
-        raise BadRecord(f"after turn {len(record.turns)} the game is {played}, recorded {recorded}")
+    if replayed != recorded:
+        last = len(record.turns)
+        raise BadRecord(f"after turn {last} the game is {replayed}, recorded {recorded}")
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
@@ -210,7 +231,7 @@ def valid_games(source: Path | str, entries: Iterable[_Entry | BrokenGame]) -> I
 
 
 def append_record(path: Path, record: Record) -> None:
-    """Add the record to a file as one line, all of it or nothing; raise OSError."""
+    """Append a record to a file as one line, completely or not at all; raise OSError."""
     append_atomically(path, record.to_json() + "\n")
 
 
@@ -234,7 +255,7 @@ def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | 
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, whose encoding is as `decode` finds it; raise BadRecord."""
+    """Return the text of a file, see `decode_text`; raise BadRecord if it cannot be read."""
     try:
         return decode_text(path.read_bytes())
     except OSError as error:
@@ -242,9 +263,9 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(content: bytes) -> str:
-    """Return a text of bytes: UTF-16 or UTF-8 by their byte order marks, UTF-8, or Windows-1252.
+    """Decode UTF-16 or UTF-8 with a byte order mark, else UTF-8, else Windows-1252.
 
-    What none of these can express becomes U+FFFD.
+    Invalid bytes become U+FFFD.
     """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16", "replace")
@@ -255,16 +276,16 @@ def decode_text(content: bytes) -> str:
 
 
 def find_format(game: Game, path: Path) -> Format:
-    """Return the format of a file by the end of its name; raise UnknownOption if there is none."""
+    """Return the format of a file by its suffix; raise UnknownOption if the game has none."""
     ending = path.suffix.lower()
     if ending not in game.notation.formats:
-        has = format_list(game.notation.formats) or "none of its own"
-        raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {has}")
+        valid = format_list(game.notation.formats) or "none of its own"
+        raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {valid}")
     return game.notation.formats[ending]
 
 
 def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
-    """Return a match as a game for other programs' files: its finished turns."""
+    """Return the finished turns of a match as a game for files of other programs."""
     outcome, reason = match.result or Result(ONGOING, "")
     return PlayedGame(
         match.start,
@@ -277,43 +298,45 @@ def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
 
 
 def replay_foreign(game: Game, played: PlayedGame) -> Match:
-    """Return the match of a game in a file; raise BadRecord where the rules contradict it."""
+    """Replay a game of a file and return its match; raise BadRecord if it breaks the rules."""
     match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
     _play_turns(match, played.turns)
     if played.fault and played.outcome != ONGOING:
         if match.result:
-            why = f"after the game was over ({match.result.reason})"
-            raise BadRecord(f"a fault ({played.fault}) {why}")
+            when = f"after the game was over ({match.result.reason})"
+            raise BadRecord(f"a fault ({played.fault}) {when}")
         match.forfeit(1 - played.outcome, played.fault)
-    result, said = match.result, played.outcome
-    if result and said not in (ONGOING, result.outcome):
-        ended = f"{_SAID[result.outcome]} ({result.reason})"
-        raise BadRecord(f"by the rules it is {ended}, by the file {_SAID[said]}")
+    result = match.result
+    if result and played.outcome not in (ONGOING, result.outcome):
+        replayed = f"{_RESULT_TEXTS[result.outcome]} ({result.reason})"
+        recorded = _RESULT_TEXTS[played.outcome]
+        raise BadRecord(f"by the rules it is {replayed}, by the file {recorded}")
     if played.scores is not None:
         _check_scores(played.scores, match)
     return match
 
 
 def record_foreign(match: Match, played: PlayedGame) -> Record:
-    """Return the record of a file's game, of which this is the match.
+    """Return the record of a game of a file and its replayed match.
 
-    Where the file says who won and the rules do not, somebody has resigned, or they have agreed on
-    a draw; files do not tell which games were decided otherwise.
+    If the file has a result that the rules do not give, the loser resigned or the players agreed on
+    a draw: files do not contain other reasons.
     """
     record = Record.from_match(match, players=played.players)
     if match.result or played.outcome == ONGOING:
         return record
     reason = AGREED if played.outcome == DRAW else RESIGNED
-    detail = "the file says the result alone"
+    detail = "the file has only the result"
     return replace(record, result=RESULTS[played.outcome], reason=reason, detail=detail)
 
 
 def _check_scores(scores: tuple[float, float], match: Match) -> None:
-    """Raise BadRecord where these are not the scores of a match."""
-    told = "{:g} - {:g}"
+    """Raise BadRecord if these are not the scores of the match."""
+    template = "{:g} - {:g}"
+    recorded = template.format(*scores)
     if match.score is None:
-        what = f"scores {told.format(*scores)}, but it is not over"
-        raise BadRecord(f"{what} after turn {len(match.turns)}")
+        last = len(match.turns)
+        raise BadRecord(f"scores {recorded}, but it is not over after turn {last}")
     if not all(map(math.isclose, scores, match.score)):
-        ours = told.format(*match.score)
-        raise BadRecord(f"by the rules the scores are {ours}, by the file {told.format(*scores)}")
+        replayed = template.format(*match.score)
+        raise BadRecord(f"by the rules the scores are {replayed}, by the file {recorded}")

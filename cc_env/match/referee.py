@@ -1,4 +1,4 @@
-"""The referee: asks the players in turn, checks them, keeps the clock, writes the record."""
+"""The referee: requests decisions, checks them, keeps the time and returns the record."""
 
 import math
 import signal
@@ -20,39 +20,42 @@ from cc_env.match.record import Record
 
 
 class Clock(NamedTuple):
-    """How long a player may think, in seconds."""
+    """The remaining thinking time in seconds, for this turn and for all remaining turns."""
 
-    turn: float = math.inf  # for this turn
-    game: float = math.inf  # for all turns that are left
+    turn: float = math.inf
+    game: float = math.inf
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a player chose, and what it knows about it."""
+    """The action chosen by a player, with its evaluation.
+
+    `value` is the expected result for the player, -1 to 1; `details` are statistics.
+    """
 
     action: int
-    value: float | None = None  # expected result for the player, -1 to 1
+    value: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Player(Protocol):
-    """Somebody who plays. Anything with this method will do; it may raise Forfeit.
+    """A player: any object with this method, which may raise Forfeit.
 
     A player with state from earlier decisions also has `for_new_game()`, which returns a player of
     its kind without that state, so that many games can be played at once.
     """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return a decision in `position`; all randomness comes from `rng`."""
+        """Return a decision in `position`; use no randomness except `rng`."""
 
 
 def is_player(candidate: object) -> bool:
-    """Return whether an object has a method `choose` as players have; that of NumPy's differs."""
+    """Return whether an object has the method `choose` of a player, and is not a NumPy array."""
     return hasattr(candidate, "choose") and not isinstance(candidate, np.ndarray | np.generic)
 
 
 def player_for_new_game(player: Player) -> Player:
-    """Return a player for another game: itself, if it remembers nothing of its games."""
+    """Return a player for another game: itself if it has no state."""
     return player.for_new_game() if hasattr(player, "for_new_game") else player
 
 
@@ -65,13 +68,13 @@ def play_match(
     limits: Limits | None = None,
     seed: int = 0,
 ) -> Record:
-    """Let the two players play, and return the record of it.
+    """Play a match between two players and return its record.
 
-    Each player has its own random generator, made from `seed`. A player that raises an exception,
-    chooses an illegal action or takes too long loses; the record says why. A player that does not
-    return in time is interrupted, if this is the main thread, the system has alarms, and the player
-    is not in compiled code.
-    Raises BadOption unless there are two players, two names and a seed; BadPosition as `Match`.
+    Each player has a random generator of its own, derived from `seed`. A player that raises an
+    exception, chooses an illegal action or exceeds its time loses; the record contains the reason.
+    Overlong decisions are interrupted in the main thread on systems with alarms, except in compiled
+    code. Raises BadOption unless there are two players, two names and a valid seed; BadPosition as
+    `Match`.
     """
     _check(players, names, seed)
     match, players = Match(game, start, limits), [player_for_new_game(player) for player in players]
@@ -80,79 +83,85 @@ def play_match(
     while match.result is None:
         mover, clock = match.mover, timer.clock()
         began = time.perf_counter()
-        answer = request_decision(players[mover], match.position, rngs[mover], clock)
-        late = timer.add(time.perf_counter() - began)
-        fault, detail = ("time", late) if late else answer.fault or try_action(match, answer.action)
+        response = request_decision(players[mover], match.position, rngs[mover], clock)
+        delay = timer.add(time.perf_counter() - began)
+        if delay:
+            fault, detail = "time", delay
+        else:
+            fault, detail = response.fault or try_action(match, response.action)
         if fault:
             match.forfeit(mover, fault)
     return Record.from_match(match, players=names, seconds=timer.seconds, seed=seed, detail=detail)
 
 
 def player_generators(seed: int) -> list[np.random.Generator]:
-    """Return a random generator for each of the two players."""
+    """Return the random generators of the two players, derived from one seed."""
     return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
 
 
 class Timer:
-    """How long the players of a match have thought, against its limits."""
+    """The thinking times of both players of a match, and its time limits.
+
+    `seconds` has the time of each turn, including an unfinished one.
+    """
 
     def __init__(self, match: Match) -> None:
-        """Begin with no time spent."""
-        self.seconds: list[float] = []  # for each turn, an unfinished last one included
+        """Measure the times of `match`, beginning with zero."""
+        self.seconds: list[float] = []
         self._match = match
-        self._spent = [0.0, 0.0]  # by player
+        self._player_seconds = [0.0, 0.0]
 
     def clock(self) -> Clock:
-        """Return what is left to the player who is to move."""
+        """Return the remaining time of the player to move."""
         limits, turn = self._match.limits, len(self._match.turns)
         if limits.seconds_per_turn is None and limits.seconds_per_game is None:
             return Clock()
         used = self.seconds[turn] if turn < len(self.seconds) else 0.0
-        a_turn, a_game = (
-            limit or math.inf for limit in (limits.seconds_per_turn, limits.seconds_per_game)
-        )
-        return Clock(a_turn - used, a_game - self.seconds_spent(self._match.mover))
+        per_turn = limits.seconds_per_turn or math.inf
+        per_game = limits.seconds_per_game or math.inf
+        return Clock(per_turn - used, per_game - self.seconds_spent(self._match.mover))
 
     def add(self, seconds: float) -> str:
-        """Add the thinking time of the player to move; return a complaint if it is too long.
+        """Add thinking time of the player to move; return a message if it exceeds a limit, else "".
 
-        To be called before the player's action is played.
+        Call this before the action is played.
         """
         clock, turn = self.clock(), len(self._match.turns)
         self.seconds[turn:] = [sum(self.seconds[turn:]) + seconds]
-        self._spent[self._match.mover] += seconds
+        self._player_seconds[self._match.mover] += seconds
         return f"{seconds:.3f} s, had {min(clock):.3f} s" if seconds > min(clock) else ""
 
     def take_back(self, keep: int) -> None:
-        """Forget the time of all turns after the first `keep`.
+        """Remove the times of all turns after the first `keep`.
 
-        To be called before the turns are taken back in the match.
+        Call this before the turns are taken back in the match.
         """
-        movers = [*self._match.movers[keep:], self._match.mover]  # the latter of an unfinished turn
+        # The last one is the player of an unfinished turn.
+        movers = [*self._match.movers[keep:], self._match.mover]
         for mover, seconds in zip(movers, self.seconds[keep:], strict=False):
-            self._spent[mover] = max(0.0, self._spent[mover] - seconds)
+            self._player_seconds[mover] = max(0.0, self._player_seconds[mover] - seconds)
         del self.seconds[keep:]
 
     def seconds_spent(self, player: int) -> float:
-        """Return for how many seconds a player has thought."""
-        return self._spent[player]
+        """Return the total thinking time of a player in seconds."""
+        return self._player_seconds[player]
 
 
 def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     if len(players) != 2 or len(names) != 2:
-        raise BadOption(f"{len(players)} players and {len(names)} names; wanted: two of each")
+        raise BadOption(f"{len(players)} players and {len(names)} names; expected: two of each")
     for player, name in zip(players, names, strict=True):
         if not is_player(player):
-            would_do = isinstance(player, str) or callable(player)
-            near = f"; players.of({player!r}, game) makes one" if would_do else ""
-            raise BadPlayer(f"{player!r} is not a player: it has no method choose{near}")
+            is_convertible = isinstance(player, str) or callable(player)
+            hint = f"; use players.specs.as_player({player!r}, game)" if is_convertible else ""
+            raise BadPlayer(f"{player!r} is not a player: it has no method choose{hint}")
         if not isinstance(name, str):
             raise BadOption(f"{name!r} is not a name")
     random_streams.check_seed(seed)
 
 
-def try_action(match: Match, action: Any) -> tuple[str, str]:
-    """Play an action; return a fault and what is wrong with the action, or two empty texts."""
+def try_action(match: Match, action: int) -> tuple[str, str]:
+    """Play an action; return a fault and its description, or two empty texts."""
     try:
         match.play(action)
     except IllegalAction as error:
@@ -161,21 +170,21 @@ def try_action(match: Match, action: Any) -> tuple[str, str]:
 
 
 class Response(NamedTuple):
-    """What a player chose, or a fault with what went wrong."""
+    """The decision of a player, or a fault with its description."""
 
     decision: Decision | None
     fault: tuple[str, str] | None = None
 
     @property
     def action(self) -> Any:
-        """Return the action that was chosen."""
+        """Return the chosen action; None after a fault."""
         return self.decision.action if self.decision else None
 
 
 def request_decision(
     player: Player, position: Position, rng: np.random.Generator, clock: Clock
 ) -> Response:
-    """Ask a player for a decision; return an answer whatever the player does."""
+    """Return the decision of a player, or its fault; never raise an error of the player."""
     try:
         with _alarm(min(clock)):
             decision = player.choose(position, rng, clock)
@@ -190,7 +199,7 @@ def request_decision(
 
 
 def _text(error: BaseException) -> str:
-    """Return what an error says, if it can be said and written."""
+    """Return the message of an error in valid UTF-8, or "?" if that fails."""
     try:
         return str(error).encode("utf-8", "backslashreplace").decode()
     except Exception:
@@ -198,14 +207,16 @@ def _text(error: BaseException) -> str:
 
 
 class _TimeIsUpError(BaseException):
-    """What interrupts a player; not an Exception, which it might catch."""
+    """Interrupts a player; not an Exception, which the player might catch."""
 
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise _TimeIsUpError in the block when its time is up, where that is possible."""
-    can = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-    if math.isinf(seconds) or not can or signal.getitimer(signal.ITIMER_REAL)[0]:
+    """Raise _TimeIsUpError in the block when its time is up, if the system can interrupt it."""
+    has_alarm = (
+        hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    )
+    if math.isinf(seconds) or not has_alarm or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return
 

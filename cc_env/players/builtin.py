@@ -1,4 +1,4 @@
-"""The built-in players, by the names that player specs give them.
+"""The built-in players.
 
 Shapes: C planes, H rows and W columns of an observation.
 """
@@ -29,7 +29,8 @@ from cc_env.search.scores import expected_result
 from cc_env.search.workspace import MAX_DEPTH
 from cc_env.tablebase.tablebase import Tablebase
 
-PolicyFunction = Callable[[NDArray[np.int8], dict[str, Any]], Any]  # (observation, info) -> action
+# (observation int8[C, H, W], info) -> action
+PolicyFunction = Callable[[NDArray[np.int8], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,10 @@ class RandomPlayer:
 
 @dataclass(frozen=True)
 class FunctionPlayer:
-    """Plays what a function chooses that is told what a learner in an environment is told.
+    """Wraps a policy function `(observation, info) -> action`.
 
-    That is the observation, int8[C, H, W], and an info with the `action_mask`, int8[num_actions],
-    and the `seat`, 0 or 1.
+    Its arguments are those of a learner in an environment: the observation, int8[C, H, W], and an
+    info with the `action_mask`, int8[num_actions], and the `seat`, 0 or 1.
     """
 
     game: Game
@@ -62,19 +63,20 @@ class FunctionPlayer:
 
 
 class GreedyPlayer:
-    """Looks one turn ahead: wins if it can, else maximizes the evaluation; breaks ties randomly."""
+    """Wins in one turn or maximizes the evaluation after it; breaks ties randomly."""
 
     def __init__(self, game: Game, *, evaluation: Any = None) -> None:
-        """Use this evaluation, see `learned.files.evaluation_of`; by default the game's first.
+        """Use an evaluation of the game, by default the first; raise UnknownOption if it has none.
 
-        Raises UnknownOption for an evaluation that the game does not have.
+        See `cc_env.learned_evaluation.network_file` for its values.
         """
         self._game, self._evaluation = game, find_evaluation(game, evaluation)
         self.fingerprint = short_hash(self._evaluation)
-        score_actions(game, game.initial, self._evaluation)  # compiles
+        # Compiles.
+        score_actions(game, game.initial, self._evaluation)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the first decision of one of the best turns."""
+        """Return the first decision of a best turn."""
         actions, scores = score_actions(self._game, position, self._evaluation)
         highest = max(scores)
         best = [action for action, score in zip(actions, scores, strict=True) if score == highest]
@@ -82,7 +84,7 @@ class GreedyPlayer:
 
 
 class MinimaxPlayer:
-    """Alpha-beta search; deterministic unless a time limit interrupts it."""
+    """Plays by alpha-beta search; deterministic unless a time limit interrupts it."""
 
     def __init__(
         self,
@@ -97,34 +99,34 @@ class MinimaxPlayer:
         tables: str | os.PathLike[str] | Tablebase | None = None,
         selective: bool = False,
     ) -> None:
-        """Limit each decision to `depth` turns, `nodes` positions or `seconds`, whatever is first.
+        """Limit each decision to `depth` turns, `nodes` positions and `seconds`.
 
-        A clock shortens `seconds`, see `time_budget`. A level is a name for limits; limits given
-        here override it. The default level is "normal". The transposition table has 16 megabytes,
-        unless the level or `table_megabytes` says otherwise. `evaluation` is the name of one of the
-        game's evaluations; `tables` are exact values, or the folder that has them. `selective`
-        searches late moves less deeply, see `cc_env.search.alphabeta`. Raises UnknownOption for an
-        unknown level or evaluation, BadOption for a limit out of range or a folder that is not
-        there, MissingTable for one without tables of the game, BadTable for a damaged one.
+        A clock shortens `seconds`, see `time_budget`. A level is a name for limits, by default
+        "normal"; explicit limits override it. The transposition table has `table_megabytes`, by
+        default those of the level or 16. `evaluation` names an evaluation of the game; `tables` are
+        exact values or their folder. `selective` searches late moves less deeply, see
+        `cc_env.search.alphabeta`. Raises UnknownOption for an unknown level or evaluation,
+        BadOption for a limit out of range or a missing folder, MissingTable for a folder without
+        tables of the game, BadTable for a damaged one.
         """
-        given: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
-        given = {name: value for name, value in given.items() if value is not None}
+        options: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
+        options = {name: value for name, value in options.items() if value is not None}
         levels = {**DEFAULT_LEVELS, **game.search.levels}
         if level is not None and level not in list(levels):
             has = f"{suggest(level, levels)}it has: {format_list(levels)}"
             raise UnknownOption(f"minimax has no level {level!r}; {has}")
-        if level is not None or not given:
-            given = {**levels[level or "normal"], **given}
-        self._depth, self._nodes, self._seconds = map(given.get, ("depth", "nodes", "seconds"))
+        if level is not None or not options:
+            options = {**levels[level or "normal"], **options}
+        self._depth, self._nodes, self._seconds = map(options.get, ("depth", "nodes", "seconds"))
         check_limit("depth", self._depth, MAX_DEPTH)
         check_limit("nodes", self._nodes)
         limits.check_seconds(self._seconds)
-        chosen = find_evaluation(game, evaluation)
-        self.fingerprint = short_hash(chosen)
-        table = given.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
+        function = find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(function)
+        table = options.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
         self._search = AlphaBeta(
             game,
-            chosen,
+            function,
             table_megabytes=table,
             tables=load_tables(game, tables),
             selective=selective,
@@ -141,17 +143,17 @@ class MinimaxPlayer:
     def compare(
         self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
     ) -> Comparison:
-        """Return the values of these turns, see `cc_env.search.compare`."""
+        """Return the values of `turns`, see `cc_env.search.compare`."""
         depth = self._depth or MAX_DEPTH
         return compare(self._search, position, turns, left=left, depth=depth)
 
     def stop(self) -> None:
-        """End a search that runs in another thread with what it has found."""
+        """Stop a search in another thread; it returns its best result so far."""
         self._search.stop()
 
 
 class MCTSPlayer:
-    """Monte-Carlo tree search."""
+    """Plays by Monte-Carlo tree search."""
 
     def __init__(
         self,
@@ -164,42 +166,41 @@ class MCTSPlayer:
         evaluation: Any = None,
         tables: str | os.PathLike[str] | Tablebase | None = None,
     ) -> None:
-        """Limit each decision to `simulations` or `seconds`; the default is 1000 simulations.
+        """Limit each decision to `simulations` or `seconds`, by default to 1000 simulations.
 
         `playout`, "random" or "evaluation", is how leaves are evaluated; `exploration` is the
-        constant of UCB1; `tables` are exact values, or the folder that has them. Raises
-        UnknownOption for an unknown playout or evaluation, BadOption for a number out of range or
-        a folder that is not there, MissingTable for one without tables of the game, BadTable for a
-        damaged one.
+        constant of UCB1; `tables` are exact values or their folder. Raises UnknownOption for an
+        unknown playout or evaluation, BadOption for a number out of range or a missing folder,
+        MissingTable for a folder without tables of the game, BadTable for a damaged one.
         """
         self._simulations, self._seconds = simulations, seconds
         if simulations is None and seconds is None:
             self._simulations = 1000
         check_limit("simulations", simulations)
         limits.check_seconds(seconds)
-        chosen = find_evaluation(game, evaluation)
-        self.fingerprint = short_hash(chosen)
+        function = find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(function)
         self._search = MCTS(
             game,
-            chosen,
+            function,
             playout=playout,
             exploration=exploration,
             tables=load_tables(game, tables),
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the most visited decision."""
+        """Return the most visited action."""
         seconds = time_budget(self._seconds, clock)
         result = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(result.action, result.value, result.details())
 
     def stop(self) -> None:
-        """End a search that runs in another thread with what it has found."""
+        """Stop a search in another thread; it returns its best result so far."""
         self._search.stop()
 
 
 def load_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
-    """Return exact values, or those in a folder; raise BadOption as `Tablebase`, MissingTable."""
+    """Return the tables, or those in a folder; raise BadOption as `Tablebase`, or MissingTable."""
     if tables is None or isinstance(tables, Tablebase):
         return tables
     return Tablebase(game, tables).require_any()
@@ -213,26 +214,26 @@ def make_perfect_player(
     depth: int | None = None,
     seconds: float | None = None,
 ) -> Player:
-    """Return a player that keeps the exact value, by the tables that ship if no folder is given.
+    """Return a perfect player with the tables of a folder, by default the shipped ones.
 
-    Where no table has a position it searches with the tables in memory, see `MinimaxPlayer`. Raises
+    In positions that no table covers it plays as `MinimaxPlayer` with the same tables. Raises
     UnknownOption for a level other than "delay", else as `MinimaxPlayer`.
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
-    known = load_tables(game, tables) or Tablebase(game)
-    search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=known)
-    return PerfectPlayer(game, known, search, delay=level is not None)
+    tablebase = load_tables(game, tables) or Tablebase(game)
+    search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=tablebase)
+    return PerfectPlayer(game, tablebase, search, delay=level is not None)
 
 
 class BotPlayer:
-    """Plays like one of the game's own bots."""
+    """Plays as one of the game's own bots."""
 
     def __init__(self, game: Game, bot: str) -> None:
-        """Use the bot with this name; raise BadPlayer if the game does not have it."""
+        """Use the bot named `bot`; raise BadPlayer if the game does not have it."""
         if bot not in game.search.bots:
-            played = format_list(name for name, entry in GAMES.items() if bot in entry.bots)
-            raise BadPlayer(f"{bot} does not play {game.name}, only: {played}")
+            games = format_list(name for name, entry in GAMES.items() if bot in entry.bots)
+            raise BadPlayer(f"{bot} does not play {game.name}, only: {games}")
         self._game, self._name = game, bot
         self._bot = game.search.bots[bot](game)
 
@@ -242,7 +243,7 @@ class BotPlayer:
         return Decision(self._bot(position, rng))
 
     def for_new_game(self) -> "BotPlayer":
-        """See `cc_env.match.referee.Player.for_new_game`."""
+        """Return a bot without the state of this one."""
         return BotPlayer(self._game, self._name)
 
 
@@ -255,14 +256,16 @@ def make_program_player(
     budget: float | None = None,
     start: float = 60,
 ) -> Player:
-    from cc_env.protocols.program import ProgramPlayer  # imported only where it is used
+    """Return a player that runs an external program, see `cc_env.protocols.program`."""
+    from cc_env.protocols.program import ProgramPlayer
 
     return ProgramPlayer(
         game, command=command, protocol=protocol, seconds=seconds, budget=budget, start=start
     )
 
 
-DEFAULT_LEVELS: dict[str, dict[str, Any]] = {  # unless the game defines its own
+# Levels of minimax; a game may define its own.
+DEFAULT_LEVELS: dict[str, dict[str, Any]] = {
     "easy": {"depth": 1},
     "normal": {"depth": 3},
     "hard": {"depth": 6},
@@ -271,7 +274,7 @@ DEFAULT_LEVELS: dict[str, dict[str, Any]] = {  # unless the game defines its own
 
 
 def time_budget(seconds: float | None, clock: Clock) -> float | None:
-    """Return the thinking time in seconds: as asked, within a safe share of the clock's time."""
+    """Return the thinking time in seconds: `seconds`, or a safe share of the clock if less."""
     bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
     if bound == math.inf:
         return seconds

@@ -1,15 +1,13 @@
-"""Players by spoken name: `random`, `minimax:depth=3`, `mcts:simulations=400`.
+"""Player specs: `random`, `minimax:depth=3`, `mcts:simulations=400`.
 
     NAME                       default options
     NAME:LEVEL                 a level, which is a name for several options
-    NAME:OPTION=VALUE,…        these options
+    NAME:OPTION=VALUE,…        the given options
     program:command="…"        any program, see `cc_env.protocols.program`; values may be quoted
     PACKAGE.MODULE.CLASS:…     a class or function of another package that can be imported
 
-The class or function is called with the game and the options as keyword arguments, and returns a
-`cc_env.match.referee.Player`. `of` takes a function of observations, such as a trained policy, as
-well.
-
+A class or function of a spec is called with the game and the options as keyword arguments; it
+returns a `cc_env.match.referee.Player`. `as_player` also accepts players and policy functions.
 """
 
 import inspect
@@ -56,31 +54,31 @@ PLAYERS: dict[str, PlayerFactory] = {
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
-# Players that `agents` registers when it is imported, at the first use of one of these names.
+# Players that the package `agents` registers.
 LEARNED_PLAYERS = "policy", "alphazero", "ppo", "memory"
 
-_NUMBERS = {  # the option that a player's number without a name is meant for
+# The option to suggest for a number without a name, as in `minimax:3`.
+_NUMERIC_OPTIONS = {
     "minimax": "depth",
     "perfect": "depth",
     "mcts": "simulations",
     "alphazero": "simulations",
 }
 
-_PLAYS: dict[str, Callable[[Game], bool]] = {  # which games a player plays, if not all
-    "perfect": lambda game: game.numbering is not None
-}
+# Tests of the games that a player plays; without an entry it plays all.
+_SUPPORTS: dict[str, Callable[[Game], bool]] = {"perfect": lambda game: game.numbering is not None}
 
 
-def make_player(name: str, game: Game, **changes: Any) -> Player:
-    """Return the player with this spoken name, for `game`; `changes` override its options.
+def make_player(name: str, game: Game, **overrides: Any) -> Player:
+    """Return the player of a player spec for `game`; `overrides` replace its options.
 
-    Raises UnknownOption for an unknown player, level or option, with a list of the known ones;
-    BadOption for a value out of range; BadPlayer if the player cannot be made; BadCheckpoint and
-    MissingExtra as the player does.
+    Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
+    BadOption for a value out of range; BadPlayer if the player cannot be created; BadCheckpoint and
+    MissingExtra as the player.
     """
-    factory, given = _parse(name)
+    factory, spec_options = _parse(name)
     try:
-        player = factory(game, **{**given, **changes})
+        player = factory(game, **{**spec_options, **overrides})
     except (CcEnvError, MissingExtra, OSError):
         raise
     except (Exception, SystemExit) as error:
@@ -92,33 +90,33 @@ def make_player(name: str, game: Game, **changes: Any) -> Player:
 
 
 def as_player(opponent: object, game: Game) -> Player:
-    """Return the player that `opponent` is or names, or who plays what this function chooses.
+    """Return `opponent` if it is a player, else create it from a player spec or policy function.
 
-    Raises BadPlayer for anything else, and as `make`.
+    Raises BadPlayer for anything else, and as `make_player`.
     """
     if isinstance(opponent, str):
         return make_player(opponent, game)
     if isinstance(opponent, type):
-        would_do = f"a player that it makes, such as {opponent.__name__}(game)"
-        raise BadPlayer(f"{opponent.__name__} is a class, not a player; wanted: {would_do}")
+        expected = f"an instance, such as {opponent.__name__}(game)"
+        raise BadPlayer(f"{opponent.__name__} is a class, not a player; expected: {expected}")
     if is_player(opponent):
         return cast(Player, opponent)
     if callable(opponent):
         return FunctionPlayer(game, opponent)
-    would_do = "a player's name, an object with choose(position, rng, clock), or a function "
-    would_do += "(observation, info) -> action"
-    raise BadPlayer(f"{opponent!r} is not a player; wanted: {would_do}")
+    expected = "a player spec, an object with choose(position, rng, clock), or a function "
+    expected += "(observation, info) -> action"
+    raise BadPlayer(f"{opponent!r} is not a player; expected: {expected}")
 
 
 def check_spec(name: str) -> None:
-    """Raise UnknownOption or BadPlayer as `make` does for the name and the names of its options."""
+    """Validate the name and the option names of a player spec; raise as `make_player`."""
     _parse(name)
 
 
 def player_option_defaults(name: str) -> dict[str, Any]:
-    """Return the options of the player with this spoken name, with their defaults.
+    """Return the options of the player of a player spec, with their defaults.
 
-    Raises UnknownOption and BadPlayer as `check`.
+    Raises UnknownOption and BadPlayer as `check_spec`.
     """
     factory, _ = _parse(name)
     return _defaults(name, factory)
@@ -127,38 +125,38 @@ def player_option_defaults(name: str) -> dict[str, Any]:
 def register_player(
     name: str, factory: PlayerFactory, plays: Callable[[Game], bool] = lambda game: True
 ) -> None:
-    """Register a player under a spoken name in this process; `plays` says for which games.
+    """Register a player in this process; `plays` returns whether it plays a game.
 
     Raises BadPlayer for a name that is not an identifier.
     """
     if not name.isidentifier():
-        raise BadPlayer(f"a player cannot be called {name!r}: letters, digits and _ only")
+        raise BadPlayer(f"invalid player name {name!r}: use letters, digits and _ only")
     PLAYERS[name] = factory
-    _PLAYS[name] = plays
+    _SUPPORTS[name] = plays
 
 
 def available_players(game: Game) -> list[str]:
-    """Return the names of the players that play a game with these options, without making any."""
+    """Return the names of the players that can play `game`."""
     with suppress(MissingExtra):
         _load_learned_players()
-    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
-    names = [name for name in PLAYERS if name not in others]
-    return [name for name in names if name not in _PLAYS or _PLAYS[name](game)]
+    foreign_bots = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
+    names = [name for name in PLAYERS if name not in foreign_bots]
+    return [name for name in names if name not in _SUPPORTS or _SUPPORTS[name](game)]
 
 
 @contextmanager
 def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
-    """Register players while the block runs; raises BadPlayer as `register`."""
-    before = dict(PLAYERS), dict(_PLAYS)
+    """Register players while the block runs; raise BadPlayer as `register_player`."""
+    before = dict(PLAYERS), dict(_SUPPORTS)
     try:
         for name, factory in factories.items():
             register_player(name, factory)
         yield
     finally:
         PLAYERS.clear()
-        _PLAYS.clear()
+        _SUPPORTS.clear()
         PLAYERS.update(before[0])
-        _PLAYS.update(before[1])
+        _SUPPORTS.update(before[1])
 
 
 def _load_learned_players() -> None:
@@ -168,38 +166,39 @@ def _load_learned_players() -> None:
 
 
 def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
+    """Return the factory and the options of a player spec."""
     if not isinstance(name, str):
-        raise BadPlayer(f"{name!r} is not the name of a player")
+        raise BadPlayer(f"{name!r} is not a player spec")
     kind, _, rest = name.partition(":")
     if kind in LEARNED_PLAYERS:
         _load_learned_players()
-    factory = _imported(kind) if "." in kind else PLAYERS.get(kind)
+    factory = _import_factory(kind) if "." in kind else PLAYERS.get(kind)
     if factory is None:
         names = sorted({*PLAYERS, *LEARNED_PLAYERS})
-        known = f"there are: {format_list(names, 99)}, "
-        known += "and MODULE.NAME of any module that can be imported"
-        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, names)}{known}")
+        valid = f"there are: {format_list(names, 99)}, "
+        valid += "and MODULE.NAME of any module that can be imported"
+        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, names)}{valid}")
     defaults = _defaults(kind, factory)
     words = split_options(rest)
     levels = [word for word in words if "=" not in word]
     numbers = [level for level in levels if level.isdecimal()]
-    if numbers and kind in _NUMBERS:
-        near = f"{kind}:{_NUMBERS[kind]}={numbers[0]}"
-        raise UnknownOption(f"player {kind} has no level {numbers[0]!r}; did you mean {near}?")
+    if numbers and kind in _NUMERIC_OPTIONS:
+        example = f"{kind}:{_NUMERIC_OPTIONS[kind]}={numbers[0]}"
+        raise UnknownOption(f"player {kind} has no level {numbers[0]!r}; did you mean {example}?")
     if levels and "level" not in defaults:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
-    given = parse_options(word if "=" in word else f"level={word}" for word in words)
-    if unknown := sorted(set(given) - set(defaults)):
-        has = format_list(_with_values(defaults)) or "none"
-        has = f"{suggest(unknown[0], defaults)}it has: {has}"
-        raise UnknownOption(f"player {kind} has no option {format_list(unknown)}; {has}")
+    values = parse_options(word if "=" in word else f"level={word}" for word in words)
+    if unknown := sorted(set(values) - set(defaults)):
+        valid = format_list(_with_values(defaults)) or "none"
+        hint = f"{suggest(unknown[0], defaults)}it has: {valid}"
+        raise UnknownOption(f"player {kind} has no option {format_list(unknown)}; {hint}")
     if factory is make_program_player:
-        import_allowlist.check_program(str(given.get("command")))
-    return factory, given
+        import_allowlist.check_program(str(values.get("command")))
+    return factory, values
 
 
 def _defaults(kind: str, factory: PlayerFactory) -> dict[str, Any]:
-    """Return a player's options with their defaults; raise BadPlayer if it takes no game."""
+    """Return the options of a factory with their defaults; raise BadPlayer if it takes no game."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
@@ -210,11 +209,11 @@ def _defaults(kind: str, factory: PlayerFactory) -> dict[str, Any]:
 
 
 def _with_values(defaults: Mapping[str, Any]) -> list[str]:
-    """Return the names of options, those with a default other than None as NAME=VALUE."""
+    """Return options as NAME=VALUE, those with the default None as NAME."""
     return [name if value is None else f"{name}={value}" for name, value in defaults.items()]
 
 
-def _imported(path: str) -> PlayerFactory:
+def _import_factory(path: str) -> PlayerFactory:
     module, _, name = path.rpartition(".")
     try:
         factory = getattr(import_if_allowed(module, path), name)

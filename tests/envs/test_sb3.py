@@ -149,7 +149,7 @@ def test_bad_input_says_what_would_do():
     with pytest.raises(ResetNeeded):
         env.step(np.zeros(2, int))
     env.reset()
-    with pytest.raises(IllegalAction, match=r"shape \(1,\); wanted: \(2,\)"):
+    with pytest.raises(IllegalAction, match=r"shape \(1,\)"):
         env.step(np.zeros(1, int))
     illegal = np.array([mask.argmin() for mask in env.boards.masks])
     with pytest.raises(IllegalAction, match="board 0"):

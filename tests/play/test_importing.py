@@ -44,7 +44,7 @@ def test_pdn_is_read(chosen):
     read = importing.read_games(text, game if chosen else None)
     (imported,) = read.games
     assert imported.players == ("A", "B")
-    assert imported.result == "1-0 (the file says the result alone)"
+    assert imported.result == "1-0 (the file has only the result)"
     assert len(imported.turns) == 4
     assert imported.game.options == game.options
     assert read.total == 2

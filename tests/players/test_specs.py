@@ -97,7 +97,7 @@ def test_a_name_can_be_for_a_while(game):
         ("test_specs.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
         ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
         ("random:easy", r"player random has no levels, such as 'easy'"),
-        (None, r"None is not the name of a player"),
+        (None, "None is not a player spec"),
         ("numpy.pi", r"'numpy.pi' is not a class or a function: 3.14"),
     ],
 )
