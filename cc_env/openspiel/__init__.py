@@ -103,13 +103,13 @@ class BoardGame(pyspiel.Game):
         limits = {limit: parameters[limit] for limit in LIMITS}
         self.game = make_game(self.name, **_options(self.name, parameters))
         _check(self.game, limits["max_game_length"], limits["repetitions"])
-        self.max_utility = self.game.max_margin if limits["utility_margin"] else 1
+        self.utility_limit = self.game.max_margin if limits["utility_margin"] else 1
         info = pyspiel.GameInfo(
             num_distinct_actions=self.game.num_actions,
             max_chance_outcomes=0,
             num_players=2,
-            min_utility=-self.max_utility,
-            max_utility=self.max_utility,
+            min_utility=-self.utility_limit,
+            max_utility=self.utility_limit,
             utility_sum=0.0,
             max_game_length=limits["max_game_length"],
         )
@@ -190,7 +190,7 @@ class BoardState(pyspiel.State):
 
     def returns(self) -> list[float]:
         """Return the utilities of both players: 0 for a draw and before the end."""
-        limit = self.get_game().max_utility
+        limit = self.get_game().utility_limit
         utility = float(max(-limit, min(self.node.lead, limit)))
         return [utility, -utility]
 

@@ -437,7 +437,7 @@ def test_invalid_times_are_refused(seconds):
 
 
 def test_a_match_starts_from_a_position_only(game):
-    with pytest.raises(BadPosition, match=r"start='x'; wanted: a position of capture_conquer"):
+    with pytest.raises(BadPosition, match="start='x'"):
         Match(game, "x")
 
 
@@ -449,7 +449,7 @@ def test_a_match_starts_from_a_position_only(game):
         ({"names": (1, "b")}, "1 is not a name"),
         (
             {"players": ("random", "random")},
-            "no method choose; players.of.'random', game. makes one",
+            "'random' is not a player",
         ),
     ],
 )
@@ -471,8 +471,8 @@ def test_a_match_that_is_taken_back_equals_one_that_was_played_so_far(name):
         again = Match(game, limits=match.limits)
         for action in itertools.chain(*taken[:keep]):
             again.play(action)
-        assert +match._seen == +again._seen
+        assert +match._occurrences == +again._occurrences
         for state in (match, again):
-            state._seen = Counter()
+            state._occurrences = Counter()
         assert vars(match) == vars(again) | {"_legal": None}
-        match._seen = Counter(match._keys)
+        match._occurrences = Counter(match._keys)

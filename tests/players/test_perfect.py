@@ -27,7 +27,7 @@ class Judged:
 
     def choose(self, position, rng, clock):
         decision = self.player.choose(position, rng, clock)
-        assert decision.action in TABLES.probe(position).keeping
+        assert decision.action in TABLES.probe(position).value_keeping
         self.decisions += 1
         return decision
 
@@ -193,5 +193,5 @@ def test_players_with_tables_are_made_by_name(tmp_path):
     for name in ("minimax:depth=1", "mcts:simulations=300"):
         player = make_player(f'{name},tables="{folder}"', GAME)
         decision = player.choose(GAME.initial, rng, Clock())
-        assert decision.action in TABLES.probe(GAME.initial).keeping
+        assert decision.action in TABLES.probe(GAME.initial).value_keeping
     assert isinstance(decision, Decision)
