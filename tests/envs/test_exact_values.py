@@ -62,7 +62,7 @@ def test_values_on_many_boards(mode, opponent):
         assert info["_value"].all()
         assert (info["_keeps_value"] == ~over).all()
         for board in np.flatnonzero(~over):
-            kept = actions[board] in solved[board].keeping
+            kept = actions[board] in solved[board].value_keeping
             assert info["keeps_value"][board] == kept
             seen.add((solved[board].value, kept))
         ended = terminated | truncated
