@@ -1,4 +1,4 @@
-"""Arguments that several command lines take."""
+"""Arguments shared by several command lines."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ except ImportError as missing:
 
 
 def file_path(text: str | Path) -> Path:
-    """Return the path of a file as typed; raise BadParameter if it has no file name."""
+    """Parse the path of a file; raise BadParameter if it has no file name."""
     path = _path(text)
     if not path.name:
         raise typer.BadParameter(f"{text!r} is not the name of a file")
@@ -21,21 +21,21 @@ def file_path(text: str | Path) -> Path:
 
 
 def folder_path(text: str | Path) -> Path:
-    """Return the path of a folder as typed; raise BadParameter for an empty text or a file."""
+    """Parse the path of a folder; raise BadParameter for an empty text or a file."""
     path = _path(text)
     if path.exists() and not path.is_dir():
-        raise typer.BadParameter(f"{path} is a file; wanted: a folder")
+        raise typer.BadParameter(f"{path} is a file, not a folder")
     return path
 
 
 def _path(text: str | Path) -> Path:
     if not str(text).strip():
-        raise typer.BadParameter("the name is empty; . is the current folder")
+        raise typer.BadParameter("the path is empty; . is the current folder")
     return Path(text)
 
 
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
-    """Return the options of a game as typed; raise BadOption for anything but NAME=VALUE."""
+    """Parse options of a game, NAME=VALUE each; raise BadOption for another form."""
     return parse_options([*([] if size is None else [f"size={size}"]), *(option or [])])
 
 
@@ -46,7 +46,7 @@ GameOptions = Annotated[
         "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
     ),
 ]
-Size = Annotated[int | None, typer.Option(help="Short for -o size=…")]
+Size = Annotated[int | None, typer.Option(help="Short form of -o size=…")]
 PositionText = Annotated[
     str | None,
     typer.Option("--position", "-p", help="Position as text; default: the initial position."),
@@ -63,6 +63,6 @@ TablesFolder = Annotated[
         parser=folder_path,
         metavar="FOLDER",
         help="Folder of the tables.",
-        show_default="those that ship",
+        show_default="the packaged ones",
     ),
 ]

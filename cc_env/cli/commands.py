@@ -50,7 +50,7 @@ from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.picture import draw, frames
 from cc_env.verification import conformance, reference_positions
-from cc_env.verification.perft import perft as count
+from cc_env.verification.perft import perft as count_sequences
 from cc_env.version import __version__
 
 try:
@@ -69,22 +69,24 @@ try:
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-_MORE = ", ".join(TOOLS)
+_TOOL_NAMES = ", ".join(TOOLS)
 app = create_app(
     no_args_is_help=True,
     add_completion=True,
-    epilog=f"\b\nMore commands, each with a --help of its own (extra train):\n{_MORE}",
+    epilog=f"\b\nFurther commands (extra train), each with its own --help:\n{_TOOL_NAMES}",
 )
 console = Terminal()
 
 LOOPBACK = "127.0.0.1"
-GC_THRESHOLD = 1000  # generation-1 collections for each full one, which pauses all games
-SWITCH_INTERVAL = 0.0005  # seconds; short, so that a thinking thread does not delay answers
+# Generation-1 collections per full collection, which pauses all games.
+GC_THRESHOLD = 1000
+# Short, so that searching threads do not delay replies.
+SWITCH_INTERVAL_SECONDS = 0.0005
 _FORMAT_NAMES = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         console.print(f"cc_env {__version__}")
         raise typer.Exit
 
@@ -98,7 +100,7 @@ def _all(
         ),
     ] = False,
 ) -> None:
-    """Two-player board games: play, learn, analyse, replay, check and solve them."""
+    """Two-player board games: play, learn, analyze, replay, check and solve them."""
 
 
 @app.command("games")
@@ -114,9 +116,9 @@ def list_games() -> None:
             "bots": game.search.bots,
         }
         table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
-        for fact, known in facts.items():
-            if known:
-                table.add_row(f"  {fact}", format_list(known))
+        for fact, values in facts.items():
+            if values:
+                table.add_row(f"  {fact}", format_list(values))
     console.print_table(table)
 
 
@@ -124,22 +126,24 @@ def list_games() -> None:
 def perft(
     game: GameName = "capture_conquer",
     depth: Annotated[
-        int, typer.Option("--depth", "-d", min=1, max=100, help="Turns to look ahead.")
+        int, typer.Option("--depth", "-d", min=1, max=100, help="Maximum number of turns.")
     ] = 5,
     option: GameOptions = None,
     position: PositionText = None,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Count decisions instead; a turn may take several.")
+        bool,
+        typer.Option("--decisions", help="Count decisions instead of turns."),
     ] = False,
 ) -> None:
     """Count the sequences of turns from a position, for each depth."""
-    made, start = _begin(game, option, position)
-    console.print(str(draw(made, start)))
-    count(made, start, 1, decisions=decisions)  # compiles
+    counted_game, start = _game_and_position(game, option, position)
+    console.print(str(draw(counted_game, start)))
+    # Compile before the first measurement.
+    count_sequences(counted_game, start, 1, decisions=decisions)
     for turns in range(1, depth + 1):
-        began = time.perf_counter()
-        number = count(made, start, turns, decisions=decisions)
-        seconds = time.perf_counter() - began
+        started = time.perf_counter()
+        number = count_sequences(counted_game, start, turns, decisions=decisions)
+        seconds = time.perf_counter() - started
         console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
 
 
@@ -147,27 +151,28 @@ def perft(
 def warm(
     game: Annotated[list[str] | None, typer.Argument(help="The games; default: all.")] = None,
 ) -> None:
-    """Compile everything beforehand, so that later runs start fast.
+    """Precompile games, players and environments.
 
-    That is what games, players and environments need. The exit status is 1 if compiled code could
-    not be written to disk.
+    Later runs then start fast. The exit status is 1 if compiled code could not be written to disk.
     """
     bar = RichConsole(stderr=True)
     write_failures.clear()
     for name in game or GAMES:
-        make_game(name)  # refuse unknown names before any work
+        # Reject unknown names before any work.
+        make_game(name)
     for name in game or GAMES:
-        began = time.perf_counter()
-        if not bar.is_terminal:  # no progress bar is shown
+        started = time.perf_counter()
+        # There is no progress bar without a terminal.
+        if not bar.is_terminal:
             print(f"compiling {name}", file=sys.stderr, flush=True)
-        for use in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
+        for task in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
             with hidden_messages():
-                use.run()
-        console.print(f"{name}: compiled, in {time.perf_counter() - began:.1f} s")
+                task.run()
+        console.print(f"{name}: compiled in {time.perf_counter() - started:.1f} s")
     if write_failures:
-        why = format_list(dict.fromkeys(write_failures.values()))
-        lost = f"it could not be written to disk ({why}): {format_list(write_failures, 3)}"
-        print(f"error: every process will compile this again, {lost}", file=sys.stderr)
+        reasons = format_list(dict.fromkeys(write_failures.values()))
+        details = f"could not write to disk ({reasons}): {format_list(write_failures, 3)}"
+        print(f"error: compiled code was not saved, {details}", file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -180,14 +185,15 @@ def analyse(
     option: GameOptions = None,
     position: PositionText = None,
 ) -> None:
-    """Analyse a position with a player: its move, values and lines."""
-    made, start = _begin(game, option, position)
-    if not len(made.legal_actions(start)):
-        raise IllegalAction(f"'{made.to_text(start)}': the game is over ({made.ending(start)})")
-    analyst = make_player(player, made)
-    console.print(str(draw(made, start)))
+    """Analyze a position with a player: its move, values and lines."""
+    analyzed_game, start = _game_and_position(game, option, position)
+    if not len(analyzed_game.legal_actions(start)):
+        text, reason = analyzed_game.to_text(start), analyzed_game.ending(start)
+        raise IllegalAction(f"'{text}': the game is over ({reason})")
+    analyst = make_player(player, analyzed_game)
+    console.print(str(draw(analyzed_game, start)))
     table = Table.grid(padding=(0, 2))
-    for name, text in describe_analysis(made, start, analyst):
+    for name, text in describe_analysis(analyzed_game, start, analyst):
         table.add_row(name, text)
     console.print_table(table)
 
@@ -202,14 +208,14 @@ def play(
     option: GameOptions = None,
     position: PositionText = None,
     draw_lots: Annotated[
-        bool, typer.Option("--draw-lots", help="Draw at random who moves first.")
+        bool, typer.Option("--draw-lots", help="Choose at random who moves first.")
     ] = False,
-    adviser: Annotated[str, typer.Option(help="The player that gives hints.")] = "minimax:hard",
+    adviser: Annotated[str, typer.Option(help="Player for hints and analysis.")] = "minimax:hard",
     seconds: Annotated[
-        float | None, typer.Option(help="Time limit of each player for the whole game.")
+        float | None, typer.Option(help="Time limit of each player for the whole game, in seconds.")
     ] = None,
     seconds_per_turn: Annotated[
-        float | None, typer.Option(help="Time limit of each player for one turn.")
+        float | None, typer.Option(help="Time limit of each player for one turn, in seconds.")
     ] = None,
     max_turns: Annotated[
         int, typer.Option(min=1, help="Turns after which the game is a draw.")
@@ -227,19 +233,19 @@ def play(
         typer.Option(
             parser=file_path,
             metavar="FILE",
-            help="Save the game at its end: .jsonl, .svg, for checkers .pdn, for Cannon .log.",
+            help="Save the game when it ends: .jsonl, .svg, for checkers .pdn, for Cannon .log.",
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of all random choices; default: a new one for each game."),
+        typer.Option(help="Seed of all random choices; default: random."),
     ] = None,
 ) -> None:
     """Play in the terminal, against a player or another person.
 
-    With players in both seats you watch them.
+    With players in both seats, watch them play.
     """
-    made, start = _begin(game, option, position)
+    played_game, start = _game_and_position(game, option, position)
     limits = Limits(
         max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
     )
@@ -248,22 +254,22 @@ def play(
     if draw_lots:
         random_streams.check_seed(seed)
         names = [names[side] for side in np.random.default_rng(seed).permutation(2)]
-    session = GameSession(made, names, start=start, limits=limits, seed=seed)
+    session = GameSession(played_game, names, start=start, limits=limits, seed=seed)
     if save is not None:
-        check_save_path(save, made)
-    watched = console.shows_progress and HUMAN not in names
-    table = Console(
+        check_save_path(save, played_game)
+    is_watched = console.shows_progress and HUMAN not in names
+    front_end = Console(
         session,
         console,
         line_reader(),
-        adviser=adviser,
-        pause=float(watched) if pause is None else pause,
+        hint_player=adviser,
+        pause=float(is_watched) if pause is None else pause,
     )
     try:
-        table.run()
+        front_end.run()
     finally:
         if save is not None:
-            save_game(table.session, save)
+            save_game(front_end.session, save)
 
 
 @app.command()
@@ -285,18 +291,20 @@ def serve(
         int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
     ] = 8000,
     folder: Annotated[
-        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder for games.")
+        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the games.")
     ] = Path("runs/games"),
     games_at_once: Annotated[
-        int, typer.Option("--games", min=1, help="Maximum number of games at once.")
+        int, typer.Option("--games", min=1, help="Maximum number of games in memory.")
     ] = 2000,
     seconds: Annotated[
         float,
-        typer.Option(min=0.1, max=600, help="Maximum thinking time of a player for a decision."),
+        typer.Option(min=0.1, max=600, help="Maximum seconds of a player for a decision."),
     ] = 10.0,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A host name of this server, beside its addresses."),
+        typer.Option(
+            metavar="NAME", help="A host name of this server, in addition to its addresses."
+        ),
     ] = None,
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
@@ -306,15 +314,17 @@ def serve(
     from cc_env.server import app
     from cc_env.server.limits import ServerLimits
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # players think in parallel, one core each
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    gc.freeze()  # imported modules stay: exclude them from collections
+    # Players search in parallel, on one core each.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    # Imported modules are never collected.
+    gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
     with tcp.listen(host, port) as listening:
         limits = ServerLimits(games_in_memory=games_at_once, decision_seconds=seconds)
         site = app.create_server(listening, folder, limits, allow_host or ())
         address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
-        console.print(f"play at {address}; games are kept in {folder}; Ctrl+C ends it")
+        console.print(f"play at {address}; games are stored in {folder}; press Ctrl+C to stop")
         if open_page:
             typer.launch(address)
         site.run([listening])
@@ -341,8 +351,8 @@ def replay(
             "--game",
             "-g",
             help="The game of a file of another program; default: by the file's suffix"
-            f" ({_FORMAT_NAMES}). --line then is the number of a game. Records contain their game;"
-            " one of another package has to be given here, too, as a sign of trust.",
+            f" ({_FORMAT_NAMES}). --line is then the number of a game. Records contain their game;"
+            " name it here if it is not built in, to allow its import.",
         ),
     ] = None,
     option: GameOptions = None,
@@ -357,14 +367,14 @@ def replay(
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", "-k", help="Continue after broken games; list them at the end."
+            "--keep-going", "-k", help="Continue after invalid games and list them at the end."
         ),
     ] = False,
 ) -> None:
-    """Replay recorded games and print how each ended.
+    """Replay recorded games and print their results.
 
-    Exit with status 2 at the first broken game; with --keep-going, with status 1 at the end if any
-    game is broken.
+    The exit status is 2 at the first invalid game; with --keep-going it is 1 at the end if any game
+    is invalid.
     """
     name = game or _game_of(file)
     if game is not None and RECORD_SUFFIX in file.suffixes:
@@ -376,7 +386,9 @@ def replay(
     games = _recorded_games(file) if name is None else _foreign_games(file, name, option)
     if not keep_going:
         games = record.valid_games(file, games)
-    shown, skipped, written, refused = 0, 0, list[str](), list[BrokenGame]()
+    shown = skipped = 0
+    exported: list[str] = []
+    refused: list[BrokenGame] = []
     for entry in games:
         if isinstance(entry, BrokenGame):
             refused.append(entry)
@@ -389,15 +401,15 @@ def replay(
             if line is not None:
                 _print_turns(recorded.match)
             if to is not None:
-                written.append(recorded.format(to))
-                recorded.check_fits(to, len(written))
-            console.print(f"{recorded.where}: {recorded.summary}")
+                exported.append(recorded.format(to))
+                recorded.check_fits(to, len(exported))
+            console.print(f"{recorded.location}: {recorded.summary}")
     if not (shown or refused):
-        which = "" if line is None else f" number {line}"
-        raise BadRecord(f"{file} has no game{which}")
+        suffix = "" if line is None else f" number {line}"
+        raise BadRecord(f"{file} has no game{suffix}")
     if to is not None and shown:
-        write_atomically(to, "\n".join(written).rstrip("\n") + "\n")
-        console.print(f"{len(written):,} games written to {to}")
+        write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
+        console.print(f"{len(exported):,} games written to {to}")
     for broken in refused:
         console.print(f"refused: {file}, {broken}")
     counts = f"{skipped:,} skipped, {len(refused):,} refused"
@@ -409,14 +421,16 @@ def replay(
 class _Replayed(NamedTuple):
     """A game of a file, replayed."""
 
-    where: str  # its line or number in the file
+    # Line or number of the game in the file.
+    location: str
     match: Match
     played: PlayedGame
-    kept: record.Record | None = None  # its record; None for files of other programs
+    # None for files of other programs.
+    game_record: record.Record | None = None
 
     @property
     def summary(self) -> str:
-        """The players, the result, its reason, the scores and the number of turns."""
+        """Players, result, its reason, scores and number of turns."""
         result, match = self.match.result, self.match
         outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
         text = f"{' - '.join(map(escape_controls, self.played.players))}  {outcome}"
@@ -429,7 +443,7 @@ class _Replayed(NamedTuple):
     def format(self, to: Path) -> str:
         """Return the game in the format of a file; raise UnknownOption if there is none."""
         if to.suffix.lower() == RECORD_SUFFIX:
-            return (self.kept or record_foreign(self.match, self.played)).to_json()
+            return (self.game_record or record_foreign(self.match, self.played)).to_json()
         return find_format(self.match.game, to).write(self.match.game, self.played)
 
     def check_fits(self, to: Path, count: int) -> None:
@@ -445,9 +459,9 @@ def _recorded_games(file: Path) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
         if isinstance(entry, BrokenGame):
             yield entry
             continue
-        number, kept, match = entry
-        played = export_match(match, kept.players)
-        yield number, _Replayed(f"line {number}", match, played, kept)
+        number, game_record, match = entry
+        played = export_match(match, game_record.players)
+        yield number, _Replayed(f"line {number}", match, played, game_record)
 
 
 def _foreign_games(
@@ -477,7 +491,10 @@ def check(
     file: Annotated[
         Path | None,
         typer.Argument(
-            parser=file_path, metavar="FILE", help="Recorded positions.", show_default=False
+            parser=file_path,
+            metavar="FILE",
+            help="File of reference positions.",
+            show_default=False,
         ),
     ] = None,
     game: Annotated[
@@ -486,64 +503,70 @@ def check(
     ] = None,
     option: GameOptions = None,
 ) -> None:
-    """Check the rules: by recorded positions, or else by random games.
+    """Check the rules with reference positions or random games.
 
-    Without a file, random games show whether the game keeps what every game promises. The exit
-    status is 1 if anything differs.
+    Without a file, random games check the requirements on every game. The exit status is 1 if
+    anything differs.
     """
     if file is None:
         if game is None:
-            raise BadOption("there is nothing to check; name a file, or a game: --game NAME")
-        agrees = _conforms(make_game(game, **game_options(option)))
+            raise BadOption("nothing to check; give a file or --game NAME")
+        is_correct = _check_conformance(make_game(game, **game_options(option)))
     elif option:
-        raise BadOption(f"{file}: its positions say their options; leave --option out")
+        raise BadOption(f"{file}: reference positions contain their options; omit --option")
     else:
-        agrees = _agrees(file, game)
-    if not agrees:
+        is_correct = _check_positions(file, game)
+    if not is_correct:
         raise typer.Exit(1)
 
 
-def _conforms(game: Game) -> bool:
-    """Print what a game does not keep, as far as random games show it; return whether it does."""
+def _check_conformance(game: Game) -> bool:
+    """Print the faults that random games find in a game; return whether there are none."""
     faults = list(conformance.check(game))
     for fault in faults:
-        led = f", after {fault.action}" if fault.action else ""
-        console.print(f"in '{fault.position}'{led}: {fault.wrong}", markup=False)
-    verdict = format_count(len(faults), "fault") if faults else "it keeps what every game promises"
+        after = f", after {fault.action}" if fault.action else ""
+        console.print(f"in '{fault.position}'{after}: {fault.wrong}", markup=False)
+    verdict = format_count(len(faults), "fault") if faults else "no faults"
     console.print(f"{conformance.GAMES} random games of {game.name}: {verdict}")
     return not faults
 
 
-def _agrees(file: Path, game: str | None) -> bool:
-    """Print where recorded positions differ from the rules; return whether all agree."""
-    agreed, differing = 0, 0
+def _check_positions(file: Path, game: str | None) -> bool:
+    """Print the reference positions that differ from the rules; return whether all agree."""
+    agreed = differing = 0
     name = game or file.name.split(".")[0]
     if not file.exists():
-        raise BadRecord(f"{file}: there is no such file")
+        raise BadRecord(f"{file}: no such file")
     if game is None and name not in GAMES:
-        raise BadOption(f"{file}: its name is not that of a game; add --game {' or '.join(GAMES)}")
-    compared = reference_positions.compare(file, name)
-    for checked in track(
-        compared, "comparing", console=console, transient=True, disable=not console.shows_progress
+        raise BadOption(f"{file}: the file name has no game; add --game {' or '.join(GAMES)}")
+    comparisons = reference_positions.compare(file, name)
+    for comparison in track(
+        comparisons,
+        "comparing",
+        console=console,
+        transient=True,
+        disable=not console.shows_progress,
     ):
-        agreed += not checked.differences
-        differing += bool(checked.differences)
-        if checked.differences:
-            place = f"line {checked.line}: '{checked.position}'"
-            console.print(f"{place}: {format_list(checked.differences)}", markup=False)
+        agreed += not comparison.differences
+        differing += bool(comparison.differences)
+        if comparison.differences:
+            position = f"line {comparison.line}: '{comparison.position}'"
+            console.print(f"{position}: {format_list(comparison.differences)}", markup=False)
     console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
     return not differing
 
 
-def _begin(game: str, option: list[str] | None, position: str | None) -> tuple[Game, Position]:
-    made = make_game(game, **game_options(option))
-    return made, made.initial if position is None else made.from_text(position)
+def _game_and_position(
+    name: str, option: list[str] | None, position: str | None
+) -> tuple[Game, Position]:
+    game = make_game(name, **game_options(option))
+    return game, game.initial if position is None else game.from_text(position)
 
 
 def _print_turns(match: Match) -> None:
-    start, *others = frames(match)
+    start, *pictures = frames(match)
     console.print(str(start))
-    for number, (text, picture) in enumerate(zip(match.turns, others, strict=True), 1):
+    for number, (text, picture) in enumerate(zip(match.turns, pictures, strict=True), 1):
         console.print(f"\n{number}. {text}\n{picture}")
 
 

@@ -23,7 +23,8 @@ try:
 except ImportError as missing:
     raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
-PROGRESS_INTERVAL_SECONDS = 60.0  # seconds between lines about progress, where nobody watches
+# Interval of progress lines if the output is not a terminal.
+PROGRESS_INTERVAL_SECONDS = 60.0
 
 console = Terminal()
 
@@ -33,7 +34,7 @@ def solve(
     pieces: Annotated[
         str,
         typer.Option(
-            help="The most pieces: N in all, or by side, as in 3v3; tables of fewer come first.",
+            help="Maximum number of pieces: N in all, or by side, as in 3v3; fewer come first.",
             show_default=False,
         ),
     ],
@@ -43,10 +44,10 @@ def solve(
     ] = Path("runs/tables"),
     option: GameOptions = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; default: one for each core.")
+        int | None, typer.Option(min=1, help="Threads; default: one per core.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell size, memory and time.")
+        bool, typer.Option("--dry-run", help="Only print size, memory and time.")
     ] = False,
     check_: Annotated[
         int,
@@ -58,69 +59,71 @@ def solve(
         ),
     ] = 0,
     check_depth: Annotated[
-        int, typer.Option(metavar="TURNS", min=1, help="How far that alpha-beta looks.")
+        int, typer.Option(metavar="TURNS", min=1, help="Search depth of that alpha-beta.")
     ] = DEFAULT_DEPTH,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Verify the tables that are there already, too.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Also verify existing tables.")] = False,
 ) -> None:
     """Solve a game with few pieces: verified tables of exact values.
 
-    There is a table for each material. Size, memory and time are told first. A run that was stopped
-    goes on when it is called again. Two may write to one folder: both make whole tables.
+    There is one table per material. Size, memory and time are printed first. An interrupted run
+    resumes when the command is repeated. Several runs can write to one folder.
     """
-    made = make_game(game, **game_options(option))
-    steps = solver.plan(made, out, pieces)
-    left = [step for step in steps if not step.is_done]
-    if len(left) < len(steps):
+    solved_game = make_game(game, **game_options(option))
+    steps = solver.plan(solved_game, out, pieces)
+    remaining = [step for step in steps if not step.is_done]
+    if len(remaining) < len(steps):
         console.print(
-            f"{format_count(len(steps) - len(left), 'table')} of {len(steps)} there already"
+            f"{format_count(len(steps) - len(remaining), 'table')} of {len(steps)} exist already"
         )
-    check_space(steps if verify else left, out)
-    if left:
-        console.print(_told(left, estimate_seconds(made, left), threads or available_cores()))
+    check_space(steps if verify else remaining, out)
+    if remaining:
+        console.print(
+            _describe_plan(
+                remaining, estimate_seconds(solved_game, remaining), threads or available_cores()
+            )
+        )
     if dry_run:
         return
     out.mkdir(parents=True, exist_ok=True)
     delete_abandoned(out, f"*{SUFFIX}*.half")
     for step in steps:
         if verify or not step.is_done:
-            work = Solver(made, step, threads=threads)
-            console.print(_told_table(step, _run(work, step)))
+            work = Solver(solved_game, step, threads=threads)
+            console.print(_describe_table(step, _run(work, step)))
     if check_:
-        console.print(_check(Tablebase(made, out), check_, check_depth, threads))
+        console.print(_check(Tablebase(solved_game, out), check_, check_depth, threads))
 
 
 def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:
-    """Compare positions with alpha-beta; return how many, and show so on a terminal."""
+    """Compare positions with alpha-beta, showing progress; return a summary."""
     compared = ComparisonCounts()
     with _bar() as bar:
-        wanted = sum(min(count, size) for size in tables.sizes)
-        task, log = bar.add_task("alpha-beta", total=wanted), _Log(bar)
+        total = sum(min(count, size) for size in tables.sizes)
+        task, log = bar.add_task("alpha-beta", total=total), _Log(bar)
         for compared in cross_check(tables, count, depth=depth, threads=threads):
             bar.update(task, completed=compared.positions)
-            log.tell(f"alpha-beta, {compared.positions:,} of at most {wanted:,} positions")
+            log.print(f"alpha-beta, {compared.positions:,} of at most {total:,} positions")
     return (
-        f"{compared.positions:,} positions compared with alpha-beta: it proves the values of "
-        f"{compared.proven:,}, none differently"
+        f"{compared.positions:,} positions compared with alpha-beta: "
+        f"{compared.proven:,} values proven, no differences"
     )
 
 
-def _told(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
-    """Return what the work takes."""
+def _describe_plan(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
+    """Describe the work of steps; `seconds` is (minimum, maximum) on one core."""
     numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
     memory = max(step.memory for step in steps)
     return (
         f"{format_count(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
         f"{format_bytes(memory)} of memory, "
-        f"at most {format_bytes(solver.required_disk(steps))} on the disk, "
-        f"{_told_time(seconds[0] / count)} to {_told_time(seconds[1] / count)} "
+        f"at most {format_bytes(solver.required_disk(steps))} on disk, "
+        f"{_format_duration(seconds[0] / count)} to {_format_duration(seconds[1] / count)} "
         f"on {format_count(count, 'core')}"
     )
 
 
-def _told_time(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return format_count(max(1, round(seconds)), "second")
     if seconds < 5400:
@@ -128,13 +131,13 @@ def _told_time(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours"
 
 
-def _told_table(step: Step, header: TableHeader) -> str:
-    """Return what a finished table says, for each side to move."""
+def _describe_table(step: Step, header: TableHeader) -> str:
+    """Describe a complete table, for each side to move."""
     size = format_bytes(step.path.stat().st_size)
     lines = [f"{step.label}: verified, {header.seconds:.1f} s of CPU, {size}"]
     for view, label in zip(header.views, _labels(step.label), strict=False):
         counts = f"{view.won:,} won, {view.drawn:,} drawn, {view.lost:,} lost"
-        text = f"  {label}, the first to move: {counts}"
+        text = f"  {label}, first side to move: {counts}"
         if view.turns:
             text += f"; at most {format_count(view.turns, 'turn')}, in '{view.longest}'"
         lines.append(text)
@@ -142,12 +145,12 @@ def _told_table(step: Step, header: TableHeader) -> str:
 
 
 def _labels(label: str) -> list[str]:
-    """Return the names of a material as either side sees it."""
+    """Return the labels of a material for either side to move."""
     return [label, "v".join(reversed(label.split("v")))]
 
 
 def _bar() -> Bar:
-    """Return a progress bar, which shows nothing where nobody watches."""
+    """Return a progress bar, disabled unless the output is a terminal."""
     columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
     bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
     bar.disable = not console.shows_progress
@@ -155,27 +158,27 @@ def _bar() -> Bar:
 
 
 class _Log:
-    """Lines about progress, once in a while, where nobody watches a bar."""
+    """Occasional lines about progress, if the progress bar is disabled."""
 
     def __init__(self, bar: Bar) -> None:
-        self._is_needed, self._told = bar.disable, time.monotonic()
+        self._is_enabled, self._printed_at = bar.disable, time.monotonic()
 
-    def tell(self, text: str) -> None:
-        if self._is_needed and time.monotonic() - self._told >= PROGRESS_INTERVAL_SECONDS:
-            self._told = time.monotonic()
+    def print(self, text: str) -> None:
+        if self._is_enabled and time.monotonic() - self._printed_at >= PROGRESS_INTERVAL_SECONDS:
+            self._printed_at = time.monotonic()
             console.print(text)
 
 
 def _run(work: Solver, step: Step) -> TableHeader:
-    """Solve a step, or verify its table; show how far it has come, in a log once in a while."""
+    """Solve a step, or verify its table, showing progress."""
     with _bar() as bar:
         task, log = bar.add_task(step.label, total=1), _Log(bar)
 
-        def show(progress: Progress) -> None:
+        def show_progress(progress: Progress) -> None:
             rate = progress.done / max(progress.seconds, 1e-9)
             text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
             bar.update(task, description=text, completed=progress.done, total=progress.total)
-            log.tell(f"{text}, {progress.done / progress.total:.0%}")
+            log.print(f"{text}, {progress.done / progress.total:.0%}")
 
-        work.report = show
+        work.report = show_progress
         return work.verify() if step.is_done else work.solve()

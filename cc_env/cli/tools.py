@@ -1,6 +1,7 @@
-"""The commands of cc_env that modules of `agents` and `training` run."""
+"""Commands of cc_env that are implemented in `agents` and `training`."""
 
-TOOLS = {  # the module of each command
+# Modules by command.
+TOOLS = {
     "arena": "training.evaluate",
     "train-alphazero": "training.alphazero",
     "train-ppo": "training.ppo.ppo",

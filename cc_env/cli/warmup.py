@@ -1,4 +1,4 @@
-"""Warming the cache: every use of a game, once, so that later runs find the code compiled."""
+"""Precompilation: uses every compiled function of a game once to fill the disk cache."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -19,19 +19,21 @@ from cc_env.registry.catalogue import GAMES
 from cc_env.search.puct import PUCT
 from cc_env.verification import perft
 
-NETWORK = "policy"  # a player that asks a network
-MOST_TURNS = 100  # of the game played: enough to reach captures and their notation
+# A player that evaluates a network.
+NETWORK_PLAYER = "policy"
+# Enough turns to reach captures and their notation.
+MAX_TURNS = 100
 
 
 class WarmupTask(NamedTuple):
-    """One way to use a game, and a function that does."""
+    """A use of a game that compiles some functions."""
 
     label: str
     run: Callable[[], object]
 
 
 def warmup_tasks(name: str) -> Iterator[WarmupTask]:
-    """Yield the ways to use the game with this name; raise UnknownOption if it does not exist."""
+    """Yield tasks that together compile everything for a game; raise UnknownOption."""
     game = make_game(name)
     yield WarmupTask("rules", lambda: _rules(game))
     yield WarmupTask("perft", lambda: perft.perft(game, game.initial, 1))
@@ -47,21 +49,21 @@ def warmup_tasks(name: str) -> Iterator[WarmupTask]:
 
 
 def _players(game: Game) -> Iterator[str]:
-    """Yield players that together use every search, and the compiled network if there is one."""
+    """Yield player specs that together use every search and, if available, the network."""
     for evaluation in game.search.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
         yield f"mcts:simulations=1,evaluation={evaluation}"
     yield "mcts:simulations=1,playout=random"
     yield from game.search.bots
-    if NETWORK in available_players(game):  # registered where the learned players are at hand
-        yield NETWORK
+    if NETWORK_PLAYER in available_players(game):
+        yield NETWORK_PLAYER
 
 
 def _rules(game: Game) -> None:
-    """Play a random game, and call every function of the rules in each position."""
+    """Play a random game and call every function of the rules in each position."""
     rng, position = np.random.default_rng(0), game.initial
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_TURNS):
         turns = list(game.turns(position))
         if not turns:
             break
@@ -78,16 +80,16 @@ def _rules(game: Game) -> None:
 
 
 def _environment(game: Game, opponent: str) -> None:
-    identity = GAMES[game.name].environment
-    with closing(gymnasium.make(identity, opponent=opponent, render_mode="ansi")) as env:
+    env_id = GAMES[game.name].environment
+    with closing(gymnasium.make(env_id, opponent=opponent, render_mode="ansi")) as env:
         _, info = env.reset(seed=0)
         env.step(int(info["action_mask"].argmax()))
         env.render()
 
 
 def _vector_environment(game: Game, opponent: str | None) -> None:
-    identity = GAMES[game.name].environment
-    with closing(gymnasium.make_vec(identity, num_envs=2, opponent=opponent)) as envs:
+    env_id = GAMES[game.name].environment
+    with closing(gymnasium.make_vec(env_id, num_envs=2, opponent=opponent)) as envs:
         envs.reset(seed=0)
         envs.step(envs.action_space.sample())
 
@@ -97,8 +99,10 @@ def _decide(game: Game, name: str) -> None:
 
 
 def _search_by_network(game: Game) -> None:
-    def indifferent(planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def uniform_network(
+        planes: NDArray[np.int8],
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         logits = np.zeros((len(planes), game.num_actions), np.float32)
         return logits, np.zeros(len(planes), np.float32)
 
-    PUCT(game, indifferent)
+    PUCT(game, uniform_network)

@@ -1,7 +1,7 @@
-"""What a player thinks of a position, of every decision in it, and of the turns that were played.
+"""Analysis by a player: values of a position, of all its decisions, and of the turns played.
 
-Players are asked in one of two ways: those that have `compare`, as minimax has, say at once what
-several turns are worth, all looked at equally far; others are asked in the position after each.
+Players with a method `compare`, such as minimax, evaluate several turns to the same depth. Other
+players are asked for a decision in the position after each turn.
 """
 
 import itertools
@@ -22,11 +22,12 @@ from cc_env.search.compare import Comparison, Variation, play_forced
 
 
 class Mark(NamedTuple):
-    """What a turn is called by what it loses of the winning chances."""
+    """A grade of a turn, given by the winning chances that it loses."""
 
     name: str
     sign: str
-    below: float  # per cent lost
+    # Loss below which the grade applies, in percent.
+    below: float
 
 
 MARKS = (
@@ -35,29 +36,33 @@ MARKS = (
     Mark("doubtful", "?!", 20.0),
     Mark("blunder", "??", math.inf),
 )
-MAX_MOVES, MOVES_SECONDS = 5, 1.0  # moves, and turns of each, in the terminal; time for them
-ONLY_MOVE = Mark("only move", "□", 0.0)  # of a turn that was not chosen
+# Grade of a forced turn.
+ONLY_MOVE = Mark("only move", "□", 0.0)
+# Limits of an analysis in the terminal: best moves, turns of each line, time.
+MAX_BEST_MOVES = 5
+MAX_LINE_TURNS = 5
+BEST_MOVES_SECONDS = 1.0
 
 
 class TimeBudget:
-    """How long to think; somebody else may end it."""
+    """Thinking time of a player, which another thread may cancel."""
 
     def __init__(self, seconds: float) -> None:
-        """Allow so many seconds from `start` on."""
+        """Allow `seconds` from the call of `start`."""
         self._seconds, self._until = seconds, math.inf
         self._player: Player | None = None
 
     def start(self, player: Player) -> None:
-        """Let the time run for this player."""
+        """Start the time of this player."""
         self._player = player
         self._until = min(self._until, time.perf_counter() + self._seconds)
 
     def seconds_left(self) -> float:
-        """Return how many seconds are left."""
+        """Return the remaining seconds, at least 0."""
         return max(0.0, self._until - time.perf_counter())
 
     def cancel(self) -> None:
-        """Let no time be left, from another thread."""
+        """Use up the time and stop the player; may be called from another thread."""
         self._until = -math.inf
         if stop := getattr(self._player, "stop", None):
             stop()
@@ -68,51 +73,58 @@ class ComparingPlayer(Protocol):
     """A player that compares turns, see `cc_env.players.builtin.MinimaxPlayer.compare`."""
 
     def compare(self, position: Position, turns: Sequence[Turn], left: object) -> Comparison:
-        """Return what each of these turns is worth."""
+        """Return the value of each turn; `left` returns the remaining seconds."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a player thinks of a position."""
+    """A player's evaluation of a position. Values are the player to move's, -1 to 1."""
 
-    line: Turn  # what it would play and expects then
-    value: float | None  # to the player to move, -1 to 1; None if it does not say
-    lines: tuple[Variation, ...] = ()  # of all decisions, the best first; () if it does not say
+    # Principal variation.
+    line: Turn
+    # None if the player reports no value.
+    value: float | None
+    # Lines of all decisions, best first; () if the player reports no values.
+    lines: tuple[Variation, ...] = ()
     depth: int | None = None
     nodes: int | None = None
-    policy: Mapping[int, float] = field(default_factory=dict)  # how much it likes each action
+    # Probability or share of visits of each action.
+    policy: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class TurnAssessment:
-    """What a player thinks of a turn."""
+    """A player's assessment of a turn."""
 
-    value: float | None  # of the position before, to the player to move
-    line: Turn = ()  # what it would play instead, or the same, and expects then
-    loss: float | None = None  # of winning chances, per cent; None where nothing was chosen
+    # Value of the position before the turn to the player to move.
+    value: float | None
+    # The player's own principal variation.
+    line: Turn = ()
+    # Winning chances lost, in percent; None for a forced turn.
+    loss: float | None = None
     mark: Mark | None = None
 
 
 def mark_for_loss(loss: float) -> Mark:
-    """Return what a turn is called that loses so much of the winning chances, per cent."""
+    """Return the grade of a turn that loses `loss` percent of the winning chances."""
     return next(mark for mark in MARKS if loss < mark.below)
 
 
 def describe_analysis(game: Game, position: Position, player: Player) -> Iterator[tuple[str, str]]:
-    """Yield what a player says of a position, as names and texts: its decision, the best moves."""
+    """Yield a player's decision, its statistics and the best moves, as (name, text) pairs."""
     decision, line = choose_with_line(game, position, player)
     yield from descriptions.describe_decision(game, position, decision, line)
     if not isinstance(player, ComparingPlayer):
         return
-    time = TimeBudget(MOVES_SECONDS)
+    time = TimeBudget(BEST_MOVES_SECONDS)
     time.start(player)
-    for best in analyze(game, position, player, time).lines[:MAX_MOVES]:
-        texts = "  ".join(game.turn_texts(position, best.actions)[:MAX_MOVES])
+    for best in analyze(game, position, player, time).lines[:MAX_BEST_MOVES]:
+        texts = "  ".join(game.turn_texts(position, best.actions)[:MAX_LINE_TURNS])
         yield "best", f"{winning_chances(best.value):.0f} % {texts}"
 
 
 def analyze(game: Game, position: Position, player: Player, time: TimeBudget) -> Analysis:
-    """Return what a player thinks of a position; raises IllegalAction where the game is over."""
+    """Return a player's evaluation of a position; raises IllegalAction if the game is over."""
     turns = [(int(action),) for action in game.choices(position)]
     if isinstance(player, ComparingPlayer):
         comparison = player.compare(position, turns, time.seconds_left)
@@ -130,16 +142,16 @@ def analyze(game: Game, position: Position, player: Player, time: TimeBudget) ->
         (Variation(line, value), *lines[1:]) if lines and value is not None else (),
         decision.details.get("depth"),
         decision.details.get("nodes"),
-        _shares(decision),
+        _action_shares(decision),
     )
 
 
 def assess_turn(
     game: Game, position: Position, turn: Turn, player: Player, time: TimeBudget
 ) -> TurnAssessment:
-    """Return what a player thinks of a turn, or with an empty one of the position alone.
+    """Return a player's assessment of a turn, or of the position alone if `turn` is empty.
 
-    What it would play itself is best; of another it is asked what both are worth. Raises
+    The turn that the player would choose loses nothing; another one is compared with it. Raises
     IllegalAction.
     """
     after = game.play_turn(position, turn)
@@ -147,7 +159,8 @@ def assess_turn(
         game, position, player_for_new_game(player), _clock(time.seconds_left() / 2)
     )
     best = _first_turn(game, position, line)
-    if decision.value is None:  # where it had no choice, if it ever says
+    # Players report no value for forced decisions.
+    if decision.value is None:
         lines = compare_turns(game, position, [best], player, time)
         decision = replace(decision, value=lines[0].value if lines else None)
     if turn and len(list(itertools.islice(game.turns(position), 2))) == 1:
@@ -169,20 +182,20 @@ def assess_turn(
 def compare_turns(
     game: Game, position: Position, turns: Sequence[Turn], player: Player, time: TimeBudget
 ) -> tuple[Variation, ...]:
-    """Return what a player thinks that turns are worth; nothing where it does not say."""
+    """Return the values of turns, in their order; () if the player reports no values."""
     if isinstance(player, ComparingPlayer):
         return player.compare(position, turns, time.seconds_left).lines
     lines = []
     for number, turn in enumerate(turns):
         share = time.seconds_left() / (len(turns) - number)
-        line = _ask_after(game, position, turn, player, _clock(share))
+        line = _evaluate_turn(game, position, turn, player, _clock(share))
         if line is None:
             return ()
         lines.append(line)
     return tuple(lines)
 
 
-def _ask_after(
+def _evaluate_turn(
     game: Game, position: Position, turn: Turn, player: Player, clock: Clock
 ) -> Variation | None:
     after, actions, _ = play_forced(game, position, turn)
@@ -197,19 +210,19 @@ def _ask_after(
 
 
 def _clock(seconds: float) -> Clock:
-    """Return the clock by which players think so long, see `cc_env.players.builtin.time_budget`."""
+    """Return the clock with which a player thinks for `seconds`, see `builtin.time_budget`."""
     return Clock(turn=(seconds + 0.02) / 0.75)
 
 
-def _shares(decision: Decision) -> dict[int, float]:
-    """Return how much of its policy, or of its visits, a player gave to each action."""
+def _action_shares(decision: Decision) -> dict[int, float]:
+    """Return the share of the policy, or else of the visits, of each action."""
     policy = decision.details.get("policy") or decision.details.get("visits", ())
     total = sum(share for _, share in policy) or 1
     return {int(action): share / total for action, share in cast(Sequence[tuple[Any, Any]], policy)}
 
 
 def _first_turn(game: Game, position: Position, line: Turn) -> Turn:
-    """Return the turn that a line begins with."""
+    """Return the first turn of a line."""
     for count, action in enumerate(line, 1):
         position = game.apply(position, action)
         if not game.mid_turn(position):

@@ -1,4 +1,4 @@
-"""What a player says of its decision, and how a game ended, in words."""
+"""Decisions, search statistics and results in words."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from cc_env.search.scores import PROVEN
 
 
 def winning_chances(value: float) -> float:
-    """Return the per cent of a win that a player has who expects this result; a draw is half."""
+    """Return an expected result (-1 to 1) as a winning probability in percent; a draw is 50."""
     return 50 * (1 + value)
 
 
 def choose_with_line(
     game: Game, position: Position, player: Player, clock: Clock | None = None
 ) -> tuple[Decision, Turn]:
-    """Return a player's decision, and the line that it begins: whole turns, one at least."""
+    """Return a player's decision and its principal variation: at least one complete turn."""
     rng, clock = np.random.default_rng(0), clock or Clock()
     decision = player.choose(position, rng, clock)
     line: Turn = decision.details.get("principal_variation", (decision.action,))
@@ -34,7 +34,7 @@ def choose_with_line(
 
 
 def summarize_decision(game: Game, position: Position, decision: Decision) -> str:
-    """Return in one line what a search says of itself, nothing where it says nothing."""
+    """Return the statistics of a decision's search in one line, "" if there are none."""
     details, mover = decision.details, game.players[game.to_move(position)]
     parts = []
     if "depth" in details:
@@ -51,7 +51,7 @@ def summarize_decision(game: Game, position: Position, decision: Decision) -> st
 def describe_decision(
     game: Game, position: Position, decision: Decision, line: Turn
 ) -> Iterator[tuple[str, str]]:
-    """Yield what a player knows about its decision, which begins a line, as names and texts."""
+    """Yield the statistics of a decision and its `line`, as (name, text) pairs."""
     details = dict(decision.details)
     details.pop("principal_variation", None)
     turns = game.turn_texts(position, line)
@@ -65,31 +65,33 @@ def describe_decision(
         )
     yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
     if len(game.legal_actions(position)) == 1:
-        yield "legal", "this alone"
+        yield "legal", "only this move"
     for name, form in (("visits", "{:,}"), ("policy", "{:.0%}")):
         for action, share in details.pop(name, ())[:5]:
             more = "…" if game.mid_turn(game.apply(position, action)) else ""
             yield name, f"{form.format(share)} {game.action_text(position, action)}{more}"
     if isinstance(score := details.pop("score", None), int):
-        proven = f"proven to be {'won' if score > 0 else 'lost'}"
-        counted = "as the evaluation counts, about hundredths of a piece"
-        yield "score", f"{score:+,} for {mover}, {proven if abs(score) >= PROVEN else counted}"
+        if abs(score) >= PROVEN:
+            meaning = f"proven to be {'won' if score > 0 else 'lost'}"
+        else:
+            meaning = "in units of the evaluation, about hundredths of a piece"
+        yield "score", f"{score:+,} for {mover}, {meaning}"
     if "cuts_max" in details and "cuts_min" in details:
         other = game.players[1 - game.to_move(position)]
-        ours, theirs = details.pop("cuts_max"), details.pop("cuts_min")
-        yield "cutoffs", f"{ours:,} where {mover} was to move, {theirs:,} where {other} was"
+        own_cuts, other_cuts = details.pop("cuts_max"), details.pop("cuts_min")
+        yield "cutoffs", f"{own_cuts:,} with {mover} to move, {other_cuts:,} with {other} to move"
     for name, value in details.items():
         yield name.replace("_", " "), format_value(value)
 
 
 def count_pieces(game: Game, position: Position) -> str:
-    """Return how many pieces each player has on the board."""
+    """Return the number of pieces of each player, as text."""
     owners = [game.owner(letter) for letter in game.pieces(position).values()]
     return ", ".join(f"{name} {owners.count(player)}" for player, name in enumerate(game.players))
 
 
 def format_value(value: Any) -> str:
-    """Return what a player knows in a way that people can read."""
+    """Return a statistic as text: numbers with separators, mappings and sequences by item."""
     if isinstance(value, Mapping):
         return (
             ", ".join(f"{name} {format_value(part)}" for name, part in value.items()) or "nothing"
@@ -102,26 +104,27 @@ def format_value(value: Any) -> str:
 
 
 def describe_ending(session: GameSession) -> str:
-    """Return who won a finished game, and by what; nothing while it goes on."""
+    """Return the result of a game as a sentence, "" while it is in progress."""
     return "" if session.result is None else describe_result(session.game, session.result)
 
 
 def describe_result(game: Game, result: Result) -> str:
-    """Return who won, and by what."""
+    """Return the winner and the reason of a result as a sentence."""
     outcome, reason = result
-    by = {**_BY_MATCH, **game.notation.endings}.get(reason, reason.replace("_", " "))
+    explanation = {**_MATCH_ENDINGS, **game.notation.endings}.get(reason, reason.replace("_", " "))
     if outcome == DRAW:
-        return f"a draw: {by}"
+        return f"a draw: {explanation}"
     winner, loser = (game.players[player] for player in (outcome, 1 - outcome))
-    return f"{winner} wins: {by.replace('{loser}', loser)}"
+    return f"{winner} wins: {explanation.replace('{loser}', loser)}"
 
 
-_BY_MATCH = {  # the reasons that are not in the rules, in a sentence
+# Endings that the match decides, not the rules of the game.
+_MATCH_ENDINGS = {
     "time": "{loser} ran out of time",
     "illegal": "{loser} made an illegal move",
     "error": "{loser} failed",
     RESIGNED: "{loser} resigned",
     AGREED: "both agreed",
-    "repetition": "the same position came again too often",
-    "max_turns": "the limit of turns is reached",
+    "repetition": "the position was repeated too often",
+    "max_turns": "the turn limit is reached",
 }

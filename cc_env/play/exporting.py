@@ -1,6 +1,6 @@
-"""A session as a file: its record, what other programs read, the position as text or as a picture.
+"""Export of a game session: record, formats of other programs, position as text, picture.
 
-An unfinished game is written as far as its finished turns go. A picture has the record as metadata.
+Of a game in progress the complete turns are exported. Pictures contain the record as metadata.
 """
 
 from collections.abc import Callable
@@ -13,51 +13,51 @@ from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
 
 RECORD_SUFFIX, POSITION_SUFFIX, PICTURE_SUFFIX = ".jsonl", ".txt", ".svg"
+# Media types by suffix; the others are text/plain.
 MEDIA_TYPES = {
     RECORD_SUFFIX: "application/x-ndjson",
     PICTURE_SUFFIX: "image/svg+xml",
-}  # media types; others are text
+}
 
 
 def file_suffixes(game: Game) -> list[str]:
-    """Return how the names of files end that a game can be written to."""
+    """Return the suffixes of the files that a game can be exported to."""
     return [RECORD_SUFFIX, *game.notation.formats, POSITION_SUFFIX, PICTURE_SUFFIX]
 
 
-def check_suffix(game: Game, ending: str) -> None:
-    """Raise UnknownOption where a game cannot be written to a file whose name ends so."""
-    if ending not in (known := file_suffixes(game)):
+def check_suffix(game: Game, suffix: str) -> None:
+    """Raise UnknownOption if a game cannot be exported to a file with this suffix."""
+    if suffix not in (suffixes := file_suffixes(game)):
         raise UnknownOption(
-            f"{ending[:40]!r} is not a kind of file; there are: {format_list(known)}"
+            f"{suffix[:40]!r} is not a file type; there are: {format_list(suffixes)}"
         )
 
 
-def export_game(session: GameSession, ending: str) -> str:
-    """Return what is in a file whose name ends so.
+def export_game(session: GameSession, suffix: str) -> str:
+    """Return a game as the content of a file with this suffix.
 
-    Raises UnknownOption as `check_suffix`, BadRecord for a game that the format cannot express.
+    Raises UnknownOption for an unknown suffix, BadRecord for a game that the format cannot express.
     """
-    return prepare_export(session, ending)()
+    return prepare_export(session, suffix)()
 
 
-def prepare_export(session: GameSession, ending: str) -> Callable[[], str]:
-    """Return a function that does the work of `export_game`, for another thread.
+def prepare_export(session: GameSession, suffix: str) -> Callable[[], str]:
+    """Return a function that exports the game as it is now; it may run in another thread.
 
-    Its result is that of the session as it is now, whatever changes in it later. Raises
-    UnknownOption as `check_suffix`; the function raises BadRecord.
+    Raises UnknownOption for an unknown suffix; the function raises BadRecord.
     """
     game, position, last, end = session.game, session.position, session.last_turn, session.result
-    check_suffix(game, ending)
+    check_suffix(game, suffix)
     names = session.seats[0].name, session.seats[1].name
     record, played = session.record(), export_match(session.match, names)
 
     def to_text() -> str:
-        if ending == RECORD_SUFFIX:
+        if suffix == RECORD_SUFFIX:
             return record.to_json() + "\n"
-        if ending == POSITION_SUFFIX:
+        if suffix == POSITION_SUFFIX:
             return game.to_text(position) + "\n"
-        if ending == PICTURE_SUFFIX:
+        if suffix == PICTURE_SUFFIX:
             return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
-        return game.notation.formats[ending].write(game, played)
+        return game.notation.formats[suffix].write(game, played)
 
     return to_text

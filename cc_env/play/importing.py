@@ -1,4 +1,4 @@
-"""Games and positions of texts that people bring: records, files of other programs, positions."""
+"""Import of untrusted text: records, files of other programs, exported pictures, positions."""
 
 import json
 from collections.abc import Iterator
@@ -17,41 +17,44 @@ from cc_env.play.descriptions import describe_result
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.svg import read_metadata
 
-MAX_GAMES = 50  # read of a text
-MAX_POSITION_LENGTH = 1000  # characters of a position
-MAX_REASON_LENGTH = 300  # characters
+# Games read from one text.
+MAX_GAMES = 50
+MAX_POSITION_LENGTH = 1000
+MAX_REASON_LENGTH = 300
 
 
 @dataclass(frozen=True)
 class ImportedGame:
-    """A game, or a position alone."""
+    """A game, or a position without turns."""
 
     game: Game
     start: Position
     turns: tuple[Turn, ...] = ()
     players: tuple[str, str] = "", ""
-    result: str = ""  # in words; "" of a game that goes on
+    # Description of the result, "" for an unfinished game.
+    result: str = ""
 
 
 @dataclass(frozen=True)
 class ImportedGames:
-    """The games of a text: the first MAX_GAMES are read, of which some may be refused."""
+    """The games of a text, at most MAX_GAMES, and those of them that are invalid."""
 
     games: tuple[ImportedGame, ...]
-    total: int  # with those that are refused, and those after the first MAX_GAMES
+    # Number of games in the text, including invalid and unread ones.
+    total: int
     refused: tuple[BrokenGame, ...] = ()
 
 
 def read_games(text: str, game: Game | None = None) -> ImportedGames:
-    """Return the games of a text, or a position as a game without turns.
+    """Return the games of a text, or its position as a game without turns.
 
-    Of a picture that was exported its record is read. What is neither JSON nor a position of this
-    `game`, None: of any of the table, is read by the formats of the same. Raises BadRecord, saying
-    what is wrong, where there is no valid game.
+    The text is a record, an exported picture with a record, a position, or in another format of
+    `game`; by default all games of the catalogue are tried. Raises BadRecord, with the reasons, if
+    there is no valid game.
     """
     text = normalize_newlines(text).strip("\ufeff \t\n")
     if not text:
-        raise BadRecord("this is empty; wanted: a game or a position")
+        raise BadRecord("the text is empty; it must contain a game or a position")
     if text.startswith("<svg"):
         text = record_from_svg(text)
     if _is_record(text):
@@ -66,18 +69,20 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
 
 
 def _of_any_game(text: str) -> ImportedGames:
-    """Return what a text means in each game of the catalogue; raise BadRecord."""
+    """Return the games and positions that a text has in all games of the catalogue."""
     read: list[ImportedGames] = []
-    known = [make_game(name) for name in GAMES]
-    for candidate in known:
+    candidates = [make_game(name) for name in GAMES]
+    for candidate in candidates:
         with suppress(BadRecord):
             read.append(_either(text, candidate, is_sure=False))
     if not read:
-        formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
+        formats = (
+            f"{end} of {other.name}" for other in candidates for end in other.notation.formats
+        )
         kinds = format_list([".jsonl", *formats])
         raise BadRecord(
-            f"this is not a game in a known format ({kinds}), and not a position of any game; "
-            "name the game to be told what is wrong with it"
+            f"neither a game in a known format ({kinds}) nor a position of any game; "
+            "select the game to get the exact errors"
         )
     return ImportedGames(
         tuple(game for part in read for game in part.games),
@@ -88,39 +93,39 @@ def _of_any_game(text: str) -> ImportedGames:
 
 def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
     """Return the position, or the games in a format of this game; raise BadRecord."""
-    why = []
+    errors = []
     if "\n" not in text and len(text) <= MAX_POSITION_LENGTH:
         try:
             return ImportedGames((ImportedGame(game, game.from_text(text)),), total=1)
         except BadPosition as error:
-            why.append(str(error))
-    for ending, form in game.notation.formats.items():
+            errors.append(str(error))
+    for suffix, form in game.notation.formats.items():
         try:
             return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
         except BadRecord as error:
-            why.append(f"{game.name}, as {ending}: {error}")
-    raise BadRecord("; ".join(why) or f"{game.name}: a position is one line")
+            errors.append(f"{game.name}, as {suffix}: {error}")
+    raise BadRecord("; ".join(errors) or f"{game.name}: a position is one line")
 
 
 def record_from_svg(text: str) -> str:
-    """Return the record that a picture has which was exported; raise BadRecord for others."""
+    """Return the record in an exported picture; raise BadRecord if it has none."""
     metadata = read_metadata(text)
     if not metadata:
-        raise BadRecord("this picture has no record of a game; those that are exported here have")
+        raise BadRecord("the picture contains no record; only exported pictures do")
     return metadata
 
 
 def game_from_match(
     match: Match, players: tuple[str, str] = ("", ""), result: str = ""
 ) -> ImportedGame:
-    """Return a match, with the decisions of a turn that was begun left out."""
+    """Return the complete turns of a match."""
     turns = tuple(turn for _, turn in match.history)
     result = describe_result(match.game, match.result) if match.result else result
     return ImportedGame(match.game, match.start, turns, players, result)
 
 
 def _is_record(text: str) -> bool:
-    """Return whether a text begins with a JSON object that names a game."""
+    """Return whether a text begins with a JSON object that has a game."""
     try:
         first = json.loads(text.partition("\n")[0])
     except (ValueError, RecursionError):
@@ -146,8 +151,8 @@ def _records(text: str) -> Iterator[ImportedGame | BrokenGame]:
         if not line.strip():
             continue
         try:
-            kept = Record.from_json(line)
-            yield game_from_match(record.replay(kept), kept.players)
+            game_record = Record.from_json(line)
+            yield game_from_match(record.replay(game_record), game_record.players)
         except BadRecord as error:
             yield BrokenGame(number, str(error))
 
@@ -155,7 +160,7 @@ def _records(text: str) -> Iterator[ImportedGame | BrokenGame]:
 def _foreign(
     text: str, game: Game, form: Format, *, is_sure: bool
 ) -> Iterator[ImportedGame | BrokenGame]:
-    """Yield games of another program's file; its own options count unless the game `is_sure`."""
+    """Yield games in another program's format, with its usual options unless `is_sure`."""
     reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
     for played in form.read(text, reader):
         if isinstance(played, BrokenGame):
@@ -166,8 +171,10 @@ def _foreign(
         except BadRecord as error:
             yield BrokenGame(played.line, str(error))
             continue
-        kept = record_foreign(match, played)
-        undecided = kept.result == record.RESULTS[ONGOING]
+        game_record = record_foreign(match, played)
+        undecided = game_record.result == record.RESULTS[ONGOING]
         yield game_from_match(
-            match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})"
+            match,
+            game_record.players,
+            "" if undecided else f"{game_record.result} ({game_record.detail})",
         )

@@ -1,8 +1,8 @@
-"""A session: a game in progress between two seats, each taken by a person or by a player.
+"""Game session: a game in progress between two seats, each taken by a person or a player.
 
-It goes decision by decision, by the same rules, limits, clock and checks as
-`cc_env.match.referee.play`. The terminal and every other front end show it and hand it what people
-choose; they know no rules.
+Decisions are played one at a time, under the rules, limits, clock and checks of
+`cc_env.match.referee.play_match`. Front ends display the session and pass people's decisions to it;
+they contain no rules.
 """
 
 import math
@@ -29,17 +29,20 @@ from cc_env.match.referee import (
 )
 from cc_env.players.specs import make_player
 
-HUMAN = "human"  # the name of a seat that a person has
+# Name of a seat taken by a person.
+HUMAN = "human"
 # A player accepts a draw if it expected at most MAX_LEVEL_VALUE in each of its last turns.
 MIN_LEVEL_TURNS, MAX_LEVEL_VALUE = 8, 0.05
 
 
 @dataclass(frozen=True)
 class Seat:
-    """Who plays."""
+    """One side of the game: a person, or a player with its spec."""
 
-    name: str  # a spoken name, or HUMAN
-    player: Player | None  # None for a person
+    # Player spec, or HUMAN.
+    name: str
+    # None for a person.
+    player: Player | None
 
 
 class GameSession:
@@ -73,13 +76,15 @@ class GameSession:
         self._now = time_source
         self._begin(Match(game, start, limits))
         self.seats = tuple(_seat(name, game, player_factory) for name in names)
-        self._since: float | None = time_source()  # None: the clocks stand still
+        # Time at which the clock of the player to move was started; None while clocks are paused.
+        self._since: float | None = time_source()
 
     def _begin(self, match: Match) -> None:
         self.match, self._timer = match, Timer(match)
-        self.decisions: list[Decision] = []  # all, in the order in which they were played
-        self.detail = ""  # of a fault that ended it
-        self.draw_offered_by: int | None = None  # the player who offers a draw
+        self.decisions: list[Decision] = []
+        # Description of the fault that ended the game, "" if none did.
+        self.detail = ""
+        self.draw_offered_by: int | None = None
 
     @property
     def position(self) -> Position:
@@ -88,7 +93,7 @@ class GameSession:
 
     @property
     def result(self) -> Result | None:
-        """Return how it ended, None while it goes on."""
+        """Return the result, None while the game is in progress."""
         return self.match.result
 
     @property
@@ -98,60 +103,61 @@ class GameSession:
 
     @property
     def is_person_to_move(self) -> bool:
-        """Return whether a person has to choose now."""
+        """Return whether the game is in progress and a person is to move."""
         return self.result is None and self.seats[self.mover].player is None
 
     @property
     def turn_seconds(self) -> tuple[float, ...]:
-        """Return how long each turn took, an unfinished last one included."""
+        """Return the duration of each turn, an unfinished last one included."""
         return tuple(self._timer.seconds)
 
     def clock(self) -> Clock:
-        """Return what is left to the player who is to move, less what has passed since."""
-        left, passed = self._timer.clock(), self._passed()
-        return Clock(left.turn - passed, left.game - passed)
+        """Return the remaining time of the player to move, as of now."""
+        clock, elapsed = self._timer.clock(), self._elapsed()
+        return Clock(clock.turn - elapsed, clock.game - elapsed)
 
     def seconds_left(self, player: int) -> float:
-        """Return how many seconds a player has left for the game, infinity without a limit."""
+        """Return a player's remaining seconds for the game, infinity without a limit."""
         limit = self.match.limits.seconds_per_game
         if limit is None:
             return float("inf")
-        running = self._passed() if self.result is None and player == self.mover else 0.0
+        running = self._elapsed() if self.result is None and player == self.mover else 0.0
         return limit - self._timer.seconds_spent(player) - running
 
     def play(self, action: int) -> None:
-        """Play a person's decision; one that comes too late loses the game instead.
+        """Play a person's decision; if the time is up, that person loses instead.
 
-        Raises IllegalAction, and changes nothing, where it is illegal or a player is to move.
+        Raises IllegalAction, before anything changes, for an illegal action and when no person is
+        to move.
         """
         if self.result is None and not self.is_person_to_move:
             raise IllegalAction(f"{self.seats[self.mover].name} is to move, not a person")
-        if self.result is not None or action not in self.match.legal_actions:
-            self.match.play(action)  # refuses
+        self._check_action(action)
         if not self._stop_clock():
             self._accept(Decision(int(action)))
 
     def play_turn(self, turn: Turn) -> None:
-        """Play a whole turn of a person; raises as `play`, before anything is played."""
+        """Play a whole turn of a person; raises as `play`, before anything changes."""
         self.game.play_turn(self.position, turn)
         for action in turn:
             if self.result is None:
                 self.play(action)
 
     def play_computer_decision(self) -> Decision | None:
-        """Let the player who is to move decide, and play it; None where a fault ends the game.
+        """Request a decision from the player to move and play it; None if a fault ends the game.
 
-        A decision without a choice is played at once, unless the player keeps something of its
-        game and so has to see it. Raises IllegalAction where a person is to move, or nobody.
+        Raises IllegalAction if a person is to move or the game is over.
         """
-        if self.result is not None or self.is_person_to_move:
-            raise IllegalAction("no player is to move" if self.result is None else "it is over")
+        self._check_in_progress()
+        if self.is_person_to_move:
+            raise IllegalAction("a person is to move, not a player")
         return self.finish_decision(self.decision_task()())
 
     def decision_task(self, max_seconds: float = math.inf) -> Callable[[], Response]:
         """Return what asks the player who is to move; it may be called in another thread.
 
-        The player has `max_seconds` seconds, or less if its clock leaves less. Pass the answer to
+        The player has `max_seconds`, or less if its clock runs out earlier. A forced action is
+        returned at once, unless the player keeps state of its game. Pass the response to
         `finish_decision` unless the position has changed meanwhile.
         """
         mover, player, position = self.mover, self.seats[self.mover].player, self.position
@@ -159,34 +165,35 @@ class GameSession:
         legal = self.match.legal_actions
         if len(legal) == 1 and not hasattr(player, "for_new_game"):
             return lambda: Response(Decision(legal[0]))
-        left = self._timer.clock()
-        clock, rng = Clock(min(max_seconds, left.turn), left.game), self._rngs[mover]
+        remaining = self._timer.clock()
+        clock = Clock(min(max_seconds, remaining.turn), remaining.game)
+        rng = self._rngs[mover]
         return lambda: request_decision(player, position, rng, clock)
 
-    def finish_decision(self, answer: Response) -> Decision | None:
-        """Play a player's answer to `decision_task`; return None where a fault ends the game."""
-        mover, (decision, fault) = self.mover, answer
-        if self._stop_clock() or self._is_fault(mover, fault, decision):
+    def finish_decision(self, response: Response) -> Decision | None:
+        """Play the response of `decision_task`; return None if a fault ends the game."""
+        decision, fault = response
+        if self._stop_clock() or self._forfeit_on_fault(fault, decision):
             return None
         assert decision is not None
         self._accept(decision)
         return decision
 
     def start_clock(self) -> None:
-        """Let the clock of who is to move run from now on; what passed since does not count."""
+        """Start the clock of the player to move; time before this call does not count."""
         self._since = self._now()
 
     def pause_clock(self) -> None:
-        """Let the clocks stand still until `start_clock`."""
+        """Pause the clocks until `start_clock`."""
         self._since = None
 
     @property
     def is_paused(self) -> bool:
-        """Return whether the clocks stand still."""
+        """Return whether the clocks are paused."""
         return self._since is None
 
-    def _passed(self) -> float:
-        """Return how many seconds have passed since the clock of who is to move began to run."""
+    def _elapsed(self) -> float:
+        """Return the seconds since the clock of the player to move was started."""
         return 0.0 if self._since is None else self._now() - self._since
 
     def _restart_clock(self) -> None:
@@ -194,40 +201,39 @@ class GameSession:
             self._since = self._now()
 
     def replay_decision(self, decision: Decision, seconds: float) -> None:
-        """Play what was decided before, in so many seconds; raises IllegalAction."""
-        if self.result is not None or decision.action not in self.match.legal_actions:
-            self.match.play(decision.action)  # refuses
+        """Play a recorded decision that took `seconds`; raises IllegalAction."""
+        self._check_action(decision.action)
         self._timer.add(seconds)
         self._accept(decision)
         self._restart_clock()
 
     def restore_result(self, result: Result, detail: str = "") -> None:
-        """End the game as it was ended before. Raises IllegalAction where it is over."""
-        self._check_goes_on()
+        """End the game with a recorded result. Raises IllegalAction if it is over."""
+        self._check_in_progress()
         self.match.result, self.detail = result, detail
 
     @property
     def last_turn(self) -> tuple[Position, Turn] | None:
-        """Return the last turn, finished or not, with the position before it; None at the start."""
+        """Return the last turn, complete or not, with the position before it; None at the start."""
         course = self.match.history
         return self.match.partial_turn or (course[-1] if course else None)
 
     def forfeit_on_time(self) -> bool:
-        """End the game if the time of who is to move is up; return whether it is over."""
+        """End the game if the time of the player to move is up; return whether it is over."""
         if self.result is None and min(self.clock()) < 0:
             self._stop_clock()
         return self.result is not None
 
     def take_back(self) -> int:
-        """Take back what was decided since a person last had to choose; return how many turns.
+        """Return to a person's previous decision point; return the number of turns taken back.
 
-        In the middle of a person's turn that is its decisions so far. The clock has the time again.
-        Raises IllegalAction where nothing was decided by a person.
+        In the middle of a person's turn this takes back its decisions so far, which are 0 turns.
+        The clock gets the time back. Raises IllegalAction if no person has moved.
         """
-        match, done = self.match, len(self.match.turns)
-        keep = done
+        match = self.match
+        turns = keep = len(match.turns)
         if not (self.is_person_to_move and self.game.mid_turn(match.position)):
-            keep = self._last_turn_of_a_person()
+            keep = self._last_turn_of_person()
         dropped = sum(len(turn) for _, turn in match.history[keep:])
         dropped += len(match.partial_turn[1] if match.partial_turn else ())
         self._timer.take_back(keep)
@@ -238,29 +244,29 @@ class GameSession:
             Seat(seat.name, seat.player and player_for_new_game(seat.player)) for seat in self.seats
         )
         self._restart_clock()
-        return done - keep
+        return turns - keep
 
-    def _last_turn_of_a_person(self) -> int:
-        """Return the index of the last finished turn that a person played."""
+    def _last_turn_of_person(self) -> int:
+        """Return the index of the last complete turn that a person played."""
         movers = self.match.movers
         for index in reversed(range(len(movers))):
             if self.seats[movers[index]].player is None:
                 return index
-        raise IllegalAction("there is nothing to take back: no person has moved yet")
+        raise IllegalAction("nothing to take back: no person has moved yet")
 
     def resign(self, player: int) -> None:
-        """End the game: `player` gives up. Raises IllegalAction where it is over."""
-        self._check_goes_on()
+        """End the game by resignation of `player`. Raises IllegalAction if it is over."""
+        self._check_in_progress()
         self.match.forfeit(player, RESIGNED)
 
     def offer_draw(self, player: int) -> bool:
-        """Offer a draw, or accept the other's offer; return whether the game is drawn now.
+        """Offer a draw, or accept the opponent's offer; return whether the game is now drawn.
 
-        The offer to a person stands until that person declines it or has moved. A player declines
-        at once, unless it expected no more than a draw in each of its last MIN_LEVEL_TURNS turns.
-        Raises IllegalAction where the game is over.
+        An offer to a person stands until that person declines it or moves. A player declines at
+        once, unless it expected at most a draw in each of its last MIN_LEVEL_TURNS turns. Raises
+        IllegalAction if the game is over.
         """
-        self._check_goes_on()
+        self._check_in_progress()
         other = 1 - player
         if self.draw_offered_by == other or self._accepts_draw(other):
             self.match.agree_on_draw()
@@ -270,23 +276,23 @@ class GameSession:
         return False
 
     def decline_draw(self, player: int) -> None:
-        """Decline the other's offer of a draw. Raises IllegalAction where there is none."""
-        self._check_goes_on()
+        """Decline the opponent's draw offer. Raises IllegalAction if there is none."""
+        self._check_in_progress()
         if self.draw_offered_by != 1 - player:
             raise IllegalAction("no draw is offered")
         self.draw_offered_by = None
 
     def hint(self, name: str = "minimax") -> Decision:
-        """Return what a player would decide here; its clock does not run.
+        """Return the decision of another player in this position; no clock is charged for it.
 
-        Raises UnknownOption as `players.make`, IllegalAction where the game is over.
+        Raises UnknownOption as `make_player`, IllegalAction if the game is over.
         """
-        self._check_goes_on()
+        self._check_in_progress()
         player = make_player(name, self.game)
         return player.choose(self.position, player_generators(self.seed)[0], Clock())
 
     def record(self) -> Record:
-        """Return the record of all finished turns."""
+        """Return the record of all complete turns."""
         names = [seat.name for seat in self.seats]
         turns = len(self.match.turns) + (self.result is not None)
         return Record.from_match(
@@ -298,70 +304,76 @@ class GameSession:
         )
 
     @classmethod
-    def from_record(cls, kept: Record, names: Sequence[str] | None = None) -> "GameSession":
-        """Return a session that goes on where a record ends; its players may have other names.
+    def from_record(cls, recorded: Record, names: Sequence[str] | None = None) -> "GameSession":
+        """Return a session that continues a recorded game, by default with the same players.
 
-        Raises BadRecord as `record.replay`, BadOption as a session.
+        Raises BadRecord as `record.replay`, BadOption as the constructor.
         """
-        match = record.replay(kept)
+        match = record.replay(recorded)
         session = cls(
             match.game,
-            names or kept.players,
+            names or recorded.players,
             start=match.start,
             limits=match.limits,
-            seed=kept.seed or 0,
+            seed=recorded.seed or 0,
         )
-        seconds = kept.seconds or (0.0,) * len(match.turns)
-        for (_, turn), spent in zip(match.history, seconds, strict=False):
-            session._timer.add(spent)
+        seconds = recorded.seconds or (0.0,) * len(match.turns)
+        for (_, turn), duration in zip(match.history, seconds, strict=False):
+            session._timer.add(duration)
             for action in turn:
                 session.match.play(action)
                 session.decisions.append(Decision(action))
-        session.match.result, session.detail = match.result, kept.detail
+        session.match.result, session.detail = match.result, recorded.detail
         return session
 
     def _accept(self, decision: Decision) -> None:
-        if self.draw_offered_by != self.mover:  # who moves instead of accepting declines
+        # A move declines the opponent's draw offer.
+        if self.draw_offered_by != self.mover:
             self.draw_offered_by = None
         self.match.play(decision.action)
         self.decisions.append(decision)
 
     def _stop_clock(self) -> bool:
-        """Count the time since the last decision; return whether it was too long, and ends it."""
-        late = self._timer.add(self._passed())
+        """Charge the time since the last decision; return whether it ended the game."""
+        overtime = self._timer.add(self._elapsed())
         self._restart_clock()
-        return bool(late) and self._is_fault(self.mover, ("time", late), None)
+        return bool(overtime) and self._forfeit_on_fault(("time", overtime), None)
 
-    def _is_fault(
-        self, player: int, fault: tuple[str, str] | None, decision: Decision | None
-    ) -> bool:
-        """Return whether a player is at fault, by what is known or by its decision; end it then."""
+    def _forfeit_on_fault(self, fault: tuple[str, str] | None, decision: Decision | None) -> bool:
+        """End the game on a fault (reason, detail) or illegal decision; return whether it ended."""
         if fault is None and decision and decision.action not in self.match.legal_actions:
             fault = "illegal", str(self.game.illegal(self.position, decision.action))
         if fault is not None:
             reason, self.detail = fault
-            self.match.forfeit(player, reason)
+            self.match.forfeit(self.mover, reason)
         return fault is not None
 
     def _accepts_draw(self, player: int) -> bool:
-        """Return whether a computer player has expected no more than a draw for several turns."""
+        """Return whether a player, not a person, expected at most a draw for several turns."""
         if self.seats[player].player is None:
             return False
         values = self._expected_values(player)[-MIN_LEVEL_TURNS:]
         return len(values) == MIN_LEVEL_TURNS and max(values) <= MAX_LEVEL_VALUE
 
     def _expected_values(self, player: int) -> list[float]:
-        """Return the value that a player expected last in each of its turns, -1 to 1."""
-        values, first = [], 0
+        """Return the last value that a player reported in each of its turns, -1 to 1."""
+        values: list[float] = []
+        first = 0
         for before, turn in self.match.history:
             decisions = self.decisions[first : first + len(turn)]
-            given = [decision.value for decision in decisions if decision.value is not None]
-            if given and self.game.to_move(before) == player:
-                values.append(given[-1])
+            reported = [decision.value for decision in decisions if decision.value is not None]
+            if reported and self.game.to_move(before) == player:
+                values.append(reported[-1])
             first += len(turn)
         return values
 
-    def _check_goes_on(self) -> None:
+    def _check_action(self, action: int) -> None:
+        """Raise IllegalAction if the game is over or the action is illegal."""
+        self._check_in_progress()
+        if action not in self.match.legal_actions:
+            raise self.game.illegal(self.position, action)
+
+    def _check_in_progress(self) -> None:
         if self.result is not None:
             raise IllegalAction(f"the game is over ({self.result.reason})")
 

@@ -1,4 +1,4 @@
-"""Play in the terminal, line by line; lines from a file or a pipe do as well."""
+"""Play in the terminal. Commands are lines, which may also come from a file or a pipe."""
 
 import contextlib
 import re
@@ -36,50 +36,52 @@ from cc_env.players.specs import check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
 from cc_env.rendering.text import to_ansi
 
-WIDTH = 80  # columns of the list of moves, fewer in a narrow terminal
+# Maximum width of the list of moves, in columns.
+MAX_WIDTH = 80
 
-HELP = (  # what can be typed, and what it does
-    ("a move", "in notation, as in the list; a whole turn or a part of it"),
-    ("N", "the move with this number in the list"),
-    ("R C", "the piece in row R and column C, then its target in the same way; or R C R C at once"),
-    ("moves", "the list of legal moves"),
-    ("board", "the board again"),
-    ("hint", "what a player would do"),
-    ("analyse", "what it expects"),
+# Commands and their descriptions.
+HELP = (
+    ("a move", "play it; notation as in the list, a whole turn or a part of it"),
+    ("N", "play the move with this number in the list"),
+    ("R C", "select the piece in row R and column C, then its target; or R C R C at once"),
+    ("moves", "list the legal moves"),
+    ("board", "show the board again"),
+    ("hint", "suggest a move"),
+    ("analyse", "evaluate the position and the best moves"),
     ("undo", "take back your last turn"),
     ("draw", "offer a draw, or accept it"),
-    ("decline", "decline the offer of a draw"),
-    ("resign", "give up"),
-    ("turns", "all turns so far"),
+    ("decline", "decline a draw offer"),
+    ("resign", "resign the game"),
+    ("turns", "list all turns so far"),
     ("save FILE", "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or its position: .txt"),
-    ("load FILE", "go on with a saved game or position"),
+    ("load FILE", "continue a saved game or position"),
     ("quit", "leave the game"),
 )
 
 
 class Console:
-    """A session in the terminal."""
+    """Front end of a game session in the terminal."""
 
     def __init__(
         self,
         session: GameSession,
         terminal: Terminal,
-        lines: Callable[[str], str],
+        read_line: Callable[[str], str],
         *,
-        adviser: str = "minimax",
+        hint_player: str = "minimax",
         pause: float = 0.0,
     ) -> None:
-        """Show a session; `lines` asks with a prompt for the next line, and raises EOFError.
+        """Use `read_line(prompt)` for input; it raises EOFError at the end.
 
-        `adviser` is the player who gives hints, `pause` how many seconds to wait after a player has
-        moved. Raises UnknownOption where there is no such player.
+        `hint_player` is the spec of the player for hints and analysis; `pause` is the time in
+        seconds to wait after a player's turn. Raises UnknownOption for an unknown player.
         """
-        check_spec(adviser)
-        self.session, self._terminal, self._lines = session, terminal, lines
-        self._adviser, self._pause = adviser, pause
+        check_spec(hint_player)
+        self.session, self._terminal, self._read_line = session, terminal, read_line
+        self._hint_player, self._pause = hint_player, pause
         self._commands: dict[str, Callable[[str], object]] = {
             "help": lambda _: self._help(),
-            "moves": lambda _: self._say("\n".join(self._list_lines())),
+            "moves": lambda _: self._print("\n".join(self._list_lines())),
             "board": lambda _: self._board(),
             "turns": lambda _: self._turns(),
             "hint": lambda _: self._hint(),
@@ -91,84 +93,88 @@ class Console:
             "save": self._save,
             "load": self._load,
         }
-        self._piece: Cell | None = None  # that was pointed at
-        self._turn_of: tuple[int, int] | None = None  # whose heading was shown last
+        self._selected: Cell | None = None
+        # Numbers of turns and decisions at which the list of moves was printed last.
+        self._listed_at: tuple[int, int] | None = None
 
     def run(self) -> None:
-        """Play until the game is over and nobody says more, or somebody quits.
+        """Play until the input ends or a person quits; without people, until the game ends.
 
-        Raises KeyboardInterrupt again after a message.
+        Re-raises KeyboardInterrupt after a message.
         """
         try:
             self._run()
         except KeyboardInterrupt:
-            self._say("\ninterrupted")
-            self._say_unfinished()
+            self._print("\ninterrupted")
+            self._print_unfinished()
             raise
-        self._say_unfinished()
+        self._print_unfinished()
 
     def _run(self) -> None:
-        self._begin()
+        self._print_start()
         people = any(seat.player is None for seat in self.session.seats)
         while self.session.result is None or people:
             if self.session.result is None and not self.session.is_person_to_move:
-                self._think()
+                self._play_computer()
                 continue
-            self._head()
+            self._print_moves_once()
             try:
-                line = self._lines(self._prompt()).strip()
+                line = self._read_line(self._prompt()).strip()
             except EOFError:
                 break
             if line.lower() in ("quit", "exit"):
                 break
-            self._obey(line)
+            self._execute(line)
 
-    def _say_unfinished(self) -> None:
+    def _print_unfinished(self) -> None:
         if self.session.result is None:
-            self._say(f"unfinished, after {format_count(len(self.session.match.turns), 'turn')}")
+            self._print(f"unfinished, after {format_count(len(self.session.match.turns), 'turn')}")
 
-    # What is said
+    # Output
 
-    def _say(self, text: str = "") -> None:
+    def _print(self, text: str = "") -> None:
         self._terminal.print(text)
 
     def _help(self) -> None:
-        for typed, meaning in HELP:
-            width, indent = self._width, " " * 11
-            lines = textwrap.wrap(f"{typed:10} {meaning}", width, subsequent_indent=indent)
-            self._say("\n".join(lines))
+        for command, description in HELP:
+            line = f"{command:10} {description}"
+            lines = textwrap.wrap(line, self._width, subsequent_indent=" " * 11)
+            self._print("\n".join(lines))
 
-    def _begin(self) -> None:
+    def _print_start(self) -> None:
         game, seats = self.session.game, self.session.seats
-        who = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
-        self._say(f"{game.name}: {', '.join(who)}; {game.players[self.session.mover]} begins")
+        names = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
+        self._print(f"{game.name}: {', '.join(names)}; {game.players[self.session.mover]} begins")
         if any(seat.player is None for seat in seats):
-            self._say("type help for the commands")
-        self._turn_of = None
+            self._print("type help for the commands")
+        self._listed_at = None
         self._board()
 
-    def _head(self) -> None:
-        """Show the moves, once for each decision of a person, if the board stays in view."""
-        at = len(self.session.match.turns), len(self.session.decisions)
-        if self.session.result is None and at != self._turn_of:
-            self._turn_of = at
+    def _print_moves_once(self) -> None:
+        """Print the moves once per decision of a person; if they do not fit, only their number."""
+        progress = len(self.session.match.turns), len(self.session.decisions)
+        if self.session.result is None and progress != self._listed_at:
+            self._listed_at = progress
             if self.session.draw_offered_by == 1 - self.session.mover:
                 offering = self.session.game.players[self.session.draw_offered_by]
-                self._say(f"{offering} offers a draw; wanted: draw, decline, or a move")
+                self._print(f"{offering} offers a draw; type draw, decline, or a move")
             lines = self._list_lines()
-            self._say("\n".join(lines) if self._fits(lines) else f"{lines[0]}; moves: the list")
+            self._print(
+                "\n".join(lines) if self._fits(lines) else f"{lines[0]}; type moves for the list"
+            )
 
     def _fits(self, lines: Sequence[str]) -> bool:
-        """Return whether the terminal shows these lines below the board, above the next prompt."""
-        board = len(to_ansi(self._picture()).splitlines()) + 2  # with what is said below it
-        shown = "\n".join(lines).count("\n") + 1
-        return not self._terminal.shows_progress or board + shown < self._terminal.height
+        """Return whether the board, its two lines of text, these lines and a prompt fit."""
+        board_height = len(to_ansi(self._picture()).splitlines()) + 2
+        list_height = "\n".join(lines).count("\n") + 1
+        height = board_height + list_height
+        return not self._terminal.shows_progress or height < self._terminal.height
 
     def _prompt(self) -> str:
         if self.session.result is not None:
             return "over> "
-        if self._piece:
-            return f"{self._mover} {cell_name(self.session.game, self._piece)} to> "
+        if self._selected:
+            return f"{self._mover} {cell_name(self.session.game, self._selected)} to> "
         return f"{self._mover}> "
 
     @property
@@ -177,40 +183,43 @@ class Console:
 
     def _board(self) -> None:
         self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
-        self._say(f"on the board: {count_pieces(self.session.game, self.session.position)}")
+        self._print(f"pieces: {count_pieces(self.session.game, self.session.position)}")
         if self.session.match.limits.seconds_per_game:
-            left = (self.session.seconds_left(player) for player in (0, 1))
-            names = self.session.game.players
-            pairs = zip(names, left, strict=True)
-            self._say("left: " + ", ".join(f"{name} {seconds:.0f} s" for name, seconds in pairs))
+            clocks = (
+                f"{name} {self.session.seconds_left(player):.0f} s"
+                for player, name in enumerate(self.session.game.players)
+            )
+            self._print(f"time left: {', '.join(clocks)}")
 
     def _picture(self) -> Picture:
         session, match = self.session, self.session.match
         last = match.history[-1] if match.history else None
-        return draw(session.game, session.position, last=last, select=self._piece, end=match.result)
+        return draw(
+            session.game, session.position, last=last, select=self._selected, end=match.result
+        )
 
     def _list_lines(self) -> list[str]:
-        """Return the legal moves by what they do and by their pieces, with their numbers."""
+        """Return the numbered legal moves, grouped by kind and by piece."""
         numbered = self._numbered()
         kinds = {_kind(choice): 0 for choice in numbered}
         for choice in numbered:
             kinds[_kind(choice)] += 1
-        listed = [format_count(len(numbered), "move") + _counted(kinds, len(numbered))]
+        lines = [format_count(len(numbered), "move") + _kind_counts(kinds, len(numbered))]
         game = self.session.game
         for kind in kinds:
             if len(kinds) > 1:
-                listed.append(f"{kind}:")
+                lines.append(f"{kind}:")
             groups: dict[str, list[str]] = {}
             for number, choice in enumerate(numbered, 1):
                 if _kind(choice) == kind:
                     name = cell_name(game, choice.pieces[0]) if choice.pieces else ""
                     groups.setdefault(name, []).append(f"{number}) {choice.text}")
-            listed += [_wrapped(name, texts, self._width) for name, texts in groups.items()]
-        return listed
+            lines += [_wrap_texts(name, texts, self._width) for name, texts in groups.items()]
+        return lines
 
     @property
     def _width(self) -> int:
-        return min(WIDTH, self._terminal.width) if self._terminal.shows_progress else WIDTH
+        return min(MAX_WIDTH, self._terminal.width) if self._terminal.shows_progress else MAX_WIDTH
 
     def _numbered(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
@@ -220,28 +229,28 @@ class Console:
 
     def _turns(self) -> None:
         texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
-        self._say(_wrapped("", texts, self._width) if texts else "no turns yet")
+        self._print(_wrap_texts("", texts, self._width) if texts else "no turns yet")
 
-    # What players do
+    # Decisions of players
 
-    def _think(self) -> None:
+    def _play_computer(self) -> None:
         session = self.session
         before, mover, number = session.position, self._mover, len(session.match.turns)
         name = session.seats[session.mover].name
         decision = session.play_computer_decision()
         if decision is not None:
             text = session.game.action_text(before, decision.action)
-            only = len(session.game.legal_actions(before)) == 1
-            self._say(f"\n{mover}, {name}: {text}{' (the only move)' if only else ''}")
-            if said := summarize_decision(session.game, before, decision):
-                self._say(f"  {said}")
+            is_forced = len(session.game.legal_actions(before)) == 1
+            self._print(f"\n{mover}, {name}: {text}{' (the only move)' if is_forced else ''}")
+            if statistics := summarize_decision(session.game, before, decision):
+                self._print(f"  {statistics}")
         if session.result is not None or len(session.match.turns) > number:
             self._board()
             self._end()
             time.sleep(self._pause)
 
     def _end(self) -> None:
-        """Say who won, by what, and the scores where the game has them."""
+        """Print the result, its reason, and the scores if the game has them."""
         session, result = self.session, self.session.result
         if result is None:
             return
@@ -253,11 +262,11 @@ class Console:
             text += f" ({session.detail})"
         if session.match.score and session.game.scores:
             text += "; scores {:g} - {:g}".format(*session.match.score)
-        self._say(text)
+        self._print(text)
 
-    # What people type
+    # Commands
 
-    def _obey(self, line: str) -> None:
+    def _execute(self, line: str) -> None:
         word, _, rest = line.partition(" ")
         try:
             if word.lower() in self._commands:
@@ -265,60 +274,62 @@ class Console:
             elif line:
                 self._move(line)
         except (CcEnvError, OSError) as error:
-            is_word = isinstance(error, IllegalAction) and not re.search(r"\d", line)
-            self._say(f"no: {error}{'; type help for the commands' if is_word else ''}")
+            may_be_command = isinstance(error, IllegalAction) and not re.search(r"\d", line)
+            hint = "; type help for the commands" if may_be_command else ""
+            self._print(f"error: {error}{hint}")
 
     def _move(self, text: str) -> None:
         session = self.session
         if session.result is not None:
-            raise IllegalAction("the game is over; wanted: undo, save FILE, load FILE or quit")
+            raise IllegalAction("the game is over; type undo, save FILE, load FILE or quit")
         game, numbered = session.game, self._numbered()
-        which = parse_move(game, session.position, numbered, self._piece, text)
-        if which.candidates:
+        move = parse_move(game, session.position, numbered, self._selected, text)
+        if move.candidates:
             numbers = {choice.action: number for number, choice in enumerate(numbered, 1)}
-            texts = [f"{numbers[choice.action]}) {choice.text}" for choice in which.candidates]
-            self._say("which? " + "  ".join(texts))
+            texts = [f"{numbers[choice.action]}) {choice.text}" for choice in move.candidates]
+            self._print("which? " + "  ".join(texts))
             return
-        self._piece = which.piece if which.piece != self._piece else None  # twice lets it go
-        if which.turn:
-            session.play_turn(which.turn)
+        # Selecting the same piece again deselects it.
+        self._selected = move.piece if move.piece != self._selected else None
+        if move.turn:
+            session.play_turn(move.turn)
         self._board()
         self._end()
 
     def _hint(self) -> None:
-        decision = self.session.hint(self._adviser)
+        decision = self.session.hint(self._hint_player)
         text = self.session.game.action_text(self.session.position, decision.action)
-        self._say(f"{self._adviser} would play {text}")
+        self._print(f"{self._hint_player} would play {text}")
 
     def _analyse(self) -> None:
         session = self.session
         if session.result is not None:
             raise IllegalAction("the game is over")
-        adviser = make_player(self._adviser, session.game)
-        for name, text in describe_analysis(session.game, session.position, adviser):
-            self._say(f"{name:10} {text}")
+        player = make_player(self._hint_player, session.game)
+        for name, text in describe_analysis(session.game, session.position, player):
+            self._print(f"{name:10} {text}")
 
     def _undo(self) -> None:
         turns = self.session.take_back()
-        self._piece = self._turn_of = None
-        what = format_count(turns, "turn") if turns else "what you began"
-        self._say(f"{what} taken back")
+        self._selected = self._listed_at = None
+        taken_back = format_count(turns, "turn") if turns else "unfinished turn"
+        self._print(f"{taken_back} taken back")
         self._board()
 
     def _offer(self) -> None:
         session, mover = self.session, self.session.mover
         other = session.seats[1 - mover]
         if not session.offer_draw(mover):
-            colour = session.game.players[1 - mover]
-            answer = (
-                f"{other.name} declines" if other.player else f"{colour} may answer: draw, decline"
+            color = session.game.players[1 - mover]
+            reply = (
+                f"{other.name} declines" if other.player else f"{color} may type draw or decline"
             )
-            self._say(f"a draw is offered; {answer}")
+            self._print(f"a draw is offered; {reply}")
         self._end()
 
     def _decline(self) -> None:
         self.session.decline_draw(self.session.mover)
-        self._say("the draw is declined")
+        self._print("the draw is declined")
 
     def _resign(self) -> None:
         self.session.resign(self.session.mover)
@@ -326,25 +337,26 @@ class Console:
 
     def _save(self, name: str) -> None:
         if not name:
-            raise BadOption("save where? wanted: save FILE")
+            raise BadOption("no file name; type save FILE")
         save(self.session, Path(name))
-        self._say(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
+        self._print(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
 
     def _load(self, name: str) -> None:
         if not name:
-            raise BadOption("load what? wanted: load FILE")
+            raise BadOption("no file name; type load FILE")
         self.session, count = load(Path(name), self.session)
-        self._say(f"loaded the last of {format_count(count, 'game')} in {name}")
-        self._piece = None
-        self._begin()
+        self._print(f"loaded the last of {format_count(count, 'game')} in {name}")
+        self._selected = None
+        self._print_start()
         self._end()
 
 
+# Kinds of choices, in the order of the list.
 KINDS = "steps", "captures", "shots", "captures by shots", "others"
 
 
 def save(session: GameSession, path: Path) -> None:
-    """Add a game to a file of records, or write a file of another kind, by the end of its name.
+    """Append a game to a file of records, or write a file in the format of its suffix.
 
     Raises UnknownOption and BadRecord as `export_game`, OSError.
     """
@@ -356,20 +368,19 @@ def save(session: GameSession, path: Path) -> None:
 
 
 def check_save_path(path: Path, game: Game) -> None:
-    """Raise BadOption where `save` could not write a game, as far as can be told before."""
+    """Raise BadOption or UnknownOption if `save` could not write a game to this path."""
     if path.is_dir() or not path.parent.is_dir():
-        wrong = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise BadOption(f"{path}: {wrong}; wanted: the name of a file")
+        problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise BadOption(f"{path}: {problem}; give the name of a file")
     exporting.check_suffix(game, path.suffix.lower())
 
 
 def load(path: Path, session: GameSession) -> tuple[GameSession, int]:
-    """Return the last game of a file, with the same players, and the number of its games.
+    """Return the last game of a file as a session with the same players, and the number of games.
 
-    A file may have a position of this game instead, or a picture with a record.
-
-    Raises BadRecord where it is broken or has no game, BadPosition for a broken position,
-    UnknownOption where it is of no known kind.
+    The file may also be a position of this game or a picture with a record. Raises BadRecord for an
+    invalid file or one without a game, BadPosition for an invalid position, UnknownOption for an
+    unknown suffix.
     """
     names, suffix = [seat.name for seat in session.seats], path.suffix.lower()
     if suffix == POSITION_SUFFIX:
@@ -382,26 +393,28 @@ def load(path: Path, session: GameSession) -> tuple[GameSession, int]:
 
 
 def _records(path: Path, game: Game, names: list[str]) -> list[Record]:
-    """Return the games of a file of records, a picture, or a file of another program."""
+    """Return the games of a file: records, a picture, or a format of another program."""
     suffix = path.suffix.lower()
     if suffix == PICTURE_SUFFIX:
         return [Record.from_json(record_from_svg(read_text(path)))]
     if suffix == RECORD_SUFFIX:
-        return [kept for _, kept in read_records(path)]
+        return [game_record for _, game_record in read_records(path)]
     games = record.valid_games(path, record.read_foreign(path, game))
     return [Record.from_match(match, players=names) for _, match in games]
 
 
 def line_reader() -> Callable[[str], str]:
-    """Return what asks for lines; where nobody types them it shows what it has read.
+    """Return a function that reads a line from stdin after a prompt.
 
-    Who types them can edit them, and fetch earlier ones by the arrow keys.
+    On a terminal, lines can be edited and the arrow keys recall earlier ones; lines from a file or
+    a pipe are echoed.
     """
     if sys.stdin.isatty():
-        with contextlib.suppress(ImportError):  # not every system has it
-            import readline  # noqa: F401  input uses it once it is imported
+        # `input` uses readline if it is imported; some systems lack it.
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401
 
-    def ask(prompt: str) -> str:
+    def read_line(prompt: str) -> str:
         try:
             line = input(prompt)
         except EOFError:
@@ -411,7 +424,7 @@ def line_reader() -> Callable[[str], str]:
             print(escape_controls(line))
         return line
 
-    return ask
+    return read_line
 
 
 def _kind(choice: Choice) -> str:
@@ -422,13 +435,13 @@ def _kind(choice: Choice) -> str:
     return "steps" if choice.cell else "others"
 
 
-def _counted(kinds: dict[str, int], total: int) -> str:
+def _kind_counts(kinds: dict[str, int], total: int) -> str:
     parts = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
     return f": {text}" if (text := ", ".join(parts)) else ""
 
 
-def _wrapped(name: str, texts: Sequence[str], width: int) -> str:
-    """Return texts side by side, below each other where they are too long, behind a name."""
+def _wrap_texts(name: str, texts: Sequence[str], width: int) -> str:
+    """Return texts joined and wrapped to `width`, with `name` in front of the first line."""
     first = f"  {name:4} " if name else "  "
     joined = "  ".join(text.replace(" ", "\xa0") for text in texts)
     lines = textwrap.wrap(joined, width, initial_indent=first, subsequent_indent=" " * len(first))

@@ -1,1 +1,1 @@
-"""External programs and how to talk to them."""
+"""Protocols for external programs: UGI and the Cannon tournament, over pipes and TCP."""

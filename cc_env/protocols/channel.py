@@ -1,4 +1,4 @@
-"""Lines to and from somebody else, in bounded memory and time: a pair of descriptors, a socket."""
+"""Line-based channels over file descriptors and sockets, bounded in memory and time."""
 
 import os
 import select
@@ -9,134 +9,144 @@ from math import inf
 
 from cc_env.errors import CcEnvError
 
-LONGEST = 1 << 18  # characters of a line
-ASIDE = 1 << 20  # bytes that may be written aside, such as to stderr
-KEPT = 2000  # of them, the last, for messages
-SLICE = 0.1  # seconds after which a wait looks whether the other side is still there
-CHUNK = 1 << 16
+MAX_LINE_LENGTH = 1 << 18
+MAX_STDERR_BYTES = 1 << 20
+# Bytes at the end of stderr that are kept for error messages.
+STDERR_TAIL_BYTES = 2000
+# Interval at which a wait checks that the peer is alive.
+CHECK_INTERVAL_SECONDS = 0.1
+CHUNK_BYTES = 1 << 16
 _ENDED = "it has ended"
-_TOO_LONG = f"a line of more than {LONGEST:,} characters"
+_TOO_LONG = f"a line of more than {MAX_LINE_LENGTH:,} characters"
 
 
 class LineTooLong(CcEnvError):
-    """Somebody writes a line without an end, or floods what nobody reads."""
+    """The peer has written an overlong line or too much on stderr."""
 
 
 class Channel:
-    """Lines from `source` and to `sink`; what comes from `aside` is read, and its end kept."""
+    """Lines from descriptor `source` and to `sink`; `stderr` is read and its end kept."""
 
-    def __init__(self, source: int, sink: int | None = None, aside: int | None = None) -> None:
-        """Use these descriptors; that of `sink` must not block."""
-        self._source, self._sink, self._aside = source, sink, aside
+    def __init__(self, source: int, sink: int | None = None, stderr: int | None = None) -> None:
+        """Use these descriptors; `sink` must be non-blocking."""
+        self._source, self._sink, self._stderr = source, sink, stderr
         self._lines = deque[bytes]()
-        self._rest = b""  # of which the end has not come
-        self._skips = False  # the rest of a line that was too long
+        # An incomplete line.
+        self._partial = b""
+        # Whether the rest of an overlong line is being skipped.
+        self._is_skipping = False
         self._has_ended = False
-        self._said_aside, self._counted_aside = b"", 0
+        self._stderr_tail = b""
+        self._stderr_bytes = 0
 
     @property
-    def said_aside(self) -> str:
-        """Return the end of what came from `aside`."""
-        return self._said_aside.decode(errors="replace").strip()
+    def stderr_tail(self) -> str:
+        """Return the last characters of stderr."""
+        return self._stderr_tail.decode(errors="replace").strip()
 
-    def hear(self, until: float = inf) -> str:
-        """Return the next line, without its end.
+    def read_line(self, until: float = inf) -> str:
+        """Return the next line without its newline.
 
-        Raises TimeoutError at the time `until` (of `time.perf_counter`), EOFError where no line
-        comes any more, and LineTooLong, after which the line after it is next.
+        Raises TimeoutError at the time `until` (of `time.perf_counter`), EOFError at the end of
+        input, and LineTooLong for an overlong line, which is skipped.
         """
-        while (line := self._line()) is None:
+        while (line := self._next_line()) is None:
             if self._has_ended:
                 raise EOFError(_ENDED)
             self._wait(self._source, select.POLLIN, until)
             self._read()
         return line
 
-    def say(self, line: str, until: float = inf) -> None:
-        """Write a line; raise as `hear`, EOFError where nobody reads any more."""
-        left = line.encode(errors="backslashreplace") + b"\n"
-        while left and self._sink is not None:
+    def write_line(self, line: str, until: float = inf) -> None:
+        """Write a line; raise TimeoutError at `until`, EOFError if the peer has closed."""
+        unsent = line.encode(errors="backslashreplace") + b"\n"
+        while unsent and self._sink is not None:
             self._wait(self._sink, select.POLLOUT, until)
             try:
-                left = left[os.write(self._sink, left) :]
+                unsent = unsent[os.write(self._sink, unsent) :]
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise EOFError(_ENDED) from error
 
     def close(self) -> None:
-        """Let go of the other side."""
+        """Close the channel."""
 
     def kill(self) -> None:
-        """Let go of the other side at once."""
+        """Close the channel at once."""
         self.close()
 
     def check(self) -> None:
-        """Raise EOFError where the other side is gone, though its descriptors are open."""
+        """Raise EOFError if the peer is gone although its descriptors are open."""
 
     def _read(self) -> None:
-        """Take what can be read; at the end, that of the last line."""
+        """Read available bytes into lines; at the end of input, complete the last line."""
         try:
-            received = os.read(self._source, CHUNK)
+            received = os.read(self._source, CHUNK_BYTES)
         except BlockingIOError:
             return
-        except OSError:  # a connection that was reset
+        # The connection was reset.
+        except OSError:
             received = b""
-        self._has_ended = not received
-        *whole, self._rest = (self._rest + (received or b"\n" * bool(self._rest))).split(b"\n")
-        self._lines.extend(whole)
+        if not received:
+            self._has_ended = True
+            received = b"\n" if self._partial else b""
+        *lines, self._partial = (self._partial + received).split(b"\n")
+        self._lines.extend(lines)
 
-    def _line(self) -> str | None:
-        """Return the next whole line, None where there is none; raise LineTooLong."""
+    def _next_line(self) -> str | None:
+        """Return the next complete line, None if there is none yet; raise LineTooLong."""
         while self._lines:
-            line, skipped, self._skips = self._lines.popleft(), self._skips, False
-            if skipped:
+            line = self._lines.popleft()
+            if self._is_skipping:
+                self._is_skipping = False
                 continue
-            if len(line) > LONGEST:
+            if len(line) > MAX_LINE_LENGTH:
                 raise LineTooLong(_TOO_LONG)
             return line.decode(errors="replace").rstrip("\r")
-        if len(self._rest) > LONGEST:
-            self._rest, skipped, self._skips = b"", self._skips, True
-            if not skipped:
+        if len(self._partial) > MAX_LINE_LENGTH:
+            self._partial = b""
+            if not self._is_skipping:
+                self._is_skipping = True
                 raise LineTooLong(_TOO_LONG)
         return None
 
     def _wait(self, descriptor: int, event: int, until: float) -> None:
-        """Wait until something can be read or written; read what comes aside."""
+        """Wait until the descriptor is ready; read stderr meanwhile."""
         poll = select.poll()
         poll.register(descriptor, event)
         while True:
-            if self._aside is not None:
-                poll.register(self._aside, select.POLLIN)
-            left = min(SLICE, until - time.perf_counter())
-            ready = dict(poll.poll(max(left, 0.0) * 1000))
-            if self._aside in ready:
-                poll.unregister(self._aside)
-                self._read_aside()
+            if self._stderr is not None:
+                poll.register(self._stderr, select.POLLIN)
+            remaining = min(CHECK_INTERVAL_SECONDS, until - time.perf_counter())
+            ready = dict(poll.poll(max(remaining, 0.0) * 1000))
+            if self._stderr in ready:
+                poll.unregister(self._stderr)
+                self._read_stderr()
             if time.perf_counter() >= until:
-                raise TimeoutError("no answer in time")
+                raise TimeoutError("no reply in time")
             if descriptor in ready:
                 return
             if not ready:
                 self.check()
 
-    def _read_aside(self) -> None:
-        """Keep the end of what comes aside; raise LineTooLong where it is too much."""
-        assert self._aside is not None
-        received = os.read(self._aside, CHUNK)
+    def _read_stderr(self) -> None:
+        """Read stderr and keep its end; raise LineTooLong above MAX_STDERR_BYTES."""
+        assert self._stderr is not None
+        received = os.read(self._stderr, CHUNK_BYTES)
         if not received:
-            self._aside = None
-        self._said_aside = (self._said_aside + received)[-KEPT:]
-        self._counted_aside += len(received)
-        if self._counted_aside > ASIDE:
-            raise LineTooLong(f"more than {ASIDE:,} bytes on stderr")
+            self._stderr = None
+        self._stderr_tail = (self._stderr_tail + received)[-STDERR_TAIL_BYTES:]
+        self._stderr_bytes += len(received)
+        if self._stderr_bytes > MAX_STDERR_BYTES:
+            raise LineTooLong(f"more than {MAX_STDERR_BYTES:,} bytes on stderr")
 
 
 class SocketChannel(Channel):
-    """Lines over a connection."""
+    """Lines over a TCP connection."""
 
     def __init__(self, connection: socket.socket) -> None:
-        """Use the connection, which is closed with the channel."""
+        """Take over the connection; it is closed with the channel."""
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().__init__(connection.fileno(), connection.fileno())

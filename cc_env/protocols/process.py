@@ -1,11 +1,11 @@
-"""A program that runs beside us, and ends with all its children when nobody needs it any more.
+"""External programs as child processes that end with all their descendants.
 
-It has a session of its own, so that it and its children are one group, and a mark in its
-environment, which its children inherit, so that those that leave the group are found (on Linux, in
-/proc). Parents do not lead to them: a daemon's own parent has ended. Only a child that both leaves
-the group and clears its environment is not found. All others are killed: when the channel is
-closed, when it is garbage, when this process exits, and, by a shell that waits for that, when this
-process is killed.
+A program runs in a session of its own, so that it and its children form one process group. A marker
+in its environment, which children inherit, identifies descendants that leave the group (on Linux,
+in /proc); the process tree does not, because the parent of a daemon has ended. A descendant that
+both leaves the group and clears its environment is missed. All others are killed when the channel
+is closed or garbage-collected, when this process exits, and, by a guard shell, when this process is
+killed.
 """
 
 import os
@@ -22,20 +22,23 @@ from typing import IO
 
 from cc_env.protocols.channel import Channel
 
-GRACE = 0.3  # seconds in which it may end by itself
-_SLICE = 0.005
-# Unless it reads a line, it kills the group $0, and all processes with $1 in their environment.
+# Time for a program to end by itself.
+GRACE_SECONDS = 0.3
+_POLL_SECONDS = 0.005
+# Unless the guard reads a line, it kills the group $0 and all processes with $1 in their
+# environment.
 _GUARD = """read _ && exit; kill -s KILL -- "-$0"
 for _ in 1 2 3 4 5; do grep -lsF "$1" /proc/[0-9]*/environ; done | while IFS=/ read -r _ _ process _
 do kill -s KILL "$process"; done"""
-_MAX_SWEEPS = 100  # for marked processes, which may start others while they are killed
+# Searches for marked processes, which may start others while they are killed.
+_MAX_SWEEPS = 100
 
 
 class ProcessChannel(Channel):
-    """Lines to and from a program, which this starts."""
+    """Lines to and from a program, started by the constructor."""
 
     def __init__(self, command: list[str], farewell: str = "") -> None:
-        """Start the program; `farewell` is the line that asks it to end. Raises OSError."""
+        """Start the program; `farewell` is the line that ends it. Raises OSError."""
         mark = f"CC_ENV_PROGRAM_{secrets.token_hex(16)}"
         process = subprocess.Popen(
             command,
@@ -51,24 +54,24 @@ class ProcessChannel(Channel):
         except OSError:
             _kill(process, mark)
             raise
-        source, sink, aside = (stream.fileno() for stream in _streams(process))
+        source, sink, stderr = (stream.fileno() for stream in _streams(process))
         os.set_blocking(sink, False)
-        super().__init__(source, sink, aside)
+        super().__init__(source, sink, stderr)
         self._process, self._mark = process, mark
         kill = partial(_kill, process, mark)
         self._end = weakref.finalize(self, _end, process, guard, kill, farewell, os.getpid())
 
     def check(self) -> None:
-        """As `Channel.check`: children may hold its descriptors."""
+        """Raise EOFError if the program has ended; its children may keep the descriptors open."""
         if _has_ended(self._process):
             raise EOFError("it has ended")
 
     def close(self) -> None:
-        """End the program and all its children."""
+        """End the program and all its descendants."""
         self._end()
 
     def kill(self) -> None:
-        """End them at once."""
+        """Kill the program and all its descendants."""
         _kill(self._process, self._mark)
         self._end()
 
@@ -85,13 +88,13 @@ def _guard(group: int, mark: str) -> "subprocess.Popen[bytes]":
 
 
 def _streams(process: "subprocess.Popen[bytes]") -> list[IO[bytes]]:
-    """Return what is read from, written to, and read aside."""
+    """Return stdout, stdin and stderr."""
     streams = process.stdout, process.stdin, process.stderr
     return [stream for stream in streams if stream is not None]
 
 
 def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
-    """Return whether it has, and leave it in the table of processes: its group keeps its number."""
+    """Return whether a process has ended, without reaping it: its group id stays reserved."""
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
@@ -99,7 +102,7 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
 
 
 def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
-    """Kill the group of a process, and all processes with this mark in their environment."""
+    """Kill the group of a process and all processes with this marker in their environment."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -109,11 +112,11 @@ def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
         for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(_SLICE)
+        time.sleep(_POLL_SECONDS)
 
 
 def _find_marked(mark: bytes) -> Iterator[int]:
-    """Yield the ids of the processes that have a mark in their environment."""
+    """Yield the ids of the processes with this marker in their environment."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if mark in path.read_bytes():
@@ -127,22 +130,23 @@ def _end(
     farewell: str,
     owner: int,
 ) -> None:
-    """Ask a program to end, then kill what is left of it and of its children."""
-    if os.getpid() != owner:  # a copy of the process that has started it
+    """Ask a program to end, then kill it and its remaining descendants."""
+    # A fork of the owner must not end the program.
+    if os.getpid() != owner:
         return
-    source, sink, aside = _streams(process)
+    source, sink, stderr = _streams(process)
     with suppress(OSError):
         if farewell:
             sink.write(farewell.encode() + b"\n")
     with suppress(OSError):
         sink.close()
-    until = time.perf_counter() + GRACE
+    until = time.perf_counter() + GRACE_SECONDS
     while not _has_ended(process) and time.perf_counter() < until:
-        time.sleep(_SLICE)
+        time.sleep(_POLL_SECONDS)
     kill()
     process.wait()
     source.close()
-    aside.close()
+    stderr.close()
     assert guard.stdin
     with suppress(OSError):
         guard.stdin.write(b"\n")

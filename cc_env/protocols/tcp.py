@@ -1,4 +1,4 @@
-"""Connections by TCP, with errors that say to where."""
+"""TCP connections; errors contain the address."""
 
 import socket
 from collections.abc import Iterator
@@ -7,37 +7,40 @@ from typing import NamedTuple
 
 
 class Connection(NamedTuple):
-    """A connection that a client has opened."""
+    """An accepted connection of a client."""
 
     socket: socket.socket
-    peer: str  # HOST:PORT; the socket does not have it any more once the client has reset it
+    # HOST:PORT. The socket loses it when the client resets the connection.
+    peer: str
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes any that is free. Raises OSError."""
-    with _told(f"cannot listen on {host}:{port}"):
+    """Return a listening socket; port 0 selects a free port. Raises OSError."""
+    with _explain_errors(f"cannot listen on {host}:{port}"):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
 
 
 def accept(server: socket.socket) -> Connection:
-    """Return the next connection; raise TimeoutError after the timeout of `server`."""
-    accepted, address = server.accept()
-    return Connection(accepted, "{}:{}".format(*address[:2]))
+    """Accept the next connection; raise TimeoutError after the timeout of `server`."""
+    client, address = server.accept()
+    return Connection(client, "{}:{}".format(*address[:2]))
 
 
 def connect(host: str, port: int) -> socket.socket:
-    """Return a connection; raise OSError."""
-    with _told(f"cannot connect to {host}:{port}"):
+    """Return a connection to an address; raise OSError."""
+    with _explain_errors(f"cannot connect to {host}:{port}"):
         return socket.create_connection((host, port))
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _explain_errors(attempt: str) -> Iterator[None]:
+    """Re-raise connection errors as OSError with `attempt` in front of the reason."""
     try:
         yield
     except OSError as error:
-        why = str(error.strerror or error).partition(" (while ")[0]  # create_server says it again
-        raise OSError(f"{what}: {why}") from error
-    except ValueError as error:  # names that cannot be any host's
-        raise OSError(f"{what}: this is not the name of a host") from error
+        # create_server appends the address to its message.
+        reason = str(error.strerror or error).partition(" (while ")[0]
+        raise OSError(f"{attempt}: {reason}") from error
+    except ValueError as error:
+        raise OSError(f"{attempt}: invalid host name") from error

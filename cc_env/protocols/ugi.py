@@ -1,4 +1,4 @@
-"""The words of UGI that both sides read and write."""
+"""UGI syntax shared by the engine and the driver."""
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
@@ -8,42 +8,44 @@ GO_NUMBERS = "depth", "nodes", "movetime", "p1time", "p2time", "p1inc", "p2inc"
 
 
 def turn_word(text: str) -> str:
-    """Return the notation of a turn as one word: `Game.parse_turn` does without its blanks."""
+    """Return the notation of a turn as one word; `Game.parse_turn` does not need its spaces."""
     return "".join(text.split())
 
 
 def split_first(line: str) -> tuple[str, str]:
-    """Return the first word of a line and the rest; any run of blanks separates words."""
+    """Split a line into its first word and the rest."""
     first, rest = [*line.split(maxsplit=1), "", ""][:2]
     return first, rest.strip()
 
 
 def one_line(message: object) -> str:
-    """Return a message as it can stand in one line."""
+    """Return a message with all whitespace collapsed, as one line."""
     return " ".join(str(message).split())
 
 
 def game_words(game: Game) -> str:
-    """Return what `setgame` says of a game."""
+    """Return the arguments of `setgame` for a game."""
     return " ".join([game.name, *(f"{name}={value}" for name, value in game.options.items())])
 
 
 def position_words(game: Game, start: Position, turns: list[str]) -> str:
-    """Return what `position` says of a position that turns led to."""
-    begin = "startpos" if start == game.initial else f"text {game.to_text(start)}"
-    return " ".join([begin, *(["moves", *map(turn_word, turns)] if turns else [])])
+    """Return the arguments of `position` for a start position and the turns played."""
+    origin = "startpos" if start == game.initial else f"text {game.to_text(start)}"
+    return " ".join([origin, *(["moves", *map(turn_word, turns)] if turns else [])])
 
 
-def read_moves(game: Game, said: str) -> tuple[Position, list[str]]:
-    """Return the position where `position` begins, and the turns played from there.
+def parse_position(game: Game, arguments: str) -> tuple[Position, list[str]]:
+    """Parse the arguments of `position`: return the start position and the turns played.
 
-    Raises BadPosition where it says no position.
+    Raises BadPosition if there is no position.
     """
-    words = said.split()
+    words = arguments.split()
     end = words.index("moves") if "moves" in words else len(words)
     kind, text, turns = words[:1], " ".join(words[1:end]), words[end + 1 :]
     if kind == ["startpos"] and not text:
         return game.initial, turns
     if kind in (["text"], ["fen"]):
         return game.from_text(text), turns
-    raise BadPosition(f"position {said[:40]}: wanted startpos or text POSITION, then moves TURN …")
+    raise BadPosition(
+        f"position {arguments[:40]}: expected startpos or text POSITION, then moves TURN …"
+    )

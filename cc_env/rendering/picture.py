@@ -1,4 +1,4 @@
-"""Pictures of positions, as text, SVG, pixels or in a window. They contain no rules, only marks."""
+"""Pictures of positions with marks, for text, SVG, pixels and windows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,10 +127,10 @@ def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
     return tuple(sorted(cells))
 
 
-def _is_cell(given: object, rows: int, columns: int) -> bool:
-    if not isinstance(given, tuple | list) or len(given) != 2:
+def _is_cell(value: object, rows: int, columns: int) -> bool:
+    if not isinstance(value, tuple | list) or len(value) != 2:
         return False
-    return is_integer(given[0], 0, rows - 1) and is_integer(given[1], 0, columns - 1)
+    return is_integer(value[0], 0, rows - 1) and is_integer(value[1], 0, columns - 1)
 
 
 def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
@@ -149,5 +149,5 @@ def _caption(
     last: tuple[Position, Turn] | None,
     end: tuple[int, str] | None,
 ) -> str:
-    played = f" · last {game.turn_text(*last)}" if last else ""
-    return describe_standing(game, position, end) + played
+    last_turn = f" · last {game.turn_text(*last)}" if last else ""
+    return describe_standing(game, position, end) + last_turn

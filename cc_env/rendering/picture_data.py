@@ -1,4 +1,4 @@
-"""What a picture shows, for the modules that draw it."""
+"""Contents of a picture, independent of the output format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,8 @@ class PictureData:
 
     rows: int
     columns: int
-    players: tuple[str, str]  # names; those in shapes.COLOURS give the pieces their colours
+    # Names; those in shapes.COLORS determine the colors of the pieces.
+    players: tuple[str, str]
     letters: tuple[str, str]  # all letters of each player's pieces
     pieces: Mapping[Cell, str]  # letters by cell
     figures: Mapping[str, str] = field(default_factory=dict)  # shape of a letter; default: a disc

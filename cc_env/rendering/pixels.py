@@ -11,7 +11,8 @@ from cc_env.errors import MissingExtra
 from cc_env.rendering.picture import Picture
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square, shapes, size
 
-SCALE = 3  # painted at this scale, then scaled down for smooth edges
+# Pictures are painted at this scale and scaled down, for smooth edges.
+SCALE = 3
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 try:
@@ -29,7 +30,7 @@ class Window:
     """A window that shows pictures."""
 
     def __init__(self, title: str) -> None:
-        """Set the title; the window opens, in the size of the first picture, when that is shown."""
+        """Set the title; the window opens when the first picture is shown, in its size."""
         self._title = title
         self._screen: Any = None
 
@@ -68,16 +69,16 @@ def _paint(surface: Any, shape: Shape) -> None:
         case Square(x, y, edge, fill):
             pygame.draw.rect(surface, fill, [SCALE * n for n in (x, y, edge, edge)])
         case Disc(x, y, radius, fill, rim, width):
-            centre = SCALE * x, SCALE * y
-            pygame.draw.circle(surface, rim, centre, SCALE * (radius + width / 2))
-            pygame.draw.circle(surface, fill, centre, SCALE * (radius - width / 2))
-        case Polyline(points, colour, width):
+            center = SCALE * x, SCALE * y
+            pygame.draw.circle(surface, rim, center, SCALE * (radius + width / 2))
+            pygame.draw.circle(surface, fill, center, SCALE * (radius - width / 2))
+        case Polyline(points, color, width):
             scaled = [(SCALE * x, SCALE * y) for x, y in points]
             for start, end in pairwise(scaled):
-                pygame.draw.line(surface, colour, start, end, round(SCALE * width))
+                pygame.draw.line(surface, color, start, end, round(SCALE * width))
             for point in scaled:
-                pygame.draw.circle(surface, colour, point, SCALE * width / 2)
-        case words:
-            font = pygame.font.Font(None, round(SCALE * words.size * 1.35))
-            image = font.render(words.text, True, words.colour)
-            surface.blit(image, image.get_rect(center=(SCALE * words.x, SCALE * words.y)))
+                pygame.draw.circle(surface, color, point, SCALE * width / 2)
+        case label:
+            font = pygame.font.Font(None, round(SCALE * label.size * 1.35))
+            image = font.render(label.text, True, label.color)
+            surface.blit(image, image.get_rect(center=(SCALE * label.x, SCALE * label.y)))

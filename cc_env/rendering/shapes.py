@@ -9,21 +9,26 @@ from typing import NamedTuple
 from cc_env.core.game import Cell
 from cc_env.rendering.picture_data import PictureData
 
-CELL = 60  # edge of a cell
-MARGIN = 28  # around the board, for the labels of rows and columns
-FOOT = 30  # below the board, for the caption
+# Edge of a cell.
+CELL = 60
+# Margin around the board, for labels.
+MARGIN = 28
+# Height of the caption below the board.
+FOOT = 30
 
 BOARD = ("#f3ead7", "#e6d8bd")
 INK = "#3a3226"
-COLOURS = {
+COLORS = {
     "blue": ("#2f74c0", "#1b4a80"),
     "red": ("#cf4a3e", "#86271f"),
     "black": ("#3c3c3c", "#141414"),
     "white": ("#fafafa", "#8a8a8a"),
     "yellow": ("#f7d038", "#8f6f00"),
 }
-HEAT = "#d9480f"  # colour of the hottest cells
-LEAST_LABEL = 0.02  # heat from which a cell is labelled with its percentage
+# Color of heat 1.
+HEAT = "#d9480f"
+# Heat from which a cell is labeled with its percentage.
+MIN_LABEL_HEAT = 0.02
 LAST, CAPTURED, TARGET, SHOT = "#f2b233", "#7a1fa2", "#2e9e5b", "#d92b2b"
 
 
@@ -37,35 +42,35 @@ class Square(NamedTuple):
 
 
 class Disc(NamedTuple):
-    """A filled disc with a rim; (x, y) is its centre."""
+    """A filled disc with a rim; (x, y) is its center."""
 
     x: float
     y: float
     radius: float
     fill: str
-    rim: str  # colour
-    width: float  # of the rim
+    rim: str
+    rim_width: float
 
 
 class Polyline(NamedTuple):
     """A polyline with round corners."""
 
     points: tuple[tuple[float, float], ...]
-    colour: str
+    color: str
     width: float
 
 
-class Words(NamedTuple):
-    """Text centred on a point."""
+class Label(NamedTuple):
+    """Text centered on a point."""
 
     x: float
     y: float
     text: str
     size: float
-    colour: str
+    color: str
 
 
-Shape = Square | Disc | Polyline | Words
+Shape = Square | Disc | Polyline | Label
 
 
 def size(picture: PictureData) -> tuple[int, int]:
@@ -88,15 +93,15 @@ def shapes(picture: PictureData) -> list[Shape]:
 def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
     """Return the piece with this letter on a cell."""
     kind = picture.figures.get(letter, "disc")
-    return _figure(kind, *_centre(cell), *_colours(picture, letter))
+    return _figure(kind, *_center(cell), *_colors(picture, letter))
 
 
 def mark(kind: str, cell: Cell) -> list[Shape]:
     """Return the mark of this kind, a key of MARKS, on a cell."""
-    return MARKS[kind](*_centre(cell))
+    return MARKS[kind](*_center(cell))
 
 
-def _centre(cell: Cell) -> tuple[float, float]:
+def _center(cell: Cell) -> tuple[float, float]:
     row, column = cell
     return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
 
@@ -108,48 +113,49 @@ def board(picture: PictureData) -> list[Shape]:
         for column in range(picture.columns):
             corner = MARGIN + column * CELL, MARGIN + row * CELL
             heat = 0.0 if picture.names else picture.heat.get((row, column), 0.0)
-            colour = BOARD[not picture.names and (row + column) % 2 == picture.dark]
-            parts.append(Square(*corner, CELL, _warm(colour, heat)))
+            color = BOARD[not picture.names and (row + column) % 2 == picture.dark]
+            parts.append(Square(*corner, CELL, _warm(color, heat)))
     for line in picture.lines:
-        parts.append(Polyline(tuple(map(_centre, line)), INK, 3))
+        parts.append(Polyline(tuple(map(_center, line)), INK, 3))
     for point in picture.names:
-        parts.append(Disc(*_centre(point), 6, INK, INK, 0))
+        parts.append(Disc(*_center(point), 6, INK, INK, 0))
         if heat := picture.heat.get(point, 0.0):
             warm = _warm(BOARD[0], heat)
-            parts.append(Disc(*_centre(point), 27, warm, warm, 0))
+            parts.append(Disc(*_center(point), 27, warm, warm, 0))
     for player, goal in zip(picture.players, picture.goals, strict=False):
-        parts.append(_frame(*_centre(goal), 22, colours(picture, player)[0], 4))
+        parts.append(_frame(*_center(goal), 22, colors(picture, player)[0], 4))
     return parts
 
 
-def _frame(x: float, y: float, reach: float, colour: str, width: float) -> Polyline:
+def _frame(x: float, y: float, reach: float, color: str, width: float) -> Polyline:
     """Return the outline of a square around a point."""
     corners = [(x + dx * reach, y + dy * reach) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
-    return Polyline((*corners, corners[0]), colour, width)
+    return Polyline((*corners, corners[0]), color, width)
 
 
-def _warm(colour: str, heat: float) -> str:
-    """Blend a colour, "#rrggbb", with that of heat."""
-    mixed = 0.9 * min(1.0, max(0.0, heat)) ** 0.6
-    parts = ((int(colour[i : i + 2], 16), int(HEAT[i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(cold + mixed * (hot - cold)):02x}" for cold, hot in parts)
+def _warm(color: str, heat: float) -> str:
+    """Blend a color, "#rrggbb", with the heat color."""
+    ratio = 0.9 * min(1.0, max(0.0, heat)) ** 0.6
+    parts = ((int(color[i : i + 2], 16), int(HEAT[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(cold + ratio * (hot - cold)):02x}" for cold, hot in parts)
 
 
 def path(picture: PictureData) -> list[Shape]:
-    """Return the path of the last turn, which lies under the pieces."""
+    """Return the path of the last turn, drawn below the pieces."""
     if not picture.path:
         return []
     start, end = picture.path[0], picture.path[-1]
     return [
-        Disc(*_centre(end), 27, LAST, LAST, 0),
-        Disc(*_centre(start), 9, LAST, LAST, 0),
-        Polyline(tuple(map(_centre, picture.path)), LAST, 7),
+        Disc(*_center(end), 27, LAST, LAST, 0),
+        Disc(*_center(start), 9, LAST, LAST, 0),
+        Polyline(tuple(map(_center, picture.path)), LAST, 7),
     ]
 
 
-def colours(picture: PictureData, player: str) -> tuple[str, str]:
-    """Return (fill, rim) of a player's pieces: those of COLOURS, else blue for the first, red."""
-    return COLOURS.get(player, COLOURS[("blue", "red")[picture.players.index(player)]])
+def colors(picture: PictureData, player: str) -> tuple[str, str]:
+    """Return (fill, rim) of a player's pieces; unknown names get blue (first) or red (second)."""
+    default = "blue" if player == picture.players[0] else "red"
+    return COLORS.get(player, COLORS[default])
 
 
 def _pieces(picture: PictureData) -> list[Shape]:
@@ -157,13 +163,13 @@ def _pieces(picture: PictureData) -> list[Shape]:
     return [shape for cell, letter in pieces for shape in figure(picture, letter, cell)]
 
 
-def _colours(picture: PictureData, letter: str) -> tuple[str, str]:
-    return colours(picture, picture.owner(letter))
+def _colors(picture: PictureData, letter: str) -> tuple[str, str]:
+    return colors(picture, picture.owner(letter))
 
 
 def _ink(fill: str) -> str:
-    """Return the colour of words on a piece."""
-    return INK if fill in (COLOURS["white"][0], COLOURS["yellow"][0]) else "#ffffff"
+    """Return a contrasting color for text on a piece."""
+    return INK if fill in (COLORS["white"][0], COLORS["yellow"][0]) else "#ffffff"
 
 
 def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
@@ -174,7 +180,7 @@ def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
     if kind == "ring":
         return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
     if kind == "king":
-        return [disc, Words(x, y, "K", 20, _ink(fill))]
+        return [disc, Label(x, y, "K", 20, _ink(fill))]
     return [disc]
 
 
@@ -184,10 +190,10 @@ def _marks(picture: PictureData) -> list[Shape]:
         marks += mark("selected", picture.selected)
     marks += [shape for cell in picture.captured for shape in mark("captured", cell)]
     for cell, heat in picture.heat.items():
-        if heat >= LEAST_LABEL:
+        if heat >= MIN_LABEL_HEAT:
             letter = picture.pieces.get(cell)
-            colour = _ink(_colours(picture, letter)[0]) if letter else INK
-            marks.append(Words(*_centre(cell), f"{heat:.0%}", 15, colour))
+            color = _ink(_colors(picture, letter)[0]) if letter else INK
+            marks.append(Label(*_center(cell), f"{heat:.0%}", 15, color))
     for cell, number in picture.numbers.items():
         marks += _number(picture, cell, number)
     marks += [shape for cell in picture.shots for shape in mark("shot", cell)]
@@ -196,8 +202,8 @@ def _marks(picture: PictureData) -> list[Shape]:
 
 def _number(picture: PictureData, cell: Cell, number: int) -> list[Shape]:
     """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
-    words = Words(*_centre(cell), str(number), 17, INK)
-    return [Disc(*_centre(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
+    words = Label(*_center(cell), str(number), 17, INK)
+    return [Disc(*_center(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
 
 
 def _cross(x: float, y: float) -> list[Shape]:
@@ -216,20 +222,20 @@ MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {
 
 def _caption(picture: PictureData) -> Shape:
     width, height = size(picture)
-    fitting = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
-    return Words(width / 2, height - FOOT / 2 - 4, picture.caption, fitting, INK)
+    font_size = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
+    return Label(width / 2, height - FOOT / 2 - 4, picture.caption, font_size, INK)
 
 
 def labels(picture: PictureData) -> list[Shape]:
     """Return the names of points, or the labels of rows and columns."""
     if picture.names:
-        named = ((_centre(point), name) for point, name in picture.names.items())
-        return [Words(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
+        named = ((_center(point), name) for point, name in picture.names.items())
+        return [Label(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
     rows, columns = (
         [(MARGIN + (number + 0.5) * CELL, label) for number, label in enumerate(labels)]
         for labels in picture.labels
     )
     return [
-        *(Words(MARGIN / 2, y, label, 15, INK) for y, label in rows),
-        *(Words(x, MARGIN / 2, label, 15, INK) for x, label in columns),
+        *(Label(MARGIN / 2, y, label, 15, INK) for y, label in rows),
+        *(Label(x, MARGIN / 2, label, 15, INK) for x, label in columns),
     ]

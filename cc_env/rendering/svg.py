@@ -6,19 +6,20 @@ from xml.sax.saxutils import escape, unescape
 from cc_env.rendering.picture_data import PictureData
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square, shapes, size
 
-SHEET = 960  # maximum width of a document with several pictures
+# Maximum width of a document with several pictures.
+MAX_SHEET_WIDTH = 960
 
 
 def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     """Return an SVG document; several pictures are arranged in rows of `columns`.
 
-    The metadata, any text, are not drawn; `read_metadata` returns them.
+    `metadata` is any text; it is not drawn, and `read_metadata` returns it.
     """
     sizes = [size(picture) for picture in pictures]
     width, height = (max(lengths) for lengths in zip(*sizes, strict=True))
     columns = min(columns, len(pictures))
     whole, rows = columns * width, -(-len(pictures) // columns)
-    scale = min(1.0, SHEET / whole) if len(pictures) > 1 else 1.0
+    scale = min(1.0, MAX_SHEET_WIDTH / whole) if len(pictures) > 1 else 1.0
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * whole:g}" '
         f'height="{scale * rows * height:g}" viewBox="0 0 {whole} {rows * height}" '
@@ -28,9 +29,9 @@ def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     parts = [head, background]
     if metadata:
         parts.insert(1, f"<metadata>{escape(metadata)}</metadata>")
-    for place, (picture, (wide, high)) in enumerate(zip(pictures, sizes, strict=True)):
-        row, column = divmod(place, columns)
-        x, y = column * width + (width - wide) // 2, row * height + (height - high) // 2
+    for index, (picture, (own_width, own_height)) in enumerate(zip(pictures, sizes, strict=True)):
+        row, column = divmod(index, columns)
+        x, y = column * width + (width - own_width) // 2, row * height + (height - own_height) // 2
         parts.append(f'<g transform="translate({x} {y})">')
         parts += [*map(_element, shapes(picture)), "</g>"]
     return "\n".join([*parts, "</svg>"])
@@ -49,10 +50,12 @@ def _element(shape: Shape) -> str:
         case Disc(x, y, radius, fill, rim, width):
             stroke = f'fill="{fill}" stroke="{rim}" stroke-width="{width}"'
             return f'<circle cx="{x}" cy="{y}" r="{radius}" {stroke}/>'
-        case Polyline(points, colour, width):
+        case Polyline(points, color, width):
             joined = " ".join(f"{x},{y}" for x, y in points)
-            stroke = f'stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"'
+            stroke = f'stroke="{color}" stroke-width="{width}" stroke-linejoin="round"'
             return f'<polyline points="{joined}" fill="none" {stroke} stroke-linecap="round"/>'
-        case words:
-            place = f'x="{words.x}" y="{words.y}" font-size="{words.size}" fill="{words.colour}"'
-            return f'<text {place} dominant-baseline="central">{escape(words.text)}</text>'
+        case label:
+            attributes = (
+                f'x="{label.x}" y="{label.y}" font-size="{label.size}" fill="{label.color}"'
+            )
+            return f'<text {attributes} dominant-baseline="central">{escape(label.text)}</text>'

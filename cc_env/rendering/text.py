@@ -5,10 +5,11 @@ from collections.abc import Callable
 from cc_env.core.game import Cell
 from cc_env.rendering.picture_data import PictureData
 
-HIGH, WIDE = 2, 4  # distance of neighbouring points, in lines and characters
+# Distance of neighboring points, in lines and in characters.
+LINE_STEP, COLUMN_STEP = 2, 4
 
 # SGR codes of a terminal: for pieces by the owner's name, then for marks.
-COLOURS = {
+COLORS = {
     "blue": "1;34",
     "red": "1;31",
     "black": "1;37;40",
@@ -17,7 +18,8 @@ COLOURS = {
 }
 OTHER, TARGET, SHOT, LAST = "1", "1;32", "1;35", "33"
 
-Paint = Callable[[str, Cell], str]  # (text of a cell, cell) -> text to print
+# (text of a cell, cell) -> styled text
+Paint = Callable[[str, Cell], str]
 
 
 def to_text(picture: PictureData, paint: Paint = lambda sign, cell: sign) -> str:
@@ -28,12 +30,12 @@ def to_text(picture: PictureData, paint: Paint = lambda sign, cell: sign) -> str
     board of squares has the labels of rows and columns; a board of points has its lines, pieces in
     brackets, and the names of free points.
     """
-    rows = _points(picture, paint) if picture.names else _cells(picture, paint)
+    rows = _point_lines(picture, paint) if picture.names else _cell_lines(picture, paint)
     return "\n".join([*rows, picture.caption])
 
 
 def to_ansi(picture: PictureData) -> str:
-    """Return the text with the colour codes of a terminal."""
+    """Return the text with the color codes of a terminal."""
 
     def paint(sign: str, cell: Cell) -> str:
         style = _style(picture, cell)
@@ -48,7 +50,7 @@ def _style(picture: PictureData, cell: Cell) -> str:
     if cell in picture.targets:
         return TARGET
     if piece := picture.pieces.get(cell):
-        return COLOURS.get(picture.owner(piece), OTHER)
+        return COLORS.get(picture.owner(piece), OTHER)
     return LAST if cell in picture.path or cell in picture.captured else ""
 
 
@@ -63,7 +65,7 @@ def _mark(picture: PictureData, cell: Cell) -> str:
     return "x" if cell in picture.captured else "+" if cell in picture.path else ""
 
 
-def _cells(picture: PictureData, paint: Paint) -> list[str]:
+def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:
     rows = []
     for row, label in enumerate(picture.labels[0]):
         line = f"{label:>2} "
@@ -74,23 +76,29 @@ def _cells(picture: PictureData, paint: Paint) -> list[str]:
     return ["   " + " ".join(picture.labels[1]), *rows]
 
 
-def _points(picture: PictureData, paint: Paint) -> list[str]:
-    height, width = HIGH * (picture.rows - 1) + 1, WIDE * (picture.columns - 1) + 3
+def _point_lines(picture: PictureData, paint: Paint) -> list[str]:
+    height, width = LINE_STEP * (picture.rows - 1) + 1, COLUMN_STEP * (picture.columns - 1) + 3
     page = [[" "] * width for _ in range(height)]
     for line in picture.lines:
         start, end = sorted(line)
-        _rule(page, (HIGH * start[0], WIDE * start[1] + 1), (HIGH * end[0], WIDE * end[1] + 1))
+        _draw_line(
+            page,
+            (LINE_STEP * start[0], COLUMN_STEP * start[1] + 1),
+            (LINE_STEP * end[0], COLUMN_STEP * end[1] + 1),
+        )
     for (row, column), name in picture.names.items():
         mark, piece = _mark(picture, (row, column)), picture.pieces.get((row, column))
-        is_free = piece is None
-        text = f"{name if is_free else f'({piece})'}{mark}"
-        at = WIDE * column + is_free
-        sign = paint(text, (row, column))
-        page[HIGH * row][at : at + len(text)] = [sign] + [""] * (len(text) - 1)
+        offset = COLUMN_STEP * column
+        text = f"({piece}){mark}"
+        if piece is None:
+            offset, text = offset + 1, f"{name}{mark}"
+        # The styled text is one item; the items that it covers become empty.
+        styled = [paint(text, (row, column))] + [""] * (len(text) - 1)
+        page[LINE_STEP * row][offset : offset + len(text)] = styled
     return ["".join(row).rstrip() for row in page]
 
 
-def _rule(page: list[list[str]], start: Cell, end: Cell) -> None:
+def _draw_line(page: list[list[str]], start: Cell, end: Cell) -> None:
     """Draw a line downwards or, within a row, to the right."""
     down, right = end[0] - start[0], end[1] - start[1]
     stroke = "-" if not down else "|" if not right else "\\" if right > 0 else "/"

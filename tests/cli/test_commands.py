@@ -51,12 +51,12 @@ def test_games():
 
 
 @pytest.mark.parametrize("name", typer.main.get_command(commands.app).commands)
-def test_what_a_command_does_fits_a_line_of_the_list(name):
+def test_command_summaries_fit_one_line(name):
     command = typer.main.get_command(commands.app).commands[name]
     assert not command.get_short_help_str(65).endswith("...")  # as many columns as 80 leave it
 
 
-def test_it_is_a_command_of_its_own():
+def test_cc_env_runs_as_a_module():
     command = [sys.executable, "-m", "cc_env", "perft"]
     done = subprocess.run([*command, "-d", "1"], capture_output=True, text=True, check=True)
     assert "depth 1: 16 " in done.stdout
@@ -65,7 +65,7 @@ def test_it_is_a_command_of_its_own():
     assert done.stderr.startswith("error: there is no game 'chess'")
 
 
-def test_ctrl_c_while_modules_are_imported_ends_without_a_traceback():
+def test_ctrl_c_during_imports_prints_no_traceback():
     code = (
         "import builtins, sys\n"
         "from cc_env.__main__ import main\n"
@@ -81,7 +81,7 @@ def test_ctrl_c_while_modules_are_imported_ends_without_a_traceback():
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-def test_too_little_memory_is_an_error_before_anything_is_imported():
+def test_memory_limit_is_checked_before_imports():
     code = (
         "import resource, sys\n"
         "from cc_env.__main__ import main\n"
@@ -92,7 +92,7 @@ def test_too_little_memory_is_an_error_before_anything_is_imported():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: this process is limited to 391 MiB; wanted: 512 MiB or more (ulimit -v)\n"
+        "error: address space is limited to 391 MiB; at least 512 MiB are required (ulimit -v)\n"
     )
 
 
@@ -116,7 +116,7 @@ def test_replay(games_file):
     assert "no game number 7" in run("replay", games_file, "--line", 7, status=2)
 
 
-def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
+def test_replay_converts_files_of_other_programs(tmp_path):
     game, path = make_game("checkers"), tmp_path / "games.jsonl"
     for seed in range(2):
         names = 'ann "a"', "bob"
@@ -169,7 +169,7 @@ def test_replay_reads_and_writes_the_files_of_other_programs(tmp_path):
     assert "records contain their options" in run("replay", path, "-o", "size=4", status=2)
 
 
-def test_replay_keeps_what_a_file_says(tmp_path):
+def test_replay_preserves_file_contents(tmp_path):
     old, new = tmp_path / "OLD.PDN", tmp_path / "new.pdn"
     said = '[Event "Café"]\n[White "w"]\n[Black "b"]\n[Result "1-0"]\n1. 9-13 22-18 1-0\n'
     old.write_bytes(said.encode("latin-1") + b'\n[Event "two"]\n[Result "1/2-1/2"]\n1. 11-15')
@@ -193,7 +193,7 @@ def test_replay_keeps_what_a_file_says(tmp_path):
     assert "b - w  1-0" in run("replay", again)
 
 
-def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, capsys):
+def test_replay_continues_after_invalid_games(tmp_path, monkeypatch, capsys):
     path, to = tmp_path / "games.pdn", tmp_path / "good.pdn"
     path.write_text('9-13 *\n[Event "b"] 9-12 *\n[FEN "B:W9:B5"] 5x14 0-1\n11-15 22-18 *')
 
@@ -221,7 +221,7 @@ def test_replay_goes_on_past_broken_games_and_lists_them(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
-def test_replay_refuses_files_without_games(tmp_path, name):
+def test_replay_rejects_files_without_games(tmp_path, name):
     path, to = tmp_path / name, tmp_path / "kept.pdn"
     path.write_text("")
     to.write_text("precious")
@@ -229,7 +229,7 @@ def test_replay_refuses_files_without_games(tmp_path, name):
     assert to.read_text() == "precious"
 
 
-def test_replay_refuses_games_that_contradict_the_rules(tmp_path):
+def test_replay_rejects_illegal_games(tmp_path):
     path = tmp_path / "game.pdn"
     ended = '[FEN "B:W9:B6,5"]\n1. 6x13 '
     path.write_text(f"9-13 1-0 {ended} 0-1")
@@ -246,7 +246,7 @@ def test_replay_refuses_games_that_contradict_the_rules(tmp_path):
         assert "1-0 (no_pieces), 1 turn" in run("replay", path)
 
 
-def test_replay_tells_scores_that_a_log_has_not(tmp_path):
+def test_replay_prints_scores_missing_from_a_log(tmp_path):
     with gzip.open(ORACLE / "cannon.jsonl.gz", "rt") as file:
         game = next(
             line for line in map(json.loads, file) if line["kind"] == "game" and line["end"]
@@ -269,13 +269,13 @@ def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
         make_game("cannon")
 
 
-def test_replay_asks_for_the_game_of_an_ambiguous_suffix(monkeypatch, tmp_path):
+def test_replay_requires_the_game_for_an_ambiguous_suffix(monkeypatch, tmp_path):
     monkeypatch.setitem(GAMES, "draughts", GameEntry("elsewhere", "", formats=(".pdn",)))
     with pytest.raises(BadOption, match="not enough; add --game checkers or draughts"):
         commands.replay(tmp_path / "x.pdn")
 
 
-def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
+def test_replay_reports_line_and_turn_of_an_error(games_file):
     first, second = games_file.read_text().splitlines()
     broken = json.loads(second)
     broken["turns"][3] = "0,0-0,0"
@@ -283,7 +283,7 @@ def test_replay_names_the_line_and_the_turn_that_is_broken(games_file):
     assert "line 2: turn 4: '0,0-0,0' is not legal" in run("replay", games_file, status=2)
 
 
-def test_games_that_the_rules_do_not_decide_become_records_too(tmp_path):
+def test_undecided_games_become_records(tmp_path):
     pdn, records = tmp_path / "games.pdn", tmp_path / "games.jsonl"
     moves = "1. 11-15 22-18"
     games = [f'[Event "{end}"]\n{moves} {end}\n' for end in ("*", "1-0", "0-1", "1/2-1/2", "1-0")]
@@ -316,10 +316,10 @@ def test_check(tmp_path):
     assert "0 of 1 positions agree" in out
 
 
-def test_check_without_recorded_positions(monkeypatch):
+def test_check_uses_random_games_without_a_file(monkeypatch):
     monkeypatch.setattr(conformance, "GAMES", 2)
     out = run("check", "--game", "elsewhere.tictactoe")
-    assert "2 random games of elsewhere.tictactoe: it keeps what every game promises" in out
+    assert "2 random games of elsewhere.tictactoe: no faults" in out
     fault = conformance.Fault("3/3/3 x", "00", "outcome 7; wanted: another")
     monkeypatch.setattr(conformance, "check", lambda game: [fault])
     out = run("check", "--game", "elsewhere.tictactoe", status=1)
@@ -341,13 +341,13 @@ def test_check_without_recorded_positions(monkeypatch):
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
         (
             ["check", "README.md", "-g", "cc_env.players.specs"],
-            "cc_env.players.specs has no recorded pos",
+            "'cc_env.players.specs' (the module has no function make)",
         ),
         (["check", "README.md", "-g", "json"], "no game 'json'"),
-        (["check"], "there is nothing to check; name a file, or a game: --game NAME"),
+        (["check"], "nothing to check; give a file or --game NAME"),
         (
             ["check", "README.md", "-g", "checkers", "-o", "crowning=ends_move"],
-            "leave --option out",
+            "omit --option",
         ),
         (
             ["analyse", "greedy:evaluation=5"],
@@ -358,20 +358,20 @@ def test_check_without_recorded_positions(monkeypatch):
         (["analyse", "os.system"], "'os.system' cannot be made: TypeError"),
         (["analyse", "mcts:exploration=1e999"], "exploration=inf; it is 0 or more"),
         (["replay", "", "--to", "x.pdn"], "FILE"),
-        (["replay", "README.md", "--to", ""], "'--to': the name is empty"),
+        (["replay", "README.md", "--to", ""], "'--to': the path is empty"),
         (["replay", "README.md", "--to", "/"], "'/' is not the name of a file"),
         (
             ["solve", "checkers", "--pieces", "2", "--out", "README.md"],
-            "README.md is a file; wanted",
+            "README.md is a file",
         ),
         (["check", "nowhere.jsonl", "-g", "capture_conquer"], "nowhere.jsonl"),
-        (["check", "notes.txt"], "notes.txt: there is no such file"),
-        (["check", "README.md"], "not that of a game; add --game capture_conquer"),
+        (["check", "notes.txt"], "notes.txt: no such file"),
+        (["check", "README.md"], "add --game capture_conquer"),
         (["replay", "nowhere.jsonl"], "nowhere.jsonl"),
         (["conquer"], "conquer"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(arguments, why):
+def test_bad_input_prints_one_line_and_exits_with_2(arguments, why):
     assert why in run(*arguments, status=2)
 
 
@@ -382,7 +382,7 @@ def test_analyse():
     assert "value             +1.000 for blue (1 a win, 0 a draw, -1 a loss)\n" in out
     assert "score             +999,999 for blue, proven to be won\n" in out
     assert re.search(
-        r"\ncutoffs           [\d,]+ where blue was to move, [\d,]+ where red was\n", out
+        r"\ncutoffs           [\d,]+ with blue to move, [\d,]+ with red to move\n", out
     )
     out = run("analyse", "mcts:simulations=50", "-o", "size=4")
     assert "visits" in out
@@ -399,7 +399,7 @@ def test_analyse():
         ("mcts:simulations=500", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
     ],
 )
-def test_analyse_tells_whole_turns(player, position, turn):
+def test_analyse_prints_complete_turns(player, position, turn):
     out = run("analyse", player, "--game", "checkers", "-p", position)
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +1\. {turn}\b", out, re.MULTILINE)
@@ -413,18 +413,18 @@ def test_analyse_tells_whole_turns(player, position, turn):
         ("minimax:depth=2", "capture_conquer", "2b3/1bb3/1bb3/5r/2rbrr/4r1 b"),
     ],
 )
-def test_the_line_begins_with_what_is_played(player, game, position):
+def test_analysis_line_starts_with_the_chosen_turn(player, game, position):
     out = run("analyse", player, "--game", game, "-p", position)
     (played,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +1\. {re.escape(played)}\b", out, re.MULTILINE)
 
 
-def test_turns_of_a_line_are_told_apart():
+def test_turns_of_a_line_are_numbered():
     out = run("analyse", "minimax:depth=2", "-g", "cannon")
     assert re.search(r"^line +1\. S \d \d M \d \d  2\. S \d \d M \d \d$", out, re.MULTILINE)
 
 
-def test_the_usage_of_a_command_of_training_names_it_as_it_was_typed():
+def test_usage_of_training_commands_shows_the_typed_name():
     command = [sys.executable, "-m", "cc_env", "train-alphazero", "--no-such-option"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
@@ -432,11 +432,11 @@ def test_the_usage_of_a_command_of_training_names_it_as_it_was_typed():
     assert "Try 'cc_env train-alphazero --help' for help." in done.stderr
 
 
-def test_the_version():
+def test_version_is_printed():
     assert run("--version") == f"cc_env {__version__}\n"
 
 
-def test_names_that_cannot_be_encoded_are_escaped(games_file):
+def test_unencodable_names_are_escaped(games_file):
     to = os.fsencode(games_file.parent) + b"/\xff.jsonl"
     command = [sys.executable, "-m", "cc_env", "replay", games_file, "--to", to]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
@@ -459,21 +459,21 @@ def test_replay_escapes_control_characters_of_files(game, tmp_path):
     assert run("replay", records, status=2).removesuffix("\n").isprintable()
 
 
-def test_analyse_says_whatever_a_player_knows(tmp_path):
+def test_analyse_prints_all_statistics_of_a_player(tmp_path):
     player = f"agents.memory_player.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
     assert "remembered  nothing" in run("analyse", player)
     Memory(tmp_path / "memory.sqlite", make_game("capture_conquer")).add({(6,): (3, 1)})
     assert re.search(r"remembered +\S+ 3:1", run("analyse", player))
 
 
-def test_analyse_says_what_is_wrong():
+def test_analyse_reports_errors():
     said = "there is no player 'minmax'; did you mean minimax? there are: aggressive"
     assert said in run("analyse", "minmax", status=2)
     over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in over
 
 
-def test_a_missing_extra_is_said_in_one_line(capsys, monkeypatch):
+def test_missing_extra_is_reported_in_one_line(capsys, monkeypatch):
     app = typer.Typer()
 
     @app.command()

@@ -1,4 +1,4 @@
-"""Warming the cache, and messages about compiling."""
+"""Precompilation, and announcements of compilation."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ from numba.core.caching import NullCache
 
 from cc_env.cli.warmup import warmup_tasks
 from cc_env.errors import UnknownOption
-from cc_env.jit import compiler as compiling
+from cc_env.jit import compiler
 from cc_env.jit.compiler import jit
 from cc_env.registry.catalogue import GAMES
 
@@ -32,8 +32,8 @@ def twice():
     return twice
 
 
-def said(function, argument, screen):
-    """Return what is printed while the function is called."""
+def call_output(function, argument, screen):
+    """Call the function; return what it prints."""
     with contextlib.redirect_stderr(screen):
         assert function(argument) == argument + argument
     return screen.getvalue()
@@ -41,31 +41,31 @@ def said(function, argument, screen):
 
 @pytest.fixture
 def screen(monkeypatch):
-    monkeypatch.delenv(compiling.QUIET_VARIABLE, raising=False)
-    monkeypatch.setattr(compiling._EntryCompiler, "_announced", set())
+    monkeypatch.delenv(compiler.QUIET_VARIABLE, raising=False)
+    monkeypatch.setattr(compiler._EntryCompiler, "_reported", set())
     return Terminal()
 
 
-def test_who_watches_is_told_once_what_is_compiled(screen, twice):
-    line = f"cc_env: compiling {__name__} (once, some seconds; `python -m cc_env warm` does it "
-    line += "beforehand, CC_ENV_QUIET=1 hides this)\n"
-    assert said(twice, 1, screen) == line
-    assert said(twice, 1.5, screen) == line
+def test_compilation_is_announced_once_on_a_terminal(screen, twice):
+    line = f"cc_env: compiling {__name__} (once, some seconds; see `python -m cc_env warm`; "
+    line += "CC_ENV_QUIET=1 hides this)\n"
+    assert call_output(twice, 1, screen) == line
+    assert call_output(twice, 1.5, screen) == line
 
 
-def test_nothing_is_said_where_that_is_wanted(screen, twice, monkeypatch):
-    monkeypatch.setenv(compiling.QUIET_VARIABLE, "1")
-    assert not said(twice, 1, screen)
+def test_announcements_can_be_disabled(screen, twice, monkeypatch):
+    monkeypatch.setenv(compiler.QUIET_VARIABLE, "1")
+    assert not call_output(twice, 1, screen)
 
 
 def test_nothing_is_announced_without_a_terminal(screen, twice, monkeypatch):
     monkeypatch.setattr(screen, "isatty", lambda: False)
-    assert not said(twice, 1, screen)
+    assert not call_output(twice, 1, screen)
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_every_player_and_evaluation_of_a_game_is_among_its_uses(name):
-    labels = {use.label for use in warmup_tasks(name)}
+def test_warmup_tasks_include_every_player_and_evaluation(name):
+    labels = {task.label for task in warmup_tasks(name)}
     assert {
         "perft",
         "environment",
@@ -75,71 +75,69 @@ def test_every_player_and_evaluation_of_a_game_is_among_its_uses(name):
     assert "minimax:depth=1,evaluation=standard" in labels
 
 
-def test_a_game_that_is_not_there_is_refused():
+def test_warmup_rejects_an_unknown_game():
     with pytest.raises(UnknownOption, match="no game 'chess'"):
         list(warmup_tasks("chess"))
 
 
-WARMED = """
+SCRIPT = """
 from contextlib import closing
 from itertools import product
 import gymnasium
-from cc_env import games
-from cc_env.cli.warmup import uses
-from cc_env.games import factory
-from cc_env.games.factory import make_game
+from cc_env.cli.warmup import warmup_tasks
+from cc_env.games.factory import game_module, make_game
 from cc_env.jit import disk_cache
 from cc_env.match import record
-from cc_env.match.referee import play
-from cc_env.players import specs
+from cc_env.match.referee import play_match
+from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 from cc_env.verification import perft
 
-OTHERWISE = {
+OTHER_OPTIONS = {
     "capture_conquer": {"size": 8},
     "checkers": {"crowning": "ends_move"},
     "mini_checkers": {"first": "white"},
-    "morris": games.module("morris").STANDARD_RULES,
+    "morris": game_module("morris").STANDARD_RULES,
     "cannon": {"rows": 10, "columns": 10},
 }
 
-def warmed():
+def warm_up():
     for name in GAMES:
-        for use in uses(name):
-            use.run()
+        for task in warmup_tasks(name):
+            task.run()
 
-def used(entry, options):
+def use_environments(entry, options):
     opponents = "minimax:depth=1", "mcts:simulations=2"
     for make, opponent in product((gymnasium.make, gymnasium.make_vec), opponents):
         with closing(make(entry.environment, opponent=opponent, **options)) as env:
             env.reset(seed=1)
             env.step(env.action_space.sample())
 
-def played(game):
-    both = [players.make(name, game) for name in ("greedy", "mcts:simulations=3")]
-    record.replay(play(game, both, seed=1))
+def play_game(game):
+    players = [make_player(name, game) for name in ("greedy", "mcts:simulations=3")]
+    record.replay(play_match(game, players, seed=1))
     return perft.perft(game, game.initial, 2)
 
-warmed()
-asked, load = set(), disk_cache.DiskCache.load_overload
+warm_up()
+loaded, load = set(), disk_cache.DiskCache.load_overload
 
 def note(self, *arguments):
-    asked.add(self._name)
+    loaded.add(self._name)
     return load(self, *arguments)
 
 disk_cache.DiskCache.load_overload = note
 for name, entry in GAMES.items():
-    for options in ({}, OTHERWISE[name]):
-        used(entry, options)
-        print(played(make_game(name, **options)))
-print(*disk_cache.write_failures, *asked)
+    for options in ({}, OTHER_OPTIONS[name]):
+        use_environments(entry, options)
+        print(play_game(make_game(name, **options)))
+print(*disk_cache.write_failures, *loaded)
 """
 
 
 @pytest.mark.slow
-def test_what_warming_compiles_is_kept_and_is_all_that_games_and_players_need():
-    command = [sys.executable, "-c", WARMED]
+def test_warmup_compiles_all_code_that_later_runs_need():
+    command = [sys.executable, "-c", SCRIPT]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    *counts, not_warmed = done.stdout.splitlines()
-    assert not_warmed == ""
+    *counts, not_compiled = done.stdout.splitlines()
+    assert not_compiled == ""
     assert counts == ["257", "576", "49", "49", "25", "25", "552", "552", "1369", "2209"]

@@ -135,7 +135,7 @@ def test_the_session_of_ugi_is_what_the_engine_answers():
     for line in session.splitlines():
         if line.startswith("> "):
             said.append(line)
-            engine.take(line.removeprefix("> "))
+            engine.handle_line(line.removeprefix("> "))
         if line.startswith("> go"):
             engine._thread.join()
     assert _told(session) == _told("\n".join(said))

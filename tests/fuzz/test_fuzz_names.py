@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-import agents
 import benchmarks.commands
 from agents.memory_command import app as memory_app
 from cc_env.cli import application, commands, program_commands
@@ -24,7 +23,7 @@ from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
-from cc_env.players.specs import PLAYERS, check_spec
+from cc_env.players.specs import PLAYERS, check_spec, make_player
 from cc_env.protocols import tcp
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
@@ -90,20 +89,20 @@ def pairs(draw, game):
 
 
 @given(name=player_names() | st.text(max_size=20))
-def test_names_of_players(game, name):
+def test_random_player_specs_give_clean_errors(game, name):
     refused_or_fine(check_spec, name)
-    refused_or_fine(agents.make, name, game)
+    refused_or_fine(make_player, name, game)
 
 
 @given(name=st.sampled_from(GAME_NAMES), data=st.data())
-def test_options_of_games(name, data):
+def test_random_game_options_give_clean_errors(name, data):
     given_ = refused_or_fine(parse_options, data.draw(pairs(name)))
     if given_ is not None:
         refused_or_fine(lambda: make_game(name, **given_))
 
 
 @given(name=st.sampled_from(list(GAMES)), data=st.data())
-def test_options_of_games_that_are_not_typed(name, data):
+def test_random_game_option_values_give_clean_errors(name, data):
     known = st.sampled_from(list(game_option_defaults(name)))
     given_ = data.draw(st.dictionaries(known, python_values, max_size=2))
     refused_or_fine(lambda: make_game(name, **given_))
@@ -129,14 +128,14 @@ def folder(tmp_path_factory):
     (path / "empty.jsonl").write_text("")
     (path / "capture_conquer.jsonl").write_text('{"size": 4}\n[]\n')
     patch.setattr(program_commands, "serve", lambda *_: None)
-    patch.setattr(program_commands, "_connected", lambda *_: [])
+    patch.setattr(program_commands, "_accept_clients", lambda *_: [])
     patch.setattr(tcp.socket, "create_connection", no_connection)
     patch.setattr(tcp.socket, "create_server", no_server)
     patch.setattr(app.uvicorn.Server, "run", started)
     patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
     patch.setattr(commands.typer, "launch", lambda _: 0)
-    patch.setattr(commands, "count", lambda *_, **__: 1)
-    patch.setattr(commands, "uses", lambda name: make_game(name) and ())
+    patch.setattr(commands, "count_sequences", lambda *_, **__: 1)
+    patch.setattr(commands, "warmup_tasks", lambda name: make_game(name) and ())
     run_training = command_line.run_training
 
     def untrained(way, _, *given):
@@ -144,7 +143,7 @@ def folder(tmp_path_factory):
 
     patch.setattr(command_line, "run_training", untrained)
     patch.setattr(alphazero, "main", lambda *_: None)  # which demo calls
-    patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
+    patch.setattr(evaluate, "run_and_report", lambda config, *_, **__: tried(config))
     patch.setattr(tune, "tune", lambda *_: ())
     patch.setattr(accuracy, "sources", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
@@ -254,27 +253,27 @@ def lines(draw, app):
 
 
 def status(app, line):
-    """Return the exit status of a command line, and what it said."""
-    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    """Return the exit status and the output of a command line."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("argv", ["command", *line]), ("stdout", said), ("stderr", said)):
+        for name, value in (("argv", ["command", *line]), ("stdout", output), ("stderr", output)):
             patch.setattr(sys, name, value)
         try:
             code = application.run(app)
         except SystemExit as end:
             code = end.code or 0
-    said.seek(0)
-    return code, said.read()
+    output.seek(0)
+    return code, output.read()
 
 
 @pytest.mark.parametrize("name", APPS)
 @given(data=st.data())
-def test_command_lines(folder, name, data):
+def test_random_command_lines_give_clean_errors(folder, name, data):
     line = data.draw(lines(APPS[name]))
-    code, said = refused_or_fine(status, APPS[name], line)
+    code, output = refused_or_fine(status, APPS[name], line)
     assert code in (0, 1, 2), line
-    assert "Traceback" not in said, line
-    assert code != 2 or said.strip(), line
+    assert "Traceback" not in output, line
+    assert code != 2 or output.strip(), line
 
 
 # Arguments: of environments, of games that are played.
@@ -297,16 +296,16 @@ RESET = st.one_of(
 
 @pytest.mark.parametrize("which", ["single", "vector", "aec"])
 @given(seed=python_values | st.lists(python_values, max_size=3), asked=RESET)
-def test_resets(environments, which, seed, asked):
+def test_random_reset_arguments_give_clean_errors(environments, which, seed, asked):
     refused_or_fine(lambda: environments[which].reset(seed=seed, options=asked))
 
 
 @given(board=python_values, actions=python_values | st.lists(python_values, min_size=3, max_size=3))
-def test_boards_and_actions(environments, board, actions):
+def test_random_actions_give_clean_errors(environments, board, actions):
     vector, single = environments["vector"], environments["single"]
     vector.reset(seed=0)
     single.reset(seed=0)
-    refused_or_fine(vector.end, board)
+    refused_or_fine(vector.result, board)
     refused_or_fine(vector.position, board)
     refused_or_fine(vector.step, actions)
     refused_or_fine(single.step, board)
@@ -318,7 +317,7 @@ KEYWORDS += ["autoreset_mode", "num_envs", "oponent"]
 
 @pytest.mark.parametrize("kind", ["single", "vector", "aec"])
 @given(given_=st.dictionaries(st.sampled_from(KEYWORDS), python_values, max_size=2))
-def test_keywords_of_environments(kind, given_):
+def test_random_environment_keywords_give_clean_errors(kind, given_):
     make = {
         "single": lambda: BoardGameEnv("capture_conquer", **given_),
         "vector": lambda: BoardGameVectorEnv("capture_conquer", **given_),
@@ -329,7 +328,7 @@ def test_keywords_of_environments(kind, given_):
 
 
 @given(seed=python_values, start=python_values, names=st.tuples(python_values, python_values))
-def test_games_that_are_played(game, seed, start, names):
+def test_random_match_arguments_give_clean_errors(game, seed, start, names):
     pair = (RandomPlayer(game),) * 2
     refused_or_fine(lambda: play_match(game, pair, seed=seed))
     refused_or_fine(lambda: play_match(game, pair, start=start))
@@ -343,7 +342,7 @@ def test_games_that_are_played(game, seed, start, names):
         python_values,
     )
 )
-def test_limits(game, limits):
+def test_random_limits_give_clean_errors(game, limits):
     made = refused_or_fine(lambda: Limits(**limits))
     if made is not None:
         refused_or_fine(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=made))

@@ -62,7 +62,7 @@ def use(game, text):
 
 
 @pytest.mark.parametrize("game", MADE, ids=str)
-def test_positions(game):
+def test_random_position_texts_give_clean_errors(game):
     good = [game.to_text(position) for position in along_a_game(game)]
     other = [known.to_text(known.initial) for known in MADE]
 
@@ -74,7 +74,7 @@ def test_positions(game):
 
 
 @pytest.mark.parametrize("game", MADE, ids=str)
-def test_turns(game):
+def test_random_turn_texts_give_clean_errors(game):
     positions = [passed for passed in along_a_game(game)[:-1] if not game.mid_turn(passed)]
     good = [game.turn_text(passed, next(game.turns(passed))) for passed in positions]
     position = positions[len(positions) // 2]
@@ -89,7 +89,7 @@ def test_turns(game):
     fuzz()
 
 
-def test_commands_of_cannon():
+def test_random_cannon_commands_give_clean_errors():
     game = make_game("cannon")
 
     @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], most=5000))
@@ -99,7 +99,7 @@ def test_commands_of_cannon():
     fuzz()
 
 
-def test_positions_and_moves_of_pdn():
+def test_random_pdn_gives_clean_errors():
     game = make_game("checkers", **pdn.ENGLISH)
     position = pdn.parse_position(game, "B:W14,15,22,23,K32:B1,10")
 
@@ -114,7 +114,7 @@ def test_positions_and_moves_of_pdn():
 
 
 @pytest.mark.parametrize("game", FILES)
-def test_recorded_positions(game, tmp_path):
+def test_random_reference_positions_give_clean_errors(game, tmp_path):
     path, short = tmp_path / "line.jsonl", {}
     with gzip.open(ORACLE / f"{FILES[game]}.jsonl.gz", "rt") as file:
         for line in file:

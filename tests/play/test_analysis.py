@@ -39,7 +39,7 @@ def begun(player):
     return time
 
 
-def test_values_of_all_moves_are_those_of_minimax():
+def test_compared_values_equal_minimax_values():
     game = make_game("mini_checkers")
     search = AlphaBeta(game)
     turns = [(int(action),) for action in game.legal_actions(game.initial)]
@@ -53,7 +53,7 @@ def test_values_of_all_moves_are_those_of_minimax():
         assert line.score == -search.search(after, depth=3).score
 
 
-def test_a_won_move_is_worth_a_win_however_the_time_ends():
+def test_winning_move_has_the_value_of_a_win_at_any_time_limit():
     game = make_game("capture_conquer")
     won, lost = "6/brb2r/b3r1/6/3b2/r2b2 r", "4r1/6/r4b/b5/6/6 b"
     for text, best in ((won, "1,1-0,0"), (lost, "3,0-1,0x2,0")):
@@ -67,7 +67,7 @@ def test_a_won_move_is_worth_a_win_however_the_time_ends():
 
 
 @pytest.mark.parametrize(("name", "start", "bad", "good"), BLUNDERS)
-def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start, bad, good):
+def test_blunder_is_marked_and_own_choice_is_best(name, start, bad, good):
     game = make_game(name)
     position, player = game.from_text(start), make_player("minimax:depth=3", game)
     marks = {}
@@ -81,12 +81,12 @@ def test_a_blunder_is_marked_and_what_the_player_would_play_is_best(name, start,
     assert marks == {bad: "blunder", good: "best"}
 
 
-def test_losses_have_words():
+def test_grades_depend_on_the_loss():
     words = [analysis.mark_for_loss(loss).name for loss in (0, 1.9, 2, 9.9, 10, 19.9, 20, 100)]
     assert words == ["best"] * 2 + ["good"] * 2 + ["doubtful"] * 2 + ["blunder"] * 2
 
 
-def test_an_only_move_is_not_judged():
+def test_forced_move_is_not_graded():
     game = make_game("checkers")
     position = game.from_text("8/1b6/8/8/8/3b4/4r3/8 r")
     (turn,) = game.turns(position)
@@ -97,7 +97,7 @@ def test_an_only_move_is_not_judged():
         assert judgement.value is not None
 
 
-def test_turns_of_several_decisions_are_judged_whole(game):
+def test_turns_of_several_decisions_are_graded_as_a_whole(game):
     position, player = game.from_text(CHAIN), make_player("minimax:depth=3", game)
     turns = sorted(game.turns(position), key=len)
     assert len(turns[-1]) > 1
@@ -116,7 +116,7 @@ def test_turns_of_several_decisions_are_judged_whole(game):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_every_player_that_says_what_it_expects_values_every_move(name):
+def test_players_with_values_evaluate_every_move(name):
     game, rng = make_game(name), np.random.default_rng(5)
     match = Match(game)
     for _ in range(12):
@@ -136,7 +136,7 @@ def test_every_player_that_says_what_it_expects_values_every_move(name):
     game.play_turn(match.position, silent.line)
 
 
-def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
+def test_policy_is_reported_in_analysis():
     game = make_game("mini_checkers")
     legal = game.legal_actions(game.initial).tolist()
 
@@ -152,7 +152,7 @@ def test_a_policy_is_a_heat_map_and_is_told_in_the_terminal():
     assert said["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
 
 
-def test_what_is_ended_ends_soon_and_finished_games_are_refused():
+def test_cancelled_analysis_ends_and_finished_games_are_rejected():
     game = make_game("capture_conquer")
     player, time = make_player("minimax:seconds=60", game), TimeBudget(60)
     time.cancel()

@@ -29,7 +29,7 @@ def played(name, count=12, **options):
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("is_over", [False, True])
-def test_records_are_read_again(name, is_over, tmp_path):
+def test_exported_records_can_be_loaded(name, is_over, tmp_path):
     session, path = played(name), tmp_path / "game.jsonl"
     if is_over:
         session.resign(0)
@@ -41,7 +41,7 @@ def test_records_are_read_again(name, is_over, tmp_path):
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-def test_pdn_is_read_again(is_over, tmp_path):
+def test_exported_pdn_can_be_loaded(is_over, tmp_path):
     session, path = played("checkers"), tmp_path / "game.pdn"
     if is_over:
         session.resign(1)
@@ -55,7 +55,7 @@ def test_pdn_is_read_again(is_over, tmp_path):
 
 
 @pytest.mark.parametrize("count", [12, 10_000])
-def test_logs_of_cannon_are_read_again(count, tmp_path):
+def test_exported_cannon_logs_can_be_loaded(count, tmp_path):
     session, path = played("cannon", count, rows=10), tmp_path / "game.log"
     save(session, path)
     assert path.read_text() == export_game(session, ".log")
@@ -66,7 +66,7 @@ def test_logs_of_cannon_are_read_again(count, tmp_path):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_positions_are_read_again_and_pictures_show_all_pieces(name):
+def test_exported_positions_and_pictures_contain_all_pieces(name):
     session = played(name)
     game, position = session.game, session.position
     assert game.from_text(export_game(session, ".txt").rstrip("\n")) == position
@@ -77,7 +77,7 @@ def test_positions_are_read_again_and_pictures_show_all_pieces(name):
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("is_over", [False, True])
-def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path):
+def test_every_export_can_be_imported_and_loaded(name, is_over, tmp_path):
     session = played(name, 12)
     if is_over:
         session.resign(1)
@@ -95,13 +95,13 @@ def test_whatever_is_exported_can_be_imported_and_loaded(name, is_over, tmp_path
             assert game.start == again.position == session.position
 
 
-def test_a_picture_without_a_record_is_refused(tmp_path):
+def test_picture_without_record_is_rejected(tmp_path):
     picture = to_svg(draw(played("morris").game, played("morris").position))
-    with pytest.raises(BadRecord, match="this picture has no record of a game"):
+    with pytest.raises(BadRecord, match="the picture contains no record"):
         importing.read_games(picture)
     path = tmp_path / "game.svg"
     path.write_text(picture)
-    with pytest.raises(BadRecord, match="this picture has no record of a game"):
+    with pytest.raises(BadRecord, match="the picture contains no record"):
         load(path, played("morris"))
     position = played("morris").position
     document = to_svg(draw(played("morris").game, position), metadata='<&"> é')
@@ -109,7 +109,7 @@ def test_a_picture_without_a_record_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_an_export_is_of_the_moment_when_it_was_requested(name):
+def test_export_has_the_state_at_its_request(name):
     session = played(name)
     while session.game.mid_turn(session.position):
         session.play(int(session.match.legal_actions[0]))
@@ -122,7 +122,7 @@ def test_an_export_is_of_the_moment_when_it_was_requested(name):
     assert [export() for export in exports] == expected
 
 
-def test_other_kinds_are_refused_with_those_there_are():
+def test_unknown_suffix_is_rejected_with_the_valid_ones():
     session = played("cannon", 3)
     assert file_suffixes(session.game) == [".jsonl", ".log", ".txt", ".svg"]
     for ending in ("", ".", ".pdn", "." * 9000):

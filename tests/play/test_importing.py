@@ -24,7 +24,7 @@ def played(name, **options):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_records_are_read(name):
+def test_records_are_imported(name):
     game, match = played(name)
     broken = game.to_json().replace(game.turns[2], "nowhere")
     text = "\n".join([broken, game.to_json(), game.to_json()])
@@ -38,7 +38,7 @@ def test_records_are_read(name):
 
 
 @pytest.mark.parametrize("chosen", [None, "checkers"])
-def test_pdn_is_read(chosen):
+def test_pdn_is_imported(chosen):
     game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
     read = importing.read_games(text, game if chosen else None)
@@ -55,14 +55,14 @@ def test_pdn_is_read(chosen):
         importing.read_games("1. 9-99 *", game)
 
 
-def test_pdn_of_a_position_alone_is_a_position():
+def test_pdn_without_moves_is_a_position():
     text = '[Event "study"]\n[SetUp "1"]\n[FEN "W:WK30:B21,22"]\n'
     (imported,) = importing.read_games(text).games
     assert (imported.turns, imported.result) == ((), "")
     assert imported.game.to_text(imported.start) == "2B5/8/r1r5/8/8/8/8/8 b"
 
 
-def test_logs_of_cannon_are_read():
+def test_cannon_logs_are_imported():
     lines = [
         '{"meta": "", "action": "INIT", "data": "2 8 8 120"} Received from client 0',
         '{"meta": "", "action": "NORMAL", "data": "S 0 5 M 0 4"} Received from client 0',
@@ -74,7 +74,7 @@ def test_logs_of_cannon_are_read():
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_positions_are_read(name):
+def test_positions_are_imported(name):
     game = make_game(name)
     for known in (game, None):
         imported = importing.read_games(f"  {game.to_text(game.initial)}\n", known).games
@@ -84,7 +84,7 @@ def test_positions_are_read(name):
         assert all(candidate.turns == () for candidate in imported)
 
 
-def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
+def test_import_errors_of_a_named_game_are_all_reported():
     with pytest.raises(BadRecord, match=r"cannot read position 'hello'.*; checkers, as .pdn: "):
         importing.read_games("hello", make_game("checkers"))
 
@@ -92,20 +92,20 @@ def test_of_a_game_that_is_named_all_that_is_wrong_is_told():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "this is empty"),
-        ("hello", "this is not a game in a known format"),
-        ("hello\nyou", "name the game to be told what is wrong with it"),
+        ("", "the text is empty"),
+        ("hello", "neither a game in a known format"),
+        ("hello\nyou", "select the game to get the exact errors"),
         ('{"game": "chess"}', "line 1: "),
         (
             '{"game": "os.system", "options": {}, "players": ["a", "b"], "turns": [], '
             '"result": "*", "reason": "unfinished"}',
             "line 1: ",
         ),
-        ("{" * 100_000, "this is not a game"),
-        ("\ud800", "this is not a game"),
+        ("{" * 100_000, "neither a game"),
+        ("\ud800", "neither a game"),
     ],
 )
-def test_what_is_not_a_game_is_refused_with_the_reason(text, says):
+def test_text_without_a_game_is_rejected_with_a_reason(text, says):
     with pytest.raises(BadRecord, match=says):
         importing.read_games(text)
     if "game" not in text:
@@ -114,7 +114,7 @@ def test_what_is_not_a_game_is_refused_with_the_reason(text, says):
                 importing.read_games(text, make_game(name))
 
 
-def test_games_after_the_first_fifty_are_counted():
+def test_games_after_the_first_fifty_are_only_counted():
     position = '[FEN "B:W30:B1"] *\n'
     read = importing.read_games(position * 51)
     assert (len(read.games), read.total, read.refused) == (50, 51, ())
@@ -124,7 +124,7 @@ def test_games_after_the_first_fifty_are_counted():
 
 
 @pytest.mark.parametrize("name", [None, "checkers"])
-def test_refused_games_are_listed_by_their_lines(name):
+def test_invalid_games_are_listed_by_line(name):
     game = make_game(name, crowning="ends_move", no_progress_limit=None) if name else None
     contradiction = '[FEN "B:W9:B5"] 1. 5x14 0-1'
     text = "\n\n".join(["1. 9-13 *", "1. 9-12 *", "1. 9-14 *", contradiction, "1. oops *", "9-13"])
@@ -136,7 +136,7 @@ def test_refused_games_are_listed_by_their_lines(name):
     assert "cannot read 'oops" in read.refused[2].reason
 
 
-def test_a_line_of_a_record_may_contain_other_line_separators():
+def test_record_line_may_contain_unicode_line_separators():
     game, _ = played("morris")
     names = ["a\u2028b", "c\x85d\x0ce"]
     line = json.dumps(json.loads(game.to_json()) | {"players": names}, ensure_ascii=False)

@@ -23,7 +23,7 @@ ALL = [
 
 
 @pytest.mark.parametrize(("name", "lesson"), ALL)
-def test_a_lesson_shows_what_it_says(name, lesson):
+def test_lesson_turns_match_their_claims(name, lesson):
     session = lesson.start_session(name)
     game, start = session.game, session.position
     assert not lesson.position or game.to_text(start) == lesson.position
@@ -44,7 +44,7 @@ def test_a_lesson_shows_what_it_says(name, lesson):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_page_is_told_all_states_and_what_comes_next(name):
+def test_lesson_data_has_all_states_and_next_actions(name):
     told = json.loads(json.dumps(lessons.lesson_data(name)))
     assert len(told["lessons"]) == len(load_guide(name).lessons)
     for lesson in told["lessons"]:
@@ -55,7 +55,7 @@ def test_the_page_is_told_all_states_and_what_comes_next(name):
             assert step["instruction"]
 
 
-def test_lessons_are_asked_for_by_the_cells_to_point_at():
+def test_lesson_instructions_name_the_cells():
     def asked(name, place):
         return [
             step["instruction"] for step in lessons.lesson_data(name)["lessons"][place]["steps"]
@@ -102,18 +102,18 @@ white: 01-12
 
 
 @pytest.mark.parametrize(("name", "lesson"), [case for case in ALL if case.values[1].ends])
-def test_how_it_ended_is_told_in_a_sentence(name, lesson):
+def test_ending_is_described_in_a_sentence(name, lesson):
     session = lesson.start_session(name)
     said = describe_result(session.game, Result(0, lesson.ends))
     assert said.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
     assert not set("_{}") & set(said)
 
 
-def test_a_lesson_in_the_terminal():
+def test_one_lesson_in_the_terminal():
     assert command_line(main, "learn", "mini_checkers", "5") == GOLDEN
 
 
-def test_all_lessons_of_a_game_in_the_terminal():
+def test_all_lessons_in_the_terminal():
     said = command_line(main, "learn", "morris")
     assert said.startswith("Two players, white and black, have nine beads each")
     titles = [lesson.title for lesson in load_guide("morris").lessons]
@@ -121,7 +121,7 @@ def test_all_lessons_of_a_game_in_the_terminal():
     assert "white wins: black has fewer than three beads" in said
 
 
-def test_unknown_games_and_lessons_are_refused():
+def test_unknown_games_and_lessons_are_rejected():
     with pytest.raises(UnknownOption, match="there are: capture_conquer"):
         load_guide("ludo")
     assert "there are 1 to" in command_line(main, "learn", "checkers", "99", status=2)

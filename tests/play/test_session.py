@@ -43,17 +43,17 @@ def to_the_end(session, rng):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_players_play_the_game_that_the_referee_lets_them_play(name):
+def test_session_plays_the_same_game_as_the_referee(name):
     game = make_game(name)
     names = "random", "greedy"
     pair = [make_player(kind, game) for kind in names]
-    wanted = play_match(game, pair, names=names, seed=5)
+    expected = play_match(game, pair, names=names, seed=5)
     session = to_the_end(GameSession(game, names, seed=5), None)
     played = session.record()
     assert (played.turns, played.result, played.reason) == (
-        wanted.turns,
-        wanted.result,
-        wanted.reason,
+        expected.turns,
+        expected.result,
+        expected.reason,
     )
     assert len(session.decisions) == sum(len(turn) for _, turn in session.match.history)
     assert len(played.seconds) == len(played.turns)
@@ -61,7 +61,7 @@ def test_players_play_the_game_that_the_referee_lets_them_play(name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_people_and_players_take_turns_and_the_record_goes_on_where_it_was(name):
+def test_record_of_a_mixed_game_can_be_continued(name):
     rng, game = np.random.default_rng(2), make_game(name)
     session = GameSession(game, (HUMAN, "random"), seed=1)
     for _ in range(9):
@@ -76,9 +76,9 @@ def test_people_and_players_take_turns_and_the_record_goes_on_where_it_was(name)
     assert record.replay(again.record()).result == again.result
 
 
-def test_only_who_is_to_move_moves(game):
+def test_only_the_side_to_move_can_move(game):
     session = GameSession(game, (HUMAN, "random"))
-    with pytest.raises(IllegalAction, match="no player is to move"):
+    with pytest.raises(IllegalAction, match="a person is to move"):
         session.play_computer_decision()
     with pytest.raises(IllegalAction, match=r"is not legal in .* legal:"):
         session.play(0)
@@ -94,7 +94,7 @@ def test_only_who_is_to_move_moves(game):
         GameSession(game, (HUMAN,) * 3)
 
 
-def test_what_a_person_decided_is_taken_back_with_what_was_answered(game):
+def test_take_back_includes_the_reply(game):
     session = GameSession(game, (HUMAN, "minimax:depth=1"))
     with pytest.raises(IllegalAction, match="nothing to take back"):
         session.take_back()
@@ -116,7 +116,7 @@ def test_what_a_person_decided_is_taken_back_with_what_was_answered(game):
     assert session.position == game.initial
 
 
-def test_in_the_middle_of_a_turn_only_what_was_decided_of_it_is_taken_back():
+def test_take_back_within_a_turn_is_limited_to_it():
     game = make_game("checkers")
     start = game.from_text("b7/5b1r/b1b3r1/8/4r1r1/7r/b7/7r b")
     session = GameSession(game, (HUMAN, HUMAN), start=start)
@@ -132,7 +132,7 @@ def test_in_the_middle_of_a_turn_only_what_was_decided_of_it_is_taken_back():
     assert session.position == start
 
 
-def test_a_clock_that_is_held_does_not_run(game, watch):
+def test_paused_clock_does_not_run(game, watch):
     session = GameSession(
         game, (HUMAN, HUMAN), limits=Limits(seconds_per_game=60), time_source=watch
     )
@@ -146,7 +146,7 @@ def test_a_clock_that_is_held_does_not_run(game, watch):
     assert (session.seconds_left(0), session.seconds_left(1), session.is_paused) == (60, 53, False)
 
 
-def test_the_clock_runs_for_who_is_to_move_and_comes_back_with_what_is_taken_back(game, watch):
+def test_take_back_restores_the_clock_of_the_mover(game, watch):
     limits = Limits(seconds_per_game=60, seconds_per_turn=20)
     session = GameSession(game, (HUMAN, HUMAN), limits=limits, time_source=watch)
     watch.now += 15
@@ -168,7 +168,7 @@ def test_the_clock_runs_for_who_is_to_move_and_comes_back_with_what_is_taken_bac
     assert record.replay(game_record).result == session.result
 
 
-def test_who_decides_too_late_loses_instead(game, watch):
+def test_late_decision_loses_on_time(game, watch):
     session = GameSession(
         game, (HUMAN, HUMAN), limits=Limits(seconds_per_turn=3), time_source=watch
     )
@@ -179,7 +179,7 @@ def test_who_decides_too_late_loses_instead(game, watch):
     assert session.seconds_left(0) == math.inf
 
 
-def test_faults_of_players_end_the_game_and_are_told(game):
+def test_player_faults_end_the_game_with_a_detail(game):
     with temporary_players(
         wrong=lambda game: Fixed(referee.Decision(-1)), broken=lambda game: Fixed(None)
     ):
@@ -199,7 +199,7 @@ class Fixed:
         return self.decision
 
 
-def test_a_decision_without_a_choice_is_played_without_search():
+def test_forced_decision_is_played_without_search():
     """checkers6: only-move shortcut: no search is run."""
     game = make_game("mini_checkers")
     start = game.from_text("1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w")
@@ -226,7 +226,7 @@ def test_draws_are_offered_and_accepted(game):
         session.hint()
 
 
-def test_an_offer_is_declined_by_the_other_player(game):
+def test_draw_offer_is_declined(game):
     session = GameSession(game, (HUMAN, HUMAN))
     with pytest.raises(IllegalAction, match="no draw is offered"):
         session.decline_draw(1)
@@ -250,7 +250,7 @@ def test_an_offer_is_declined_by_the_other_player(game):
         ([None] * 9, False),
     ],
 )
-def test_a_player_accepts_a_draw_in_a_game_that_has_long_been_level(values, accepts):
+def test_player_accepts_a_draw_in_a_level_game(values, accepts):
     game = make_game("mini_checkers")
     expected = iter(values)
 
@@ -273,7 +273,7 @@ def test_a_player_accepts_a_draw_in_a_game_that_has_long_been_level(values, acce
         assert session.draw_offered_by is None
 
 
-def test_a_hint_changes_nothing(game, watch):
+def test_hint_does_not_change_the_session(game, watch):
     session = GameSession(game, (HUMAN, HUMAN), time_source=watch)
     hint = session.hint("minimax:depth=2")
     assert hint.action in game.legal_actions(game.initial)
@@ -281,7 +281,7 @@ def test_a_hint_changes_nothing(game, watch):
     assert (session.position, session.decisions, session.turn_seconds) == (game.initial, [], ())
 
 
-def test_records_that_the_rules_contradict_begin_no_sitting(game):
+def test_invalid_record_is_rejected(game):
     played = to_the_end(GameSession(game, ("random", "random")), None).record()
     with pytest.raises(BadRecord):
         GameSession.from_record(
@@ -295,7 +295,7 @@ def test_records_that_the_rules_contradict_begin_no_sitting(game):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_every_action_can_be_pointed_at_or_named(name):
+def test_every_action_can_be_selected_or_typed(name):
     game, rng = make_game(name), np.random.default_rng(7)
     position = game.initial
     for _ in range(200):

@@ -40,7 +40,7 @@ type help for the commands
  4 . b . b . b
  5 b . b . b .
 black to move
-on the board: black 6, white 6
+pieces: black 6, white 6
 5 moves
   4 1  1) 41-30  2) 41-32
   4 3  3) 43-32  4) 43-34
@@ -54,7 +54,7 @@ black> 4 1
  4 . b<. b . b
  5 b . b . b .
 black to move
-on the board: black 6, white 6
+pieces: black 6, white 6
 black 4 1 to> 3 0
    0 1 2 3 4 5
  0 . w . w . w
@@ -64,12 +64,12 @@ black 4 1 to> 3 0
  4 . + . b . b
  5 b . b . b .
 white to move · last 41-30
-on the board: black 6, white 6
+pieces: black 6, white 6
 
 white, minimax:depth=1: """
 
 
-def test_a_script_is_a_transcript(monkeypatch):
+def test_scripted_game_has_the_expected_transcript(monkeypatch):
     """checkers6: list of available moves with their total number; board print with both counts;
 
     input as two numbers; headings; statistics.
@@ -91,7 +91,7 @@ black> 41x23
  4 . + . . . .
  5 . . . . . .
 black wins (no_pieces) · last 41x23
-on the board: black 1, white 0
+pieces: black 1, white 0
 {end}; you win
 over> quit
 """
@@ -105,7 +105,7 @@ black> 12-01
  4 . . . . . .
  5 w . . . . .
 draw (both_stuck) · last 12-01
-on the board: black 1, white 1
+pieces: black 1, white 1
 {end}
 over> quit
 """
@@ -118,7 +118,7 @@ over> quit
         ("6/2b3/6/6/6/w5 b", DRAWN, Result(DRAW, "both_stuck")),
     ],
 )
-def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden, result):
+def test_end_of_a_game_has_the_expected_transcript(monkeypatch, start, golden, result):
     """checkers6: result at the end (winner or draw), after the human's turn."""
     move = golden.split("\n", 1)[0].removeprefix("black> ")
     arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
@@ -127,7 +127,7 @@ def test_the_end_is_told_as_a_transcript(monkeypatch, start, golden, result):
 
 
 @pytest.mark.parametrize("seat", [0, 1])
-def test_who_begins_is_chosen(monkeypatch, seat):
+def test_first_player_can_be_chosen(monkeypatch, seat):
     """checkers6: choose to move first or second; the computer answers at once."""
     names = ["human", "random"]
     first, second = names if seat == 0 else names[::-1]
@@ -142,7 +142,7 @@ def test_who_begins_is_chosen(monkeypatch, seat):
     assert "white to move\n" in out
 
 
-def test_the_only_move_is_told_and_played_without_a_search(monkeypatch):
+def test_forced_move_is_printed_and_played_without_search(monkeypatch):
     """checkers6: only-move shortcut."""
     start = "1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w"
     arguments = "-g", "mini_checkers", "-p", start, "--first", "human", "--second", "minimax"
@@ -152,7 +152,7 @@ def test_the_only_move_is_told_and_played_without_a_search(monkeypatch):
 
 
 @pytest.mark.parametrize(("level", "depth"), [("normal", 2), ("hard", 4)])
-def test_a_person_plays_checkers_against_a_level(monkeypatch, level, depth):
+def test_person_plays_checkers_against_a_level(monkeypatch, level, depth):
     """checkers8: human (red) against computer (black); console lines: level, who moved."""
     player = f"minimax:{level}"
     out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
@@ -173,7 +173,7 @@ ENDS = "no_pieces", "no_moves"
         ("8/8/8/7r/b7/1r6/2r5/8 r", "37-26", "no_moves"),
     ],
 )
-def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start, move, how):
+def test_winner_and_reason_are_printed(monkeypatch, person, start, move, how):
     """checkers8: message at the end: by capture of all or because the loser cannot move."""
     seats, lines = ["--first", "human", "--second", "minimax:depth=1"], [move, "quit"]
     if person == "black":
@@ -186,7 +186,7 @@ def test_who_won_and_why_is_told_to_winner_and_loser(monkeypatch, person, start,
     assert all(sentence.startswith("red wins: ") for sentence in told.values())
 
 
-def test_there_is_a_pause_after_each_move_of_a_player(monkeypatch):
+def test_pause_follows_each_turn_of_a_player(monkeypatch):
     """checkers8: one second pause after each move, configurable."""
     paused = []
     monkeypatch.setattr("cc_env.play.terminal.time.sleep", paused.append)
@@ -195,7 +195,7 @@ def test_there_is_a_pause_after_each_move_of_a_player(monkeypatch):
     assert paused == [1.0, 1.0]
 
 
-def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypatch):
+def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
     """checkers6: refusal of a wrong man or target, asked again."""
     cases = {
         "4 2": "4 2 is empty; black can move from: 4 1, 4 3, 4 5",
@@ -203,58 +203,58 @@ def test_wrong_input_is_refused_with_a_reason_and_the_turn_is_not_lost(monkeypat
         "5 0": "5 0 cannot move now; black can move from: 4 1, 4 3, 4 5",
         "4 1 2 1": "4 1 cannot go to 2 1; it can go to: 3 0, 3 2",
         "9 9": "9 9 is off the board: rows are 0 to 5, columns 0 to 5",
-        "6": "there is no move number 6; there are 1 to 5",
-        "0": "there is no move number 0; there are 1 to 5",
+        "6": "no move number 6; there are 1 to 5",
+        "0": "no move number 0; there are 1 to 5",
         "99999999": "'99999999' is not a legal move",
         "41-21": "'41-21' is not a legal move\n",
         "41-": "'41-' is not a legal move; did you mean 41-30, 41-32?",
         "hello": "'hello' is not a legal move; type help for the commands",
-        "undo": "there is nothing to take back",
-        "save": "save where? wanted: save FILE",
-        "load": "load what? wanted: load FILE",
+        "undo": "nothing to take back",
+        "save": "no file name; type save FILE",
+        "load": "no file name; type load FILE",
         "load none.jsonl": "none.jsonl",
-        "save game.xyz": "'.xyz' is not a kind of file; there are: .jsonl, .txt, .svg",
+        "save game.xyz": "'.xyz' is not a file type; there are: .jsonl, .txt, .svg",
     }
     for text, why in cases.items():
         out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
-        assert f"\nno: {why}" in out, out
+        assert f"\nerror: {why}" in out, out
         assert out.endswith("black> \nunfinished, after 0 turns\n")
     lines = ["41-30", "10-21", "4 2", "4 3", "4 2", "3 2"]
     out = typed(monkeypatch, "-g", "mini_checkers", "--second", "human", lines=lines)
-    assert "black> 4 2\nno: 4 2 is empty" in out  # a man first, then a target
-    assert "black 4 3 to> 4 2\nno: 4 3 cannot go to 4 2; it can go to: 3 2, 3 4\n" in out
+    assert "black> 4 2\nerror: 4 2 is empty" in out
+    assert "black 4 3 to> 4 2\nerror: 4 3 cannot go to 4 2; it can go to: 3 2, 3 4\n" in out
     assert "last 43-32\n" in out
 
 
-def test_a_piece_is_let_go_by_pointing_at_it_again(monkeypatch):
+def test_selecting_a_piece_twice_deselects_it(monkeypatch):
     out = typed(monkeypatch, "-g", "mini_checkers", lines=["4 1", "4 1", "4 3 3 4"])
     assert "black 4 1 to> 4 1\n" in out
     assert "\nblack> 4 3 3 4\n" in out
     assert "last 43-34" in out
 
 
-def test_a_person_accepts_the_draw_that_another_offered_before_his_move(monkeypatch):
+def test_person_accepts_a_draw_offer(monkeypatch):
     out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "draw"])
-    assert "a draw is offered; red may answer: draw, decline\n" in out
-    assert "\nblue offers a draw; wanted: draw, decline, or a move\n" in out
+    assert "a draw is offered; red may type draw or decline\n" in out
+    assert "\nblue offers a draw; type draw, decline, or a move\n" in out
     assert "a draw: both agreed\n" in out
 
 
-def test_a_person_who_moves_declines_the_draw(monkeypatch):
+def test_moving_declines_a_draw_offer(monkeypatch):
     out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "1", "1", "draw"])
     assert out.count("blue offers a draw") == 1
     assert "both agreed" not in out
 
 
-def test_a_person_declines_the_draw(monkeypatch):
+def test_person_declines_a_draw_offer(monkeypatch):
     out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "decline", "decline"])
     assert "red> decline\nthe draw is declined\n" in out
-    assert "red> decline\nno: no draw is offered" in out
+    assert "red> decline\nerror: no draw is offered" in out
 
 
 def watched(game, typed, monkeypatch, columns=80, rows=60):
     """Return what a terminal of this size shows of a game of two people."""
-    monkeypatch.setattr(Terminal, "is_watched", True)
+    monkeypatch.setattr(Terminal, "shows_progress", True)
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("LINES", str(rows))
     terminal, lines = Terminal(), iter(typed)
@@ -263,21 +263,21 @@ def watched(game, typed, monkeypatch, columns=80, rows=60):
     return captured.get()
 
 
-def test_a_long_list_of_moves_does_not_push_the_board_off_the_screen(monkeypatch):
+def test_long_move_list_is_not_printed_automatically(monkeypatch):
     game = make_game("cannon")
     out = watched(game, ["moves", "1", "quit"], monkeypatch, rows=24)
-    start = "37 moves: 29 steps, 8 shots; moves: the list\n"
+    start = "37 moves: 29 steps, 8 shots; type moves for the list\n"
     first, _, rest = out.partition(start)
     assert first.count("\n") < 24
     assert rest.startswith("37 moves: 29 steps, 8 shots\nsteps:\n")  # on demand
     assert "steps:" not in rest.partition("white to move")[2]
     shown = watched(game, ["quit"], monkeypatch, rows=60)
-    assert "moves: the list" not in shown
+    assert "type moves for the list" not in shown
     assert "steps:" in shown
 
 
 @pytest.mark.parametrize("columns", [80, 40])
-def test_the_help_fits_the_terminal(columns, game, monkeypatch):
+def test_help_fits_the_terminal(columns, game, monkeypatch):
     out = watched(game, ["help", "quit"], monkeypatch, columns=columns)
     text = out[out.index("a move ") : out.index("unfinished")]
     assert max(map(len, text.splitlines())) <= columns
@@ -287,7 +287,7 @@ def test_the_help_fits_the_terminal(columns, game, monkeypatch):
     }
 
 
-def test_an_interrupted_game_has_a_last_word(game):
+def test_interrupted_game_prints_a_message(game):
     def interrupt(prompt):
         raise KeyboardInterrupt
 
@@ -297,23 +297,23 @@ def test_an_interrupted_game_has_a_last_word(game):
     assert captured.get().endswith("\ninterrupted\nunfinished, after 0 turns\n")
 
 
-def test_the_list_of_moves_is_as_narrow_as_the_terminal(game, monkeypatch):
+def test_move_list_fits_a_narrow_terminal(game, monkeypatch):
     listed = watched(game, ["quit"], monkeypatch, columns=30).partition("16 moves\n")[2]
     assert "  0 1  2) 0,1-0,3  3) 0,1-1,2\n       4) 0,1-2,1\n" in listed
 
 
-def test_where_a_game_cannot_be_saved_it_does_not_begin(monkeypatch, tmp_path):
+def test_unwritable_save_path_prevents_the_game(monkeypatch, tmp_path):
     for place, why in (
-        (tmp_path, "is a folder; wanted: the name of a file"),
+        (tmp_path, "is a folder; give the name of a file"),
         (tmp_path / "none" / "game.jsonl", "there is no folder"),
-        (tmp_path / "game.xyz", "'.xyz' is not a kind of file; there are: .jsonl"),
+        (tmp_path / "game.xyz", "'.xyz' is not a file type; there are: .jsonl"),
     ):
         out = typed(monkeypatch, "--save", place, status=2)
         assert out.startswith("error: ")
         assert why in out
 
 
-def test_each_game_has_another_seed_unless_one_is_given(monkeypatch, tmp_path):
+def test_default_seed_differs_between_games(monkeypatch, tmp_path):
     """Who begins is not the same in every game."""
     path = tmp_path / "games.jsonl"
     for arguments in [()] * 2 + [("--seed", "7")] * 2:
@@ -323,14 +323,14 @@ def test_each_game_has_another_seed_unless_one_is_given(monkeypatch, tmp_path):
     assert given == [7, 7]
 
 
-def test_a_capture_that_is_due_is_the_reason():
+def test_refusal_explains_a_mandatory_capture():
     game = make_game("checkers")
     start = game.from_text("8/8/8/3b4/4r3/8/8/1r6 r")
     with pytest.raises(ValueError, match="7 1 cannot move now; a capture comes first; red can"):
         parse_move(game, start, list_choices(game, start), None, "7 1")
 
 
-def test_steps_and_captures_are_listed_apart(monkeypatch):
+def test_steps_and_captures_are_listed_separately(monkeypatch):
     start = "bbb3/br4/b5/5r/4rr/3rr1 b"
     out = typed(monkeypatch, "-p", start, lines=[])
     count, steps, captures = map(
@@ -349,7 +349,7 @@ def test_steps_and_captures_are_listed_apart(monkeypatch):
     assert sorted(map(int, re.findall(r"(\d+)\) ", out))) == list(range(1, count + 1))
 
 
-def test_move_or_bomb_is_asked(monkeypatch):
+def test_move_and_bomb_candidates_are_listed(monkeypatch):
     """cannon: choice between move and bomb when a square allows both."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     arguments = "-g", "cannon", "-p", start, "--first", "human", "--second", "human"
@@ -361,13 +361,13 @@ def test_move_or_bomb_is_asked(monkeypatch):
         assert f"last {played}" in out
 
 
-def test_morris_by_letters_and_what_is_in_hand(monkeypatch):
+def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
     """morris: placing: one letter, in either case; prompt tells how many beads are left in hand."""
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
-    assert "\nno: A holds w; in hand: white 8, black 9; wanted one of: B, C" in out
-    assert "\nno: 'zz' is not a legal move" in out
+    assert "\nerror: A holds w; in hand: white 8, black 9; choose one of: B, C" in out
+    assert "\nerror: 'zz' is not a legal move" in out
 
 
 def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
@@ -375,11 +375,11 @@ def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
     lines = ["a", "AB", "5x", "?", "A", "b"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     for why in (
-        "A holds w; in hand: white 8, black 9; wanted one of: B, C",
+        "A holds w; in hand: white 8, black 9; choose one of: B, C",
         "'5x' is not a legal move",
         "'?' is not a legal move",
     ):
-        assert f"\nno: {why}" in out
+        assert f"\nerror: {why}" in out
     assert out.count("last A\n") == 1
     assert "last B\n" in out
 
@@ -401,14 +401,14 @@ def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
     arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
     out = typed(monkeypatch, *arguments, lines=[*refused, "b", "c"])
     for why in refused.values():
-        assert f"\nno: {why}" in out
+        assert f"\nerror: {why}" in out
     assert "white B to> " in out
     assert "last BC\n" in out
     for together in ("BC", "bc", "b c"):
         assert "last BC\n" in typed(monkeypatch, *arguments, lines=[together])
 
 
-def test_a_mill_in_the_moving_phase_earns_a_free_move_which_the_prompt_explains(monkeypatch):
+def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
     """morris: another prompt after a mill in the moving phase that explains the free move."""
     start = "ww.....b.b..b.w....w..b. w 00"
     arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
@@ -418,13 +418,13 @@ def test_a_mill_in_the_moving_phase_earns_a_free_move_which_the_prompt_explains(
     assert "last TX" in out
 
 
-def test_a_mill_asks_which_bead_is_removed(monkeypatch):
+def test_mill_requires_choosing_a_bead_to_remove(monkeypatch):
     """morris: mill: player is asked which bead to remove; must be an enemy bead."""
     lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     assert "white to move, a mill: removes 1 black bead" in out
-    assert "\nno: A holds w; a mill: removes 1 black bead" in out
-    assert "\nno: D is empty; a mill: removes 1 black bead" in out
+    assert "\nerror: A holds w; a mill: removes 1 black bead" in out
+    assert "\nerror: D is empty; a mill: removes 1 black bead" in out
     assert "last C-X" in out
 
 
@@ -445,7 +445,7 @@ MORRIS = """\
 """
 
 
-def test_the_machine_says_what_it_chooses_and_removes_and_has_in_hand(monkeypatch):
+def test_player_decisions_in_morris_are_printed(monkeypatch):
     """morris: console game human (1) against machine (2); board printed after each choice;
 
     machine states its beads in hand and its choice, and which bead it removes.
@@ -462,7 +462,7 @@ def test_the_machine_says_what_it_chooses_and_removes_and_has_in_hand(monkeypatc
 
 
 @pytest.mark.parametrize("person", ["white", "black"])
-def test_the_winner_is_announced(monkeypatch, person):
+def test_winner_is_announced(monkeypatch, person):
     """morris: winner announced, both ways."""
     start, players = "ww......bbb...w......... w 00", ["human", "minimax:depth=2"]
     lines = ["OC", "I", "quit"] if person == "white" else ["quit"]
@@ -474,7 +474,7 @@ def test_the_winner_is_announced(monkeypatch, person):
     assert f"\n{told}; {verdict}\n" in out
 
 
-def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
+def test_winning_person_is_informed(monkeypatch, tmp_path):
     out = typed(
         monkeypatch,
         "--save",
@@ -484,7 +484,7 @@ def test_a_person_wins_and_is_told_so(monkeypatch, tmp_path):
         lines=["moves", "resign", "1", "undo"],
     )
     assert "red wins: blue resigned; you lose" in out
-    assert "no: the game is over; wanted: undo" in out
+    assert "error: the game is over; type undo" in out
     ((_, game),) = read_records(tmp_path / "g.jsonl")
     assert (game.result, game.reason) == ("0-1", "resigned")
 
@@ -496,13 +496,13 @@ def test_two_players_are_watched_to_the_end(monkeypatch):
     assert ">" not in out
 
 
-def test_scores_are_told_where_the_game_has_them(monkeypatch):
+def test_scores_are_reported_if_the_game_has_them(monkeypatch):
     """cannon: end messages: who won, own and opponent's score."""
     out = typed(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
     assert re.search(r"wins: [\w ]+; scores [\d.]+ - [\d.]+\n$", out)
 
 
-def test_seats_are_drawn_and_told(monkeypatch):
+def test_random_seats_are_printed(monkeypatch):
     """morris: random beginner, announced."""
     arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
     heads = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
@@ -512,7 +512,7 @@ def test_seats_are_drawn_and_told(monkeypatch):
     }
 
 
-def test_a_saved_game_goes_on(monkeypatch, tmp_path):
+def test_saved_game_can_be_continued(monkeypatch, tmp_path):
     path = tmp_path / "game.jsonl"
     lines = ["1", "1", f"save {path}", "turns", "quit"]
     out = typed(monkeypatch, "--second", "human", lines=lines)
@@ -552,7 +552,7 @@ def test_hints_analysis_and_draws(monkeypatch):
     assert "a draw is offered; minimax:normal declines" in out
 
 
-def test_bad_options_are_one_line_and_status_2(monkeypatch):
+def test_invalid_options_print_one_line_and_exit_with_2(monkeypatch):
     for arguments, why in (
         (["--first", "nobody"], "no player 'nobody'"),
         (["--adviser", "nobody"], "no player 'nobody'"),
@@ -565,7 +565,7 @@ def test_bad_options_are_one_line_and_status_2(monkeypatch):
         assert why in out
 
 
-def test_pieces_have_their_colours_where_somebody_watches(game):
+def test_pieces_are_colored_on_a_terminal(game):
     terminal = Terminal()
     with terminal.capture() as captured:
         Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
@@ -576,7 +576,7 @@ def test_pieces_have_their_colours_where_somebody_watches(game):
     assert "\x1b[1;34mb\x1b[0m" in coloured
 
 
-def test_it_is_a_command_of_python():
+def test_play_runs_as_a_module_command():
     run = [sys.executable, "-m", "cc_env", "play", "-g", "mini_checkers", "--second", "random"]
     done = subprocess.run(run, input="1\n1\nquit\n", capture_output=True, text=True, check=True)
     assert not done.stderr
@@ -584,7 +584,7 @@ def test_it_is_a_command_of_python():
     assert "unfinished, after " in done.stdout
 
 
-def test_control_characters_that_are_typed_are_shown_as_escapes(monkeypatch):
+def test_typed_control_characters_are_escaped(monkeypatch):
     out = typed(monkeypatch, "--second", "human", lines=["\x1b[2J 9,9-9,9", "\x9b1m"])
     assert out.count(r"\x1b[2J 9,9-9,9") == 2  # the line, and the refusal
     assert out.replace("\n", "").isprintable()

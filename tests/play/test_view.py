@@ -36,7 +36,7 @@ def drawn(setting, state):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_face_draws_what_the_picture_shows(name):
+def test_session_state_draws_the_same_picture(name):
     """checkers8: two boards kept in step (internal and shown), after each move."""
     game, rng = make_game(name), np.random.default_rng(4)
     session, setting = GameSession(game, PEOPLE), json.loads(json.dumps(view.static_state(game)))
@@ -64,12 +64,12 @@ def test_a_face_draws_what_the_picture_shows(name):
         ("cannon", {"w": "white soldier", "B": "black town hall"}),
     ],
 )
-def test_pieces_are_called_by_colour_and_kind(name, called):
+def test_pieces_are_named_by_color_and_kind(name, called):
     assert called.items() <= view.static_state(make_game(name))["piece_names"].items()
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_every_choice_can_be_pointed_at(name):
+def test_every_choice_can_be_selected(name):
     game, rng = make_game(name), np.random.default_rng(1)
     session = GameSession(game, PEOPLE)
     cells = {(row, column) for row, column, _ in view.static_state(game)["cells"]}
@@ -80,7 +80,7 @@ def test_every_choice_can_be_pointed_at(name):
         session.play(int(rng.choice(game.legal_actions(session.position))))
 
 
-def test_a_chain_is_shown_hop_by_hop(game):
+def test_capture_chain_is_shown_hop_by_hop(game):
     session = GameSession(game, PEOPLE, start=game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
     turn = max(game.turns(session.position), key=len)
     assert len(turn) > 1
@@ -99,7 +99,7 @@ def test_a_chain_is_shown_hop_by_hop(game):
     assert [entry[1] for entry in state["turns"]] == session.match.turns
 
 
-def test_clocks_values_and_the_end_are_told():
+def test_session_state_has_clocks_values_and_result():
     game = make_game("mini_checkers")
     session = GameSession(game, (HUMAN, "minimax:depth=1"), limits=Limits(seconds_per_game=60))
     session.play(int(game.legal_actions(session.position)[0]))
@@ -117,13 +117,13 @@ def test_clocks_values_and_the_end_are_told():
     assert view.session_state(GameSession(game, PEOPLE))["clocks"] is None
 
 
-def test_scores_are_told_where_the_game_has_them():
+def test_scores_are_reported_if_the_game_has_them():
     session = GameSession(make_game("cannon"), PEOPLE)
     session.resign(1)
     assert view.session_state(session)["result"]["scores"] == list(session.match.score)
 
 
-def test_a_game_is_restored_decision_by_decision(game):
+def test_replayed_decisions_restore_a_game(game):
     start = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     turn = max(game.turns(start), key=len)
     session = GameSession(game, PEOPLE, start=start)
@@ -136,7 +136,7 @@ def test_a_game_is_restored_decision_by_decision(game):
     assert session.turn_seconds == (1.5,)
 
 
-def test_the_first_player_begins_where_its_pieces_stand():
+def test_top_player_is_the_one_with_higher_pieces():
     tops = {name: view.static_state(make_game(name))["top"] for name in GAMES}
     assert tops == {
         "capture_conquer": 0,
@@ -147,7 +147,7 @@ def test_the_first_player_begins_where_its_pieces_stand():
     }
 
 
-def test_cells_are_called_and_pointed_at_by_the_labels_of_the_board():
+def test_cells_are_named_by_board_labels():
     game = make_game("elsewhere.tictactoe")
     game = replace(game, look=Look(rows="321", columns="abc"))
     moves = list_choices(game, game.initial)

@@ -1,4 +1,4 @@
-"""A game by UGI between programs that connect, over loopback."""
+"""UGI games between programs that connect over loopback."""
 
 import json
 import socket
@@ -13,8 +13,8 @@ from cc_env.__main__ import main
 from cc_env.match.record import read_records
 
 
-def hosted(tmp_path, *arguments):
-    """Start `host --protocol ugi`; return it, its port and where it writes the game."""
+def start_host(tmp_path, *arguments):
+    """Start `host --protocol ugi`; return the process, its port and the path of the record."""
     path = tmp_path / "game.jsonl"
     line = [sys.executable, "-m", "cc_env", "host", "--protocol", "ugi", "--log", path, *arguments]
     process = subprocess.Popen(list(map(str, line)), stdout=subprocess.PIPE, text=True)
@@ -22,7 +22,7 @@ def hosted(tmp_path, *arguments):
 
 
 def test_programs_connect_and_play(tmp_path):
-    process, port, path = hosted(tmp_path, "-g", "capture_conquer", "-o", "size=4")
+    process, port, path = start_host(tmp_path, "-g", "capture_conquer", "-o", "size=4")
     join = ["join", "127.0.0.1", port, "random", "--protocol", "ugi"]
     with subprocess.Popen([sys.executable, "-m", "cc_env", *map(str, join)]) as other:
         assert command_line(main, *join[:3], "greedy", *join[4:]) == ""
@@ -39,8 +39,8 @@ def test_programs_connect_and_play(tmp_path):
     assert " - ".join(played.players) in out
 
 
-def test_a_name_is_bounded_and_cannot_control_the_terminal(tmp_path):
-    process, port, path = hosted(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
+def test_program_name_is_shortened_and_escaped(tmp_path):
+    process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"id\tname  a\x1b[2J" + 99 * b"b" + b"\nugiok\nreadyok\nbestmove x\n")
         out, _ = process.communicate()
@@ -50,41 +50,41 @@ def test_a_name_is_bounded_and_cannot_control_the_terminal(tmp_path):
     assert "a\\x1b[2J" in out
 
 
-def test_who_connects_and_talks_nonsense_loses(tmp_path):
-    process, port, path = hosted(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
+def test_invalid_output_of_a_client_loses(tmp_path):
+    process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
         out, _ = process.communicate()
-        heard = connection.makefile().read()
+        received = connection.makefile().read()
     played = json.loads(path.read_text())
     assert (played["result"], played["reason"], len(played["turns"])) == ("1-0", "illegal", 1)
     assert played["players"][0] == "random"
-    assert heard.startswith("ugi\nsetgame morris protect_mills=False ")
-    assert f"position startpos moves {played['turns'][0]}\ngo movetime " in heard
+    assert received.startswith("ugi\nsetgame morris protect_mills=False ")
+    assert f"position startpos moves {played['turns'][0]}\ngo movetime " in received
     assert "'nowhere' is not legal" in out
     assert "random - 127.0.0.1:" in out
 
 
-def reset(port):
-    """Connect, and reset the connection at once."""
+def connect_and_reset(port):
+    """Open a connection and reset it at once."""
     connection = socket.create_connection(("127.0.0.1", port))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
 @pytest.mark.parametrize("protocol", ["ugi", "cannon"])
-def test_a_client_that_resets_its_connection_loses(tmp_path, protocol):
-    process, port, path = hosted(
+def test_connection_reset_loses(tmp_path, protocol):
+    process, port, path = start_host(
         tmp_path, "-g", "cannon", "-p", "random", "--seat", 0, "--protocol", protocol
     )
-    reset(port)
+    connect_and_reset(port)
     out, _ = process.communicate()
     assert process.returncode == 0
     assert "1-0 (error), " in out
     assert path.read_text()
 
 
-def test_an_unknown_protocol_is_told():
+def test_unknown_protocol_is_rejected():
     assert "there are: ugi, cannon" in command_line(main, "host", "--protocol", "uci", status=2)
     out = command_line(main, "join", "127.0.0.1", 1, "random", "--protocol", "x", status=2)
     assert "there are: ugi, cannon" in out
@@ -93,4 +93,4 @@ def test_an_unknown_protocol_is_told():
     out = command_line(main, "host", "-p", "random", "--seat", 2, status=2)
     assert "'--seat': " in out
     out = command_line(main, "host", "--protocol", "ugi", "--patience", 0.05, status=2)
-    assert "0 clients came in 0.05 s; wanted: 2" in out
+    assert "0 clients connected in 0.05 s; expected 2" in out

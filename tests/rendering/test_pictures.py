@@ -20,7 +20,7 @@ from cc_env.rendering.pixels import to_pixels
 from cc_env.rendering.shapes import (
     BOARD,
     CELL,
-    COLOURS,
+    COLORS,
     FOOT,
     INK,
     LAST,
@@ -28,8 +28,8 @@ from cc_env.rendering.shapes import (
     SHOT,
     TARGET,
     Disc,
+    Label,
     Square,
-    Words,
     labels,
     shapes,
 )
@@ -62,14 +62,14 @@ def after(game, text, turn):
     return draw(game, game.play_turn(before, actions), last=(before, actions))
 
 
-def shows(frame, cell, colour):
-    """Return whether the centre of a cell has nearly this colour."""
-    wanted = [int(COLOURS[colour][0][i : i + 2], 16) for i in (1, 3, 5)]
+def shows(frame, cell, color):
+    """Return whether the center of a cell has nearly this color."""
+    expected = [int(COLORS[color][0][i : i + 2], 16) for i in (1, 3, 5)]
     row, column = (MARGIN + CELL * n + CELL // 2 for n in cell)
-    return np.abs(frame[row, column].astype(int) - wanted).max() < 8
+    return np.abs(frame[row, column].astype(int) - expected).max() < 8
 
 
-def test_text_shows_path_capture_and_who_is_to_move(game):
+def test_text_shows_path_capture_and_player_to_move(game):
     assert to_text(after(game, EXAMPLE, "1,2-3,0x2,3")).splitlines() == [
         "   0 1 2 3 4 5",
         " 0 . . . . . .",
@@ -89,13 +89,13 @@ def test_text_shows_the_targets_of_a_selected_piece(game):
     assert draw(game, game.from_text(EXAMPLE), select=(5, 5)).targets == ()
 
 
-def test_the_caption_tells_the_end(game):
+def test_caption_contains_the_result(game):
     picture = after(game, "6/6/6/6/3r1b/rr1b2 b", "4,5-5,5")
     assert picture.caption == "blue wins (conquest) · last 4,5-5,5"
     assert draw(game, game.from_text("6/6/6/6/5b/3brr b")).caption == "draw (blocked)"
 
 
-def test_the_caption_tells_ends_that_the_position_does_not_know(game, cannon):
+def test_caption_contains_results_decided_by_the_match(game, cannon):
     for outcome, told in ((0, "blue wins"), (2, "draw"), (-1, "stopped")):
         assert draw(game, game.initial, end=(outcome, "why")).caption == f"{told} (why)"
     match = Match(cannon, cannon.from_text(STAGNANT))
@@ -107,7 +107,7 @@ def test_the_caption_tells_ends_that_the_position_does_not_know(game, cannon):
     ]
 
 
-def test_environments_draw_how_a_game_ended(cannon):
+def test_environments_render_the_result(cannon):
     single = gymnasium.make("cc_env/Cannon-v0", opponent=lambda *_: action(1), seat=0).unwrapped
     aec = pettingzoo.make("aec", "cc_env/Cannon-v0").unwrapped
     envs = gymnasium.make_vec("cc_env/Cannon-v0", num_envs=1, opponent=None, render_mode="ansi")
@@ -129,7 +129,7 @@ def test_environments_draw_how_a_game_ended(cannon):
     assert single.picture().caption.startswith("white wins (stagnant)")
 
 
-def test_a_board_on_which_the_next_game_began_is_drawn_as_that():
+def test_environments_render_the_next_game_after_autoreset():
     envs = gymnasium.make_vec(
         "cc_env/CaptureConquer-v0",
         num_envs=2,
@@ -146,7 +146,7 @@ def test_a_board_on_which_the_next_game_began_is_drawn_as_that():
     assert all(shown.splitlines()[-1] == "blue to move" for shown in envs.render())
 
 
-def test_a_turn_in_progress_is_shown(game):
+def test_incomplete_turn_is_shown(game):
     before = game.from_text(EXAMPLE)
     first, _ = game.parse_turn(before, "1,2-3,2x2,3")
     picture = draw(game, game.apply(before, first), last=(before, (first,)))
@@ -154,21 +154,21 @@ def test_a_turn_in_progress_is_shown(game):
     assert picture.caption == "blue to move, chooses what 1,2-3,2 captures · last 1,2-3,2"
 
 
-def test_svg_is_well_formed_and_shows_everything(game):
+def test_svg_is_well_formed_and_complete(game):
     chosen = draw(game, game.initial, select=[0, 2])
     assert to_svg(chosen).count(TARGET) == to_svg(replace(chosen, selected=None)).count(TARGET) + 1
     assert len(chosen.targets) == 3
     picture = after(game, EXAMPLE, "1,2-3,0x2,3")
     root = ET.fromstring(to_svg(picture))
     fills = [element.get("fill") for element in root.iter(f"{SVG}circle")]
-    assert fills.count(COLOURS["blue"][0]) == 3
-    assert fills.count(COLOURS["red"][0]) == 4
+    assert fills.count(COLORS["blue"][0]) == 3
+    assert fills.count(COLORS["red"][0]) == 4
     assert LAST in fills
     assert picture._repr_svg_() == to_svg(picture)
     assert TARGET in to_svg(draw(game, game.initial, select=(0, 2)))
 
 
-def test_several_pictures_make_one_document(game):
+def test_several_pictures_form_one_document(game):
     boards = [draw(game, game.initial, caption=f"board {number}") for number in range(5)]
     root = ET.fromstring(Sheet(boards, columns=3)._repr_svg_())
     groups = root.findall(f"{SVG}g")
@@ -182,7 +182,7 @@ def test_several_pictures_make_one_document(game):
         assert f"board {number}" in [shape.text for shape in group]
 
 
-def test_pictures_of_several_sizes_are_whole():
+def test_pictures_of_different_sizes_fit_on_a_sheet():
     small, large = (make_game("capture_conquer", size=size) for size in (4, 8))
     sheet = Sheet([draw(board, board.initial) for board in (small, large, small)], columns=2)
     root = ET.fromstring(sheet._repr_svg_())
@@ -193,7 +193,7 @@ def test_pictures_of_several_sizes_are_whole():
     assert transforms == [f"translate({x} {y})" for x, y in places]
 
 
-def test_heat_adds_up_where_actions_start_and_where_they_end(game):
+def test_heat_sums_over_first_or_last_cells_of_actions(game):
     position = game.from_text("6/6/2r3/2r3/1bb3/6 r")  # red's cells are not turned as red sees them
     legal = game.legal_actions(position).tolist()
     chances = {action: 1 / len(legal) for action in legal}
@@ -206,7 +206,7 @@ def test_heat_adds_up_where_actions_start_and_where_they_end(game):
     assert starts[2, 2] == pytest.approx(sum(path[0] == (2, 2) for path in turns) / len(turns))
 
 
-def test_heat_is_shown_by_colour_and_percentage(game):
+def test_heat_is_shown_as_color_and_percentage(game):
     picture = draw(game, game.initial, heat={(2, 2): 0.5, (2, 4): 0.004})
     assert "50%" in to_svg(picture)
     assert "0%<" not in to_svg(picture).replace("50%", "")
@@ -216,7 +216,7 @@ def test_heat_is_shown_by_colour_and_percentage(game):
     assert (warm[:MARGIN] == plain[:MARGIN]).all()
 
 
-def test_pixels_show_the_pieces_where_they_stand(game):
+def test_pixels_show_pieces_on_their_cells(game):
     frame = to_pixels(draw(game, game.initial))
     assert frame.dtype == np.uint8
     assert frame.shape == (446, 416, 3)
@@ -227,7 +227,7 @@ def test_pixels_show_the_pieces_where_they_stand(game):
 
 
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers"])
-def test_checkers_are_played_on_the_dark_cells(name):
+def test_checkers_pieces_are_on_dark_cells(name):
     game = make_game(name)
     pieces, empty = game.pieces(game.initial), 0
     squares = [shape for shape in shapes(draw(game, game.initial)) if isinstance(shape, Square)]
@@ -258,14 +258,14 @@ def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
     ]
 
 
-def test_marks_stand_behind_the_letters_of_free_points(morris):
+def test_marks_follow_letters_of_free_points(morris):
     position = morris.from_text("wwb.bb.ww.bb.w.bw....b.. w 00")
     shown = to_text(draw(morris, position, select=(3, 5)))
     assert "(b)-(b)      M*-(w)<-O*" in shown
     assert shown.count("*") == 3
 
 
-def test_lines_may_be_oblique():
+def test_text_draws_oblique_lines():
     cells = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
     oblique = ((0, 0), (1, 1)), ((0, 1), (1, 0))
     for line, stroke in zip(oblique, "\\/", strict=True):
@@ -273,7 +273,7 @@ def test_lines_may_be_oblique():
         assert to_text(picture).splitlines() == [" a   b", f"   {stroke}", " c   d"]
 
 
-def test_morris_in_colours_has_lines_and_letters_but_no_numbers(morris):
+def test_morris_svg_has_lines_and_letters_but_no_numbers(morris):
     root = ET.fromstring(to_svg(draw(morris, morris.from_text(MILL), caption="")))
     words = [element.text for element in root.iter(f"{SVG}text")]
     assert sorted(filter(None, words)) == list("ABCDEFGHIJKLMNOPQRSTUVWX")
@@ -286,7 +286,7 @@ def test_morris_in_colours_has_lines_and_letters_but_no_numbers(morris):
     assert shows(frame, (1, 1), "black")
 
 
-def test_heat_of_points_is_a_disc_on_the_lines(morris):
+def test_heat_of_a_point_is_a_disc(morris):
     picture = draw(morris, morris.initial, heat={(0, 0): 0.5})
     (disc,) = (shape for shape in shapes(picture) if isinstance(shape, Disc) and shape.radius > 6)
     assert (disc.x, disc.y) == (MARGIN + CELL / 2, MARGIN + CELL / 2)
@@ -296,7 +296,7 @@ def test_heat_of_points_is_a_disc_on_the_lines(morris):
 
 def test_heat_labels_contrast_with_the_piece(morris):
     picture = draw(morris, morris.from_text(MILL), heat={(0, 0): 0.5, (1, 1): 0.25})
-    said = {shape.text: shape.colour for shape in shapes(picture) if isinstance(shape, Words)}
+    said = {shape.text: shape.color for shape in shapes(picture) if isinstance(shape, Label)}
     assert (said["50%"], said["25%"]) == (INK, "#ffffff")
 
 
@@ -323,20 +323,20 @@ def test_heat_labels_contrast_with_the_piece(morris):
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r 40", "40 of 80 turns without progress"),
     ],
 )
-def test_the_caption_tells_what_is_due_and_no_piece_shows(name, text, said):
+def test_caption_contains_the_remark_of_the_game(name, text, said):
     game = make_game(name)
     position = game.from_text(text)
     mover = game.players[game.to_move(position)]
     assert draw(game, position).caption == f"{mover} to move" + (said and f", {said}")
 
 
-def test_a_finished_game_has_nothing_due(morris):
+def test_finished_game_has_no_remark(morris):
     position = morris.from_text("ww" + 22 * "." + " w 09")
     assert draw(morris, position).caption == "black wins (two_left)"
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_targets_of_a_piece_are_where_its_legal_actions_end(name):
+def test_targets_are_the_last_cells_of_legal_actions(name):
     """checkers6, checkers8, cannon: click a piece: its legal targets are those highlighted."""
     game, rng = make_game(name), np.random.default_rng(1)
     position, targets_seen = game.initial, 0
@@ -365,21 +365,21 @@ def ends_of_moves(game, position):
     return ends
 
 
-def test_every_soldier_of_a_cannon_shows_its_bombs(cannon):
+def test_every_soldier_of_a_cannon_shows_its_shots(cannon):
     for row, targets in ((5, ((4, 0), (4, 1))), (6, ((5, 1),)), (7, ((4, 0), (6, 1)))):
         picture = draw(cannon, cannon.initial, select=(row, 0))
         assert (picture.targets, picture.shots) == (targets, ((2, 0), (3, 0)))
     assert draw(cannon, cannon.initial, select=(7, 1)).shots == ()
 
 
-def test_white_sees_its_bombs_where_they_fall(cannon):
+def test_shots_of_white_are_in_board_coordinates(cannon):
     position = cannon.from_text(cannon.to_text(cannon.initial).replace(" b", " w"))
     for row in (0, 1, 2):
         assert draw(cannon, position, select=(row, 7)).shots == ((4, 7), (5, 7))
 
 
-def test_bombs_are_marked_otherwise_than_moves(cannon):
-    """cannon: targets get dots, other ones for bombs (bomb colour wins where both are possible)."""
+def test_shots_and_moves_have_different_marks(cannon):
+    """cannon: targets get dots, other ones for bombs (bomb color wins where both are possible)."""
     position = cannon.from_text(SHOOTING)
     picture = draw(cannon, position, select=(4, 2))
     assert to_text(picture).splitlines()[1:9] == [
@@ -397,7 +397,7 @@ def test_bombs_are_marked_otherwise_than_moves(cannon):
     assert to_svg(picture).count(SHOT) == 2
 
 
-def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
+def test_shot_path_leads_from_the_cannon_to_its_target(cannon):
     picture = after(cannon, SHOOTING, "S 2 4 B 2 0")
     assert (picture.path, picture.captured) == (((2, 2), (0, 2)), ((0, 2),))
     assert to_text(picture).splitlines()[1] == " 0 W w x w W w W w"
@@ -406,8 +406,8 @@ def test_a_bomb_flies_from_the_cannon_to_what_it_hits(cannon):
     assert to_text(missed).splitlines()[4] == " 3 + . . . . . . ."
 
 
-def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
-    """checkers8: pieces shown as coloured tiles with letter K; text print of the board."""
+def test_kings_are_capitals_in_text_and_have_a_k_in_svg():
+    """checkers8: pieces shown as colored tiles with letter K; text print of the board."""
     checkers = make_game("checkers")
     picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
     assert to_text(picture).splitlines()[1:9] == [
@@ -426,15 +426,15 @@ def test_kings_are_capitals_in_text_and_have_a_k_in_colours():
 
 
 def written(row, column):
-    """Return the centre of a cell in the SVG, (x, y)."""
+    """Return the center of a cell in the SVG, (x, y)."""
     return str(MARGIN + CELL * (column + 0.5)), str(MARGIN + CELL * (row + 0.5))
 
 
-def test_soldiers_of_cannon_are_rings_and_halls_squares(cannon):
+def test_cannon_soldiers_are_rings_and_halls_are_squares(cannon):
     """cannon: window: soldiers as rings, halls as filled squares, black and white."""
     root = ET.fromstring(to_svg(draw(cannon, cannon.initial)))
-    for colour in ("black", "white"):
-        fill, rim = COLOURS[colour]
+    for color in ("black", "white"):
+        fill, rim = COLORS[color]
         discs = [circle for circle in root.iter(f"{SVG}circle") if circle.get("fill") == fill]
         holes = [circle for circle in root.iter(f"{SVG}circle") if circle.get("fill") == BOARD[0]]
         halls = [rect for rect in root.iter(f"{SVG}rect") if rect.get("fill") == fill]
@@ -511,14 +511,14 @@ black to move
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_start_of_each_game_as_text(name):
+def test_initial_positions_as_text(name):
     """checkers6, checkers8, morris: board print."""
     game = make_game(name)
     assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_pixels_are_as_large_as_the_board(name):
+def test_pixel_size_matches_the_board(name):
     game = make_game(name)
     _, rows, columns = game.observation_shape
     edges = 2 * MARGIN
@@ -526,9 +526,9 @@ def test_pixels_are_as_large_as_the_board(name):
     assert to_pixels(draw(game, game.initial)).shape == shape
 
 
-def test_a_long_caption_is_written_smaller(game):
+def test_long_caption_gets_a_smaller_font(game):
     short, long = (
-        next(shape.size for shape in shapes(picture) if isinstance(shape, Words))
+        next(shape.size for shape in shapes(picture) if isinstance(shape, Label))
         for picture in (draw(game, game.initial, caption="blue " * times) for times in (2, 20))
     )
     assert long < short
@@ -540,7 +540,7 @@ def test_only_cells_of_the_board_can_be_selected(game, cell):
         draw(game, game.initial, select=cell)
 
 
-def test_beads_that_may_be_removed_are_marked(morris):
+def test_removable_beads_are_marked(morris):
     protecting = make_game("morris", protect_mills=True)
     position = protecting.from_text("wwwbbbb................. w 65 x1")
     taken = [
@@ -554,7 +554,7 @@ def test_beads_that_may_be_removed_are_marked(morris):
     assert "(b)!" in to_text(shown)
 
 
-def test_rows_and_columns_are_called_as_the_look_says():
+def test_row_and_column_labels_come_from_the_look():
     game = make_game("elsewhere.tictactoe")
     game = replace(game, look=Look(rows="321", columns="abc"))
     assert str(draw(game, game.initial)).splitlines()[:2] == ["   a b c", " 3 . . ."]
@@ -564,6 +564,6 @@ def test_rows_and_columns_are_called_as_the_look_says():
     assert game.action_text(game.initial, 5) == "2c"
 
 
-def test_each_row_and_column_needs_a_label():
+def test_every_row_and_column_needs_a_label():
     with pytest.raises(BadGame, match=r"columns='ab' of its look; wanted: 3 labels, or \(\)"):
         replace(make_game("elsewhere.tictactoe"), look=Look(columns="ab"))

@@ -386,7 +386,7 @@ def test_lessons_of_unknown_game_show_an_error(opened):
     page = opened("mini_checkers")
     page.evaluate("location.hash = '#/learn/ludo'")
     page.wait_for_selector("#learn .error")
-    assert "there are no lessons for 'ludo'" in page.text_content("#learn")
+    assert "no lessons for 'ludo'" in page.text_content("#learn")
 
 
 def test_coordinates_and_sounds_are_stored_settings(opened):
@@ -572,7 +572,7 @@ def test_unknown_games_show_links(server, open_pages):
         == "there is no such game here. Start a new game"
     )
     page.goto(server.address + "#/learn/ludo")
-    assert "there are no lessons for 'ludo'" in page.text_content("#learn .error")
+    assert "no lessons for 'ludo'" in page.text_content("#learn .error")
     page.goto(server.address + "#/learn")
     page.wait_for_selector("#learn .error", state="detached")
     names = page.locator("#learn .titles a").all_text_contents()

@@ -1,1 +1,1 @@
-"""The protocol of Cannon tournaments over TCP: messages and the server."""
+"""The Cannon tournament's protocols: server and client over TCP, and player programs."""
