@@ -155,7 +155,7 @@ def keeps_value(
 
 def grade(game: Game, position: Position, action: int, solved: ExactValue) -> GradedDecision:
     """Return what an action is worth; raise IllegalAction where it is not legal."""
-    action = game.legal_action(position, action, solved.actions)
+    action = game.check_action(position, action, solved.actions)
     return GradedDecision(
         position=position,
         action=action,
@@ -269,7 +269,7 @@ def enumerate_replies(
                 if yielded == most:
                     return
             action = player_for_new_game(player).choose(position, rng, Clock()).action
-            actions = [game.legal_action(position, action, actions)]
+            actions = [game.check_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat
             if after not in seen:

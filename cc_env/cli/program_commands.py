@@ -189,7 +189,7 @@ def _hold_ugi(
             channel.close()
     note(kept.to_json())
     scores = record.replay(kept).score
-    told = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
+    told = ", scores {:g} - {:g}".format(*scores) if scores and game.has_scores else ""
     turns = format_count(len(kept.turns), "turn")
     yield f"{' - '.join(names)}  {kept.result} ({kept.reason}){told}, {turns}"
     if kept.detail:

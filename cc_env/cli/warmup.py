@@ -48,12 +48,12 @@ def warmup_tasks(name: str) -> Iterator[WarmupTask]:
 
 def _players(game: Game) -> Iterator[str]:
     """Yield players that together use every search, and the compiled network if there is one."""
-    for evaluation in game.search.evaluations:
+    for evaluation in game.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
         yield f"mcts:simulations=1,evaluation={evaluation}"
     yield "mcts:simulations=1,playout=random"
-    yield from game.search.bots
+    yield from game.bots
     if NETWORK in available_players(game):  # registered where the learned players are at hand
         yield NETWORK
 

@@ -109,7 +109,7 @@ def describe_ending(session: GameSession) -> str:
 def describe_result(game: Game, result: Result) -> str:
     """Return who won, and by what."""
     outcome, reason = result
-    by = {**_BY_MATCH, **game.notation.endings}.get(reason, reason.replace("_", " "))
+    by = {**_BY_MATCH, **game.endings}.get(reason, reason.replace("_", " "))
     if outcome == DRAW:
         return f"a draw: {by}"
     winner, loser = (game.players[player] for player in (outcome, 1 - outcome))

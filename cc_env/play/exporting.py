@@ -21,7 +21,7 @@ MEDIA_TYPES = {
 
 def file_suffixes(game: Game) -> list[str]:
     """Return how the names of files end that a game can be written to."""
-    return [RECORD_SUFFIX, *game.notation.formats, POSITION_SUFFIX, PICTURE_SUFFIX]
+    return [RECORD_SUFFIX, *game.formats, POSITION_SUFFIX, PICTURE_SUFFIX]
 
 
 def check_suffix(game: Game, ending: str) -> None:
@@ -58,6 +58,6 @@ def prepare_export(session: GameSession, ending: str) -> Callable[[], str]:
             return game.to_text(position) + "\n"
         if ending == PICTURE_SUFFIX:
             return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
-        return game.notation.formats[ending].write(game, played)
+        return game.formats[ending].write(game, played)
 
     return to_text

@@ -73,7 +73,7 @@ def _of_any_game(text: str) -> ImportedGames:
         with suppress(BadRecord):
             read.append(_either(text, candidate, is_sure=False))
     if not read:
-        formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
+        formats = (f"{end} of {other.name}" for other in known for end in other.formats)
         kinds = format_list([".jsonl", *formats])
         raise BadRecord(
             f"this is not a game in a known format ({kinds}), and not a position of any game; "
@@ -94,7 +94,7 @@ def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
             return ImportedGames((ImportedGame(game, game.from_text(text)),), total=1)
         except BadPosition as error:
             why.append(str(error))
-    for ending, form in game.notation.formats.items():
+    for ending, form in game.formats.items():
         try:
             return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
         except BadRecord as error:

@@ -140,7 +140,7 @@ def instruction(game: Game, choice: Choice) -> str:
 
 
 def _place(game: Game, cell: Cell) -> str:
-    return game.look.names.get(cell) or "row {}, column {}".format(
+    return game.cell_names.get(cell) or "row {}, column {}".format(
         *move_input.cell_labels(game, cell)
     )
 

@@ -44,20 +44,20 @@ def parse_move(
     try:
         return ParsedMove(game.parse_turn(position, text))
     except IllegalAction:
-        near = game.near(position, text)
+        near = game.completions(position, text)
         would_do = f"; did you mean {format_list(near)}?" if near else ""
         raise IllegalAction(f"{text[:40]!r} is not a legal move{would_do}") from None
 
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return what a cell is called: its name, or its row and column."""
-    return game.look.names.get(cell) or " ".join(cell_labels(game, cell))
+    return game.cell_names.get(cell) or " ".join(cell_labels(game, cell))
 
 
 def cell_labels(game: Game, cell: Cell) -> tuple[str, str]:
     """Return what the row and the column of a cell are called."""
-    (row, column), (rows, columns) = cell, game.labels
-    return rows[row], columns[column]
+    row, column = cell
+    return game.row_labels[row], game.column_labels[column]
 
 
 def _numbered(moves: Sequence[Choice], number: int) -> Choice:
@@ -68,7 +68,7 @@ def _numbered(moves: Sequence[Choice], number: int) -> Choice:
 
 def _cells(game: Game, text: str) -> list[Cell]:
     """Return the one or two cells that a text names, none where it is not of that kind."""
-    words, (rows, columns) = text.split(), game.labels
+    words, rows, columns = text.split(), game.row_labels, game.column_labels
     if len(words) in (2, 4):
         places = list(zip(words[::2], words[1::2], strict=True))
         if all(row in rows and column in columns for row, column in places):
@@ -77,7 +77,7 @@ def _cells(game: Game, text: str) -> list[Cell]:
             board = f"rows are {rows[0]} to {rows[-1]}, columns {columns[0]} to {columns[-1]}"
             off = next(place for place in places if place[0] not in rows or place[1] not in columns)
             raise IllegalAction(f"{' '.join(off)} is off the board: {board}")
-    named = {name.lower(): cell for cell, name in game.look.names.items()}
+    named = {name.lower(): cell for cell, name in game.cell_names.items()}
     letters = "".join(words).lower()
     if letters and len(letters) <= 2 and set(letters) <= set(named):
         return [named[letter] for letter in letters]
@@ -122,7 +122,7 @@ def _why_not(game: Game, position: Position, moves: Sequence[Choice], cells: Seq
             dict.fromkeys(cell_name(game, choice.cell) for choice in begun if choice.cell)
         )
         return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {to}"
-    due = f"; {remark}" if (remark := game.look.remark(position)) else ""
+    due = f"; {remark}" if (remark := game.remark(position)) else ""
     starts = dict.fromkeys(cell for choice in moves for cell in choice.pieces)
     if not starts:
         would_do = format_list(cell_name(game, choice.cell) for choice in moves if choice.cell)

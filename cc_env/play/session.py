@@ -337,7 +337,7 @@ class GameSession:
     ) -> bool:
         """Return whether a player is at fault, by what is known or by its decision; end it then."""
         if fault is None and decision and decision.action not in self.match.legal_actions:
-            fault = "illegal", str(self.game.illegal(self.position, decision.action))
+            fault = "illegal", str(self.game.illegal_action(self.position, decision.action))
         if fault is not None:
             reason, self.detail = fault
             self.match.forfeit(player, reason)

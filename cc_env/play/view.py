@@ -97,7 +97,7 @@ def _to_draw(picture: Picture) -> dict[str, Any]:
 def _called(game: Game, letter: str) -> str:
     """Return what a piece is called by those who cannot see it: its colour, and its kind if any."""
     colour = game.players[game.owner(letter)]
-    return " ".join([colour, *filter(None, [game.look.kinds.get(letter)])])
+    return " ".join([colour, *filter(None, [game.piece_names.get(letter)])])
 
 
 def _drawn(drawing: Iterable[Shape]) -> list[list[Any]]:
@@ -145,7 +145,7 @@ def _moved(
     return {
         "path": list(track.path),
         "captured": list(track.captured),
-        "is_shot": any(game.look.shooters(before, action)),
+        "is_shot": any(game.shooters(before, action)),
         "text": game.action_text(before, action),
         "player": game.to_move(before),
     }
@@ -188,7 +188,7 @@ def _clocks(session: GameSession) -> list[float] | None:
 def _result(session: GameSession) -> dict[str, Any] | None:
     if session.result is None:
         return None
-    score = session.match.score if session.game.scores else None
+    score = session.match.score if session.game.has_scores else None
     return {
         "outcome": session.result.outcome,
         "reason": session.result.reason,

@@ -141,7 +141,7 @@ def available_players(game: Game) -> list[str]:
     """Return the names of the players that play a game with these options, without making any."""
     with suppress(MissingExtra):
         _load_learned_players()
-    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
+    others = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.bots)
     names = [name for name in PLAYERS if name not in others]
     return [name for name in names if name not in _PLAYS or _PLAYS[name](game)]
 

@@ -9,8 +9,8 @@ class GameEntry(NamedTuple):
 
     module: str  # defines make(**options) -> Game
     environment: str  # id of its environments
-    bots: tuple[str, ...] = ()  # spoken names of this game's own players, see `Search.bots`
-    formats: tuple[str, ...] = ()  # suffixes of other programs' files, see `Notation.formats`
+    bots: tuple[str, ...] = ()  # spoken names of this game's own players, see `Game.bots`
+    formats: tuple[str, ...] = ()  # suffixes of other programs' files, see `Game.formats`
 
 
 GAMES = {

@@ -8,7 +8,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -246,7 +245,7 @@ TAKEN = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"  # white h
 def test_a_player_that_sleeps_loses_by_time(tmp_path, start, scores):
     """cannon: time budget: a sleeping player loses, 10:0 or 8:2."""
     text = TAKEN.replace("WwWwWwWw", "1wWwWwWw") if start == "one" else start
-    game = replace(GAME, initial=GAME.from_text(text)) if text else GAME
+    game = GAME.replace(initial=GAME.from_text(text)) if text else GAME
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
     (tmp_path / "sleeper").chmod(0o755)
     name = f"program:command={tmp_path / 'sleeper'},protocol=cannon"
@@ -329,7 +328,7 @@ def test_a_client_that_is_silent_has_lost(tmp_path):
 
 
 def test_a_client_that_does_not_say_that_it_has_won_has(tmp_path):
-    game = replace(GAME, initial=GAME.from_text("WwW1W1W1/b7/8/8/8/8/8/1B1B1B1B b"))
+    game = GAME.replace(initial=GAME.from_text("WwW1W1W1/b7/8/8/8/8/8/1B1B1B1B b"))
     ours, connection = pair()
     other, seat = theirs()
     future, _ = table(server.Client(Wire(ours)), seat, game=game)
