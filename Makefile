@@ -1,4 +1,4 @@
-# make test      set up .venv by the lock, check format, lint and types, run the quick tests (three minutes)
+# make test      set up .venv by the lock, check format, lint, types and imports, run the quick tests (three minutes)
 # make test-all  the same with all tests, as CI does (ten minutes)
 # make test-pythons  the tests of the core by Python 3.11 to 3.13, those that are at hand (minutes each)
 # make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
@@ -32,9 +32,10 @@ checks: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 demo: .venv/ready
-	$(BIN)/python -m training.demo
+	$(BIN)/python -m training.experiments.demo
 
 play: .venv/ready
 	$(BIN)/python -m cc_env serve --open

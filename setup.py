@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 HERE = Path(__file__).parent
 LINK = re.compile(r"\[([^]]*)\]\((?!\w+:)([^)]*)\)")
 PICTURE = re.compile(r'<img src="(?!\w+:)([^"]*)"([^>]*)>')
-TOGETHER = "cc_env.bundled"  # where a wheel has agents and training, see cc_env/checkout.py
+TOGETHER = "cc_env.bundled"  # where a wheel has agents and training, see cc_env/registry/plugins.py
 
 
 def source() -> str:

@@ -1,45 +1,37 @@
-"""Players by name: those of the library, and the learned ones, which run from a checkout.
+"""Learned players. Importing this package registers them with `cc_env.players`.
 
-`make("minimax:depth=3", game)` makes a player; `cc_env.players` explains the names. Importing this
-package registers the players below with the library, so that environments, records and the arena
-know them too. torch is imported when the first of them is made.
+`make_player("alphazero:simulations=64", game)` creates a player from a player spec, which
+environments, records and the arena then accept, too. torch is imported with the first network.
 
     policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
     ppo          a network trained by PPO, without search
-    memory       plays what won most often in the games it remembers: memory:path=FILE
+    memory       the choice with the most wins in remembered games: memory:path=FILE
 
-Networks take `path=…`, the folder of a run or a file of weights. The default is the network in
-`weights/`, for the games that have one.
+Networks take `path=…`, the folder of a run or a weights file. The default is the network in
+`weights/`, for games that have one.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
-from cc_env import games
-from cc_env.errors import BadCheckpoint, listed
-from cc_env.game import Game
-from cc_env.players import PLAYERS, make, register, tables_of
-from cc_env.referee import Player
+from agents.defaults import CONTEMPT, MEMORY_PATH
+from agents.shipped_weights import shipped_path, weights_file
+from cc_env.core.game import Game
+from cc_env.match.referee import Player
+from cc_env.players.builtin import load_tables
+from cc_env.players.specs import PLAYERS, make_player, register_player
 
-__all__ = ["PLAYERS", "make", "register"]
-
-WEIGHTS = Path(__file__).parent / "weights"
-MEMORY = "runs/memory.sqlite"
-NETWORK, CONFIG = "best.safetensors", "config.json"  # file names in the folder of a run
-CONTEMPT = 0.25  # value of a draw by repetition: -CONTEMPT, where a win is 1
+__all__ = ["PLAYERS", "make_player", "register_player"]
 
 
 def policy(
     game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
 ) -> Player:
     """Return a player that takes the most probable action of a network's policy."""
-    from agents.learned import PolicyPlayer, evaluator
+    from agents.network_players import PolicyPlayer, load_evaluator
 
-    network = evaluator(_file(game, "alphazero", path), game, device)
+    network = load_evaluator(weights_file(game, "alphazero", path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 
@@ -51,9 +43,9 @@ def ppo(
     The network predicts discounted results. Contempt, which is compared with these values, made
     the player weaker, so its default is 0.
     """
-    from agents.learned import PolicyPlayer, evaluator
+    from agents.network_players import PolicyPlayer, load_evaluator
 
-    network = evaluator(_file(game, "ppo", path), game, device)
+    network = load_evaluator(weights_file(game, "ppo", path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 
@@ -69,13 +61,13 @@ def alphazero(
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
-    """Return a player that searches with a network; for the options see `AlphaZeroPlayer`.
+    """Return a player that searches with a network; `tables` is a folder of exact values.
 
-    `tables` is a folder of exact values.
+    For the other options see `AlphaZeroPlayer`.
     """
-    from agents.learned import AlphaZeroPlayer, evaluator
+    from agents.network_players import AlphaZeroPlayer, load_evaluator
 
-    network = evaluator(_file(game, "alphazero", path), game, device)
+    network = load_evaluator(weights_file(game, "alphazero", path), game, device)
     return AlphaZeroPlayer(
         game,
         network,
@@ -84,67 +76,25 @@ def alphazero(
         batch=batch,
         exploration=exploration,
         contempt=contempt,
-        tables=tables_of(game, tables),
+        tables=load_tables(game, tables),
     )
 
 
 def memory(
-    game: Game,
-    *,
-    path: str = MEMORY,
-    by: str = "wins",
-    credit: str = "result",
-    merge: str = "add",
+    game: Game, *, path: str = MEMORY_PATH, credit: str = "result", merge: str = "add"
 ) -> Player:
     """Return a player that remembers games; for the options see `MemoryPlayer`."""
-    from agents.memory import MemoryPlayer
+    from agents.memory_player import MemoryPlayer
 
-    return MemoryPlayer(game, path=path, by=by, credit=credit, merge=merge)
-
-
-def _file(game: Game, way: str, path: str | None) -> Path:
-    # Options read a name such as 12 as a number.
-    return shipped(game, way) if path is None else weights_at(str(path))
+    return MemoryPlayer(game, path=path, credit=credit, merge=merge)
 
 
-def weights_at(path: str) -> Path:
-    """Return the file of weights that a path means, which may be the folder of a run."""
-    where = Path(path)
-    return where / NETWORK if where.is_dir() else where
+def _is_available(kind: str) -> Callable[[Game], bool]:
+    """Return a predicate: whether weights of a kind ship for a game and torch is installed."""
+    return lambda game: shipped_path(game, kind).exists() and find_spec("torch") is not None
 
 
-def shipped(game: Game, way: str) -> Path:
-    """Return the file of weights that cc_env ships for a game; raise BadCheckpoint without one."""
-    path = _shipped_file(game, way)
-    if not path.exists():
-        configs = (json.loads(file.read_text()) for file in (WEIGHTS / way).glob(f"*/{CONFIG}"))
-        there = sorted(_as_typed(config["game"], config["options"]) for config in configs)
-        wanted = f"cc_env train-{way} trains a network, then {way}:path=FOLDER plays"
-        raise BadCheckpoint(
-            f"cc_env ships no {way} weights for {_as_typed(game.name, game.options)}, only for: "
-            f"{listed(there) or 'nothing'}; {wanted}"
-        )
-    return path
-
-
-def _as_typed(name: str, options: Mapping[str, Any]) -> str:
-    """Return a game's name, with those of its options that differ from the default."""
-    usual = games.make(name).options
-    chosen = [f"{option}={options[option]}" for option in usual if options[option] != usual[option]]
-    return " ".join([name, *chosen])
-
-
-def _shipped_file(game: Game, way: str) -> Path:
-    options = "-".join(str(value) for value in game.options.values())
-    return WEIGHTS / way / f"{game.name}-{options}" / NETWORK
-
-
-def _learned(way: str) -> Callable[[Game], bool]:
-    """Return a test whether weights are shipped for a game and torch is there to read them."""
-    return lambda game: _shipped_file(game, way).exists() and find_spec("torch") is not None
-
-
-register("policy", policy, _learned("alphazero"))
-register("ppo", ppo, _learned("ppo"))
-register("alphazero", alphazero, _learned("alphazero"))
-register("memory", memory)
+register_player("policy", policy, _is_available("alphazero"))
+register_player("ppo", ppo, _is_available("ppo"))
+register_player("alphazero", alphazero, _is_available("alphazero"))
+register_player("memory", memory)

@@ -23,7 +23,7 @@ def main() -> int:
 
     try:
         from benchmarks.commands import app
-        from cc_env.terminal import run
+        from cc_env.cli.application import run
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 2

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from benchmarks import ours
 from benchmarks.measure import RUNS, Chunk, Tally, Task
-from cc_env import games
+from cc_env.games.factory import make_game
 
 COMPILERS = "cc", "gcc", "clang"
 OPTIONS = "-O3", "-march=native", "-shared", "-fPIC"
@@ -56,7 +56,7 @@ def _tasks(size: int) -> list[Task]:
 @cache
 def race(size: int, seconds: float) -> Race:
     """Alternate both programs for the time of two rows; return medians over all chunks."""
-    chunks = ours.listing(games.make("capture_conquer", size=size), GAMES), _listing(size)
+    chunks = ours.listing(make_game("capture_conquer", size=size), GAMES), _listing(size)
     for chunk in chunks:
         chunk()
     rates: tuple[list[float], list[float]] = [], []

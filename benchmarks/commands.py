@@ -17,11 +17,12 @@ try:
     from rich.progress import Progress
     from rich.table import Table
 
-    from cc_env.terminal import Terminal, application
+    from cc_env.cli.application import create_app
+    from cc_env.output import Terminal
 except ImportError as missing:
     raise MissingExtra("python -m benchmarks", "typer and rich", "bench") from missing
 
-app = application()
+app = create_app()
 
 HEAD = ("what", "who", "rate", "unit", "note")
 
@@ -84,7 +85,7 @@ def _print(rows: Iterable[Row], seconds: float) -> None:
     view.columns[HEAD.index("note")].min_width = 30
     for measurement in rows:
         view.add_row(*_cells(measurement))
-    terminal.show(view)
+    terminal.print_table(view)
     terminal.print(f"\n{conditions(seconds)}")
 
 

@@ -1,10 +1,10 @@
-"""The server under hostile clients: what they cost others, and what they cost the machine.
+"""The server under hostile clients: latency of other games, memory, shutdown, journals.
 
     python -m benchmarks.hostile            # all figures, a few minutes
     python -m benchmarks.hostile messages   # one of them
 
-Each figure has a server of its own on the loopback interface. Hostile clients have addresses of
-their own, all of this machine. Runs on Linux.
+Each benchmark starts a server on the loopback interface. Hostile clients have addresses of their
+own on this machine. Runs on Linux.
 """
 
 import argparse
@@ -21,32 +21,33 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 
-from benchmarks.load import LOCAL, Connection, Server, client_address, serving
-from cc_env import games, players
-from cc_env.play.journal import Journal, Opening
-from cc_env.play.sitting import HUMAN
+from benchmarks.load import LOCAL, Connection, Server, client_address, format_latencies, serving
+from cc_env.games.factory import make_game
+from cc_env.play.session import HUMAN
+from cc_env.players.specs import make_player
+from cc_env.server.journal import GameSetup, Journal
 
 PEOPLE = HUMAN, HUMAN
 ATTACKER = "127.9.9.{}"
-MANY_MOVES = "ww.bwbw.w.bbw.wbb.bbbw.w w 00 fw"  # morris: 1,052 turns
+# A morris position with 1,052 turns.
+MANY_MOVES = "ww.bwbw.w.bbw.wbb.bbbw.w w 00 fw"
 SECONDS = 10.0
 
 
 async def quiet_moves(server: Server, seconds: float) -> list[float]:
-    """Play a game of mini checkers; return the seconds until each confirmation."""
+    """Play mini checkers for a time; return the latency of each move in seconds."""
     rng, latencies = random.Random(0), []
     connection = Connection(server, rng, client_address(0))
-    await connection.sit("mini_checkers", PEOPLE)
+    await connection.start_game("mini_checkers", PEOPLE)
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         if connection.state["result"]:
             connection.leave()
-            await connection.sit("mini_checkers", PEOPLE)
+            await connection.start_game("mini_checkers", PEOPLE)
         latencies.append(await connection.move())
         await asyncio.sleep(0.05)
     connection.leave()
@@ -54,12 +55,12 @@ async def quiet_moves(server: Server, seconds: float) -> list[float]:
 
 
 async def flood(server: Server, number: int, message: str) -> None:
-    """Send a message over and over; enter the game again when the server ends the connection."""
+    """Send a message repeatedly; join the game again when the server closes the connection."""
     connection = Connection(server, random.Random(number), ATTACKER.format(number))
-    opened = await server.begin("morris", PEOPLE, connection.address, start=MANY_MOVES)
+    game = await server.create_game("morris", PEOPLE, connection.address, start=MANY_MOVES)
     while True:
         with suppress(ConnectionError):
-            await connection.enter(opened)
+            await connection.join(game)
             for _ in range(60):
                 connection.send(message.replace("VERSION", str(connection.state["version"])))
                 await asyncio.sleep(0.01)
@@ -68,7 +69,7 @@ async def flood(server: Server, number: int, message: str) -> None:
 
 
 async def flood_requests(server: Server, number: int, path: str, content: object) -> None:
-    """Send a request over and over, eight at a time."""
+    """Send a request repeatedly, eight at a time."""
 
     async def post() -> None:
         while True:
@@ -95,19 +96,19 @@ async def flood_bytes(server: Server, number: int, data: bytes) -> None:
         await asyncio.sleep(0.01)
 
 
-def floods(server: Server) -> dict[str, Callable[[int], Coroutine[Any, Any, None]]]:
-    """Return what five connections send, by name."""
-    say = json.dumps({"do": "say", "text": "zzN", "version": "VERSION"}).replace(
+def floods(server: Server) -> dict[str, Callable[[int], Coroutine[object, object, None]]]:
+    """Return the attack of one client by name."""
+    typed_move = json.dumps({"command": "play_text", "text": "zzN", "version": "VERSION"}).replace(
         '"VERSION"', "VERSION"
     )
     long_game = {"game": "checkers", "actions": []}
     text = "1. 11-15 23-19 2. 8-11 22-17 *\n\n" * 2500
     return {
         "nothing": lambda number: asyncio.sleep(SECONDS),
-        "say": lambda number: flood(server, number, say),
-        "look_back": lambda number: flood(server, number, '{"do":"look_back","turns":0}'),
+        "play_text": lambda number: flood(server, number, typed_move),
+        "view_turn": lambda number: flood(server, number, '{"command":"view_turn","turns":0}'),
         "not JSON": lambda number: flood(server, number, "[" * 4000),
-        "look": lambda number: flood_requests(server, number, "look", long_game),
+        "position": lambda number: flood_requests(server, number, "position", long_game),
         "open": lambda number: flood_requests(server, number, "open", {"text": text}),
         "new games": lambda number: flood_requests(
             server, number, "games", {"game": "cannon", "seats": ["human", "human"]}
@@ -117,12 +118,14 @@ def floods(server: Server) -> dict[str, Callable[[int], Coroutine[Any, Any, None
 
 
 def attack(server: Server, name: str) -> None:
-    """Let five clients send what a name of `floods` stands for, until this process is ended."""
-    os.nice(19)  # elsewhere they have machines of their own
+    """Run an attack of `floods` with five clients, until this process is killed."""
+    # Real attackers have their own machines.
+    os.nice(19)
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda *_: None)  # nobody waits for refusals
+        # Ignore rejected requests.
+        loop.set_exception_handler(lambda *_: None)
         logging.getLogger("asyncio").disabled = True
         await asyncio.gather(*map(floods(server)[name], range(1, 6)))
 
@@ -130,56 +133,55 @@ def attack(server: Server, name: str) -> None:
 
 
 async def messages(server: Server) -> None:
-    """Measure another game's moves while five connections send the worst messages they may."""
+    """Measure the moves of another game during each attack."""
     await quiet_moves(server, 1.0)
     for name in floods(server):
         attackers = multiprocessing.get_context("spawn").Process(target=attack, args=(server, name))
         attackers.start()
-        await asyncio.sleep(3.0)  # until they have begun
+        # Wait until the attack has started.
+        await asyncio.sleep(3.0)
         latencies = await quiet_moves(server, SECONDS)
         attackers.kill()
         attackers.join()
-        middle, late, last = (1e3 * np.quantile(latencies, share) for share in (0.5, 0.99, 1))
-        figures = f"p50 {middle:.1f} ms, p99 {late:.1f} ms, max {last:.1f} ms"
-        print(f"  {name}: {len(latencies)} moves, {figures}", flush=True)
+        print(f"  {name}: {len(latencies)} moves, {format_latencies(latencies)}", flush=True)
 
 
 def memory_of(server: Server) -> tuple[float, float]:
-    """Return the megabytes of all processes of a server: shared pages once, and per process."""
-    main = psutil.Process(server.process)
+    """Return the memory of a server's processes in MB: shared pages once, and per process."""
+    main = psutil.Process(server.pid)
     used = [process.memory_full_info() for process in [main, *main.children(recursive=True)]]
     pss, rss = (sum(getattr(memory, kind) for memory in used) for kind in ("pss", "rss"))
     return pss / 2**20, rss / 2**20
 
 
 async def memory(server: Server) -> None:
-    """Measure the memory after 2,000 opened games and 100 analyses with different options."""
-    highest = 0.0
+    """Measure the memory after 2,000 new games and 100 analyses with different options."""
+    maximum = 0.0
 
-    def report(what: str) -> None:
-        alone, per_process = memory_of(server)
-        print(f"  {what}: {alone:.0f} MB; counted per process {per_process:.0f} MB", flush=True)
+    def report(event: str) -> None:
+        total, per_process = memory_of(server)
+        print(f"  {event}: {total:.0f} MB; counted per process {per_process:.0f} MB", flush=True)
 
     report("at the start")
     options = {"options": {"size": 8}}
     seats = "alphazero:simulations=1000", "alphazero:simulations=1000"
     for number in range(2000):
-        await server.begin("capture_conquer", seats, client_address(number), **options)
-    report("2,000 games opened")
+        await server.create_game("capture_conquer", seats, client_address(number), **options)
+    report("after 2,000 new games")
     for number in range(100):
         spec = f"minimax:hard,seconds={2 + number / 1000:.3f}"
-        asked = {"game": "mini_checkers", "actions": [], "player": spec, "seconds": 0.3}
-        analysis = asyncio.create_task(server.post("analyse", asked, client_address(number)))
+        request = {"game": "mini_checkers", "actions": [], "player": spec, "seconds": 0.3}
+        analysis = asyncio.create_task(server.post("analyze", request, client_address(number)))
         while not analysis.done():
-            highest = max(highest, memory_of(server)[0])
+            maximum = max(maximum, memory_of(server)[0])
             await asyncio.wait({analysis}, timeout=0.1)
         await analysis
-    report("100 analyses later")
-    print(f"  highest of all: {highest:.0f} MB", flush=True)
+    report("after 100 analyses")
+    print(f"  maximum: {maximum:.0f} MB", flush=True)
 
 
 async def idle(server: Server) -> None:
-    """Play while 300 connections are idle that the server has files for only in part."""
+    """Play while 300 connections are idle, more than the server may open files."""
     sockets = []
     for number in range(300):
         with suppress(OSError):
@@ -190,7 +192,7 @@ async def idle(server: Server) -> None:
     latencies = await quiet_moves(server, SECONDS)
     games_opened = 0
     for number in range(10):
-        await server.begin("mini_checkers", PEOPLE, client_address(number + 1))
+        await server.create_game("mini_checkers", PEOPLE, client_address(number + 1))
         games_opened += 1
     late = 1e3 * np.quantile(latencies, 0.99)
     print(f"  {len(latencies)} moves, p99 {late:.1f} ms; {games_opened} of 10 games opened")
@@ -198,96 +200,102 @@ async def idle(server: Server) -> None:
         connection.close()
 
 
-async def _unanswered(request: Coroutine[Any, Any, object]) -> None:
+async def _ignore_errors(request: Coroutine[object, object, object]) -> None:
     with suppress(ConnectionError, ValueError):
         await request
 
 
-async def terminate(server: Server, what: str) -> None:
-    """Measure the seconds until a server ends that gets SIGTERM while it is busy."""
-    if what == "half a request":
+async def terminate(server: Server, work: str) -> None:
+    """Measure the seconds from SIGTERM to the end of a server that is busy with `work`."""
+    if work == "half a request":
         connection = socket.create_connection((LOCAL, server.port))
         connection.sendall(
             b"POST /games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
         )
-    elif what == "an analysis":
-        asked = {"game": "morris", "actions": [], "player": "minimax:seconds=60", "seconds": 60}
-        analysis = asyncio.create_task(_unanswered(server.post("analyse", asked)))
+    elif work == "an analysis":
+        request = {"game": "morris", "actions": [], "player": "minimax:seconds=60", "seconds": 60}
+        analysis = asyncio.create_task(_ignore_errors(server.post("analyze", request)))
         await asyncio.wait({analysis}, timeout=4.0)
-    process = psutil.Process(server.process)
+    process = psutil.Process(server.pid)
     await asyncio.sleep(0.5)
-    began = time.perf_counter()
+    start = time.perf_counter()
     process.send_signal(signal.SIGTERM)
     while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
         await asyncio.sleep(0.01)
-    print(f"  with {what}: {time.perf_counter() - began:.2f} s", flush=True)
+    print(f"  with {work}: {time.perf_counter() - start:.2f} s", flush=True)
 
 
 def journal() -> None:
-    """Measure how long a game of 192 turns and 3,000 take-backs takes to be opened."""
-    rng, game = np.random.default_rng(1), games.make("morris")  # a random game that is long
+    """Measure the time to load a game of 192 turns and 3,000 take-backs."""
+    # This seed gives a long game.
+    rng, game = np.random.default_rng(1), make_game("morris")
     with tempfile.TemporaryDirectory() as folder:
-        written = Journal(Path(folder) / "game.jsonl")
-        written.begin(
-            Opening(
+        journal_file = Journal(Path(folder) / "game.jsonl")
+        journal_file.create(
+            GameSetup(
                 game.name,
                 dict(game.options),
                 PEOPLE,
                 limits={"max_turns": None, "repetitions": None},
             )
         )
-        sitting = written.read(players.make).sitting
-        while len(sitting.match.turns) < 192:
-            action = int(rng.choice(sitting.match.legal))
-            sitting.play(action)
-            written.decided(sitting.decisions[-1], 0.1)
-        turns = len(sitting.match.turns)
-        last = sitting.decisions[-1]
-        sitting.take_back()
+        session = journal_file.read(make_player).session
+        while len(session.match.turns) < 192:
+            action = int(rng.choice(session.match.legal_actions))
+            session.play(action)
+            journal_file.append_decision(session.decisions[-1], 0.1)
+        turns = len(session.match.turns)
+        last = session.decisions[-1]
+        session.take_back()
         for _ in range(3000):
-            written.taken_back()
-            written.decided(last, 0.1)
-        began = time.perf_counter()
-        written.read(players.make)
-        print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - began:.2f} s", flush=True)
+            journal_file.append_take_back()
+            journal_file.append_decision(last, 0.1)
+        start = time.perf_counter()
+        journal_file.read(make_player)
+        print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - start:.2f} s", flush=True)
 
 
-BUSY = "nothing", "half a request", "an analysis"
-FILES = 256  # that the server may open while 300 connections are idle
+WORK = "nothing", "half a request", "an analysis"
+# The server's limit of open files in `idle`.
+MAX_FILES = 256
 
 
-def measure(work: Callable[[Server], Coroutine[Any, Any, None]], files: int | None = None) -> None:
-    """Start a server, which may open this number of files, and measure it."""
+def measure(
+    benchmark: Callable[[Server], Coroutine[object, object, None]], files: int | None = None
+) -> None:
+    """Start a server, with a limit of open files, and run a benchmark on it."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
         with serving(Path(folder), 4000, log, files) as server:
-            asyncio.run(work(server))
+            asyncio.run(benchmark(server))
         log.seek(0)
         lines = log.read().decode().splitlines()
         print(f"  log of the server: {len(lines)} lines", *lines[:3], sep="\n    ", flush=True)
 
 
 def terminate_all() -> None:
-    """Measure `terminate` in each case."""
-    for what in BUSY:
-        measure(lambda server, what=what: terminate(server, what))  # type: ignore[misc]
+    """Measure `terminate` with each kind of work."""
+    for work in WORK:
+        measure(lambda server, work=work: terminate(server, work))  # type: ignore[misc]
 
 
-FIGURES: dict[str, Callable[[], None]] = {
+BENCHMARKS: dict[str, Callable[[], None]] = {
     "messages": lambda: measure(messages),
     "memory": lambda: measure(memory),
-    "idle": lambda: measure(idle, FILES),
+    "idle": lambda: measure(idle, MAX_FILES),
     "terminate": terminate_all,
     "journal": journal,
 }
 
 
 def main() -> None:
-    """Measure some figures, by default all."""
+    """Run some benchmarks, by default all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"of: {', '.join(FIGURES)}")
-    for name in parser.parse_args().figures or FIGURES:
+    parser.add_argument(
+        "benchmarks", nargs="*", metavar="BENCHMARK", help=f"of: {', '.join(BENCHMARKS)}"
+    )
+    for name in parser.parse_args().benchmarks or BENCHMARKS:
         print(f"{name}:", flush=True)
-        FIGURES[name]()
+        BENCHMARKS[name]()
 
 
 if __name__ == "__main__":

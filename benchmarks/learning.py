@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
-from cc_env import games
+from cc_env.games.factory import make_game
 
 SIMULATIONS = 64  # per decision
 BOARDS = 128  # per thread
@@ -111,13 +111,13 @@ def _worker(by: str) -> Callable[[], Any]:
     """Return a function that takes DECISIONS on the boards of a worker."""
     import torch
 
-    from agents import shipped
     from agents.network import Evaluator, load
-    from training.selfplay import SelfPlaySettings, SelfPlayWorker
+    from agents.shipped_weights import shipped_weights
+    from training.selfplay.worker import SelfPlaySettings, SelfPlayWorker
 
     torch.set_num_threads(1)
-    game = games.make("capture_conquer")
-    evaluate = Evaluator(load(shipped(game, "alphazero"), game)[0], by=by)
+    game = make_game("capture_conquer")
+    evaluate = Evaluator(load(shipped_weights(game, "alphazero"), game)[0], backend=by)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     worker = SelfPlayWorker(game, settings, 0)
     return lambda: worker.play(evaluate, DECISIONS)
@@ -127,14 +127,14 @@ def _self_play() -> Callable[[int], list[Any]]:
     """Return a function that takes decisions on the boards of two threads, and returns tallies."""
     import torch
 
-    from agents import shipped
     from agents.network import load
-    from training.engines import ThreadEngine
-    from training.selfplay import SelfPlaySettings
+    from agents.shipped_weights import shipped_weights
+    from training.selfplay.engines import ThreadEngine
+    from training.selfplay.worker import SelfPlaySettings
 
     torch.set_num_threads(1)
-    game = games.make("capture_conquer")
-    network, _ = load(shipped(game, "alphazero"), game)
+    game = make_game("capture_conquer")
+    network, _ = load(shipped_weights(game, "alphazero"), game)
     settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
     engine = ThreadEngine(game, settings, 2, (0,), "cpu")
 
@@ -148,13 +148,13 @@ def _self_play() -> Callable[[int], list[Any]]:
 def _plain() -> Chunk:
     import torch
 
-    from agents import shipped
-    from agents.learned import evaluator
+    from agents.network_players import load_evaluator
+    from agents.shipped_weights import shipped_weights
     from cc_env.search.puct import PUCT
 
     torch.set_num_threads(1)
-    game = games.make("capture_conquer")
-    search = PUCT(game, evaluator(shipped(game, "alphazero"), game), batch=1)
+    game = make_game("capture_conquer")
+    search = PUCT(game, load_evaluator(shipped_weights(game, "alphazero"), game), batch=1)
     rng = np.random.default_rng(0)
     position = game.initial
 

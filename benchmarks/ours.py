@@ -17,32 +17,36 @@ from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
-from cc_env import games, players, playouts, randomness, referee, rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
-from cc_env.borrow import borrow
-from cc_env.catalogue import GAMES
-from cc_env.compile import jit
-from cc_env.exact.accuracy import evenly
-from cc_env.exact.solved import Known, solved
-from cc_env.exact.tables import Tables
-from cc_env.game import Game
+from cc_env.accuracy.decisions import sample_uniform
+from cc_env.core import random_streams, rules
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.games.capture_conquer.chains import (
     Field,
     Word,
-    captured,
+    double_takeoffs,
     ends_capturing,
-    going_on,
-    hopped,
+    hop_landings,
+    hop_middles,
     hops_over,
-    landed,
     reachable,
+    remove_victim,
     takeoffs,
 )
-from cc_env.games.capture_conquer.rules import BOARD, is_won, moved, steps
-from cc_env.rules import Position
+from cc_env.games.capture_conquer.rules import BOARD, is_won, play_jump, steps
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
+from cc_env.match.random_games import play_random_games
+from cc_env.match.referee import play_match
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.mcts import TreeSearch
+from cc_env.search.mcts import MCTS
 from cc_env.search.result import SearchResult
+from cc_env.tablebase.lookup import LoadedTables, exact_value
+from cc_env.tablebase.tablebase import Tablebase
 
 ENVIRONMENT = "cc_env/CaptureConquer-v0"
 FIRST_USE = """
@@ -67,7 +71,7 @@ def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
     return [
         *(_compiled(f"C&C {size}×{size}", partial(_game, size)) for size in (6, 8)),
-        *(_compiled(called, partial(games.make, name)) for name, called in OTHERS.items()),
+        *(_compiled(called, partial(make_game, name)) for name, called in OTHERS.items()),
         *(_listing(size) for size in (6, 8)),
         _task("Gymnasium, C&C 6×6", "steps/s", _single, note="opponent's answers included"),
         *(_vector(boards, ALONE, opponent=None) for boards in (1, 64, 1024)),
@@ -196,7 +200,7 @@ def _search(
 
 def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
     def prepare(game: Game) -> Callable[[Position], SearchResult]:
-        search = TreeSearch(game, playout=playout)
+        search = MCTS(game, playout=playout)
         return lambda position: search.search(
             position, np.random.default_rng(0), simulations=20_000
         )
@@ -208,10 +212,10 @@ def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
     return _task("exact values, C&C 5×5", "positions/s", prepare, note=f"{note}; all in memory")
 
 
-def _solved_positions() -> tuple[Tables, tuple[Position, ...]]:
+def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:
     """Return the tables that ship for 5×5, and random positions that they have."""
-    tables = Tables(games.make("capture_conquer", size=5, corner=2))
-    return tables, tuple(evenly(tables, 1000))
+    tables = Tablebase(make_game("capture_conquer", size=5, corner=2))
+    return tables, tuple(sample_uniform(tables, 1000))
 
 
 def _probes() -> Chunk:
@@ -231,7 +235,7 @@ def _lookups() -> Chunk:
     """Return what a search does in each of its positions, for the same ones."""
     tables, positions = _solved_positions()
     rows = np.array(positions, np.uint64)
-    known, start, times = tables.known(), tables.game.initial, 100
+    known, start, times = tables.load_all(), tables.game.initial, 100
 
     def chunk() -> Tally:
         began = time.perf_counter()
@@ -242,11 +246,13 @@ def _lookups() -> Chunk:
 
 
 @jit
-def _look_up(start: Position, rows: NDArray[np.uint64], tables: Known, times: int) -> rules.Int:
-    known, total = borrow(tables), np.int64(0)
+def _look_up(
+    start: Position, rows: NDArray[np.uint64], tables: LoadedTables, times: int
+) -> rules.Int:
+    known, total = as_raw(tables), np.int64(0)
     for _ in range(times):
         for row in range(len(rows)):
-            total += solved(rules.load(rows[row], start), known)
+            total += exact_value(rules.load(rows[row], start), known)
     return total
 
 
@@ -271,12 +277,12 @@ def _depth(size: int, depth: int, *, once: bool = False) -> Task:
 
 def _games() -> Chunk:
     game, seeds = _game(6), itertools.count()
-    pair = players.make("minimax:depth=3", game), players.make("random", game)
+    pair = make_player("minimax:depth=3", game), make_player("random", game)
 
     def chunk() -> Tally:
         began = time.perf_counter()
         for _ in range(10):
-            referee.play(game, pair, seed=next(seeds))
+            play_match(game, pair, seed=next(seeds))
         return Tally(10, time.perf_counter() - began)
 
     return chunk
@@ -329,7 +335,7 @@ def _seconds_to_run(code: str, cache: str) -> float:
 
 
 def _game(size: int) -> Game:
-    return games.make("capture_conquer", size=size)
+    return make_game("capture_conquer", size=size)
 
 
 def _single() -> Chunk:
@@ -347,7 +353,7 @@ def _playouts(game: Game) -> Chunk:
 
     def chunk() -> Tally:
         began = time.perf_counter()
-        played = playouts.play_randomly(game, 500, next(seeds))
+        played = play_random_games(game, 500, next(seeds))
         return Tally(played.decisions, time.perf_counter() - began)
 
     return chunk
@@ -359,7 +365,7 @@ def listing(game: Game, count: int = 500) -> Chunk:
     seeds = itertools.count()
 
     def chunk() -> Tally:
-        state = randomness.streams(next(seeds), 1)[0]
+        state = random_streams.streams(next(seeds), 1)[0]
         began = time.process_time()
         done = play_listed(game.initial, count, state, moves, listed)
         return Tally(int(done), time.process_time() - began)
@@ -380,7 +386,7 @@ def play_listed(
     `moves` uint32[num_actions * 64] is a buffer; the lengths of all lists are added to `listed`,
     int64[1].
     """
-    moves = borrow(moves)
+    moves = as_raw(moves)
     played = 0
     for _ in range(games):
         position = start
@@ -388,8 +394,8 @@ def play_listed(
             count = list_moves(position, moves)
             if not count:
                 break
-            chosen = moves[np.uint64(randomness.below(state, np.int64(count)))]
-            state = randomness.advance(state)
+            chosen = moves[np.uint64(random_streams.below(state, np.int64(count)))]
+            state = random_streams.advance(state)
             position = _made(position, np.uint64(chosen))
             listed[0] += np.int64(count)
             played += 1
@@ -400,7 +406,7 @@ def play_listed(
 def _made(position: Position, move: np.uint64) -> Position:
     start, end, captured = move & _CELL, move >> _END & _CELL, move >> _VICTIM
     victim = ZERO if captured == _NOBODY else ONE << captured
-    return moved(position, ONE << start, ONE << end, victim)
+    return play_jump(position, ONE << start, ONE << end, victim)
 
 
 @jit
@@ -413,7 +419,7 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
     own, occupied = position.own, position.own | position.enemy
     empty = BOARD[position.size] & ~occupied
     field = Field(own, occupied, empty, hops_over(occupied, empty))
-    chains = own & going_on(field.hops)
+    chains = own & double_takeoffs(field.hops)
     count = _list_short(own ^ chains, position.enemy, own, empty, moves)
     over_own, going = hops_over(own, empty), takeoffs(field.hops)
     hunting = takeoffs(hops_over(position.enemy, empty))
@@ -424,16 +430,16 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
         count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
         if not before & hunting:
             continue
-        victims = hopped(before, field.hops) & position.enemy
-        later = hopped(before ^ start, field.hops)
+        victims = hop_middles(before, field.hops) & position.enemy
+        later = hop_middles(before ^ start, field.hops)
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
             ends = _behind(start, victim)
             if victim & later:
-                ends = ends_capturing(start, before, victim, empty, captured(victim, field))
+                ends = ends_capturing(start, before, victim, empty, remove_victim(victim, field))
             elif ends & going:
-                left = captured(victim, field)
+                left = remove_victim(victim, field)
                 ends = reachable(ends, left.hops, left.occupied, empty)
             count = _write(start, ends, victim, moves, count)
     return count
@@ -450,15 +456,16 @@ def _list_short(
     while pieces:
         start = lowest_bit(pieces)
         pieces ^= start
-        count = _write(start, steps(start, empty) | landed(start, over_own), ZERO, moves, count)
+        ends = steps(start, empty) | hop_landings(start, over_own)
+        count = _write(start, ends, ZERO, moves, count)
     while hunters:
         start = lowest_bit(hunters)
         hunters ^= start
-        victims = hopped(start, over_enemy)
+        victims = hop_middles(start, over_enemy)
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
-            moves[count] = _move(start, victim) | lowest(_behind(start, victim)) << _END
+            moves[count] = _move(start, victim) | lowest_index(_behind(start, victim)) << _END
             count += ONE
     return count
 
@@ -466,12 +473,12 @@ def _list_short(
 @jit
 def _behind(start: Word, middle: Word) -> Word:
     """Return the cell that a hop from `start` over `middle` lands on; the hop must exist."""
-    return ONE << ((lowest(middle) << ONE) - lowest(start))
+    return ONE << ((lowest_index(middle) << ONE) - lowest_index(start))
 
 
 @jit
 def _move(start: Word, victim: Word) -> np.uint64:
-    return lowest(start) | lowest(victim) << _VICTIM
+    return lowest_index(start) | lowest_index(victim) << _VICTIM
 
 
 @jit
@@ -483,7 +490,7 @@ def _write(
     total = count + np.uint64(popcount(ends))
     while count < total:
         for offset in range(_FOUR):
-            moves[count + np.uint64(offset)] = move | lowest(ends) << _END
+            moves[count + np.uint64(offset)] = move | lowest_index(ends) << _END
             ends &= ends - ONE
         count += _FOUR
     return total

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import games, rules
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import ONGOING, Position
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Position
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
 
 WORST = (
     "1b1r3r/bb1b1bb1/8/bb1b1b1b/5r1r/bbbbrbb1/1b1rbr1r/1brrbbbb b",
@@ -76,7 +77,7 @@ def _microseconds(call: object, repeats: int) -> float:
 
 def search(seconds: float, seed: int) -> None:
     """Print each position that is worse than all earlier ones, until the time is up."""
-    game = games.make("capture_conquer", size=8)
+    game = make_game("capture_conquer", size=8)
     cost(game, game.initial)  # compiles
     rng = np.random.default_rng(seed)
     until, worst = time.monotonic() + seconds, 0.0

@@ -5,17 +5,44 @@ Importing this package registers the environments:
     gymnasium.make("cc_env/CaptureConquer-v0", size=6, opponent="random")
     gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=1024, size=6)
     pettingzoo.make("aec", "cc_env/CaptureConquer-v0", size=6)     (extra `pettingzoo`)
+
+Games, players and matches are imported on first use:
+
+    game = cc_env.make_game("checkers")
+    player = cc_env.make_player("minimax:depth=3", game)
+    cc_env.play_match(game, player, player)
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from cc_env import trust
-from cc_env.catalogue import GAMES
+from cc_env.registry import import_allowlist
+from cc_env.registry.catalogue import GAMES
+from cc_env.registry.lazy import lazy_attributes
+from cc_env.registry.plugins import import_plugin
+from cc_env.version import __version__
 
-__all__ = ["__version__", "register"]
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from cc_env.games.factory import make_game
+    from cc_env.match.referee import play_match
+    from cc_env.players.specs import make_player
+
+__all__ = ["__version__", "make_game", "make_player", "play_match", "register"]
+_get_attribute = lazy_attributes(
+    __name__,
+    {
+        "make_game": "cc_env.games.factory",
+        "make_player": "cc_env.players.specs",
+        "play_match": "cc_env.match.referee",
+    },
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a lazy attribute; `arena` is the module `training.arena`, in a wheel too."""
+    return import_plugin("training.arena") if name == "arena" else _get_attribute(name)
 
 
 def register(game: str, environment: str) -> None:
@@ -25,7 +52,7 @@ def register(game: str, environment: str) -> None:
     are then trusted to import that module. Gymnasium raises gymnasium.error.Error for a malformed
     id; a game that does not exist is an UnknownOption as soon as an environment is made.
     """
-    trust.allow(game)
+    import_allowlist.allow(game)
     kwargs = {"game": game}
     gymnasium.register(
         environment,

@@ -1,69 +1,77 @@
-"""The command `cc_env`, which is `python -m cc_env`; its commands are in commands.py."""
+"""Entry point of `cc_env` and `python -m cc_env`; see `cc_env.cli.commands`."""
 
 import math
 import sys
 from importlib import import_module
 from pathlib import Path
 
-from cc_env import checkout
+from cc_env.cli.tools import TOOLS
 from cc_env.errors import MissingExtra
+from cc_env.registry.plugins import make_importable
 
-MIN_ADDRESS_SPACE = 512 * 2**20  # bytes; with less, imports and compilation fail or never end
-INTERRUPTED = 130  # exit status after Ctrl+C, as shells have it: 128 + SIGINT
+# With less address space, imports and compilation fail or hang.
+MIN_ADDRESS_SPACE_BYTES = 512 * 2**20
+# Exit status of shells after Ctrl+C: 128 + SIGINT.
+INTERRUPTED = 130
 
 
 def main() -> int:
     """Run the command line; return the exit status: 0, 2 for bad input, 130 after Ctrl+C."""
     try:
         return _run()
-    except KeyboardInterrupt:  # such as while modules are imported
+    # Raised, for example, during imports.
+    except KeyboardInterrupt:
         return INTERRUPTED
 
 
 def _run() -> int:
-    if (limit := _address_space()) < MIN_ADDRESS_SPACE:
-        wanted = f"wanted: {MIN_ADDRESS_SPACE / 2**20:.0f} MiB or more (ulimit -v)"
+    if (limit := _address_space_bytes()) < MIN_ADDRESS_SPACE_BYTES:
+        required = f"at least {MIN_ADDRESS_SPACE_BYTES / 2**20:.0f} MiB are required (ulimit -v)"
         print(
-            f"error: this process is limited to {limit / 2**20:.0f} MiB; {wanted}", file=sys.stderr
+            f"error: address space is limited to {limit / 2**20:.0f} MiB; {required}",
+            file=sys.stderr,
         )
         return 2
     if str(Path.cwd()) not in sys.path and "" not in sys.path:
-        sys.path.append(str(Path.cwd()))  # games and players of your own, as for python -m
-    word, *rest = sys.argv[1:] or [""]
-    if word in checkout.TOOLS:
-        return _run_tool(word, rest)
+        # As with `python -m`, games and players can be modules of the current folder.
+        sys.path.append(str(Path.cwd()))
+    command, *arguments = sys.argv[1:] or [""]
+    if command in TOOLS:
+        return _run_tool(command, arguments)
     try:
-        from cc_env.commands import app
-        from cc_env.terminal import run
+        from cc_env.cli.application import run
+        from cc_env.cli.commands import app
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 2
     return run(app)
 
 
-def _address_space() -> float:
-    """Return how much memory this process may map, in bytes."""
+def _address_space_bytes() -> float:
+    """Return the maximum address space of this process, infinity if it is unlimited."""
     try:
         import resource
-    except ImportError:  # Windows
+    # Windows has no resource limits.
+    except ImportError:
         return math.inf
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def _run_tool(word: str, rest: list[str]) -> int:
-    """Run a command that is a module of `agents` or `training`; return the exit status."""
-    if not checkout.reach():
-        print(f"error: cc_env {word} needs the packages agents and training", file=sys.stderr)
+def _run_tool(command: str, arguments: list[str]) -> int:
+    """Run a command of `agents` or `training`; return the exit status."""
+    if not make_importable():
+        print(f"error: cc_env {command} needs the packages agents and training", file=sys.stderr)
         return 2
-    sys.argv = [f"cc_env {word}", *rest]  # usage names the command by the first
+    # The usage message takes the command's name from the first argument.
+    sys.argv = [f"cc_env {command}", *arguments]
     try:
-        from cc_env.terminal import run
+        from cc_env.cli.application import run
 
-        # Imported under its own name, by which worker processes find its functions.
-        return run(import_module(checkout.TOOLS[word]).app)
+        # Worker processes find the functions of a module by its name, so it is not run as __main__.
+        return run(import_module(TOOLS[command]).app)
     except ModuleNotFoundError as missing:
-        error = MissingExtra(f"cc_env {word}", str(missing.name), "train")
+        error = MissingExtra(f"cc_env {command}", str(missing.name), "train")
         print(f"error: {error}", file=sys.stderr)
         return 2
 

@@ -1,22 +1,47 @@
-"""Errors of bad input: the message says what was given, where, and what would be valid."""
+"""Exceptions for invalid input, and helpers that validate values and format messages.
+
+A message names the problem, the value, and the valid values.
+"""
 
 import math
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 
-from cc_env.escaping import escape_controls
+# Similarity ratio of `difflib`, 0 to 1, at which a word is suggested as a correction.
+_MIN_SIMILARITY = 0.7
 
-SIMILAR = 0.7  # of 1, from where on `difflib` takes two words for the same one, misspelt
+# C0 and C1 controls and DEL, which terminals interpret; line separators; lone surrogates, which
+# cannot be encoded; the Bidi_Control characters of Unicode (UAX #9), which reorder a line.
+_CONTROL_CHARACTER = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def escape_controls(text: str) -> str:
+    r"""Return the text with control characters in Python's notation, such as \x1b or \u202e.
+
+    The result is a single line. Other characters, backslashes included, are unchanged.
+    """
+    return _CONTROL_CHARACTER.sub(_escape, text)
+
+
+def escape_lines(text: str) -> str:
+    """Escape the control characters of a text, except its line breaks."""
+    return "\n".join(map(escape_controls, text.split("\n")))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 class CcEnvError(ValueError):
-    """Base class of all errors that bad input raises.
+    """Base class of all errors raised for invalid input.
 
-    Its message is one line that can be printed and written: control characters of the input that it
-    quotes are escaped.
+    The message is one printable line: control characters in quoted input are escaped.
     """
 
     def __str__(self) -> str:
@@ -24,19 +49,19 @@ class CcEnvError(ValueError):
 
 
 class BadOption(CcEnvError):
-    """A value that an option or a limit cannot take."""
+    """An invalid value of an option or a limit."""
 
 
 class UnknownOption(BadOption):
-    """The name of a game, a player, an option, a command or a mode that does not exist."""
+    """An unknown name of a game, player, option, command or mode."""
 
 
 class BadPlayer(BadOption):
-    """A player that cannot be made, or an object that is not a player."""
+    """A player that cannot be created, or an object that is not a player."""
 
 
 class UnknownKeyword(UnknownOption, TypeError):
-    """A keyword argument that an environment does not have; a TypeError, too, as in Python."""
+    """An unexpected keyword argument of an environment; also a TypeError, as in Python."""
 
 
 class BadPosition(CcEnvError):
@@ -44,7 +69,7 @@ class BadPosition(CcEnvError):
 
 
 class BadGame(CcEnvError):
-    """A game whose facts contradict each other; raised when the game is made."""
+    """A game with inconsistent attributes or rules that cannot be compiled."""
 
 
 class IllegalAction(CcEnvError):
@@ -52,102 +77,105 @@ class IllegalAction(CcEnvError):
 
 
 class Forfeit(CcEnvError):
-    """A player forfeits the game by a fault: one of `cc_env.match.FAULTS`."""
+    """The loss of a game by a fault of the player, one of `cc_env.match.match.FAULTS`."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
         self.fault = fault
 
     def __reduce__(self) -> tuple[type["Forfeit"], tuple[str, str]]:
-        return type(self), (self.fault, str(self))  # so that it crosses processes
+        return type(self), (self.fault, str(self))
 
 
 class BadRecord(CcEnvError):
-    """A record, a recorded position or a message that cannot be read, or contradicts the rules."""
+    """A record, recorded position or message that cannot be parsed or violates the rules."""
 
 
 class BadCheckpoint(CcEnvError):
-    """Saved weights or a saved run that is damaged, or of another game, size or version."""
+    """Damaged weights or checkpoints, or ones for a different game, size or version."""
 
 
 class BadTable(CcEnvError):
-    """A table of exact values that is damaged, or of another game, other rules or a new version."""
+    """A damaged table of exact values, or one for different rules or of a newer version."""
 
 
 class BadNetwork(CcEnvError):
-    """The network of an evaluation that is damaged, or of another game, options or version."""
+    """A damaged evaluation network, or one for a different game, options or version."""
 
 
 class MissingTable(CcEnvError):
-    """A position whose exact value is in no table that is there."""
+    """A position whose exact value is in no available table."""
 
 
-class NoRoom(CcEnvError):
-    """Work that needs more memory or more room on the disk than there is; nothing was begun."""
+class InsufficientSpace(CcEnvError):
+    """Work that needs more memory or disk space than is available; raised before it starts."""
 
 
 class BadFolder(CcEnvError):
-    """A folder that holds another run or tournament, or not the one that it should hold."""
+    """A folder that contains a different run or tournament than expected, or none."""
 
 
 class FolderInUse(BadFolder):
-    """A folder of a run or a tournament in which another process works."""
+    """A folder of a run or a tournament that another process is using."""
 
 
-class Diverged(CcEnvError):
-    """Training diverged: a loss or a weight is not finite; a lower learning rate may help."""
+class TrainingDiverged(CcEnvError):
+    """A loss or weight that is not finite; a lower learning rate may help."""
 
 
-class EpisodeOver(CcEnvError):
-    """A step after the end of an episode, or anything before the first one: call `reset`."""
+class ResetNeeded(CcEnvError):
+    """Use of an environment before the first `reset`, or a step after the end of an episode."""
 
 
 class MissingExtra(ImportError):
-    """A package is missing that an extra of the installation provides."""
+    """A missing package that is installed by an extra of cc_env."""
 
-    def __init__(self, what: str, package: str, extra: str) -> None:
-        is_wheel = Path(__file__).with_name("bundled").is_dir()  # see `cc_env.checkout`
-        in_checkout = f"pip install '.[{extra}]' in the checkout of cc_env"
-        command = f"pip install 'cc_env[{extra}]'" if is_wheel else in_checkout
-        super().__init__(f"{what} needs {package}: {command}")
-
-
-def is_whole(value: object, least: int, most: int = 2**31 - 1) -> bool:
-    """Return whether the value is an integer, Python's or NumPy's, in `least`..`most`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and bool(least <= value <= most)  # type: ignore[operator]
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        # Only wheels contain the folder `bundled`, see `cc_env.registry.plugins`.
+        if Path(__file__).with_name("bundled").is_dir():
+            command = f"pip install 'cc_env[{extra}]'"
+        else:
+            command = f"pip install '.[{extra}]' in the checkout of cc_env"
+        super().__init__(f"{feature} needs {package}: {command}")
 
 
-def check_switch(name: str, value: object) -> None:
-    """Raise BadOption unless this is True or False, Python's or NumPy's."""
+def is_integer(value: object, minimum: int, maximum: int = 2**31 - 1) -> bool:
+    """Return whether the value is a Python or NumPy integer in `minimum`..`maximum`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        return False
+    return bool(minimum <= value <= maximum)
+
+
+def is_number(value: object, minimum: float = -math.inf, maximum: float = math.inf) -> bool:
+    """Return whether the value is a finite Python or NumPy number in `minimum`..`maximum`."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value) and bool(minimum <= value <= maximum)
+    except OverflowError:
+        return False
+
+
+def check_bool(name: str, value: object) -> None:
+    """Raise BadOption unless the value is a Python or NumPy bool."""
     if not isinstance(value, bool | np.bool_):
         raise BadOption(f"{name}={value!r}; it is True or False")
 
 
-def is_number(value: object, least: float = -math.inf, most: float = math.inf) -> bool:
-    """Return whether the value is a finite number, Python's or NumPy's, in `least`..`most`."""
-    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value) and bool(least <= value <= most)
-    except OverflowError:  # an integer beyond the range of floats
-        return False
-
-
-def listed(items: Iterable[object], limit: int = 12) -> str:
-    """Return the items separated by commas; beyond `limit` only their number."""
+def format_list(items: Iterable[object], limit: int = 12) -> str:
+    """Join the items with commas; name the total if there are more than `limit`."""
     texts = [str(item) for item in items]
-    more = f", … ({len(texts)} in all)" if len(texts) > limit else ""
-    return ", ".join(texts[:limit]) + more
+    suffix = f", … ({len(texts)} in all)" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + suffix
 
 
-def suggestion(word: object, known: Iterable[str]) -> str:
-    """Return "did you mean NAME? " for the known name most like a word, case aside; else ""."""
-    names = {name.lower(): name for name in known}
-    near = get_close_matches(str(word).strip().lower(), names, 1, SIMILAR)
-    return f"did you mean {names[near[0]]}? " if near else ""
+def suggest(word: object, names: Iterable[str]) -> str:
+    """Return "did you mean NAME? " for the most similar name, ignoring case; "" if none is."""
+    by_lower_case = {name.lower(): name for name in names}
+    matches = get_close_matches(str(word).strip().lower(), by_lower_case, 1, _MIN_SIMILARITY)
+    return f"did you mean {by_lower_case[matches[0]]}? " if matches else ""
 
 
-def quantity(count: int, name: str) -> str:
-    """Return the count with its noun, in the plural if need be: 1 turn, 2 turns."""
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+def format_count(count: int, noun: str) -> str:
+    """Return the count with its noun: 1 turn, 2 turns."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

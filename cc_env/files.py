@@ -2,12 +2,14 @@
 
 import gzip
 import hashlib
+import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from cc_env.errors import BadRecord
 
@@ -19,11 +21,11 @@ except ImportError:  # Windows
 MAX_LINE_LENGTH = 2**24  # characters
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
-    Raises BadRecord, with the last line's number, if the file cannot be read, or if a line has more
-    than MAX_LINE_LENGTH characters, of which no more are read.
+    Raises BadRecord, with the number of the last line, if the file cannot be read or a line has
+    more than MAX_LINE_LENGTH characters.
     """
     number = 0
     try:
@@ -41,32 +43,32 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise BadRecord(f"{path}, after line {number}: {error}") from error
 
 
-def write(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file atomically; raise OSError and keep the old content on failure."""
-    with writing(path) as file:
+    with open_atomically(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def writing(path: Path, *, alone: bool = True) -> Iterator[BinaryIO]:
+def open_atomically(path: Path, *, exclusive: bool = True) -> Iterator[BinaryIO]:
     """Open a file to be written atomically; raise OSError and keep the old content on failure.
 
-    `alone`: no other process writes it at the same time.
+    With `exclusive` no other process may write it at the same time.
     """
-    half = path.with_name(f"{path.name}{'' if alone else f'.{os.getpid()}'}.half")
+    partial = path.with_name(f"{path.name}{'' if exclusive else f'.{os.getpid()}'}.half")
     try:
-        with _named(path), half.open("wb") if alone else _locked(half) as file:
+        with _named(path), partial.open("wb") if exclusive else _locked(partial) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        half.replace(path)
+        partial.replace(path)
     except BaseException:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def temporary(path: Path) -> Iterator[BinaryIO]:
+def open_temporary(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing and reading, and remove it at the end; raise OSError."""
     with _locked(path) as file:
         try:
@@ -76,7 +78,7 @@ def temporary(path: Path) -> Iterator[BinaryIO]:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """Open a temporary file for writing and reading, so that `sweep` leaves it alone."""
+    """Open a temporary file for writing and reading, so that `delete_abandoned` leaves it alone."""
     while True:
         file = path.open("w+b")
         with suppress(OSError):  # a file system without locks
@@ -86,10 +88,10 @@ def _locked(path: Path) -> BinaryIO:
         file.close()  # a sweep has removed it before it was locked
 
 
-def sweep(folder: Path, pattern: str) -> None:
-    """Remove the temporary files that processes left in a folder when they were killed.
+def delete_abandoned(folder: Path, pattern: str) -> None:
+    """Delete the temporary files of killed processes in a folder.
 
-    Those that a process still writes are locked, and stay.
+    Files that are still being written are locked and remain.
     """
     for path in folder.glob(pattern):
         with suppress(OSError), path.open("rb") as file:
@@ -98,7 +100,7 @@ def sweep(folder: Path, pattern: str) -> None:
 
 
 def _lock(file: BinaryIO, *, wait: bool = True) -> None:
-    """Lock a file until it is closed; raise OSError if that cannot be done."""
+    """Lock a file until it is closed; raise OSError if it is locked already."""
     if fcntl is None:
         raise OSError("no locks")
     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -107,16 +109,16 @@ def _lock(file: BinaryIO, *, wait: bool = True) -> None:
 _APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
-def append(path: Path, content: str, *, must_exist: bool = False) -> None:
+def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> None:
     """Append to a file atomically; raise OSError and keep the old content on failure."""
-    given = left = content.encode()
+    data = remaining = content.encode()
     with _named(path):
         file = os.open(path, _APPENDING | (0 if must_exist else os.O_CREAT), 0o666)
         try:
-            while left:
-                left = left[os.write(file, left) :]
+            while remaining:
+                remaining = remaining[os.write(file, remaining) :]
         except BaseException:
-            os.ftruncate(file, os.fstat(file).st_size - len(given) + len(left))
+            os.ftruncate(file, os.fstat(file).st_size - len(data) + len(remaining))
             raise
         finally:
             os.close(file)
@@ -144,7 +146,7 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
-def fingerprint(path: Path) -> str:
+def file_hash(path: Path) -> str:
     """Return the first 16 hex digits of the SHA-256 of a file; raise OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
@@ -155,3 +157,21 @@ def drop_partial_line(path: Path) -> None:
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text; raise BadRecord if it is invalid or repeats a name."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except BadRecord:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"not JSON: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise BadRecord(f"the name {twice!r} is twice in one object")
+    return names

@@ -15,7 +15,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 from cc_env.envs.opponents import Opponent
-from cc_env.envs.sb3 import OpponentVecEnv, by_policy, snapshot
+from cc_env.envs.sb3 import OpponentVecEnv, copy_policy, wrap_policy
 from cc_env.envs.scoring import score
 
 SNAPSHOTS = 5
@@ -33,7 +33,7 @@ class Snapshots(BaseCallback):
         if self.num_timesteps >= self.every * (met + 1) and met < SNAPSHOTS:
             name, choose = (
                 f"after {self.num_timesteps} steps",
-                by_policy(snapshot(self.model.policy)),
+                wrap_policy(copy_policy(self.model.policy)),
             )
             self.env.opponents.append(Opponent(name, choose, share=1 / SNAPSHOTS))
 
@@ -47,7 +47,7 @@ def main(size: int = 6, steps: int = 1_000_000, seed: int = 1) -> tuple[float, f
     model = MaskablePPO(
         "MlpPolicy", env, n_steps=32, batch_size=256, learning_rate=1e-3, gamma=0.97, seed=seed
     )
-    env.opponents[:] = [Opponent("itself", by_policy(model.policy))]
+    env.opponents[:] = [Opponent("itself", wrap_policy(model.policy))]
 
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         return model.predict(observations, action_masks=masks, deterministic=True)[0]

@@ -21,7 +21,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cc_env  # noqa: F401  registers the environments
-from cc_env import games, oracle
+from cc_env.games.factory import make_game
+from cc_env.verification import reference_positions
 
 # Set before torch and pygame are imported, and inherited by all processes that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"  # small networks are slower with more
@@ -81,13 +82,13 @@ def pytest_configure(config):
 @pytest.fixture(scope="session")
 def game():
     """C&C on 6×6."""
-    return games.make("capture_conquer")
+    return make_game("capture_conquer")
 
 
 @pytest.fixture
 def without_curves(monkeypatch):
     """Let runs draw no curves, which takes four times as long as a tiny run."""
-    monkeypatch.setattr("training.runs.Run.draw", lambda run, curves: None)
+    monkeypatch.setattr("training.runs.training_run.Run.draw", lambda run, curves: None)
 
 
 @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])
@@ -98,7 +99,7 @@ def assert_agreement(request, tmp_path):
         lines = gzip.decompress((ORACLE / name).read_bytes()).splitlines(keepends=True)
         path = tmp_path / "recorded.jsonl"
         path.write_bytes(b"".join(lines[:: request.param]))
-        comparisons = list(oracle.compare(path, game))
+        comparisons = list(reference_positions.compare(path, game))
         assert len(comparisons) * request.param >= least
         assert not [comparison for comparison in comparisons if comparison.differences]
 
@@ -164,16 +165,16 @@ def serving(tmp_path):
     """
     from starlette.testclient import TestClient
 
-    from cc_env.play import server
-    from cc_env.play.server_limits import ServerLimits
+    from cc_env.server import app
+    from cc_env.server.limits import ServerLimits
 
     with contextlib.ExitStack() as started:
 
         def start(**limits):
             started.close()
             chosen = ServerLimits(**{"pace_seconds": 0.0, **limits})
-            app = server.application(tmp_path, limits=chosen)
-            client = TestClient(app, base_url=HERE, headers={"origin": HERE})
+            site = app.create_app(tmp_path, limits=chosen)
+            client = TestClient(site, base_url=HERE, headers={"origin": HERE})
             return started.enter_context(client)
 
         yield start

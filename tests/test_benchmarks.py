@@ -13,9 +13,10 @@ import pytest
 
 from benchmarks import by_hand, learning, load, ours, peers
 from benchmarks.measure import row
-from cc_env import games, randomness
-from cc_env.catalogue import GAMES
-from cc_env.perft import perft
+from cc_env.core import random_streams
+from cc_env.games.factory import make_game
+from cc_env.registry.catalogue import GAMES
+from cc_env.verification.perft import perft
 
 commands = pytest.importorskip("benchmarks.commands")
 TINY = 1e-4  # seconds
@@ -119,7 +120,7 @@ def test_a_missing_peer_is_a_row_that_says_what_to_install(monkeypatch, module, 
 
 @pytest.mark.parametrize("size", [6, 8])
 def test_the_listed_moves_are_those_that_perft_counts(size):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     rng = np.random.default_rng(0)
     moves = np.empty(game.num_actions * 64, np.uint32)
     position = game.initial
@@ -139,7 +140,7 @@ needs_compiler = pytest.mark.skipif(
 @needs_compiler
 @pytest.mark.parametrize("size", [6, 8])
 def test_the_c_program_plays_the_same_game(size):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     for depth in (1, 2, 3):
         assert by_hand.program().perft(size, depth) == perft(game, game.initial, depth)
 
@@ -149,9 +150,9 @@ def test_the_c_program_plays_the_same_game(size):
 def test_games_are_as_long_and_lists_as_those_of_the_c_program(size):
     number, listed, ours_listed = 1000, ctypes.c_int64(), 0
     turns = by_hand.program().play(size, number, 1, ctypes.byref(listed))
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     moves, ours_listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
-    state = randomness.streams(1, 1)[0]
+    state = random_streams.streams(1, 1)[0]
     our_turns = ours.play_listed(game.initial, number, state, moves, ours_listed)
     assert turns == pytest.approx(our_turns, rel=0.05)
     assert listed.value / turns == pytest.approx(ours_listed[0] / our_turns, rel=0.03)

@@ -15,16 +15,19 @@ import pytest
 
 import cc_env
 from agents.network import Size
-from cc_env import games, players, record
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadGame, BadOption
-from cc_env.perft import perft
-from cc_env.pictures import draw
-from cc_env.players import MinimaxPlayer
-from cc_env.referee import Clock, play
-from cc_env.rules import ONGOING
-from training import arena, selfplay
+from cc_env.games.factory import game_module, make_game
+from cc_env.match.record import read_records
+from cc_env.match.referee import Clock, play_match
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.specs import make_player
+from cc_env.rendering.picture import draw
+from cc_env.verification.perft import perft
+from training import arena
 from training.alphazero import Config, main
-from training.gate import Rivals
+from training.selfplay import worker
+from training.selfplay.promotion import EvaluationOpponents
 
 NAME = "elsewhere.tictactoe"
 COUNTS = (
@@ -42,7 +45,7 @@ COUNTS = (
 
 @pytest.fixture(scope="module")
 def tictactoe():
-    return games.make(NAME)
+    return make_game(NAME)
 
 
 def test_perft(tictactoe):
@@ -52,7 +55,7 @@ def test_perft(tictactoe):
 
 def test_positions_of_one_name_and_the_same_fields_are_told_apart(tictactoe):
     """numba goes by the name of the class, and would play the rules of the game that came first."""
-    mini = games.make("mini_checkers")
+    mini = make_game("mini_checkers")
     assert type(mini.initial)._fields == type(tictactoe.initial)._fields
     for game in (mini, tictactoe, mini):
         assert game.outcome(game.initial) == ONGOING
@@ -65,8 +68,8 @@ def test_alpha_beta_solves_it(tictactoe):
         tictactoe.initial, np.random.default_rng(0), Clock()
     )
     assert decision.value == 0
-    pair = [players.make("minimax:depth=9", tictactoe)] * 2
-    assert play(tictactoe, pair).result == "1/2-1/2"
+    pair = [make_player("minimax:depth=9", tictactoe)] * 2
+    assert play_match(tictactoe, pair).result == "1/2-1/2"
 
 
 @pytest.mark.slow
@@ -77,9 +80,9 @@ def test_players_meet_in_processes_and_games_are_replayed(tmp_path):
         games=6,
         opening_turns=1,
     )
-    tournament = arena.run(config, tmp_path / "run", workers=1)
+    tournament = arena.run_tournament(config, tmp_path / "run", workers=1)
     assert not tournament.unplayed
-    assert len(list(record.read(tmp_path / "run" / "games.jsonl"))) == 18
+    assert len(list(read_records(tmp_path / "run" / "games.jsonl"))) == 18
     best = tournament.standings.pair("minimax:depth=9", "random").line
     assert best.losses == 0
     assert best.wins > 0
@@ -94,22 +97,22 @@ def test_pictures_have_its_letters(tictactoe):
 @pytest.mark.usefixtures("without_curves")
 @pytest.mark.slow
 def test_networks_are_trained_and_play_by_name(tictactoe, tmp_path):
-    rivals = Rivals(names=("random",), anchor="random", games=4)
+    evaluation_opponents = EvaluationOpponents(names=("random",), anchor="random", games=4)
     config = Config(
         game=NAME,
         rounds=2,
         minutes=None,
         network=Size(blocks=1, channels=8, keys=4),
-        play=selfplay.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
+        play=worker.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
         workers=1,
         decisions=8,
         warm_up=64,
-        rivals=rivals,
+        evaluation_opponents=evaluation_opponents,
         evaluate_every=1,
     )
     main(config, tmp_path / "run")
     names = [f"{kind}:path={tmp_path / 'run'}" for kind in ("policy", "alphazero")]
-    tournament = arena.hold((*names, "random"), NAME, games=2, opening_turns=1)
+    tournament = arena.play_tournament((*names, "random"), NAME, games=2, opening_turns=1)
     assert not any(player.faults for player in tournament.standings.players)
 
 
@@ -155,15 +158,15 @@ def test_its_environment_is_played_by_minimax():
 )
 def test_modules_without_a_game_are_refused(name, says):
     with pytest.raises(BadOption, match=says):
-        games.make(name)
+        make_game(name)
 
 
 def test_a_game_has_to_be_called_as_it_is_found(monkeypatch):
-    module = games.module(NAME)
+    module = game_module(NAME)
     other = replace(module.make(), name="tictactoe")
     monkeypatch.setattr(module, "make", lambda: other)
     with pytest.raises(BadGame, match="calls itself 'tictactoe'; wanted: its name here"):
-        games.make(NAME)
+        make_game(NAME)
 
 
 def test_a_game_whose_rules_are_not_registered_is_refused(monkeypatch):
@@ -172,9 +175,9 @@ def test_a_game_whose_rules_are_not_registered_is_refused(monkeypatch):
         enemy: np.uint64
         player: np.uint64
 
-    module = games.module(NAME)
+    module = game_module(NAME)
     other = replace(module.make(), initial=Position(*module.make().initial))
     monkeypatch.setattr(module, "make", lambda: other)
     says = r"tictactoe: no outcome is registered for Position; wanted: rules.register\(Position"
     with pytest.raises(BadGame, match=says):
-        games.make(NAME)
+        make_game(NAME)

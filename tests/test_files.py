@@ -5,11 +5,13 @@ import tracemalloc
 
 import pytest
 
-from cc_env import files, games, record, strict_json
+from cc_env import files
 from cc_env.errors import BadRecord
+from cc_env.files import read_lines
 from cc_env.games.cannon import log
+from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
-from cc_env.record import Record
+from cc_env.match.record import Record, replay_records
 
 
 @pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
@@ -19,7 +21,7 @@ def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, m
     with opened(path, "wt") as file:
         file.write("{}\n" + "a" * 100_000)
     monkeypatch.setattr(files, "MAX_LINE_LENGTH", 1000)
-    lines = files.lines(path)
+    lines = read_lines(path)
     assert next(lines) == (1, "{}\n")
     with pytest.raises(BadRecord, match=r"games\.jsonl.*: line 2 has more than 1,000 characters"):
         next(lines)
@@ -27,10 +29,10 @@ def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, m
 
 def test_a_name_that_is_twice_in_an_object_is_refused():
     """RFC 8259, section 4: what software does with such objects is unpredictable."""
-    assert strict_json.loads('{"a": {"b": 1}, "b": [{"a": 2}]}') == {"a": {"b": 1}, "b": [{"a": 2}]}
+    assert files.parse_json('{"a": {"b": 1}, "b": [{"a": 2}]}') == {"a": {"b": 1}, "b": [{"a": 2}]}
     for text in ('{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 3}}]'):
         with pytest.raises(BadRecord, match="the name 'a' is twice"):
-            strict_json.loads(text)
+            files.parse_json(text)
     players = '"players": ["a", "b"], "players": ["b", "a"]'
     with pytest.raises(BadRecord, match="the name 'players' is twice"):
         Record.from_json(f'{{"game": "morris", {players}}}')
@@ -38,7 +40,7 @@ def test_a_name_that_is_twice_in_an_object_is_refused():
         log.parse_message('{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4", "data": ""}')
     choice = '{"wins": 1, "looses": 0, "phase": 1, "player": 2}'
     with pytest.raises(BadRecord, match="the name 'A' is twice"):
-        tree.read(games.make("morris"), f'{{"A": {choice}, "A": {choice}}}')
+        tree.read(make_game("morris"), f'{{"A": {choice}, "A": {choice}}}')
 
 
 @pytest.mark.slow
@@ -50,7 +52,7 @@ def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
             file.write(block)
     tracemalloc.start()
     with pytest.raises(BadRecord, match="line 1 has more than"):
-        list(record.read_played(path, [].append))
+        list(replay_records(path))
     assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
     tracemalloc.stop()
 
@@ -58,11 +60,11 @@ def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
     path = tmp_path / "games.jsonl"
     path.write_text("\ufeff{}\n\ufeff", "utf-8")
-    assert list(files.lines(path)) == [(1, "{}\n"), (2, "\ufeff")]
+    assert list(read_lines(path)) == [(1, "{}\n"), (2, "\ufeff")]
 
 
 def test_lines_of_the_greatest_length_are_read(tmp_path, monkeypatch):
     path = tmp_path / "games.jsonl"
     path.write_text("abcd\n\nefg")
     monkeypatch.setattr(files, "MAX_LINE_LENGTH", 5)
-    assert list(files.lines(path)) == [(1, "abcd\n"), (3, "efg")]
+    assert list(read_lines(path)) == [(1, "abcd\n"), (3, "efg")]

@@ -21,12 +21,13 @@ from pathlib import Path
 import pytest
 from conftest import ORACLE
 
-from cc_env.checkout import TOOLS
-from cc_env.commands import app
+from cc_env.cli.commands import app
+from cc_env.cli.tools import TOOLS
 
 ROOT = Path(__file__).parents[1]
-SMALL_RUN = """--size 4 --name small --set 'rivals.names=("random",)' --set rivals.anchor=random
-    --set rivals.games=4 --set rivals.positions=0 """
+SMALL_RUN = """--size 4 --name small --set 'evaluation_opponents.names=("random",)'
+    --set evaluation_opponents.anchor=random
+    --set evaluation_opponents.games=4 --set evaluation_opponents.positions=0 """
 SMALL_NETWORK = "--blocks 1 --channels 8 --set network.keys=4 "
 
 # Commands that need nothing but arguments, and a part of what they print.
@@ -36,7 +37,7 @@ CASES = {
     "warm": ("mini_checkers", "mini_checkers: compiled"),
     "analyse": ("minimax:depth=2", "nodes"),
     "learn": ("morris 1", "."),
-    "check": ("--game mini_checkers", "it keeps what every game promises"),
+    "check": ("--game mini_checkers", "no faults"),
     "solve": ("capture_conquer --pieces 1v1 -o size=4 --check 9", "1v1"),
     "arena": ("random greedy --games 4 --workers 2", "greedy"),
     "train-alphazero": (
@@ -152,14 +153,15 @@ def begin(command, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("word", CASES)
-def test_a_command_runs_to_its_end(run, word):
+def test_installed_command_finishes(run, word):
     words, printed = CASES[word]
     assert printed in run(word, *shlex.split(words))
 
 
 @pytest.mark.slow
-def test_the_wheel_is_what_runs(command, tmp_path):
-    code = "import cc_env; from cc_env import arena, errors; print(cc_env.__file__, arena.hold)\n"
+def test_commands_run_from_the_wheel(command, tmp_path):
+    code = "import cc_env; from cc_env import arena, errors; "
+    code += "print(cc_env.__file__, arena.play_tournament)\n"
     code += "print(errors.MissingExtra('this', 'that', 'train'))"
     done = subprocess.run(
         [command.parent / "python", "-c", code],
@@ -177,14 +179,14 @@ def test_the_wheel_is_what_runs(command, tmp_path):
 
 
 @pytest.mark.slow
-def test_play_and_replay_run_to_their_end(run):
+def test_installed_play_and_replay_finish(run):
     players = ["--first", "random", "--second", "greedy", "--seed", "1"]
     assert "wins" in run("play", *players, "--pause", "0", "--save", "game.jsonl")
     assert "1-0" in (out := run("replay", "game.jsonl")) or "0-1" in out
 
 
 @pytest.mark.slow
-def test_memory_runs_to_its_end(run, tmp_path):
+def test_installed_memory_finishes(run, tmp_path):
     lines = gzip.decompress((ORACLE / "morris.jsonl.gz").read_bytes()).splitlines()
     tree = next(line["merged"] for line in map(json.loads, lines) if line["kind"] == "memory")
     (tmp_path / "tree.json").write_text(json.dumps(tree))
@@ -193,12 +195,12 @@ def test_memory_runs_to_its_end(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_engine_runs_to_its_end(run):
+def test_installed_engine_finishes(run):
     assert "bestmove " in run("engine", "random", input="position startpos\ngo\nquit\n")
 
 
 @pytest.mark.slow
-def test_the_page_is_served_until_it_is_interrupted(begin):
+def test_installed_server_runs_until_interrupted(begin):
     serving = begin("serve", "--port", "0")
     (address,) = re.findall(r"http://\S*/", serving.stdout.readline())
     with urllib.request.urlopen(address) as answer:
@@ -210,7 +212,7 @@ def test_the_page_is_served_until_it_is_interrupted(begin):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["ugi", "cannon"])
-def test_a_host_and_a_client_play_to_the_end(begin, protocol):
+def test_installed_host_and_client_play_a_game(begin, protocol):
     host = begin("host", "--protocol", protocol, "-g", "cannon", "-p", "random")
     port = int(host.stdout.readline().rpartition(":")[2])
     client = begin("join", "127.0.0.1", port, "random", "--protocol", protocol)
@@ -221,7 +223,7 @@ def test_a_host_and_a_client_play_to_the_end(begin, protocol):
     assert (client.returncode, "Traceback" in errors) == (0, False)
 
 
-def test_no_command_is_left_out():
+def test_every_command_is_tested():
     own = {command.name or command.callback.__name__ for command in app.registered_commands}
     apart = {"play", "replay", "memory", "engine", "serve", "host", "join"}
     assert {*CASES, *apart} == own | set(TOOLS)

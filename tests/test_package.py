@@ -35,10 +35,10 @@ def test_the_wheel_holds_the_library_and_inside_it_what_learned(archive):
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cc_env"}
     assert (
         files("cc_env/**/*.py")
-        | files("cc_env/play/page/*")
-        | files("cc_env/lessons/*")
-        | files("cc_env/exact/shipped/*.exact")
-        | files("cc_env/learned/shipped/*.network")
+        | files("cc_env/server/page/*")
+        | files("cc_env/play/lesson_files/*")
+        | files("cc_env/tablebase/shipped/*.exact")
+        | files("cc_env/learned_evaluation/shipped/*.network")
         <= names
     )
     assert {"cc_env/py.typed", "cc_env/play/notebook.js", "cc_env/play/notebook.css"} <= names
@@ -82,3 +82,8 @@ def test_the_source_archive_is_a_whole_checkout(tmp_path):
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     wanted = set(listed.stdout.split()) or files("tests/**/*") | files("docs/**/*")
     assert {name for name in wanted if (ROOT / name).is_file()} <= names
+
+
+def test_importing_the_package_does_not_import_the_compiler():
+    code = "import cc_env, sys; print('numba' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

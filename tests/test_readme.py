@@ -24,14 +24,14 @@ def test_the_python_examples_run(capsys):
     assert f"# {told}" in README
 
 
-def test_files_and_pictures_that_it_names_exist():
+def test_links_and_pictures_exist():
     targets = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", README)
     assert len(targets) > 10
     for target in targets:
         assert (ROOT / next(filter(None, target))).exists()
 
 
-def test_what_it_says_of_strength_was_measured():
+def test_scores_are_those_of_the_shipped_matches():
     lines = [
         line.split(" | ") for line in README.splitlines() if re.search(r"^\|.* % \([0-9]", line)
     ]
@@ -42,7 +42,7 @@ def test_what_it_says_of_strength_was_measured():
         assert told in measured
 
 
-def test_what_it_says_of_speed_is_in_the_whole_table():
+def test_rates_agree_with_the_table_of_speeds():
     told = re.findall(r"\| ([0-9.]+) (M|times)", README)
     speeds = (ROOT / "docs/reference/speed.md").read_text()
     measured = re.findall(r"\| ([0-9.]+)(?: ([kM]))? \| (?:\w+/s|times) \|", speeds)
@@ -53,7 +53,3 @@ def test_what_it_says_of_speed_is_in_the_whole_table():
             f"{float(value):.{digits}f}" for value, scale in measured if (scale or "times") == unit
         }
         assert figure in rounded
-
-
-def test_it_is_a_screen_and_a_half():
-    assert len(README.splitlines()) < 90

@@ -1,4 +1,4 @@
-"""python -m training.evaluate PLAYER PLAYER …: play a tournament, print tables, write a report."""
+"""python -m training.evaluate PLAYER PLAYER …: play a tournament and report the results."""
 
 import hashlib
 import json
@@ -11,17 +11,16 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from cc_env.arguments import GameName, Pairs, Results, Size, game_options
-from cc_env.errors import BadRecord, listed
-from cc_env.match import Limits
-from cc_env.terminal import Terminal, application, run
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameName, GameOptions, ResultsFolder, Size, game_options
+from cc_env.errors import BadRecord, format_list
+from cc_env.match.match import Limits
+from cc_env.output import Terminal
 from training import arena
 from training.arena.tables import show
+from training.runs.folder import INTERRUPTED, RUNS
 
-INTERRUPTED = 130  # exit status after Ctrl-C, by convention of shells
-RUNS = Path("runs")
-
-app = application()
+app = create_app()
 console = Terminal()
 
 
@@ -29,11 +28,11 @@ console = Terminal()
 def evaluate(
     players: Annotated[
         list[str],
-        typer.Argument(help="Names of players, e.g. random minimax:depth=3.", metavar="PLAYER"),
+        typer.Argument(help="Player specs, e.g. random minimax:depth=3.", metavar="PLAYER"),
     ],
     game: GameName = "capture_conquer",
     size: Size = None,
-    option: Pairs = None,
+    option: GameOptions = None,
     games: Annotated[int, typer.Option(help="Games per pair; even.")] = 100,
     opening_turns: Annotated[
         int | None,
@@ -62,7 +61,7 @@ def evaluate(
     engine: Annotated[
         str, typer.Option(help="Where games run: processes, or ray for a cluster.")
     ] = "processes",
-    out: Results = None,
+    out: ResultsFolder = None,
 ) -> None:
     """Rate players: every pair plays the same openings in both seats.
 
@@ -81,26 +80,27 @@ def evaluate(
     )
     path = out or RUNS / folder_name(config)
     command = shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]])
-    tournament = hold(config, path, command, workers=workers, engine=engine)
+    tournament = run_and_report(config, path, command, workers=workers, engine=engine)
     if tournament.unplayed:
         raise typer.Exit(1)
 
 
-def hold(
-    config: arena.Config, path: Path, command: str, curves: Path | None = None, **how: Any
+def run_and_report(
+    config: arena.Config, path: Path, command: str, curves: Path | None = None, **options: Any
 ) -> arena.Tournament:
     """Play a tournament with a progress bar, print its tables and write its report.
 
     `command` is the shell command that repeats it, `curves` a PNG of learning curves for the
-    report, `how` are options of `arena.run`. Raises BadRecord if no game could be played, else as
-    `arena.run`.
+    report, `options` are those of `arena.run_tournament`. Raises BadRecord if every game failed,
+    and as `arena.run_tournament`.
     """
-    tournament = _run_with_progress(config, path, **how)
+    tournament = _run_with_progress(config, path, **options)
     if not tournament.records:
-        why = listed(dict.fromkeys(tournament.unplayed.values()))
-        raise BadRecord(f"no game could be played: {why}")
+        reasons = format_list(dict.fromkeys(tournament.unplayed.values()))
+        raise BadRecord(f"no game could be played: {reasons}")
     show(tournament, console)
-    from training.arena import report  # imported late: worker processes need no charts
+    # Imported late: worker processes need no charts.
+    from training.arena import report
 
     file = report.write(tournament, path, command, curves)
     console.print(f"report: {file}")
@@ -115,28 +115,28 @@ def folder_name(config: arena.Config) -> str:
     return f"{words}-{digest[:6]}"
 
 
-def _run_with_progress(config: arena.Config, path: Path, **how: Any) -> arena.Tournament:
-    """Play with a progress bar; after Ctrl-C say how to continue, and exit."""
+def _run_with_progress(config: arena.Config, path: Path, **options: Any) -> arena.Tournament:
+    """Play with a progress bar; after Ctrl-C, print how to continue and exit."""
     columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     finished = 0
     try:
-        quiet = not console.is_watched
-        with Progress(*columns, console=console, transient=True, disable=quiet) as progress:
+        is_hidden = not console.shows_progress
+        with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
             bar = progress.add_task("games", total=None)
 
-            def advance(done: int, total: int) -> None:
+            def advance(count: int, total: int) -> None:
                 nonlocal finished
-                finished = done
-                progress.update(bar, completed=done, total=total)
+                finished = count
+                progress.update(bar, completed=count, total=total)
 
-            return arena.run(config, path, **how, on_progress=advance)
+            return arena.run_tournament(config, path, **options, on_progress=advance)
     except KeyboardInterrupt:
         console.print(f"stopped; {finished} games are finished, in {path}")
-        console.print("the same command goes on from there")
+        console.print("the same command continues the tournament")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
-        kept = f"{finished} games are finished, in {path}"
-        raise OSError(f"{error}; {kept}; the same command goes on from there") from error
+        status = f"{finished} games are finished, in {path}"
+        raise OSError(f"{error}; {status}; the same command continues") from error
 
 
 def main() -> int:

@@ -9,21 +9,21 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NOT_BEGUN, Boards, make_game, reset_options
-from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.core.game import Cell
+from cc_env.core.rules import Position
+from cc_env.envs.arguments import as_seed
+from cc_env.envs.boards import NO_EPISODE, Boards, check_reset_options, make_environment_game
+from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from cc_env.envs.spaces import (
-    CopiedWhole,
-    LegalActions,
+    CopyableEnv,
+    LegalActionSpace,
     check_mask_layout,
-    flattened,
-    masked_space,
-    planes_space,
+    flatten_planes,
+    make_masked_space,
+    make_observation_space,
 )
-from cc_env.errors import EpisodeOver, MissingExtra
-from cc_env.game import Cell
-from cc_env.pictures import Picture, draw
-from cc_env.rules import Position
+from cc_env.errors import MissingExtra, ResetNeeded
+from cc_env.rendering.picture import Picture, draw
 
 try:
     from pettingzoo import AECEnv
@@ -33,24 +33,34 @@ except ImportError as missing:
 
 Observation = NDArray[np.int8]
 
-CHECKED_OPTIONS = {"options": 1}  # PettingZoo's api_test resets with them, whatever there are
+# PettingZoo's api_test resets every environment with these options.
+API_TEST_OPTIONS = {"options": 1}
 
 
-def env(game: str = "capture_conquer", **arguments: Any) -> Any:
-    """Return `BoardGameAEC` in PettingZoo's wrapper that asks for `reset` before anything else."""
-    return OrderEnforcingWrapper(BoardGameAEC(game, **arguments))
+class _OrderEnforcing(OrderEnforcingWrapper):
+    """PettingZoo's wrapper, with a `last` that looks up its attributes in the environment."""
+
+    def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        last = self.env.last if self._has_reset else super().last
+        state: tuple[Any, float, bool, bool, dict[str, Any]] = last(observe)
+        return state
 
 
-class BoardGameAEC(CopiedWhole, AECEnv):
+def env(game: str = "capture_conquer", **arguments: Any) -> OrderEnforcingWrapper:
+    """Return `BoardGameAEC` in PettingZoo's wrapper that requires `reset` before anything else."""
+    return _OrderEnforcing(BoardGameAEC(game, **arguments))
+
+
+class BoardGameAEC(CopyableEnv, AECEnv):
     """A two-player game in which "player_0" moves first.
 
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
-    move is `infos[agent]["action_mask"]`, all 0 for the other one; once the rules have ended the
-    game, those of both are all 1. A turn can take an agent several steps. When the game is over
-    both agents have their reward, +1 and -1, or 0 and 0. The infos of the end also have
-    outcome, ending and score, as there, and unless `illegal` is "raise" all have illegal_action:
-    TorchRL makes tensors of all that the first infos have. `MaskInObservation` wraps it for
-    learners that want the mask in the observation.
+    move is `infos[agent]["action_mask"]`; that of the other agent is all 0. Once the rules have
+    ended the game, both are all 1. A turn may take an agent several steps. When the game is over,
+    the rewards of the agents are +1 and -1, or 0 and 0. The infos of the last step also have
+    outcome, ending and score, as in `BoardGameEnv`; earlier infos do not, because TorchRL converts
+    every entry of the first infos to a tensor. Unless `illegal` is "raise", all infos have
+    illegal_action. `MaskInObservation` puts the mask into the observation.
     """
 
     def __init__(
@@ -63,12 +73,12 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make the environment of `game` with its `options`; raise BadOption on bad values."""
+        """Create the environment of `game` with its `options`; raise BadOption on bad values."""
         super().__init__()
-        self.game = make_game(BoardGameAEC, game, options)
+        self.game = make_environment_game(BoardGameAEC, game, options)
         self.metadata = {
             "name": f"{game}_v0",
-            "render_modes": list(MODES),
+            "render_modes": list(RENDER_MODES),
             "render_fps": FRAMES_PER_SECOND,
             "is_parallelizable": False,
         }
@@ -78,33 +88,35 @@ class BoardGameAEC(CopiedWhole, AECEnv):
             self.game, seat=0, max_turns=max_turns, repetitions=repetitions, illegal=illegal
         )
         self.possible_agents = ["player_0", "player_1"]
-        self.observation_spaces = dict.fromkeys(self.possible_agents, planes_space(self.game))
-        self._actions = LegalActions(self._boards)
+        self.observation_spaces = dict.fromkeys(
+            self.possible_agents, make_observation_space(self.game)
+        )
+        self._actions = LegalActionSpace(self._boards)
 
     def observation_space(self, agent: str) -> spaces.Box:
         """Return the space of the planes: int8[C, H, W] of zeros and ones."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> LegalActions:
-        """Return Discrete(num_actions), which samples what is legal for the agent to move."""
-        return self.action_spaces[agent]
+    def action_space(self, agent: str) -> LegalActionSpace:
+        """Return Discrete(num_actions), which samples legal actions of the agent to move."""
+        return self._actions
 
     @property
-    def action_spaces(self) -> dict[str, LegalActions]:
-        """The action space of each agent: the same one."""
+    def action_spaces(self) -> dict[str, LegalActionSpace]:
+        """The action space, shared by both agents."""
         return dict.fromkeys(self.possible_agents, self._actions)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a game, from `options["position"]` if given.
+        """Begin a game, in `options["position"]` if given.
 
-        Nothing depends on `seed` but what replaces illegal actions, where that is drawn.
+        `seed` determines the actions that replace illegal ones if `illegal` is "random".
 
-        Raises UnknownOption for other options, BadPosition for a text that is not a position to
-        begin from, and then changes nothing.
+        Raises UnknownOption for other options and BadPosition for a text that is not an unfinished
+        position; then nothing has changed.
         """
-        seed = seed_of(seed)
-        given = reset_options(None if options == CHECKED_OPTIONS else options, ["position"])
-        start = [self.game.from_text(given["position"])] if "position" in given else []
+        seed = as_seed(seed)
+        valid = check_reset_options(None if options == API_TEST_OPTIONS else options, ["position"])
+        start = [self._boards.parse_start(valid["position"])] if "position" in valid else []
         streams = None if seed is None else self._boards.streams(seed)
         self._boards.reset(starts=start, streams=streams)
         self.agents = self.possible_agents[:]
@@ -113,83 +125,91 @@ class BoardGameAEC(CopiedWhole, AECEnv):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
-        self._look()
+        self._update_infos()
         if self.render_mode == "human":
             self.render()
 
     def step(self, action: int | np.integer[Any] | None) -> None:
-        """Play a legal action of the agent to move; None for an agent whose game is over.
+        """Play a legal action of the agent to move, or None for an agent whose game is over.
 
-        Raises IllegalAction, and changes nothing, for an action that is not legal here; EpisodeOver
-        before the first reset.
+        Raises IllegalAction for an illegal action, then nothing has changed, and ResetNeeded before
+        the first reset.
         """
-        if not self._boards.begun:
-            raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
+        if not self._boards.has_begun:
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
         boards = self._boards
-        boards.step(boards.one_action(action))
+        boards.step_one(action)
         self._cumulative_rewards[agent] = 0.0
-        reward = float(boards.rewards[0])
+        reward = boards.rewards.item()
         self.rewards = {
             player: reward if player == agent else 0.0 - reward for player in self.agents
         }
-        self.terminations = dict.fromkeys(self.agents, bool(boards.terminated[0]))
-        self.truncations = dict.fromkeys(self.agents, bool(boards.truncated[0]))
-        self._look()
+        self.terminations = dict.fromkeys(self.agents, boards.terminated.item())
+        self.truncations = dict.fromkeys(self.agents, boards.truncated.item())
+        self._update_infos()
         self._accumulate_rewards()
         if self.render_mode == "human":
             self.render()
 
     def observe(self, agent: str) -> Observation:
-        """Return int8[C, H, W], the board as `agent` sees it, on move or not."""
-        return self.game.observe(self.position, self.possible_agents.index(agent))
+        """Return the observation of `agent`, int8[C, H, W], whether or not it is to move."""
+        boards, player = self._boards, self.possible_agents.index(agent)
+        if boards.has_begun and player == boards.to_move.item():
+            return np.array(boards.observations[0])
+        return self.game.observe(self.position, player)
 
     @property
     def position(self) -> Position:
-        """The position on the board, for `self.game`; raises EpisodeOver before the first reset."""
+        """The position on the board; raises ResetNeeded before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
-        """Return the board with the last turn and, for a cell, the legal targets of its piece.
+        """Return a picture of the board, its last turn and the targets of the piece on `select`.
 
-        Raises EpisodeOver before the first reset.
+        Raises ResetNeeded before the first reset.
         """
-        last, end = self._boards.last_turn(), self._boards.over()
+        last, end = self._boards.last_turn(), self._boards.shown_result()
         return draw(self.game, self.position, last=last, select=select, end=end)
 
     def _repr_svg_(self) -> str | None:
-        return self.picture()._repr_svg_() if self._boards.begun else None
+        return self.picture()._repr_svg_() if self._boards.has_begun else None
 
     def render(self) -> Any:
-        """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
+        """Return or display the frame of `render_mode`; raise as `picture`."""
         return None if self.render_mode is None else self._renderer.frame(self.picture())
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if one is open."""
         self._renderer.close()
 
-    def _look(self) -> None:
-        """Set who is to move and the infos."""
+    def _update_infos(self) -> None:
+        """Set `agent_selection` and `infos`."""
         boards = self._boards
-        self.agent_selection = self.possible_agents[boards.to_move[0]]
-        is_terminated = any(self.terminations.values())
-        masks = {
-            agent: boards.masks[0] * np.int8(is_terminated or agent == self.agent_selection)
-            for agent in self.agents
-        }
-        shared: dict[str, Any] = boards.end() if boards.done[0] else {}
+        self.agent_selection = self.possible_agents[boards.to_move.item()]
+        shared: dict[str, Any] = {}
+        if boards.terminated.item() or boards.truncated.item():
+            shared |= boards.result()
         if not boards.raises:
-            shared["illegal_action"] = bool(boards.was_illegal[0])
+            shared["illegal_action"] = boards.was_illegal.item()
+        # Once the rules have ended the game, the masks of both agents are all 1.
+        mask, has_mask = boards.masks[0], boards.terminated.item()
         self.infos: dict[str, dict[str, Any]] = {
-            agent: {"action_mask": masks[agent], **shared} for agent in self.agents
+            agent: {
+                "action_mask": mask.copy()
+                if has_mask or agent == self.agent_selection
+                else np.zeros_like(mask),
+                **shared,
+            }
+            for agent in self.agents
         }
 
 
 class MaskInObservation(BaseWrapper):
-    """Observations {"observation": planes, "action_mask": mask}, as many libraries want them.
+    """Puts the mask into the observation: {"observation": planes, "action_mask": mask}.
 
     The arguments are those of `cc_env.envs.single.MaskInObservation`.
     """
@@ -199,7 +219,7 @@ class MaskInObservation(BaseWrapper):
         super().__init__(env)
         self._key, self._flat = key, flat
         self._spaces = {
-            agent: masked_space(
+            agent: make_masked_space(
                 env.observation_space(agent), int(env.action_space(agent).n), key, flat
             )
             for agent in env.possible_agents
@@ -207,15 +227,15 @@ class MaskInObservation(BaseWrapper):
 
     @property
     def observation_spaces(self) -> dict[str, spaces.Dict]:
-        """The spaces of both, by agent."""
+        """The observation spaces by agent."""
         return self._spaces
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """Return the space of both."""
+        """Return the space of planes and mask."""
         return self._spaces[agent]
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return the planes and the mask of `agent`."""
         planes = self.env.observe(agent)
         mask = self.env.infos[agent]["action_mask"]
-        return {self._key: flattened(planes) if self._flat else planes, "action_mask": mask}
+        return {self._key: flatten_planes(planes) if self._flat else planes, "action_mask": mask}

@@ -1,4 +1,4 @@
-"""Checks of the arguments that all environments take.
+"""Validation of arguments that all environments have in common.
 
 Shapes: N boards.
 """
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness
-from cc_env.errors import BadOption, IllegalAction, listed
+from cc_env.core import random_streams
+from cc_env.errors import BadOption, IllegalAction, format_list
 
 
 def as_int(value: object) -> int | None:
@@ -18,7 +18,8 @@ def as_int(value: object) -> int | None:
 
     True and False are not integers.
     """
-    if value is True or value is False:  # NumPy's have no index
+    # NumPy's booleans have no index.
+    if isinstance(value, bool):
         return None
     try:
         return operator.index(value)  # type: ignore[arg-type]
@@ -26,7 +27,7 @@ def as_int(value: object) -> int | None:
         return None
 
 
-def integer(name: str, value: object, valid: range, expected: str) -> int:
+def check_integer(name: str, value: object, valid: range, expected: str) -> int:
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:
@@ -34,15 +35,15 @@ def integer(name: str, value: object, valid: range, expected: str) -> int:
     return number
 
 
-def seed_of(value: object) -> int | None:
-    """Return a seed as an int; raise BadOption as `randomness.check_seed`."""
+def as_seed(value: object) -> int | None:
+    """Return a seed as an int, None as None; raise BadOption if it is not a seed."""
     number = as_int(value)
-    randomness.check_seed(value if number is None else number)
+    random_streams.check_seed(value if number is None else number)
     return number
 
 
-def integer_actions(actions: object, count: int) -> NDArray[np.int64]:
-    """Return the actions on `count` boards as int64[N]; raise IllegalAction unless they are."""
+def check_actions(actions: object, count: int) -> NDArray[np.int64]:
+    """Return the actions of `count` boards as int64[N]; raise IllegalAction if they are invalid."""
     try:
         array = np.asarray(actions)
     except (TypeError, ValueError) as error:
@@ -50,13 +51,13 @@ def integer_actions(actions: object, count: int) -> NDArray[np.int64]:
     if array.dtype.kind not in "iu":
         raise IllegalAction(f"actions must be integers, not {array.dtype}")
     if array.shape != (count,):
-        raise IllegalAction(f"actions have shape {array.shape}; wanted: ({count},)")
+        raise IllegalAction(f"actions have shape {array.shape}; expected: ({count},)")
     return array.astype(np.int64, copy=False)
 
 
-def choice(name: str, value: object, valid: Iterable[str]) -> str:
-    """Return an argument that is one of some words; raise BadOption unless it is."""
+def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
+    """Return a text argument that is one of `valid`; raise BadOption otherwise."""
     words = list(valid)
     if not isinstance(value, str) or value not in words:
-        raise BadOption(f"{name}={value!r}; it is one of: {listed(words)}")
+        raise BadOption(f"{name}={value!r}; it is one of: {format_list(words)}")
     return value

@@ -1,77 +1,105 @@
-"""Any number of boards of one game, stepped by one compiled call; the environments use them.
+"""A batch of boards of one game, stepped by one compiled call; the environments are built on it.
 
 Shapes: N boards, M of them, or M starts; C planes, H rows and W columns of an observation; K keys
 of a game's positions.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import games, randomness
+from cc_env.core import random_streams, rules
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int, choice, integer
+from cc_env.envs.arguments import as_int, check_choice, check_integer
 from cc_env.envs.kernels import (
     ACCEPTED,
-    ATTEMPTS,
     COLUMNS,
     EPISODE,
+    MAX_RESET_ATTEMPTS,
     SEAT,
     STATUS,
     STREAM,
     TURNS,
     Autoreset,
     Batch,
-    Due,
+    BatchTuple,
     EpisodeStatus,
-    Illegal,
-    Replies,
+    IllegalMode,
+    OpponentMode,
     Settings,
+    StepKind,
 )
 from cc_env.errors import (
     BadOption,
     BadPosition,
-    EpisodeOver,
     IllegalAction,
+    ResetNeeded,
     UnknownKeyword,
     UnknownOption,
-    listed,
-    suggestion,
+    format_list,
+    suggest,
 )
-from cc_env.game import Game, Turn
-from cc_env.rules import Position
-from cc_env.threads import Threads
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.jit.threads import ThreadPool
 
-NOT_BEGUN = "no episode has begun"
-LONGEST = 1023  # turns back that a repetition is seen where no limit says how long games are
+NO_EPISODE = "no episode is in progress"
 MAX_BOARDS = MAX_TURNS = 2**31 - 1
 MAX_THREADS = 1024
-MOST_KEYS = 2**27  # positions that all boards together remember for that: a gigabyte
-NO_SCORE = 0.0, 0.0  # of an episode that goes on, or that the rules give no score
+
+# Turns within which repetitions are found in games of unlimited length.
+REPETITION_WINDOW = 1023
+
+# Hashes of positions that all boards store for that: one gigabyte.
+MAX_POSITION_KEYS = 2**27
+
+# The score of an episode that continues, or whose ending the rules give no score.
+NO_SCORE = 0.0, 0.0
+
 MASK_HINT = (
-    "a policy chooses by the action mask (of sb3-contrib: evaluate_policy and MaskableEvalCallback)"
-    ", or the environment is made with illegal='lose' or 'random'"
+    "choose by the action mask (in sb3-contrib: evaluate_policy and MaskableEvalCallback)"
+    ", or make the environment with illegal='lose' or 'random'"
 )
-ILLEGAL = {"raise": Illegal.RAISE, "lose": Illegal.LOSE, "random": Illegal.RANDOM}
+ILLEGAL_MODES = {"raise": IllegalMode.RAISE, "lose": IllegalMode.LOSE, "random": IllegalMode.RANDOM}
 
-_TERMINATED = int(EpisodeStatus.TERMINATED)  # compared for each game that ends
+# Plain integers: NumPy compares arrays with enumerations five times slower.
+_RUNNING, _TERMINATED, _FAULT = (
+    int(status) for status in (EpisodeStatus.RUNNING, EpisodeStatus.TERMINATED, EpisodeStatus.FAULT)
+)
+_RESET = np.int8(StepKind.RESET)
 
-# An opponent: what it chooses, an action for each, on those boards (int64[M], their numbers) on
-# which it is to move. Or a `Replies`: RANDOM, or NONE where whoever steps the boards plays both.
-Opponent = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
-Starts = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
+# (boards, numbers of the boards on which the opponent is to move, int64[M]) -> M actions
+ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
+
+# boards to reset, bool[N] -> starting positions, uint64[N, fields]
+StartFunction = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
+
+
+class Ending(TypedDict):
+    """How an episode ended.
+
+    `outcome` is 0 or 1 (that player won), 2 (a draw) or -1 (truncated); `ending` names the rule,
+    limit or fault in one word; `score` has the scores of both players, NO_SCORE if a limit ended
+    the game, and after a fault in games whose rules do not score it.
+    """
+
+    outcome: int
+    ending: str
+    score: tuple[float, float]
 
 
 class Boards:
-    """A batch of N boards, as they are after the last `reset` or `step`.
+    """A batch of N boards, in the state after the last `reset` or `step`.
 
-    The arrays are those of `kernels.Batch`, which the next call overwrites; `was_illegal`, bool[N],
-    says whether the last action was illegal, unless illegal actions raise errors (`raises`).
+    The arrays are those of `kernels.Batch`; the next call overwrites them. `was_illegal`, bool[N],
+    is true if the last action was illegal; it stays false if illegal actions raise errors
+    (`raises`). `has_begun` is false before the first reset, and after an opponent raised an error,
+    until the next reset.
     """
 
     def __init__(
@@ -79,7 +107,7 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        opponent: Opponent | Replies = Replies.NONE,
+        opponent: ReplyFunction | OpponentMode = OpponentMode.NONE,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
@@ -87,179 +115,195 @@ class Boards:
         illegal: str = "raise",
         threads: int = 1,
     ) -> None:
-        """Make `count` boards, to be reset; raise BadOption on bad values.
+        """Allocate `count` boards, to be reset; raise BadOption on bad values.
 
-        The opponent takes the decisions that are not the seat's. `illegal`, one of ILLEGAL, says
-        what becomes of illegal actions in `step`. The boards are shared out among so many threads,
-        and play the same games whatever their number.
+        The opponent makes the decisions of the player who is not in the seat. `illegal`, one of
+        ILLEGAL_MODES, is how `step` handles illegal actions. The boards are divided among
+        `threads`; the games do not depend on their number.
         """
-        count = integer("num_envs", count, range(1, MAX_BOARDS + 1), f"1 to {MAX_BOARDS:,}")
-        threads = integer("threads", threads, range(1, MAX_THREADS + 1), f"1 to {MAX_THREADS:,}")
+        count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1), f"1 to {MAX_BOARDS:,}")
+        threads = check_integer(
+            "threads", threads, range(1, MAX_THREADS + 1), f"1 to {MAX_THREADS:,}"
+        )
+        mode = ILLEGAL_MODES[check_choice("illegal", illegal, ILLEGAL_MODES)]
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
-            autoreset=int(autoreset), illegal=int(ILLEGAL[choice("illegal", illegal, ILLEGAL)])
+            autoreset=int(autoreset), illegal=int(mode)
         )
         self.game, self.count = game, count
-        self._opponent = None if isinstance(opponent, Replies) else opponent
+        self._opponent = None if isinstance(opponent, OpponentMode) else opponent
         try:
-            self._batch = _new_batch(game, count, _keys(self._settings, count), autoreset)
+            self._batch = _allocate(game, count, _keys_per_board(self._settings, count), autoreset)
         except MemoryError:
-            why = "this machine does not have enough memory"
-            raise BadOption(f"num_envs={count}: {why}") from None
+            reason = "this machine does not have enough memory"
+            raise BadOption(f"num_envs={count}: {reason}") from None
         self._batch.rows[:, STATUS] = EpisodeStatus.TERMINATED
         self._batch.rows[:, STREAM] = self.streams(None)
+        self._arrays: BatchTuple = tuple(self._batch)
+        self._arguments = game.initial, tuple(self._settings), self._arrays
         self.observations, self._has_masks = self._batch.observations, False
         self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
         self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
         self.to_move, self.final_observations = self._batch.to_move, self._batch.final_observations
         self.was_illegal = np.zeros(count, np.bool_)
-        self.raises = illegal == "raise"
+        self.raises = mode == IllegalMode.RAISE
+        self.has_begun = False
         self._action = np.zeros(1, np.int64)
         self._no_actions = np.zeros(count, np.int64)
-        self._all_due = np.full(count, Due.DECISION, np.int8)
-        self._initial = self._rows_of(())
-        self._threads = Threads(threads)
+        self._decisions = np.full(count, StepKind.DECISION, np.int8)
+        self._all_boards = np.ones(count, np.bool_)
+        self._initial = np.array([game.initial], np.uint64)
+        self._threads = ThreadPool(threads)
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
-        """Return random streams for `reset`, uint64[N], from one seed or one seed each.
+        """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
 
-        From one seed, board i has the same stream whatever N is.
+        With one seed, the stream of board i does not depend on N.
         """
         if isinstance(seed, list):
-            return np.concatenate([randomness.streams(own_seed, 1) for own_seed in seed])
-        return randomness.streams(seed, self.count)
+            return np.concatenate([random_streams.streams(own_seed, 1) for own_seed in seed])
+        return random_streams.streams(seed, self.count)
 
     def reset(
         self,
         which: NDArray[np.bool_] | None = None,
-        starts: Sequence[Position] | Starts = (),
+        starts: Sequence[Position] | StartFunction = (),
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Begin games on all boards or on `which` (bool[N]) of them, with these random streams.
+        """Begin games on the boards `which`, bool[N], by default on all.
 
-        They begin at the game's start, or at `starts`: positions, one for all boards or one for
-        each, or a function that returns them, uint64[N, fields], for the boards that it is given.
-        The streams of uint64[N] replace those that `which` has. Replies that would end a game
-        before the seat has anything to decide are drawn again. Raises BadPosition, and changes
-        nothing, where that does not help.
+        Games begin in the game's initial position or in `starts`: one position, N positions, or a
+        function. `streams`, uint64[N], replace the random streams of the boards `which`. If the
+        opponent's first replies end a game, it begins again with new random numbers.
+
+        Raises BadPosition if a game is over in one of the positions, or every reply ends it. Then,
+        and if the opponent raises an error, all boards need another reset.
         """
-        which = np.ones(self.count, np.bool_) if which is None else which
-        begun = which
-        with self.all_or_nothing():
-            if streams is not None:
-                self._batch.rows[which, STREAM] = streams[which]
-            for _ in range(ATTEMPTS if self._opponent else 1):  # compiled replies try there
-                rows = starts(which) if callable(starts) else self._rows_of(starts)
-                due = np.where(which, np.int8(Due.GAME), np.int8(Due.NOTHING))
-                self._run(due, self._no_actions, rows)
-                self._reply()
-                which = which & self.done
-                if not which.any():
-                    self._has_masks = True
-                    self.was_illegal[begun] = False
-                    return
-            text = self.game.to_text(self._position(rows[which.argmax() % len(rows)]))
-            over = "the game is over, or ends before there is anything to decide"
-            raise BadPosition(f"no episode can begin in '{text}': {over}")
+        selected = self._all_boards if which is None else which
+        rows = np.array(starts, np.uint64) if starts and not callable(starts) else self._initial
+        if streams is not None:
+            self._batch.rows[selected, STREAM] = streams[selected]
+        pending = selected
+        # With compiled replies the kernel makes these attempts.
+        for _ in range(MAX_RESET_ATTEMPTS if self._opponent else 1):
+            if callable(starts):
+                rows = starts(pending)
+            self._run(pending * _RESET, self._no_actions, rows)
+            self.has_begun = self._has_masks = True
+            self._reply()
+            pending = pending & self.done
+            if not pending.any():
+                self.was_illegal &= ~selected
+                return
+        self.has_begun = False
+        raise self._no_decision(self._position(rows[pending.argmax() % len(rows)]))
 
-    def _rows_of(self, starts: Sequence[Position]) -> NDArray[np.uint64]:
-        return np.array(starts or [self.game.initial], np.uint64)
+    def parse_start(self, text: str) -> Position:
+        """Return the position of a text; raise BadPosition if it is invalid or the game is over."""
+        position = self.game.from_text(text)
+        if self.game.outcome(position) != ONGOING:
+            raise self._no_decision(position)
+        return position
+
+    def _no_decision(self, position: Position) -> BadPosition:
+        reason = "the game is over, or ends before the first decision"
+        return BadPosition(f"no episode can begin in '{self.game.to_text(position)}': {reason}")
 
     def step(self, actions: NDArray[np.int64]) -> None:
-        """Play actions[i] (int64[N]) on board i; if one is refused, nothing changes.
+        """Play actions[i] (int64[N]) on board i, and the replies.
 
-        The actions of boards whose next game begins in this step (NEXT_STEP) are ignored. Raises
-        IllegalAction or EpisodeOver, naming the first board that refuses.
+        The action of a board that is reset in this step (NEXT_STEP) is ignored. Raises
+        IllegalAction or ResetNeeded, naming the first board that refuses its action; then nothing
+        has changed. If the opponent raises an error, or IllegalAction is raised for its choice, all
+        boards need a reset.
         """
+        if not self.has_begun:
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
             self._note_illegal(actions)
-        if not self._opponent:
-            self._step(actions)
-            return
-        with self.all_or_nothing():
-            self._step(actions)
+        refused = self._run(self._decisions, actions, self._initial)
+        if refused != ACCEPTED:
+            raise self._refusal(refused, actions[refused])
+        if self._opponent:
             self._reply()
 
-    def one_action(self, action: object) -> NDArray[np.int64]:
-        """Return int64[1] for the only board; raise IllegalAction for what is not an integer."""
-        number = as_int(action)
+    def step_one(self, action: object) -> None:
+        """Play an action on the only board; raise as `step`, and IllegalAction for no integer."""
+        number = action if isinstance(action, np.int64) else as_int(action)
         if number is None:
-            what = f"action {action!r} is not an integer"
+            reason = f"action {action!r} is not an integer"
             if shape := getattr(action, "shape", ()):
-                what += f", but an array of shape {shape}; one of its elements may be meant"
-            raise IllegalAction(f"{what}; valid: 0 to {self.game.num_actions - 1}")
+                reason += f", but an array of shape {shape}; pass one of its elements"
+            raise IllegalAction(f"{reason}; valid: 0 to {self.game.num_actions - 1}")
         try:
             self._action[0] = number
         except OverflowError:
             raise self._illegal(0, action) from None
-        return self._action
-
-    def _step(self, actions: NDArray[np.int64]) -> None:
-        refused = self._run(self._all_due, actions, self._initial)
-        if refused != ACCEPTED:
-            raise self._refusal(refused, actions[refused])
+        self.step(self._action)
 
     def _run(
-        self, due: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
+        self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
-        """Do what is due on all boards as `kernels.step`, each thread on some; or on none."""
-        if self._threads.count == 1:
-            return kernels.step(*self._args(), due, actions, starts)
-        refused = kernels.refused(self._settings, self._batch, due, actions)
+        """Call `kernels.step`, on slices of the boards if there are several threads."""
+        if self._threads.thread_count == 1:
+            return kernels.step(*self._arguments, kinds, actions, starts)
+        _, settings, batch = self._arguments
+        refused = kernels.find_refused(settings, batch, kinds, actions)
         if refused == ACCEPTED:
-            self._threads.run(partial(self._run_slice, due, actions, starts), self.count)
+            self._threads.run_slices(partial(self._run_slice, kinds, actions, starts), self.count)
         return refused
 
     def _run_slice(
         self,
-        due: NDArray[np.int8],
+        kinds: NDArray[np.int8],
         actions: NDArray[np.int64],
         starts: NDArray[np.uint64],
-        some: slice,
+        part: slice,
     ) -> None:
-        batch = Batch._make(array[some] for array in self._batch)
-        starts = starts[some] if len(starts) == self.count else starts
-        kernels.step(self.game.initial, self._settings, batch, due[some], actions[some], starts)
+        start, settings, batch = self._arguments
+        arrays = tuple(array[part] for array in batch)
+        starts = starts[part] if len(starts) == self.count else starts
+        kernels.step(start, settings, arrays, kinds[part], actions[part], starts)
 
     def close(self) -> None:
-        """End the threads that step the boards; more steps start others."""
+        """End the threads that step the boards; the next step starts new ones."""
         self._threads.close()
 
-    def _args(self) -> tuple[Position, Settings, Batch]:
-        """Return what the kernels begin with."""
-        return self.game.initial, self._settings, self._batch
-
     def _reply(self) -> None:
-        """Let the opponent decide on all boards until it is the seat's turn."""
-        while self._opponent and len(which := np.flatnonzero(self._awaits_reply())):
-            chosen = self._checked(which, self._opponent(self, which))
-            kernels.answer(*self._args(), which, chosen)
+        """Play the opponent's decisions on all boards until the seat is to move."""
+        try:
+            while self._opponent and len(which := np.flatnonzero(self._awaits_reply())):
+                actions = self._checked_replies(which, self._opponent(self, which))
+                kernels.play_replies(*self._arguments, which, actions)
+        except BaseException:
+            self.has_begun = False
+            raise
 
     def _awaits_reply(self) -> NDArray[np.bool_]:
         return np.asarray(~self.done & (self.to_move != self.seats))
 
-    def _checked(
-        self, which: NDArray[np.int64], actions: Sequence[object] | NDArray[np.int64]
+    def _checked_replies(
+        self, which: NDArray[np.int64], replies: Sequence[object] | NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Return an opponent's actions; raise IllegalAction where one is not legal."""
-        most = self.game.num_actions - 1
-        chosen = np.array([_index(action, most) for action in actions], np.int64)
-        legal = (chosen >= 0) & (self._batch.masks[which, chosen] == 1)
-        if not legal.all():
-            refused = int(legal.argmin())
-            raise self.game.illegal(self.position(int(which[refused])), actions[refused])
-        return chosen
+        """Return an opponent's actions as int64[M]; raise IllegalAction if one is not legal."""
+        valid = range(self.game.num_actions)
+        numbers = [as_int(reply) for reply in replies]
+        actions = np.array([number if number in valid else -1 for number in numbers], np.int64)
+        is_legal = (actions >= 0) & (self._batch.masks[which, actions] == 1)
+        if not is_legal.all():
+            refused = int(is_legal.argmin())
+            raise self.game.illegal(self.position(int(which[refused])), replies[refused])
+        return actions
 
     def _note_illegal(self, actions: NDArray[np.int64]) -> None:
-        within = (actions >= 0) & (actions < self.game.num_actions)
-        chosen = self._batch.masks[np.arange(self.count), np.where(within, actions, 0)]
-        self.was_illegal[:] = ~self.done & (chosen == 0)
+        is_valid = (actions >= 0) & (actions < self.game.num_actions)
+        bits = self._batch.masks[np.arange(self.count), np.where(is_valid, actions, 0)]
+        self.was_illegal[:] = ~self.done & (bits == 0)
 
-    def _refusal(self, board: int, action: int) -> IllegalAction | EpisodeOver:
-        where = f"board {board}: " if self.count > 1 else ""
+    def _refusal(self, board: int, action: int) -> IllegalAction | ResetNeeded:
+        prefix = f"board {board}: " if self.count > 1 else ""
         if self.done[board]:
-            why = "the episode is over" if self.begun else NOT_BEGUN
-            return EpisodeOver(f"{where}{why}; call reset() before step({action})")
-        return IllegalAction(f"{where}{self._illegal(board, int(action))}")
+            return ResetNeeded(f"{prefix}the episode is over; call reset() before step({action})")
+        return IllegalAction(f"{prefix}{self._illegal(board, int(action))}")
 
     def _illegal(self, board: int, action: object) -> IllegalAction:
         error = self.game.illegal(self.position(board), action)
@@ -271,19 +315,14 @@ class Boards:
 
         Before the first reset, those of `Game.opening_mask`.
         """
-        if not self._has_masks and not self.begun:
+        if not self._has_masks:
             self._batch.masks[:] = self.game.opening_mask()
-        self._has_masks = True
+            self._has_masks = True
         return self._batch.masks
 
     def observe(self) -> None:
-        """Write the observations again, as whoever has them may have changed them."""
-        kernels.observe(*self._args())
-
-    @property
-    def begun(self) -> bool:
-        """Whether games were begun, on all boards: the first reset is of all."""
-        return bool(self._batch.rows[0, EPISODE])
+        """Write the observations again, in case a caller changed them."""
+        kernels.observe(*self._arguments)
 
     @property
     def seats(self) -> NDArray[np.int8]:
@@ -292,7 +331,7 @@ class Boards:
 
     def seat(self, board: int = 0) -> int:
         """Return the learner's seat on a board."""
-        return int(self._batch.rows[board, SEAT])
+        return self._batch.rows.item(board, SEAT)
 
     @property
     def positions(self) -> NDArray[np.uint64]:
@@ -307,255 +346,242 @@ class Boards:
 
     @property
     def max_turns(self) -> int:
-        """Truncate after this number of turns; 0: no limit."""
+        """Number of turns after which an episode is truncated; 0 for no limit."""
         return self._settings.max_turns
 
     @property
     def done(self) -> NDArray[np.bool_]:
-        """Whether the game on a board is over, bool[N]; a copy."""
-        return np.asarray(self._batch.rows[:, STATUS] != EpisodeStatus.RUNNING)
+        """Whether the episode on each board is over, bool[N]; a copy."""
+        return np.asarray(self._batch.rows[:, STATUS] != _RUNNING)
 
     @property
-    def occurred(self) -> NDArray[np.uint64]:
-        """Keys of each board's positions so far, by turn, then 0: uint64[N, K].
+    def position_keys(self) -> NDArray[np.uint64]:
+        """Hashes of each board's positions so far, by turn, padded with 0: uint64[N, K].
 
-        K is 0 where neither a limit nor the rules count repetitions.
+        K is 0 if neither a limit nor the rules count repetitions.
         """
         turns = self._batch.rows[:, TURNS, np.newaxis]
         keys = self._batch.keys
         return np.where(np.arange(keys.shape[1]) <= turns, keys, np.uint64(0))
 
-    def seen_by_movers(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return what the players to move see on the boards `which`, int8[len(which), C, H, W]."""
+    def observe_movers(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the observations of the players to move on M boards, int8[M, C, H, W]."""
         planes = np.empty((len(which), *self.game.observation_shape), np.int8)
         kernels.observe_movers(self.game.initial, self._batch.rows, which, planes)
         return planes
 
     @property
     def episodes(self) -> NDArray[np.uint64]:
-        """The number of games begun on each board, uint64[N]; a copy."""
+        """The number of episodes begun on each board, uint64[N]; a copy."""
         return self._batch.rows[:, EPISODE].copy()
 
     def generator(self, board: int) -> np.random.Generator:
-        """Return a generator from the board's own random stream, which goes on."""
+        """Return a generator seeded by the board's random stream; advance the stream."""
         stream = self._batch.rows[board, STREAM]
-        self._batch.rows[board, STREAM] = randomness.advance(stream)
+        self._batch.rows[board, STREAM] = random_streams.advance(stream)
         return np.random.default_rng(int(stream))
 
     def position(self, board: int = 0) -> Position:
-        """Return the position on a board; raise EpisodeOver before the first reset."""
-        if not self.begun:
-            raise EpisodeOver(f"{NOT_BEGUN}; call reset() first")
+        """Return the position on a board; raise ResetNeeded if a reset is needed."""
+        if not self.has_begun:
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() first")
         return self._position(self._batch.rows[board])
 
     def _position(self, row: NDArray[np.uint64]) -> Position:
         return type(self.game.initial)(*row[: len(self.game.initial)])
 
     def turns(self, board: int = 0) -> int:
-        """Return how many turns were played on a board."""
+        """Return the number of turns played in a board's episode."""
         return int(self._batch.rows[board, TURNS])
 
     def episode(self, board: int = 0) -> int:
-        """Return how many games were begun on a board."""
+        """Return the number of episodes begun on a board."""
         return int(self._batch.rows[board, EPISODE])
 
     def last_turn(self, board: int = 0) -> tuple[Position, Turn] | None:
         """Return the last turn, finished or not, with the position before it; None at the start.
 
-        Where several turns lead to the same position, it is any of them.
+        If several turns lead to the same position, it is any of them.
         """
         before, after = self._position(self.positions_before[board]), self.position(board)
         if before == after:
             return None
         return before, next(self.game.ways(before, after, unfinished=True))
 
-    def end(self, board: int = 0) -> dict[str, Any]:
-        """Return how the game that the last step ended, or that is over, ended.
-
-        `outcome` is 0, 1 (that player won), 2 (a draw) or -1 (truncated); `ending` one word for
-        the rule, limit or fault; `score` the scores of both players, NO_SCORE where a limit ended
-        the game, and after a fault in games whose rules do not say what it costs.
-        """
+    def result(self, board: int = 0) -> Ending:
+        """Return how the episode ended that the last step ended, or that is over."""
         game, outcome, row = self.game, int(self.outcomes[board]), self._last_row(board)
         position, status, score = self._position(row), int(row[STATUS]), NO_SCORE
-        if status == EpisodeStatus.TERMINATED:
+        if status == _TERMINATED and not game.scores:
+            # Faster than `Game.score`, which computes the outcome again.
+            lead = 0 if outcome == DRAW else rules.margin(position)
+            score = (lead, -lead) if outcome == FIRST_WINS else (-lead, lead)
+        elif status == _TERMINATED:
             score = game.score(position)
-        elif status == EpisodeStatus.FAULT and game.scores:
+        elif status == _FAULT and game.scores:
             score = game.score(position, 1 - outcome)
         first, second = map(float, score)
         ending = self._ending(position, status, int(row[TURNS]))
         return {"outcome": outcome, "ending": ending, "score": (first, second)}
 
-    def ends(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return how the games that the last step ended on the boards `which` ended: M of them.
+    def results(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return how the episodes ended that the last step ended on the boards `which`: M of them.
 
-        As `end`, outcome int8[M], ending object[M] and score float64[M, 2]; and who was to move,
-        to_move int8[M].
+        As `result`: outcome int8[M], ending object[M] and score float64[M, 2]. Also the player to
+        move, to_move int8[M], and action_mask int8[M, num_actions], see `kernels.Batch`.
         """
         rows = self._batch.final_rows[which]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
-        kernels.describe_ends(self.game.initial, rows, to_move, margins)
-        margins[rows[:, STATUS] != EpisodeStatus.TERMINATED] = 0
-        score = np.stack([margins, 0 - margins], 1).astype(np.float64)
+        masks = np.empty((len(rows), self.game.num_actions), np.int8)
+        kernels.describe_endings(self.game.initial, rows, to_move, margins, masks)
+        margins[rows[:, STATUS] != _TERMINATED] = 0
+        score = np.stack([margins, -margins], 1).astype(np.float64)
         ending = np.full(len(rows), "", object)
         columns = rows[:, : len(self.game.initial)].T
         positions = map(type(self.game.initial)._make, zip(*columns, strict=True))
         statuses, turns = rows[:, STATUS].tolist(), rows[:, TURNS].tolist()
         ending[:] = list(map(self._ending, positions, statuses, turns))
         if self.game.scores:
-            score[:] = [self.end(board)["score"] for board in which.tolist()]
-        outcome = self.outcomes[which]
-        return {"to_move": to_move, "outcome": outcome, "ending": ending, "score": score}
+            score[:] = [self.result(board)["score"] for board in which.tolist()]
+        return {
+            "action_mask": masks,
+            "to_move": to_move,
+            "outcome": self.outcomes[which],
+            "ending": ending,
+            "score": score,
+        }
 
     def _ending(self, position: Position, status: int, turns: int) -> str:
-        """Return in one word how an episode ended; `status` is its `EpisodeStatus`."""
+        """Return one word for the ending of an episode; `status` is its `EpisodeStatus`."""
         if status == _TERMINATED:
             return self.game.ending(position)
-        if status == EpisodeStatus.FAULT:
+        if status == _FAULT:
             return "illegal"
         return "max_turns" if 0 < self._settings.max_turns <= turns else "repetition"
 
     def _last_row(self, board: int) -> NDArray[np.uint64]:
-        """Return the row of the game that `end` describes."""
-        rows = self._batch.rows if self.done[board] else self._batch.final_rows
-        row: NDArray[np.uint64] = rows[board]
+        """Return the row of the episode that `result` describes."""
+        is_over = int(self._batch.rows[board, STATUS]) != _RUNNING
+        row: NDArray[np.uint64] = (self._batch.rows if is_over else self._batch.final_rows)[board]
         return row
 
     def final_position(self, board: int = 0) -> Position:
-        """Return the last position of the game that `end` describes."""
+        """Return the last position of the episode that `result` describes."""
         return self._position(self._last_row(board))
 
-    def ended(self, board: int = 0) -> bool:
-        """Return whether the game on a board is over, or ended in the last step."""
+    def has_ended(self, board: int = 0) -> bool:
+        """Return whether the episode on a board is over, or ended in the last step."""
         return bool(self.terminated[board] or self.truncated[board])
 
-    def over(self, board: int = 0) -> tuple[int, str] | None:
-        """Return outcome and ending, see `end`, of a board whose game is over, else None.
+    def shown_result(self, board: int = 0) -> tuple[int, str] | None:
+        """Return outcome and ending, see `result`, if the position on a board is a final one.
 
-        That it is not before the first game, nor where the next one has begun in the same step.
+        None if the episode continues, or if the next one began in the same step.
         """
-        if not (self.ended(board) and self.done[board]):
+        if not (self.has_ended(board) and self.done[board]):
             return None
-        end = self.end(board)
-        return end["outcome"], end["ending"]
+        result = self.result(board)
+        return result["outcome"], result["ending"]
 
     def snapshot(self) -> list[NDArray[Any]]:
-        """Return copies of the boards' state, arrays of any shape, for `restore`."""
-        return [array.copy() for array in self._arrays()]
+        """Return copies of the arrays of `kernels.Batch`, of any shape, for `restore`."""
+        return [array.copy() for array in self._arrays]
 
     def restore(self, snapshot: list[NDArray[Any]]) -> None:
-        """Put the boards back into the state of a `snapshot`."""
-        for array, saved in zip(self._arrays(), snapshot, strict=True):
+        """Restore the state of the boards from a `snapshot`, taken after a reset."""
+        for array, saved in zip(self._arrays, snapshot, strict=True):
             array[...] = saved
-
-    def _arrays(self) -> tuple[NDArray[Any], ...]:
-        return tuple(self._batch)
-
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """Put the boards back to where they were if the block fails."""
-        before = self.snapshot()
-        try:
-            yield
-        except BaseException:
-            self.restore(before)
-            raise
+        self.has_begun = self._has_masks = True
 
 
-def _index(action: object, most: int) -> int:
-    """Return an action as an int; -1 if it is not a whole number from 0 to `most`."""
-    chosen = as_int(action)
-    return chosen if chosen is not None and 0 <= chosen <= most else -1
-
-
-def reset_options(options: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return the options of a reset; raise UnknownOption if one is not `known`, else BadOption."""
+def check_reset_options(options: object, valid_names: Sequence[str]) -> Mapping[str, Any]:
+    """Return the options of a reset, {} for None; raise BadOption or UnknownOption if invalid."""
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        would_do = 'a dict, such as {"position": TEXT}'
-        raise BadOption(f"options={options!r} of reset; wanted: None or {would_do}")
-    if unknown := [name for name in options if name not in known]:
-        has = f"{suggestion(unknown[0], known)}it has: {listed(known)}"
-        raise UnknownOption(f"reset has no option {listed(unknown)}; {has}")
+        expected = 'None or a dict, such as {"position": TEXT}'
+        raise BadOption(f"options={options!r} of reset; expected: {expected}")
+    if unknown := [name for name in options if name not in valid_names]:
+        hint = f"{suggest(unknown[0], valid_names)}valid: {format_list(valid_names)}"
+        raise UnknownOption(f"reset has no option {format_list(unknown)}; {hint}")
     return options
 
 
-def make_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
-    """Return the game of an environment; raise UnknownKeyword, with all that it takes."""
-    of_game = list(games.option_defaults(game))
-    if unknown := sorted(set(options) - set(of_game)):
-        parameters = inspect.signature(environment).parameters.values()
-        own = [
-            parameter.name for parameter in parameters if parameter.name not in ("game", "options")
-        ]
-        there = f"{game} has: {listed(of_game, 99)}; every game: {listed(own, 99)}"
-        got = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
-        raise UnknownKeyword(f"{got}; {suggestion(unknown[0], own + of_game)}{there}")
-    return games.make(game, **options)
+def make_environment_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
+    """Return the game of an environment class; raise UnknownKeyword, listing the valid names."""
+    game_options = list(game_option_defaults(game))
+    if unknown := sorted(set(options) - set(game_options)):
+        parameters = inspect.signature(environment).parameters
+        common = [name for name in parameters if name not in ("game", "options")]
+        valid = f"options of {game}: {format_list(game_options, 99)}; "
+        valid += f"of all games: {format_list(common, 99)}"
+        error = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
+        raise UnknownKeyword(f"{error}; {suggest(unknown[0], common + game_options)}{valid}")
+    return make_game(game, **options)
 
 
 def _settings(
     game: Game,
-    opponent: Opponent | Replies,
+    opponent: ReplyFunction | OpponentMode,
     seat: int | None,
     max_turns: int | None,
     repetitions: int | None,
 ) -> Settings:
-    """Return the settings of boards that are reset by hand; raise BadOption on bad values."""
+    """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
-        seat = integer("seat", seat, range(2), "0 (moves first), 1, or None for a drawn seat")
+        expected = "0 (moves first), 1, or None for a random seat"
+        seat = check_integer("seat", seat, range(2), expected)
     if max_turns is not None:
         turns = range(1, MAX_TURNS + 1)
-        max_turns = integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
+        max_turns = check_integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
     if repetitions is not None:
         counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
         expected = "None for no limit, or 2 or more with max_turns set"
-        repetitions = integer("repetitions", repetitions, counts, expected)
+        repetitions = check_integer("repetitions", repetitions, counts, expected)
         if game.repetition_limit:
-            wanted = f"None for {game.name}, whose own rules end a game that repeats itself"
-            raise BadOption(f"repetitions={repetitions}; it is {wanted}")
-    if opponent is not Replies.NONE and max_turns == 1 and seat != 0:
-        raise BadOption("max_turns=1; it is 2 or more where the opponent may move first")
+            expected = f"None for {game.name}, whose own rules end a game that repeats itself"
+            raise BadOption(f"repetitions={repetitions}; it is {expected}")
+    if opponent is not OpponentMode.NONE and max_turns == 1 and seat != 0:
+        raise BadOption("max_turns=1; it is 2 or more if the opponent may move first")
     return Settings(
-        int(opponent if isinstance(opponent, Replies) else Replies.ANSWERS),
+        int(opponent if isinstance(opponent, OpponentMode) else OpponentMode.EXTERNAL),
         -1 if seat is None else seat,
         max_turns or 0,
         repetitions or 0,
         int(Autoreset.DISABLED),
-        int(Illegal.RAISE),
+        int(IllegalMode.RAISE),
         game.repetition_limit,
     )
 
 
-def _keys(settings: Settings, count: int) -> int:
-    """Return how many positions of a game are remembered, so that repetitions are seen.
+def _keys_per_board(settings: Settings, count: int) -> int:
+    """Return the number of positions that each board stores to find repetitions.
 
-    Raises BadOption where `count` boards would remember too many.
+    Raises BadOption if `count` boards would store more than MAX_POSITION_KEYS.
     """
     if not (settings.repetitions or settings.repetition_limit):
         return 0
-    keys = (settings.max_turns or LONGEST) + 1
-    if count * keys > MOST_KEYS:
-        most = MOST_KEYS // count - 1
-        wanted = f"with {count} boards whose repetitions are counted it is {most:,} at most"
-        raise BadOption(f"max_turns={settings.max_turns or None}; {wanted}")
+    keys = (settings.max_turns or REPETITION_WINDOW) + 1
+    if count * keys > MAX_POSITION_KEYS:
+        limit = MAX_POSITION_KEYS // count - 1
+        expected = f"at most {limit:,} with {count} boards whose repetitions are counted"
+        raise BadOption(f"max_turns={settings.max_turns or None}; it is {expected}")
     return keys
 
 
-def _new_batch(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
+def _allocate(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
     words = 2 * len(game.initial) + len(COLUMNS)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
     return Batch(
-        np.zeros((count, words), np.uint64),
-        np.zeros((count, keys), np.uint64),
-        np.zeros((count, *game.observation_shape), np.int8),
-        np.zeros((count, game.num_actions), np.int8),
-        np.zeros(count),
-        np.zeros(count, np.bool_),
-        np.zeros(count, np.bool_),
-        np.zeros(count, np.int8),
-        np.zeros(count, np.int8),
-        np.zeros((finals, *game.observation_shape), np.int8),
-        np.zeros((finals, words), np.uint64),
+        rows=np.zeros((count, words), np.uint64),
+        keys=np.zeros((count, keys), np.uint64),
+        observations=np.zeros((count, *game.observation_shape), np.int8),
+        masks=np.zeros((count, game.num_actions), np.int8),
+        rewards=np.zeros(count),
+        terminated=np.zeros(count, np.bool_),
+        truncated=np.zeros(count, np.bool_),
+        outcomes=np.zeros(count, np.int8),
+        to_move=np.zeros(count, np.int8),
+        final_observations=np.zeros((finals, *game.observation_shape), np.int8),
+        final_rows=np.zeros((finals, words), np.uint64),
     )

@@ -1,106 +1,150 @@
-"""What happens on boards, compiled: resets, steps, random replies, limits, and what is seen.
+"""Compiled core of the environments: resets, steps, random replies, limits and observations.
 
-A board is a row of unsigned words: the fields of its position, those of the position in which the
-last turn began, then the five columns named below. N boards, M of them or M starts;
-C planes, H rows and W columns of an observation; K keys of a game's positions.
+A board is a row of unsigned words: the fields of its position, the fields of the position in which
+the last turn began, then the five columns named below.
+
+Shapes: N boards, M of them or M starts; C planes, H rows and W columns of an observation; K keys
+of a game's positions.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness, rules
-from cc_env.bits import ZERO
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
+from cc_env.core import random_streams, rules
+from cc_env.core.bitboard import ZERO
+from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
 
-# Columns: games begun, turns played, random stream, seat 0 or 1, an `EpisodeStatus`.
+# Columns at the end of a row: episodes begun, turns played in the current one, state of the random
+# stream, the learner's seat (0 or 1), and an `EpisodeStatus`.
 EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-5, 0))
+
+# Returned if every board accepts its action.
 ACCEPTED = -1
-ATTEMPTS = 100  # at a reply that does not end the game at once
+
+# If the opponent's first reply ends the game, a reset draws again, at most this number of times.
+MAX_RESET_ATTEMPTS = 100
 
 _1 = np.uint64(1)
 
 
 class Autoreset(IntEnum):
-    """When a finished board begins again; the meanings are those of Gymnasium."""
+    """When a finished board is reset; see Gymnasium's `AutoresetMode`."""
 
     DISABLED = 0
     NEXT_STEP = 1
     SAME_STEP = 2
 
 
-class Replies(IntEnum):
-    """Who takes the decisions that are not the seat's."""
+class OpponentMode(IntEnum):
+    """How the decisions of the seat's opponent are made.
 
-    NONE = 0  # whoever steps the boards plays both sides
-    RANDOM = 1  # the step itself, at random
-    ANSWERS = 2  # whoever calls `answer`
+    NONE: the caller of `step` plays both sides. RANDOM: at random, within `step`. EXTERNAL: by the
+    caller of `play_replies`.
+    """
+
+    NONE = 0
+    RANDOM = 1
+    EXTERNAL = 2
 
 
-class Illegal(IntEnum):
-    """What becomes of an illegal action of the action space."""
+class IllegalMode(IntEnum):
+    """How illegal actions are handled.
+
+    RAISE: they are refused. LOSE: the player loses the game. RANDOM: a random legal action is
+    played instead.
+    """
 
     RAISE = 0
-    LOSE = 1  # who chose it loses the game
-    RANDOM = 2  # a random legal one is played in its place
+    LOSE = 1
+    RANDOM = 2
 
 
 class EpisodeStatus(IntEnum):
-    """Whether the episode on a board is running, and if not, what ended it."""
+    """The state of an episode: running, or ended by the rules, a limit or an illegal action."""
 
     RUNNING = 0
-    TERMINATED = 1  # by the rules
-    TRUNCATED = 2  # by a limit
-    FAULT = 3  # by an illegal action
+    TERMINATED = 1
+    TRUNCATED = 2
+    FAULT = 3
 
 
-class Due(IntEnum):
-    """What a step does on a board."""
+class StepKind(IntEnum):
+    """What a step does on a board.
 
-    NOTHING = 0
-    DECISION = 1  # a new game where the last one is over, if that is how boards begin again
-    GAME = 2
+    DECISION plays an action, or resets a finished board if it resets itself (`Autoreset`).
+    """
+
+    SKIP = 0
+    DECISION = 1
+    RESET = 2
 
 
 class Settings(NamedTuple):
-    """How the boards are played; a limit of 0 does not apply."""
+    """How the boards are played.
 
-    replies: int  # a `Replies`
-    seat: int  # 0, 1, or -1: drawn at every reset
-    max_turns: int  # truncate after this number of turns
-    repetitions: int  # truncate at the Nth occurrence of a position
-    autoreset: int  # an `Autoreset`
-    illegal: int  # an `Illegal`
-    repetition_limit: int  # turns leading to the same position after which its rules end a game
+    opponent_mode
+        An `OpponentMode`.
+    seat
+        The learner's seat, 0 or 1, or -1: drawn at each reset.
+    max_turns
+        Number of turns after which an episode is truncated; 0 for no limit.
+    repetitions
+        The occurrence of a position at which an episode is truncated; 0 for no limit.
+    autoreset, illegal
+        An `Autoreset` and an `IllegalMode`.
+    repetition_limit
+        Turns leading to the same position after which the game's own rules end it; 0 for none.
+    """
+
+    opponent_mode: int
+    seat: int
+    max_turns: int
+    repetitions: int
+    autoreset: int
+    illegal: int
+    repetition_limit: int
 
 
 class Batch(NamedTuple):
-    """N boards and what is seen of them, by the seat or, without replies, by who is to move."""
+    """The arrays of N boards, as seen by the seat or, without an opponent, by the player to move.
 
-    rows: NDArray[np.uint64]  # [N, 2 * fields + 5], see the head of the module
-    keys: NDArray[np.uint64]  # [N, K]: hashes of positions, by turn; K is 0 where none are kept
+    `rows` is described in the docstring of this module. `keys` has hashes of positions by turn; K
+    is 0 if repetitions are not counted. `masks` see `_write_mask`. `rewards` are the seat's or,
+    without an opponent, those of the player who moved last. `outcomes` are of the game that the
+    last step ended or continued. The final arrays describe games before they were reset in the same
+    step; they are empty in other modes.
+    """
+
+    rows: NDArray[np.uint64]  # [N, 2 * fields + 5]
+    keys: NDArray[np.uint64]  # [N, K]
     observations: NDArray[np.int8]  # [N, C, H, W]
-    masks: NDArray[np.int8]  # [N, num_actions], see `_write_mask`
-    rewards: NDArray[np.float64]  # [N], of the seat; without replies of who has just moved
-    terminated: NDArray[np.bool_]  # [N]: by the rules or by an illegal action
-    truncated: NDArray[np.bool_]  # [N]: by a limit
-    outcomes: NDArray[np.int8]  # [N], of the game that the last step ended or went on with
+    masks: NDArray[np.int8]  # [N, num_actions]
+    rewards: NDArray[np.float64]  # [N]
+    terminated: NDArray[np.bool_]  # [N]
+    truncated: NDArray[np.bool_]  # [N]
+    outcomes: NDArray[np.int8]  # [N]
     to_move: NDArray[np.int8]  # [N]
-    final_observations: NDArray[np.int8]  # [N or 0, C, H, W], before the reset in the same step
+    final_observations: NDArray[np.int8]  # [N or 0, C, H, W]
     final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 5]
 
 
+# `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
+SettingsTuple = tuple[int, ...]
+BatchTuple = tuple[NDArray[Any], ...]
+
+
 class Board(NamedTuple):
-    """One of the boards."""
+    """One of the boards; `legal` is a buffer for a list of actions."""
 
     number: int
-    row: NDArray[np.uint64]
-    keys: NDArray[np.uint64]
-    legal: NDArray[np.int32]  # [num_actions]: room for a list of actions
+    row: NDArray[np.uint64]  # [2 * fields + 5]
+    keys: NDArray[np.uint64]  # [K]
+    legal: NDArray[np.int32]  # [num_actions]
 
 
 @jit
@@ -109,17 +153,28 @@ def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
 
 
 @jit
-def refused(
-    settings: Settings, batch: Batch, due: NDArray[np.int8], actions: NDArray[np.int64]
+def find_refused(
+    settings: SettingsTuple,
+    batch: BatchTuple,
+    kinds: NDArray[np.int8],
+    actions: NDArray[np.int64],
 ) -> int:
-    """Return the first board that refuses its action, or ACCEPTED; `due` and `actions` are [N].
+    """Return the first board that refuses its action, or ACCEPTED; see `step` for arguments.
 
-    Only boards on which a decision is due (`Due`) look at their actions.
+    `kinds` is int8[N], `actions` int64[N].
     """
-    batch = borrow(batch)
+    return _find_refused(Settings(*settings), Batch(*as_raw(batch)), kinds, actions)
+
+
+@jit
+def _find_refused(
+    settings: Settings, batch: Batch, kinds: NDArray[np.int8], actions: NDArray[np.int64]
+) -> int:
     for number in range(len(batch.rows)):
         row, mask = batch.rows[number], batch.masks[number]
-        if due[number] == Due.DECISION and not _accepts(settings, row, actions[number], mask):
+        if kinds[number] == StepKind.DECISION and not _accepts(
+            settings, row, actions[number], mask
+        ):
             return number
     return ACCEPTED
 
@@ -127,108 +182,117 @@ def refused(
 @jit(nogil=True)
 def step(
     start: Position,
-    settings: Settings,
-    batch: Batch,
-    due: NDArray[np.int8],
+    settings: SettingsTuple,
+    batch: BatchTuple,
+    kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
     starts: NDArray[np.uint64],
 ) -> int:
-    """Do what is `due` (`Due`, int8[N]): play actions[i] (int64[N]) on board i, or begin a game.
+    """Play actions[i] (int64[N]) or begin a game on board i, by its `StepKind` kinds[i] (int8[N]).
 
-    Games begin in row i % M of `starts`, uint64[M, fields], positions in which a game is not over,
-    but in `start` where they begin in the step that ends one; its class picks the rules, here and
-    below. Return ACCEPTED or, where nothing changes, the first board whose action is refused.
+    Return ACCEPTED or, if nothing has changed, the first board whose action is refused. Games begin
+    in row i % M of `starts`, uint64[M, fields], unfinished positions. Games that begin in the step
+    that ends one begin in `start`, whose class selects the rules, here and below.
     """
-    batch = borrow(batch)
-    first_refused = refused(settings, batch, due, actions)
-    if first_refused != ACCEPTED:
-        return first_refused
-    legal = np.empty(batch.masks.shape[1], np.int32)
-    for number in range(len(batch.rows)):
-        board = _board(batch, number, legal)
-        if due[number] == Due.GAME or (due[number] == Due.DECISION and board.row[STATUS]):
+    chosen, arrays = Settings(*settings), Batch(*as_raw(batch))
+    refused = _find_refused(chosen, arrays, kinds, actions)
+    if refused != ACCEPTED:
+        return refused
+    legal = np.empty(arrays.masks.shape[1], np.int32)
+    for number in range(len(arrays.rows)):
+        board = _board(arrays, number, legal)
+        kind = kinds[number]
+        if kind == StepKind.RESET or (kind == StepKind.DECISION and board.row[STATUS]):
             first = rules.load(starts[number % len(starts)], start)
-            _restart(first, settings, batch, board)
-        elif due[number] == Due.DECISION:
-            _decide(np.int64(actions[number]), start, settings, batch, board)
+            _restart(first, chosen, arrays, board)
+        elif kind == StepKind.DECISION:
+            _decide(np.int64(actions[number]), start, chosen, arrays, board)
     return ACCEPTED
 
 
 @jit
-def answer(
+def play_replies(
     start: Position,
-    settings: Settings,
-    batch: Batch,
+    settings: SettingsTuple,
+    batch: BatchTuple,
     which: NDArray[np.int64],
     actions: NDArray[np.int64],
 ) -> None:
-    """Play the opponent's `actions`, int64[M], all legal, on the boards `which`, int64[M].
+    """Play the opponent's legal `actions`, int64[M], on the boards `which`, int64[M].
 
-    Those before the seat's first decision leave rewards and endings as they are.
+    Replies before the seat's first decision change neither rewards nor endings.
     """
-    batch = borrow(batch)
-    legal = np.empty(batch.masks.shape[1], np.int32)
-    for place in range(len(which)):
-        board = _board(batch, which[place], legal)
+    chosen, arrays = Settings(*settings), Batch(*as_raw(batch))
+    legal = np.empty(arrays.masks.shape[1], np.int32)
+    for index in range(len(which)):
+        board = _board(arrays, which[index], legal)
         row = board.row
         is_opening = row[TURNS] == ZERO
-        position = _advance(rules.load(row, start), np.int64(actions[place]), board)
-        result, status = _status(position, settings, board)
+        position = _advance(rules.load(row, start), np.int64(actions[index]), board)
+        result, status = _status(position, chosen, board)
         if is_opening:
             row[STATUS] = status
-            _show(position, settings, batch, board)
+            _show(position, chosen, arrays, board)
         else:
-            _conclude(position, np.int64(row[SEAT]), result, status, start, settings, batch, board)
+            seat = np.int64(row[SEAT])
+            _conclude(position, seat, result, status, start, chosen, arrays, board)
 
 
 @jit
 def observe_movers(
     start: Position, rows: NDArray[np.uint64], which: NDArray[np.int64], planes: NDArray[np.int8]
 ) -> None:
-    """Write what the players to move see on the boards `which` into `planes`, int8[M, C, H, W]."""
-    for place in range(len(which)):
-        position = rules.load(rows[which[place]], start)
-        rules.observe(position, rules.to_move(position), planes[place])
+    """Write the observations of the players to move on the boards `which`, int64[M].
+
+    They are written into `planes`, int8[M, C, H, W].
+    """
+    for index in range(len(which)):
+        position = rules.load(rows[which[index]], start)
+        rules.observe(position, rules.to_move(position), planes[index])
 
 
 @jit
-def describe_ends(
+def describe_endings(
     start: Position,
     rows: NDArray[np.uint64],
     to_move: NDArray[np.int8],
     margins: NDArray[np.int64],
+    masks: NDArray[np.int8],
 ) -> None:
-    """Write who is to move in M rows of boards, int8[M], and by how much the first player has won.
+    """Write the players to move, int8[M], margins, int64[M], and masks, int8[M, num_actions].
 
-    That is 0, int64[M], where the rules of the game alone have not decided it.
+    The margin is the first player's, 0 if the rules have not decided the game; for masks see
+    `_write_mask`.
     """
-    for place in range(len(rows)):
-        position = rules.load(rows[place], start)
-        to_move[place] = rules.to_move(position)
+    legal = np.empty(masks.shape[1], np.int32)
+    for index in range(len(rows)):
+        position = rules.load(rows[index], start)
+        to_move[index] = rules.to_move(position)
+        _write_mask(position, np.int64(rows[index, STATUS]), legal, masks[index])
         result = rules.outcome(position)
-        margins[place] = 0
+        margins[index] = 0
         if result == FIRST_WINS:
-            margins[place] = rules.margin(position)
+            margins[index] = rules.margin(position)
         elif result == SECOND_WINS:
-            margins[place] = -rules.margin(position)
+            margins[index] = -rules.margin(position)
 
 
 @jit
-def observe(start: Position, settings: Settings, batch: Batch) -> None:
-    """Write what is seen of every board into `batch.observations`."""
-    batch = borrow(batch)
-    for number in range(len(batch.rows)):
-        row = batch.rows[number]
-        _observe(rules.load(row, start), settings, row, batch.observations[number])
+def observe(start: Position, settings: SettingsTuple, batch: BatchTuple) -> None:
+    """Write the observation of every board into the `observations` of the batch."""
+    chosen, arrays = Settings(*settings), Batch(*as_raw(batch))
+    for number in range(len(arrays.rows)):
+        row = arrays.rows[number]
+        _observe(rules.load(row, start), chosen, row, arrays.observations[number])
 
 
 @jit
 def _decide(action: Int, start: Position, settings: Settings, batch: Batch, board: Board) -> None:
     """Play an action of the action space, and the random replies to it."""
     before = rules.load(board.row, start)
-    viewer = np.int64(board.row[SEAT]) if settings.replies else rules.to_move(before)
+    viewer = np.int64(board.row[SEAT]) if settings.opponent_mode else rules.to_move(before)
     is_legal = batch.masks[board.number, action] == 1
-    if not is_legal and settings.illegal == Illegal.LOSE:
+    if not is_legal and settings.illegal == IllegalMode.LOSE:
         position, status = before, np.int64(EpisodeStatus.FAULT)
         result: Int = 1 - rules.to_move(before)
     else:
@@ -250,7 +314,7 @@ def _conclude(
     batch: Batch,
     board: Board,
 ) -> None:
-    """Write what a decision brought to `viewer`; begin again where that is due at once.
+    """Write the consequences of a decision for `viewer`; begin a new game with SAME_STEP.
 
     `result` is the outcome, `status` an `EpisodeStatus`.
     """
@@ -269,9 +333,10 @@ def _conclude(
 
 
 @jit
-def _copy(row: NDArray[np.uint64], into: NDArray[np.uint64]) -> None:
-    for index in range(len(row)):  # an assignment of slices would compile its error message, too
-        into[index] = row[index]
+def _copy(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> None:
+    # An assignment of slices takes longer to compile: it includes an error message.
+    for index in range(len(source)):
+        target[index] = source[index]
 
 
 @jit
@@ -281,12 +346,12 @@ def _accepts(
     if row[STATUS]:
         return settings.autoreset == Autoreset.NEXT_STEP
     is_action = 0 <= action < len(mask)
-    return is_action and (settings.illegal != Illegal.RAISE or mask[action] == 1)
+    return is_action and (settings.illegal != IllegalMode.RAISE or mask[action] == 1)
 
 
 @jit
 def _restart(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
-    """Begin a game in `position`, and write what is seen of it."""
+    """Begin a game in `position`; write its observation and mask."""
     position = _begin(position, settings, board)
     number = board.number
     batch.rewards[number] = 0.0
@@ -297,17 +362,17 @@ def _restart(position: Position, settings: Settings, batch: Batch, board: Board)
 
 @jit
 def _begin(position: Position, settings: Settings, board: Board) -> Position:
-    """Return the position in which the seat decides first; the random stream goes on."""
+    """Begin a game; return the position of the seat's first decision."""
     row, keys = board.row, board.keys
     row[EPISODE] += _1
     row[SEAT] = settings.seat
     after = position
     if settings.seat < 0:
-        row[SEAT] = randomness.below(row[STREAM], 2)
-        row[STREAM] = randomness.advance(row[STREAM])
+        row[SEAT] = random_streams.below(row[STREAM], 2)
+        row[STREAM] = random_streams.advance(row[STREAM])
     if len(keys):
         keys[0] = rules.key(position)
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_RESET_ATTEMPTS):
         row[TURNS] = 0
         rules.store(position, row[len(position) :])
         after = _reply(position, settings, board)
@@ -320,7 +385,7 @@ def _begin(position: Position, settings: Settings, board: Board) -> Position:
 
 @jit
 def _advance(position: Position, action: Int, board: Board) -> Position:
-    """Return the position after a legal action, its turn counted where it ends one."""
+    """Return the position after a legal action; count the turn if the action ends it."""
     row, keys = board.row, board.keys
     if not rules.mid_turn(position):
         rules.store(position, row[len(position) :])
@@ -334,8 +399,8 @@ def _advance(position: Position, action: Int, board: Board) -> Position:
 
 @jit
 def _reply(position: Position, settings: Settings, board: Board) -> Position:
-    """Return the position after all random decisions until the seat is to move, if any are due."""
-    while settings.replies == Replies.RANDOM and rules.to_move(position) != np.int64(
+    """Return the position after random replies until the seat is to move or the game ends."""
+    while settings.opponent_mode == OpponentMode.RANDOM and rules.to_move(position) != np.int64(
         board.row[SEAT]
     ):
         _, status = _status(position, settings, board)
@@ -349,14 +414,14 @@ def _reply(position: Position, settings: Settings, board: Board) -> Position:
 def _draw(position: Position, board: Board) -> Int:
     """Return a random legal action."""
     count = rules.legal_actions(position, board.legal)
-    action = board.legal[randomness.below(board.row[STREAM], count)]
-    board.row[STREAM] = randomness.advance(board.row[STREAM])
+    action = board.legal[random_streams.below(board.row[STREAM], count)]
+    board.row[STREAM] = random_streams.advance(board.row[STREAM])
     return np.int64(action)
 
 
 @jit
 def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, Int]:
-    """Return the outcome by the rules, and the `EpisodeStatus` by them and by the limits."""
+    """Return the outcome by the rules, and the `EpisodeStatus` by the rules and the limits."""
     result = rules.outcome(position)
     if result != ONGOING:
         return result, np.int64(EpisodeStatus.TERMINATED)
@@ -365,9 +430,9 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
     keys, turns = board.keys, np.int64(board.row[TURNS])
     at_limit: Bool = settings.max_turns > 0 and turns >= settings.max_turns
     if len(keys):
-        newest, kept = keys[turns % len(keys)], keys[: turns + 1]
+        newest = keys[turns % len(keys)]
         count = 0
-        for key in kept:
+        for key in keys[: turns + 1]:
             if key == newest:
                 count += 1
         if settings.repetition_limit:
@@ -385,28 +450,29 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
 def _observe(
     position: Position, settings: Settings, row: NDArray[np.uint64], planes: NDArray[np.int8]
 ) -> None:
-    viewer = np.int64(row[SEAT]) if settings.replies else rules.to_move(position)
+    viewer = np.int64(row[SEAT]) if settings.opponent_mode else rules.to_move(position)
     rules.observe(position, viewer, planes)
 
 
 @jit
 def _show(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
-    """Store the position, and write what is seen of it."""
+    """Store the position; write its observation and mask."""
     number, row = board.number, board.row
     rules.store(position, row)
     batch.to_move[number] = rules.to_move(position)
     _observe(position, settings, row, batch.observations[number])
-    _write_mask(position, board, batch.masks[number])
+    _write_mask(position, np.int64(row[STATUS]), board.legal, batch.masks[number])
 
 
 @jit
-def _write_mask(position: Position, board: Board, mask: NDArray[np.int8]) -> None:
+def _write_mask(
+    position: Position, status: Int, legal: NDArray[np.int32], mask: NDArray[np.int8]
+) -> None:
     """Write 1 for each legal action of the player to move, else 0, into `mask`, int8[num_actions].
 
-    Where the rules or a fault ended the episode no action is legal, and the mask is all 1, so that
-    a policy that normalizes over the mask stays finite. A truncated position has its legal actions.
+    If the rules or a fault ended the episode, the mask is all 1, so that a policy that normalizes
+    over the mask stays finite. A truncated position has its legal actions.
     """
-    status, legal = np.int64(board.row[STATUS]), board.legal
     if status in (EpisodeStatus.TERMINATED, EpisodeStatus.FAULT):
         mask[:] = 1
         return

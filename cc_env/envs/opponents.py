@@ -1,6 +1,4 @@
-"""Who answers on boards: a player, or a function that is told what a learner would be told.
-
-And several of them, one drawn for each game, each asked about many boards at once.
+"""Opponents of learners: single players and functions, and pools for many boards at once.
 
 Shapes: N boards, M of them; C planes, H rows and W columns of an observation.
 """
@@ -8,88 +6,95 @@ Shapes: N boards, M of them; C planes, H rows and W columns of an observation.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import players
-from cc_env.envs import boards
-from cc_env.envs.arguments import integer_actions
-from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import Replies
-from cc_env.game import Game
-from cc_env.players import Function
-from cc_env.referee import Clock, Player, fresh
+from cc_env.core.game import Game
+from cc_env.envs.arguments import check_actions
+from cc_env.envs.boards import Boards, ReplyFunction
+from cc_env.envs.kernels import OpponentMode
+from cc_env.match.referee import Clock, Player, player_for_new_game
+from cc_env.players.builtin import FunctionPlayer, PolicyFunction
+from cc_env.players.specs import as_player
 
 
-def of(opponent: str | Player | Function | None, game: Game) -> boards.Opponent | Replies:
-    """Return an opponent of an environment, as boards take it; None: whoever steps plays both.
+def make_opponent(
+    opponent: str | Player | PolicyFunction | None, game: Game
+) -> ReplyFunction | OpponentMode:
+    """Return the opponent of an environment, for `Boards`; None if the caller plays both sides.
 
-    Raises BadOption for what is not a player's spoken name, a player or a function.
+    `opponent` is a player spec, a player or a policy function. Raises BadPlayer for anything else.
     """
     if opponent is None:
-        return Replies.NONE
+        return OpponentMode.NONE
     if isinstance(opponent, str) and opponent == "random":
-        return Replies.RANDOM
-    player = players.of(opponent, game)
-    if isinstance(player, players.FunctionPlayer):
-        return _Asks(player.function)
-    return _Plays(player)
+        return OpponentMode.RANDOM
+    player = as_player(opponent, game)
+    if isinstance(player, FunctionPlayer):
+        return _FunctionReplies(player.function)
+    return _PlayerReplies(player)
 
 
-class _Asks:
-    """A function, called for one board after the other."""
+class _FunctionReplies:
+    """Replies of a policy function, called for each board."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: PolicyFunction) -> None:
         self._function = function
 
-    def __call__(self, batch: Boards, which: NDArray[np.int64]) -> list[Any]:
-        planes, seats = batch.seen_by_movers(which), batch.to_move[which].tolist()
-        told = zip(planes, batch.masks[which], seats, strict=True)
+    def __call__(self, boards: Boards, which: NDArray[np.int64]) -> list[object]:
+        planes, seats = boards.observe_movers(which), boards.to_move[which].tolist()
+        inputs = zip(planes, boards.masks[which], seats, strict=True)
         return [
             self._function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
-            for observation, mask, seat in told
+            for observation, mask, seat in inputs
         ]
 
 
-class _Plays:
-    """A player; on each board one made for its game, its randomness from the board's own stream."""
+class _PlayerReplies:
+    """Replies of a player; each board has its own copy, and random numbers from its own stream."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
-        self._games: dict[int, tuple[int, Player]] = {}  # by board: the episode, and who plays it
+        # Episode and player by board.
+        self._games: dict[int, tuple[int, Player]] = {}
 
-    def __call__(self, batch: Boards, which: NDArray[np.int64]) -> list[Any]:
-        return [self._choose(batch, board) for board in which.tolist()]
+    def __call__(self, boards: Boards, which: NDArray[np.int64]) -> list[object]:
+        return [self._choose(boards, board) for board in which.tolist()]
 
-    def _choose(self, batch: Boards, board: int) -> Any:
+    def _choose(self, boards: Boards, board: int) -> object:
         episode, player = self._games.get(board, (0, self._player))
-        if episode != batch.episode(board):
-            player = fresh(self._player)
-            self._games[board] = batch.episode(board), player
-        return player.choose(batch.position(board), batch.generator(board), Clock()).action
+        if episode != boards.episode(board):
+            player = player_for_new_game(self._player)
+            self._games[board] = boards.episode(board), player
+        return player.choose(boards.position(board), boards.generator(board), Clock()).action
 
 
-class Asked(NamedTuple):
-    """M positions in which one opponent is to move."""
+class DecisionBatch(NamedTuple):
+    """M positions in which an opponent is to move, with its observations and masks."""
 
     positions: NDArray[np.uint64]  # [M, fields]
-    observations: NDArray[np.int8]  # [M, C, H, W], as it sees them
+    observations: NDArray[np.int8]  # [M, C, H, W]
     masks: NDArray[np.int8]  # [M, num_actions]
 
 
-Choose = Callable[[Asked, np.random.Generator], NDArray[np.int64]]  # legal actions, int64[M]
+BatchPolicy = Callable[
+    [DecisionBatch, np.random.Generator], NDArray[np.int64]
+]  # legal actions, int64[M]
 
 
 @dataclass
 class Opponent:
-    """Somebody whom a learner meets in a share of its games, and how the learner fared."""
+    """An opponent of a learner in a share of its games, and the learner's points in them.
+
+    `share` is a weight, relative to those of the other opponents. A win is 1 point, a draw 0.5.
+    """
 
     name: str
-    choose: Choose
-    share: float = 1.0  # of the games, as a weight
-    points: list[float] = field(default_factory=list)  # of the learner: 1 a win, 0.5 a draw
+    choose: BatchPolicy
+    share: float = 1.0
+    points: list[float] = field(default_factory=list)
 
     def take_points(self) -> list[float]:
         """Return the learner's points in each game that ended since the last call."""
@@ -97,65 +102,73 @@ class Opponent:
         return points
 
 
-def by_player(player: str | Player, game: Game) -> Choose:
-    """Return how a player, or that of a spoken name, chooses; raise BadOption if there is none.
+def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
+    """Return a batch policy that plays as a player or player spec; raise BadOption as `as_player`.
 
-    It is one player for all boards, so it must remember nothing of its games.
+    The same player decides on all boards, so it must have no state.
     """
     if isinstance(player, str) and player == "random":
-        return drawn
-    plays = players.of(player, game)
+        return random_policy
+    shared_player = as_player(player, game)
 
-    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
-        positions = (type(game.initial)(*row) for row in asked.positions)
+    def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
+        positions = (type(game.initial)(*row) for row in batch.positions)
         return np.array(
-            [plays.choose(position, rng, Clock()).action for position in positions], np.int64
+            [shared_player.choose(position, rng, Clock()).action for position in positions],
+            np.int64,
         )
 
     return choose
 
 
-def drawn(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+def random_policy(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return a random legal action in each of the M positions, int64[M]."""
-    return np.asarray((asked.masks * (1 - rng.random(asked.masks.shape))).argmax(1))
+    return np.asarray((batch.masks * (1 - rng.random(batch.masks.shape))).argmax(1))
 
 
-class Several:
-    """Opponents of which one, drawn by the shares, plays each game on N boards."""
+class OpponentPool:
+    """Opponents on N boards; one of them, drawn by the shares, plays each game.
+
+    `indices`, int64[N], is the opponent on each board; `seconds` is the time of all decisions.
+    """
 
     def __init__(self, opponents: list[Opponent], rng: np.random.Generator) -> None:
-        """Let these meet the learner; more may be appended."""
+        """Use these opponents; more may be appended to the list."""
         self.opponents, self.rng = opponents, rng
-        self.begin(0)
-        self.seconds = 0.0  # that they took to choose, so far
+        self.allocate(0)
+        self.seconds = 0.0
 
-    def begin(self, count: int) -> None:
-        """Meet the learner on `count` boards."""
-        self.met = np.zeros(count, np.int64)  # the opponent on each board, by index
+    def allocate(self, count: int) -> None:
+        """Prepare for `count` boards."""
+        self.indices = np.zeros(count, np.int64)
 
     def draw(self, which: NDArray[np.bool_]) -> None:
-        """Draw who plays the next games on these boards, bool[N]."""
+        """Draw the opponents of the next games on the boards `which`, bool[N]."""
         shares = np.array([opponent.share for opponent in self.opponents])
-        drawn = self.rng.choice(len(shares), int(which.sum()), p=shares / shares.sum())
-        self.met[which] = drawn
+        weights = shares / shares.sum()
+        self.indices[which] = self.rng.choice(len(shares), int(which.sum()), p=weights)
 
-    def __call__(self, batch: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what they choose on the boards `which`, int64[M]; each is asked once."""
+    def __call__(self, boards: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return actions on the boards `which`, int64[M], from one call of each opponent."""
         actions = np.zeros(len(which), np.int64)
-        asked = Asked(batch.positions[which], batch.seen_by_movers(which), batch.masks[which])
-        for index in np.unique(self.met[which]):
-            of_it = self.met[which] == index
+        batch = DecisionBatch(
+            boards.positions[which], boards.observe_movers(which), boards.masks[which]
+        )
+        for index in np.unique(self.indices[which]):
+            own = self.indices[which] == index
             began = time.perf_counter()
-            theirs = Asked(*(array[of_it] for array in asked))
-            chosen = self.opponents[index].choose(theirs, self.rng)
-            actions[of_it] = integer_actions(chosen, len(theirs.masks))
+            own_batch = DecisionBatch(*(array[own] for array in batch))
+            replies = self.opponents[index].choose(own_batch, self.rng)
+            actions[own] = check_actions(replies, len(own_batch.masks))
             self.seconds += time.perf_counter() - began
         return actions
 
-    def note(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
-        """Note the learner's rewards, float32[N], in the games that ended on the boards `which`.
+    def record_results(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
+        """Record the learner's rewards, float32[N], in the games that ended on the boards `which`.
 
         `which` is bool[N]; the rewards of other boards are ignored.
         """
-        for index, reward in zip(self.met[which].tolist(), rewards[which].tolist(), strict=True):
+        for index, reward in zip(
+            self.indices[which].tolist(), rewards[which].tolist(), strict=True
+        ):
             self.opponents[index].points.append((1 + reward) / 2)

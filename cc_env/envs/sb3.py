@@ -1,4 +1,4 @@
-"""The environment for Stable-Baselines3: many boards at once, against one opponent or several.
+"""The vector environment for Stable-Baselines3, with one opponent or several.
 
 Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 """
@@ -12,15 +12,16 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.envs.arguments import integer_actions, seed_of
-from cc_env.envs.boards import Boards, make_game, reset_options
-from cc_env.envs.opponents import Asked, Choose, Opponent, Several, by_player
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
-from cc_env.envs.spaces import planes_space
-from cc_env.errors import BadOption, MissingExtra, check_switch
-from cc_env.pictures import draw
-from cc_env.referee import Player
-from cc_env.rules import ONGOING
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING
+from cc_env.envs.arguments import as_seed, check_actions
+from cc_env.envs.boards import Boards, check_reset_options, make_environment_game
+from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, OpponentPool, wrap_player
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
+from cc_env.envs.spaces import make_observation_space
+from cc_env.errors import BadOption, MissingExtra, check_bool
+from cc_env.match.referee import Player
+from cc_env.rendering.picture import draw
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -29,30 +30,30 @@ try:
 except ImportError as missing:
     raise MissingExtra("OpponentVecEnv", "stable-baselines3", "sb3") from missing
 
-Start = Callable[[int, np.random.Generator], NDArray[np.uint64]]  # count -> positions [count, F]
+# (count, generator) -> starting positions, uint64[count, fields]
+StartSampler = Callable[[int, np.random.Generator], NDArray[np.uint64]]
 
 
 class OpponentVecEnv(VecEnv):
-    """N boards of a game, stepped at once, as Stable-Baselines3 and sb3-contrib take them.
+    """N boards of a game as a `VecEnv` of Stable-Baselines3.
 
-    The learner sees only the positions in which it is to move; between them its opponents decide.
-    Boards begin again by themselves. `action_masks()` says what is legal, so MaskablePPO learns on
-    it as it is, and algorithms without masks by `illegal="lose"` or `"random"`.
+    The learner observes only positions in which it is to move; between them its opponents decide.
+    Finished boards are reset automatically. MaskablePPO uses `action_masks()`; algorithms without
+    masks need `illegal="lose"` or `"random"`.
 
-    Observations int8[N, C, H, W]; actions int[N], each of Discrete(A); rewards float32[N]: 1 for a
+    Observations int8[N, C, H, W]; actions int[N], each in Discrete(A); rewards float32[N]: 1 for a
     win, -1 for a loss, else 0. The info of every board has outcome (of the game that the step ended
-    or went on with: 0, 1 the player who won, 2 draw, -1 none), seat, illegal_action (whether the
-    last action was illegal), and `TimeLimit.truncated`, true where a limit ended the game, not its
-    rules. As SB3 has it, only the info of a board whose game ended has terminal_observation
-    int8[C, H, W], and episode: the return r, the length l in decisions, and the seconds t since the
-    environment was made, as those of its Monitor.
+    or continued: the winner 0 or 1, 2 draw, -1 none), seat, illegal_action (whether the last action
+    was illegal), and `TimeLimit.truncated`, true if a limit ended the game. The info of a board
+    whose game ended also has terminal_observation int8[C, H, W], and episode, as SB3's Monitor: the
+    return r, the length l in decisions, and the seconds t since the environment was created.
 
     `opponents` is a list of `Opponent`; one of them is drawn for each game, by the shares. More may
-    be appended at any time; they play games that begin later. Self-play is an opponent that asks
-    the policy that learns, or a `snapshot` of it:
+    be appended at any time; they play games that begin later. For self-play, use the learning
+    policy as an opponent, or a copy of it by `copy_policy`:
 
         model = MaskablePPO("MlpPolicy", env)
-        env.opponents.append(Opponent("itself", by_policy(model.policy)))
+        env.opponents.append(Opponent("itself", wrap_policy(model.policy)))
     """
 
     def __init__(
@@ -65,28 +66,27 @@ class OpponentVecEnv(VecEnv):
         max_turns: int | None = 200,
         repetitions: int | None = None,
         illegal: str = "raise",
-        starts: Start | None = None,
+        starts: StartSampler | None = None,
         draw_at_limits: bool = False,
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make `num_envs` boards of `game`; raise BadOption on bad values.
+        """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
-        `starts(count, rng)` draws the positions that so many games begin in, uint64[count, fields];
-        None is the game's start. With `draw_at_limits` a game that `max_turns` or `repetitions`
-        ends is a draw, as in the arena, and not one of unknown value. The other arguments are
-        those of `BoardGameEnv`.
+        `starts(count, rng)` returns `count` starting positions, uint64[count, fields]; None is the
+        game's initial position. With `draw_at_limits`, games that `max_turns` or `repetitions` end
+        are draws; otherwise they are truncated. The other arguments are those of `BoardGameEnv`.
         """
-        self.game = make_game(OpponentVecEnv, game, options)
-        check_mode(render_mode, ["ansi", "rgb_array"])
-        check_switch("draw_at_limits", draw_at_limits)
+        self.game = make_environment_game(OpponentVecEnv, game, options)
+        check_render_mode(render_mode, ["ansi", "rgb_array"])
+        check_bool("draw_at_limits", draw_at_limits)
         if starts is not None and not callable(starts):
             raise BadOption(
                 f"starts={starts!r}; it is a function (count, rng) -> positions, or None"
             )
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
-        self._pool = Several(_opponents(opponents, self.game), np.random.default_rng())
+        self._pool = OpponentPool(_opponents(opponents, self.game), np.random.default_rng())
         self.boards = Boards(
             self.game,
             num_envs,
@@ -97,23 +97,26 @@ class OpponentVecEnv(VecEnv):
             illegal=illegal,
         )
         num_envs = self.boards.count
-        self._pool.begin(num_envs)
+        self._pool.allocate(num_envs)
         self._starts, self._truncates = starts, not draw_at_limits
         self._actions = np.zeros(num_envs, np.int64)
-        self.lengths = np.zeros(num_envs, np.int64)  # the learner's decisions in each game so far
-        self._began, self._busy = time.perf_counter(), 0.0
-        self._seed: int | None = None  # of the next reset
-        super().__init__(num_envs, planes_space(self.game), spaces.Discrete(self.game.num_actions))
+        # Numbers of the learner's decisions in the current games.
+        self.lengths = np.zeros(num_envs, np.int64)
+        self._created, self._seconds = time.perf_counter(), 0.0
+        self._next_seed: int | None = None
+        super().__init__(
+            num_envs, make_observation_space(self.game), spaces.Discrete(self.game.num_actions)
+        )
         self.metadata: dict[str, Any] = {**self.metadata, "render_fps": FRAMES_PER_SECOND}
 
     @property
     def opponents(self) -> list[Opponent]:
-        """Who may be met; more may be appended."""
+        """The opponents from which each game's is drawn; more may be appended."""
         return self._pool.opponents
 
     @property
     def rng(self) -> np.random.Generator:
-        """The generator that opponents, starts and the opponents' choices are drawn from."""
+        """The generator of opponents, starting positions and the opponents' decisions."""
         return self._pool.rng
 
     @rng.setter
@@ -121,75 +124,75 @@ class OpponentVecEnv(VecEnv):
         self._pool.rng = rng
 
     @property
-    def met(self) -> NDArray[np.int64]:
-        """The opponent on each board, int64[N], by its index."""
-        return self._pool.met
+    def opponent_indices(self) -> NDArray[np.int64]:
+        """The index of the opponent on each board, int64[N]."""
+        return self._pool.indices
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The seconds spent so far, in `boards` and `opponents`."""
-        return {"boards": self._busy - self._pool.seconds, "opponents": self._pool.seconds}
+        """The seconds spent so far in `boards` and in `opponents`."""
+        return {"boards": self._seconds - self._pool.seconds, "opponents": self._pool.seconds}
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed all that is drawn, on boards from the next reset on; None: a seed drawn by NumPy.
+        """Seed all random numbers, those of boards from the next reset on; None for a random seed.
 
-        A board has the same stream of its own whatever N is. Raises BadOption if `seed`
-        is not a seed.
+        The stream of board i does not depend on N. Raises BadOption if `seed` is not a seed.
         """
-        seeds = super().seed(seed_of(seed))
-        self._seed = seeds[0]
-        self.rng = np.random.default_rng(self._seed)
+        seeds = super().seed(as_seed(seed))
+        self._next_seed = seeds[0]
+        self.rng = np.random.default_rng(self._next_seed)
         return seeds
 
     def reset(self) -> NDArray[np.int8]:
         """Begin a game on every board; return int8[N, C, H, W].
 
-        The games begin in the options' `position` if `set_options` gave one.
-
-        Raises BadOption or BadPosition, and begins nothing, on bad options.
+        A game begins in the option `position` of its board if `set_options` was called with one.
+        Raises BadOption or BadPosition on bad options; then nothing has changed.
         """
         began = time.perf_counter()
-        given = [reset_options(options, ["position"]) for options in self._options]
-        texts = [options.get("position") for options in given]
-        positions = [self.game.from_text(text) if text else self.game.initial for text in texts]
-        streams = None if self._seed is None else self.boards.streams(self._seed)
+        options_per_board = [
+            check_reset_options(options, ["position"]) for options in self._options
+        ]
+        texts = [options.get("position") for options in options_per_board]
+        positions = [self.boards.parse_start(text) if text else self.game.initial for text in texts]
+        streams = None if self._next_seed is None else self.boards.streams(self._next_seed)
         which = np.ones(self.num_envs, np.bool_)
         fixed = np.array(positions, np.uint64) if any(texts) else None
         self._begin(which, fixed, streams)
-        self._seed = None
+        self._next_seed = None
         self._reset_seeds()
         self._reset_options()
-        self._busy += time.perf_counter() - began
+        self._seconds += time.perf_counter() - began
         return self.boards.observations.copy()
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Take the learner's actions, int[N]; raise IllegalAction for another shape or type."""
-        self._actions[:] = integer_actions(actions, self.num_envs)
+        """Store the learner's actions, int[N]; raise IllegalAction for another shape or dtype."""
+        self._actions[:] = check_actions(actions, self.num_envs)
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Play them, and the answers.
+        """Play the stored actions and the opponents' replies.
 
-        Raises IllegalAction, and changes nothing, where one is illegal, see `illegal`; EpisodeOver
-        before the first reset.
+        Raises IllegalAction if an action is illegal, see `illegal`; then nothing has changed.
+        Raises ResetNeeded before the first reset, and after an opponent raised an error.
         """
         began, boards = time.perf_counter(), self.boards
         boards.step(self._actions)
         self.lengths += 1
         rewards, over = boards.rewards.astype(np.float32), boards.done.copy()
-        self._pool.note(over, rewards)
+        self._pool.record_results(over, rewards)
         infos = self._infos(np.flatnonzero(over).tolist())
         if over.any():
             self._begin(over)
-        self._busy += time.perf_counter() - began
+        self._seconds += time.perf_counter() - began
         return boards.observations.copy(), rewards, over, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return bool[N, A]: true where the action is legal."""
+        """Return bool[N, A], true for legal actions."""
         return self.boards.masks.astype(np.bool_)
 
     def _infos(self, over: list[int]) -> list[dict[str, Any]]:
-        """Return the infos, in which games ended on these boards."""
-        boards, seconds = self.boards, round(time.perf_counter() - self._began, 6)
+        """Return the infos of all boards; games have ended on the boards `over`."""
+        boards, seconds = self.boards, round(time.perf_counter() - self._created, 6)
         running = {"outcome": ONGOING, "illegal_action": False, "TimeLimit.truncated": False}
         infos: list[dict[str, Any]] = [{"seat": seat, **running} for seat in boards.seats.tolist()]
         for board in over:
@@ -207,15 +210,15 @@ class OpponentVecEnv(VecEnv):
     def _begin(
         self,
         which: NDArray[np.bool_],
-        fixed: NDArray[np.uint64] | None = None,
+        positions: NDArray[np.uint64] | None = None,
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Begin games on these boards, in the `fixed` positions uint64[N, fields] or drawn ones."""
+        """Begin games on the boards `which`, in positions uint64[N, fields] or sampled ones."""
 
         def draw_games(which: NDArray[np.bool_]) -> NDArray[np.uint64]:
             self._pool.draw(which)
-            if fixed is not None:
-                return fixed
+            if positions is not None:
+                return positions
             rows = np.zeros((self.num_envs, len(self.game.initial)), np.uint64)
             rows[:] = np.array(self.game.initial, np.uint64)
             if self._starts is not None:
@@ -228,58 +231,59 @@ class OpponentVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any
     ) -> list[Any]:
-        """Return, for these boards, their items of what a method returns for all N."""
+        """Call a method and return its results for the boards `indices`."""
         results = getattr(self, method_name)(*args, **kwargs)
         return [results[board] for board in self._get_indices(indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return an attribute, which all boards share, for each of these; raise AttributeError."""
+        """Return an attribute, which all boards share, once for each board of `indices`."""
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute, which all boards share; raise BadOption for some boards alone."""
+        """Set an attribute of all boards; raise BadOption if `indices` are not all."""
         if len(list(self._get_indices(indices))) < self.num_envs:
             raise BadOption(f"set_attr({attr_name!r}) for some boards; all share it")
         setattr(self, attr_name, value)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
-        """Return, for each of these boards, true for SB3's Monitor alone, whose infos it has."""
+        """Return for each board whether `wrapper_class` is SB3's Monitor, whose infos it has."""
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """Return a frame uint8[height, width, 3] of each board, None unless `rgb_array`."""
+        """Return a frame uint8[height, width, 3] of each board; None in other render modes."""
         is_shown = self.render_mode == "rgb_array"
         return [self._frame(board) if is_shown else None for board in range(self.num_envs)]
 
     def _frame(self, board: int) -> Any:
         boards = self.boards
-        last, end = boards.last_turn(board), boards.over(board)
+        last, end = boards.last_turn(board), boards.shown_result(board)
         return self._renderer.frame(draw(self.game, boards.position(board), last=last, end=end))
 
     def close(self) -> None:
-        """Close what draws pictures."""
+        """Close the renderer."""
         self._renderer.close()
 
 
-def by_policy(policy: Any, deterministic: bool = False) -> Choose:
-    """Return how a policy with masks (sb3-contrib's, `model.policy`) chooses as it is at the time.
+def wrap_policy(policy: Any, deterministic: bool = False) -> BatchPolicy:
+    """Return a batch policy that plays by a policy with masks, such as `model.policy`.
 
-    It draws from torch's generator unless it is `deterministic`. `snapshot` makes copies.
+    It follows later changes of the policy, see `copy_policy`. Unless it is `deterministic`, it
+    samples with torch's generator.
     """
 
-    def choose(asked: Asked, rng: np.random.Generator) -> NDArray[np.int64]:
+    def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         actions, _ = policy.predict(
-            asked.observations, action_masks=asked.masks, deterministic=deterministic
+            batch.observations, action_masks=batch.masks, deterministic=deterministic
         )
         return np.asarray(actions, np.int64)
 
     return choose
 
 
-def snapshot(policy: Any) -> Any:
-    """Return a copy of a policy of SB3 or sb3-contrib as it is now, for `by_policy`.
+def copy_policy(policy: Any) -> Any:
+    """Return a copy of a policy of SB3 or sb3-contrib, for `wrap_policy`.
 
-    `copy.deepcopy` cannot make one of a policy that has learned.
+    `copy.deepcopy` fails for policies that were trained.
     """
     file = io.BytesIO()
     policy.save(file)
@@ -288,18 +292,19 @@ def snapshot(policy: Any) -> Any:
 
 
 def _opponents(
-    given: str | Player | Opponent | Sequence[str | Player | Opponent], game: Any
+    opponents: str | Player | Opponent | Sequence[str | Player | Opponent], game: Game
 ) -> list[Opponent]:
-    """Return opponents of equal shares for names and players, others as they are."""
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    if not several:
-        raise BadOption("opponents=[]; wanted: at least one")
+    """Return a list of opponents; player specs and players get equal shares."""
+    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
+        opponents = [opponents]
+    if not opponents:
+        raise BadOption("opponents=[]; pass at least one")
     return [
         opponent
         if isinstance(opponent, Opponent)
         else Opponent(
             opponent if isinstance(opponent, str) else type(opponent).__name__,
-            by_player(opponent, game),
+            wrap_player(opponent, game),
         )
-        for opponent in several
+        for opponent in opponents
     ]

@@ -1,4 +1,4 @@
-"""How well a policy plays: whole games against a player, many at once, from random openings.
+"""Evaluation of a policy by games against a player, played at once from random openings.
 
 Shapes: N boards, A actions; C planes, H rows and W columns of an observation; F fields of a
 position.
@@ -13,36 +13,37 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from cc_env import openings
-from cc_env.confidence import wilson
-from cc_env.envs.arguments import integer, seed_of
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Position
+from cc_env.envs.arguments import as_seed, check_integer
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
-from cc_env.game import Game
-from cc_env.players import Function
-from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
+from cc_env.match.confidence import wilson_interval
+from cc_env.match.openings import MAX_TRIES, play_random_turns
+from cc_env.match.referee import Player
+from cc_env.players.builtin import PolicyFunction
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], Any]
 
 MAX_GAMES = 2**20
 MAX_OPENING_TURNS = 1000
-MAX_REPEATED_SHARE = 0.1  # of the games, before `score` warns of repeated ones
+# Share of repeated games above which `score` warns.
+MAX_REPEATED_SHARE = 0.1
 
 
 class RepeatedGames(UserWarning):
-    """Many of the games of a score were the same, so that it rests on fewer games than it has."""
+    """Many games of a score were identical, so that fewer games determine its interval."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """The points of a policy, 1 for a win and 0.5 for a draw, with their 95 % interval.
+    """The mean points of a policy, 1 for a win and 0.5 for a draw, with their 95 % interval.
 
-    The interval is that of as many games as were different: a repeated game adds no information.
+    The interval is that of `distinct_games` games: a repeated game adds no information.
     """
 
-    points: float  # mean, 0 to 1
+    points: float
     low: float
     high: float
     games: int
@@ -56,27 +57,29 @@ class Score:
 def score(
     choose: Policy,
     game: str,
-    opponent: str | Player | Function = "random",
+    opponent: str | Player | PolicyFunction = "random",
     games: int = 200,
     seed: int = 0,
     opening_turns: int = 4,
     **arguments: Any,
 ) -> Score:
-    """Return the score of a policy in a number of games, from openings of random turns.
+    """Play games of a policy from random openings, and return its score.
 
     Each opening, a position after exactly `opening_turns` random turns, is played from both seats.
-    The other arguments are those of `BoardGameVectorEnv`, the options of the game among them, but
-    num_envs, seat and autoreset_mode. Warns of RepeatedGames. Raises BadOption for an odd number of
-    games, where games do not last for the opening, without an opponent, and as the environment
-    does; IllegalAction where the policy chooses what is not legal.
+    `arguments` are those of `BoardGameVectorEnv` except num_envs, seat and autoreset_mode, and the
+    game's options. Warns of RepeatedGames. Raises BadOption for an odd number of games, for games
+    that end during the opening, without an opponent, and as the environment; IllegalAction if the
+    policy chooses an illegal action.
     """
     _check_environment(opponent, arguments)
     expected = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
-    games = integer("games", games, range(2, MAX_GAMES + 1, 2), expected)
+    games = check_integer("games", games, range(2, MAX_GAMES + 1, 2), expected)
     expected = f"0 to {MAX_OPENING_TURNS:,}"
-    opening_turns = integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), expected)
-    seeds = np.random.SeedSequence(seed_of(seed)).spawn(3)
-    both = [
+    opening_turns = check_integer(
+        "opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1), expected
+    )
+    seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
+    envs_by_seat = [
         BoardGameVectorEnv(
             game,
             games // 2,
@@ -87,61 +90,63 @@ def score(
         )
         for seat in (0, 1)
     ]
-    rng, rules = np.random.default_rng(seeds[2]), both[0].game
+    rng, rules = np.random.default_rng(seeds[2]), envs_by_seat[0].game
     starts = [rules.to_text(_opening(rules, opening_turns, rng)) for _ in range(games // 2)]
     points: list[float] = []
-    courses: set[tuple[int, int]] = set()
-    for seat, envs in enumerate(both):
+    games_played: set[tuple[int, int]] = set()
+    for seat, envs in enumerate(envs_by_seat):
         stream = int(seeds[seat].generate_state(1)[0])
-        of_seat, seen = _play_first_games(choose, envs, starts, stream)
-        points += of_seat
-        courses |= {(seat, course) for course in seen}
-    _warn_of_repeats(games, len(courses))
-    return Score(*wilson(float(np.mean(points)), len(courses)), games, len(courses))
+        seat_points, hashes = _play_first_games(choose, envs, starts, stream)
+        points += seat_points
+        games_played |= {(seat, game_hash) for game_hash in hashes}
+    distinct = len(games_played)
+    _warn_of_repeats(games, distinct)
+    return Score(*wilson_interval(float(np.mean(points)), distinct), games, distinct)
 
 
 def _check_environment(opponent: object, arguments: dict[str, Any]) -> None:
     """Raise BadOption without an opponent, UnknownKeyword for arguments that `score` sets."""
     if opponent is None:
-        raise BadOption("opponent=None; it is a player, by name or as an object, or a function")
+        raise BadOption("opponent=None; it is a player spec, a player, or a function")
     if reserved := [name for name in ("num_envs", "seat", "autoreset_mode") if name in arguments]:
-        why = "a score has boards for all of its games, half of them in each seat"
-        raise UnknownKeyword(f"score() got an unexpected keyword argument '{reserved[0]}'; {why}")
+        reason = "score() plays all games at once, half of them in each seat"
+        error = f"score() got an unexpected keyword argument '{reserved[0]}'"
+        raise UnknownKeyword(f"{error}; {reason}")
 
 
 def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
     """Return a position after random turns in which no turn ends the game; raise BadOption.
 
-    So whoever moves first in it, the other player has a decision, too.
+    Both players thus have a decision.
     """
-    for _ in range(openings.TRIES):
-        position = openings.after_random_turns(game, turns, rng)
+    for _ in range(MAX_TRIES):
+        position = play_random_turns(game, turns, rng)
         after = (game.play_turn(position, turn) for turn in game.turns(position))
         if game.outcome(position) == ONGOING and all(game.outcome(p) == ONGOING for p in after):
             return position
-    raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; fewer will do")
+    raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
 
 
 def _play_first_games(
     choose: Policy, envs: BoardGameVectorEnv, starts: list[str], seed: int
 ) -> tuple[list[float], list[int]]:
-    """Return the points of the first game on each board, and a hash of its course."""
-    points, courses = np.full(envs.num_envs, np.nan), list(map(hash, starts))
+    """Return the points of the first game on each board, and a hash of its moves."""
+    points = np.full(envs.num_envs, np.nan)
+    hashes = list(map(hash, starts))
     observations, infos = envs.reset(seed=seed, options={"position": starts})
     while np.isnan(points).any():
         running = np.flatnonzero(np.isnan(points))
         actions = np.asarray(choose(observations, infos["action_mask"]))
         observations, rewards, terminated, truncated, infos = envs.step(actions)
         for board in running.tolist():
-            courses[board] = hash((courses[board], actions[board], envs.position(board)))
+            hashes[board] = hash((hashes[board], actions[board], envs.position(board)))
         ended = running[(terminated | truncated)[running]]
         points[ended] = (1 + rewards[ended]) / 2
     envs.close()
-    return points.tolist(), courses
+    return points.tolist(), hashes
 
 
 def _warn_of_repeats(games: int, distinct: int) -> None:
     if games - distinct > MAX_REPEATED_SHARE * games:
         text = f"of {games} games only {distinct} are different"
-        hint = "more opening_turns make more of them so"
-        warnings.warn(f"{text}; {hint}", RepeatedGames, stacklevel=3)
+        warnings.warn(f"{text}; use more opening_turns", RepeatedGames, stacklevel=3)

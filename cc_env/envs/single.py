@@ -3,8 +3,6 @@
 Shapes: A actions; C planes, H rows and W columns of an observation.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import gymnasium
@@ -13,66 +11,66 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from cc_env.envs import opponents
-from cc_env.envs.arguments import seed_of
-from cc_env.envs.boards import NO_SCORE, Boards, make_game, reset_options
-from cc_env.envs.rendering import FRAMES_PER_SECOND, MODES, Renderer
+from cc_env.core.game import Cell
+from cc_env.core.rules import ONGOING, Position
+from cc_env.envs.arguments import as_seed
+from cc_env.envs.boards import NO_SCORE, Boards, check_reset_options, make_environment_game
+from cc_env.envs.opponents import make_opponent
+from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from cc_env.envs.spaces import (
-    CopiedWhole,
-    LegalActions,
+    CopyableEnv,
+    LegalActionSpace,
     check_mask_layout,
-    flattened,
-    masked_space,
-    planes_space,
+    flatten_planes,
+    make_masked_space,
+    make_observation_space,
 )
 from cc_env.errors import BadPlayer
-from cc_env.game import Cell
-from cc_env.pictures import Picture, draw
-from cc_env.players import Function
-from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
+from cc_env.match.referee import Player
+from cc_env.players.builtin import PolicyFunction
+from cc_env.rendering.picture import Picture, draw
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
 
 
-class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
-    """A two-player game seen by one player; the opponent answers within `step`.
+class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
+    """A two-player game for one learner; the opponent replies within `step`.
 
     Observation
         Box(0, 1, [C, H, W], int8): planes in the learner's own frame, named in `game.planes`.
     Action
-        Discrete(num_actions): one decision; an id means the same in every position. Legal are those
-        of `info["action_mask"]` (int8[num_actions]), also `action_masks()` (bool); by default
-        `action_space.sample()` samples among them.
+        Discrete(num_actions): one decision; an id means the same in every position. The legal ones
+        are in `info["action_mask"]` (int8[num_actions]) and `action_masks()` (bool);
+        `action_space.sample()` samples from them.
     Reward
         +1 for a win, -1 for a loss, 0 for a draw and before the end.
     Ending
-        `terminated` by the rules of the game; `truncated` after `max_turns` turns of both players
-        together, or when one position occurs for the `repetitions`-th time, a limit that is refused
-        for a game with a repetition rule of its own.
+        `terminated` by the rules of the game; `truncated` after `max_turns` turns, counting both
+        players, or when a position occurs for the `repetitions`-th time. Games with a repetition
+        rule of their own do not accept `repetitions`.
     Info
         The same keys after every `reset` and `step`, with values of the same types:
         action_mask, the legal actions of the player to move, all 1 once `terminated`; to_move, that
         player, which after a truncation may be the opponent; seat, the learner's, 0 (moves first)
-        or 1; illegal_action, whether the last action was illegal; outcome, the player who won, 2
-        for a draw, -1 before the end and if truncated; ending, in one word how the episode ended,
-        "" before the end; score, what the first and the second player have by the rules of the
-        game, 1 and -1 where the rules count nothing, (0.0, 0.0) before the end and if truncated.
+        or 1; illegal_action, whether the last action was illegal; outcome, the winner, 2 for a
+        draw, -1 before the end and if truncated; ending, one word for how the episode ended, ""
+        before the end; score, the scores of the first and the second player by the rules of the
+        game, 1 and -1 in games without scores, (0.0, 0.0) before the end and if truncated.
     Reset
-        `options={"position": TEXT}` begins in that position instead of the start.
+        `options={"position": TEXT}` begins in that position instead of the initial one.
 
     Versions
-        v0: as first published.
+        v0: first version.
     """
 
-    metadata = {"render_modes": list(MODES), "render_fps": FRAMES_PER_SECOND}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}
 
     def __init__(
         self,
         game: str,
         *,
-        opponent: str | Player | Function = "random",
+        opponent: str | Player | PolicyFunction = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -80,100 +78,99 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make the environment of `game` with its `options`; raise BadOption on bad values.
+        """Create the environment of `game` with its `options`; raise BadOption on bad values.
 
-        `opponent` is a player's spoken name (see `cc_env.players`), a player, or a function
-        `(observation, info) -> action` that is given what a learner in its seat would be given.
+        `opponent` is a player spec (see `cc_env.players.specs`), a player, or a policy function
+        `(observation, info) -> action`, with the arguments that a learner in its seat receives.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
-        `illegal` says what an illegal action of the action space does: "raise" an error, "lose" the
-        game, or have a "random" legal action played in its place.
+        `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
+        "random" legal action instead.
         """
-        self.game = make_game(BoardGameEnv, game, options)
+        self.game = make_environment_game(BoardGameEnv, game, options)
         if opponent is None:
-            would_do = "a player's name, a player, or a function"
-            self_play = "for self-play gymnasium.make_vec or PettingZoo"
-            raise BadPlayer(f"None is not a player; wanted: {would_do}; {self_play}")
+            expected = "a player spec, a player, or a function"
+            self_play = "for self-play use gymnasium.make_vec or PettingZoo"
+            raise BadPlayer(f"None is not a player; expected: {expected}; {self_play}")
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._boards = Boards(
             self.game,
-            opponent=opponents.of(opponent, self.game),
+            opponent=make_opponent(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
             illegal=illegal,
         )
-        # Generated here, so that copies of an environment without a seed go on as it does.
+        # Created here, so that copies of an unseeded environment continue with the same numbers.
         self._np_random, self._np_random_seed = seeding.np_random()
-        self.observation_space = planes_space(self.game)  # type: ignore[assignment]
-        self.action_space = LegalActions(self._boards)
+        self.observation_space = make_observation_space(self.game)  # type: ignore[assignment]
+        self.action_space = LegalActionSpace(self._boards)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Begin an episode; raise BadOption or BadPosition, and change nothing, on bad ones."""
-        given = reset_options(options, ["position"])
-        starts = [self.game.from_text(given["position"])] if "position" in given else []
-        seed = seed_of(seed)
-        with self._generator_or_nothing():
-            super().reset(seed=seed)
-            stream = self.np_random.integers(2**64, size=1, dtype=np.uint64)
-            self._boards.reset(starts=starts, streams=stream)
+        """Begin an episode; raise BadOption or BadPosition on bad arguments, before any change."""
+        valid = check_reset_options(options, ["position"])
+        starts = [self._boards.parse_start(valid["position"])] if "position" in valid else []
+        super().reset(seed=as_seed(seed))
+        self._boards.reset(starts=starts, streams=self.np_random.bit_generator.random_raw(1))
         if self.render_mode == "human":
             self.render()
         return self._boards.observations[0].copy(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
-        """Play a legal action and the opponent's answer.
+        """Play a legal action and the opponent's reply.
 
-        Raises IllegalAction for an action that is not legal here, see `illegal`, or that is not in
-        the action space; EpisodeOver after the end. What the opponent raises comes through, as does
-        IllegalAction for what it chose. Then nothing has changed.
+        Raises IllegalAction for an action that is illegal, see `illegal`, or outside of the action
+        space; then nothing has changed. Raises ResetNeeded after the end of an episode. Errors of
+        the opponent are passed on, and IllegalAction is raised if its action is illegal; then the
+        environment needs a reset.
         """
         boards = self._boards
-        boards.step(boards.one_action(action))
+        boards.step_one(action)
         terminated, truncated = boards.terminated.item(), boards.truncated.item()
         info = self._info()
         if terminated or truncated:
-            info |= boards.end()
+            info.update(boards.result())
         if self.render_mode == "human":
             self.render()
         return boards.observations[0].copy(), boards.rewards.item(), terminated, truncated, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return bool[num_actions], true where the action is legal; sb3-contrib looks for this."""
+        """Return bool[num_actions], true for legal actions; sb3-contrib calls this."""
         return np.array(self._boards.masks[0], np.bool_)
 
     @property
     def position(self) -> Position:
-        """The position on the board, for `self.game`; raises EpisodeOver before the first reset."""
+        """The position on the board; raises ResetNeeded before the first reset."""
         return self._boards.position()
 
     def picture(self, select: Cell | None = None) -> Picture:
-        """Return the board with the last turn and, where `select` names a cell, the legal targets
-        of its piece; raise EpisodeOver before the first reset.
+        """Return a picture of the board, its last turn and the targets of the piece on `select`.
+
+        Raises ResetNeeded before the first reset.
         """
-        last, end = self._boards.last_turn(), self._boards.over()
+        last, end = self._boards.last_turn(), self._boards.shown_result()
         return draw(self.game, self.position, last=last, select=select, end=end)
 
     def _repr_svg_(self) -> str | None:
-        return self.picture()._repr_svg_() if self._boards.begun else None
+        return self.picture()._repr_svg_() if self._boards.has_begun else None
 
     def render(self) -> Any:
-        """Return the frame that `render_mode` asks for, or show it; raise as `picture`."""
+        """Return or display the frame of `render_mode`; raise as `picture`."""
         if self.render_mode is None:
             gymnasium.logger.warn(
-                "render() has nothing to do: make the environment with a render_mode"
+                "render() has no effect; create the environment with a render_mode"
             )
             return None
         return self._renderer.frame(self.picture())
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if one is open."""
         self._renderer.close()
 
     def _info(self) -> Info:
-        """Return the info of an episode that goes on."""
+        """Return the info of a running episode."""
         boards = self._boards
         return {
             "action_mask": boards.masks[0].copy(),
@@ -185,26 +182,14 @@ class BoardGameEnv(CopiedWhole, gymnasium.Env[Observation, np.int64]):
             "score": NO_SCORE,
         }
 
-    @contextmanager
-    def _generator_or_nothing(self) -> Iterator[None]:
-        """Put the generator back to where it was if the block fails."""
-        generator, seed = self.np_random, self._np_random_seed
-        state = dict(generator.bit_generator.state)
-        try:
-            yield
-        except BaseException:
-            self._np_random, self._np_random_seed = generator, seed
-            generator.bit_generator.state = state
-            raise
-
 
 class MaskInObservation(
     gymnasium.ObservationWrapper[dict[str, Any], np.int64, Observation],
     gymnasium.utils.RecordConstructorArgs,
 ):
-    """Observations {"observation": planes, "action_mask": mask}, as many libraries want them.
+    """Puts the mask, int8[A], into the observation: {"observation": planes, "action_mask": mask}.
 
-    The mask is int8[A]. RLlib's masking module wants them as `key="observations", flat=True`.
+    RLlib's masking module needs `key="observations", flat=True`.
     """
 
     def __init__(
@@ -213,10 +198,9 @@ class MaskInObservation(
         key: str = "observation",
         flat: bool = False,
     ) -> None:
-        """Wrap an environment that has `action_masks()`.
+        """Wrap an environment that has `action_masks()`; raise BadOption on bad values.
 
-        The planes are under `key`, int8[C, H, W], or float32[C * H * W] where `flat`. Raises
-        BadOption on bad values.
+        The planes are under `key`: int8[C, H, W] or, if `flat`, float32[C * H * W].
         """
         check_mask_layout(key, flat)
         gymnasium.utils.RecordConstructorArgs.__init__(self, key=key, flat=flat)
@@ -224,11 +208,11 @@ class MaskInObservation(
         self._key, self._flat = key, flat
         planes = cast(spaces.Box, env.observation_space)
         actions = len(env.get_wrapper_attr("action_masks")())
-        both = masked_space(planes, actions, key, flat)
+        both = make_masked_space(planes, actions, key, flat)
         self.observation_space = both
 
     def observation(self, observation: Observation) -> dict[str, Any]:
-        """Return the observation with the mask beside it."""
+        """Return the observation and the mask in a dict."""
         mask = self.get_wrapper_attr("action_masks")().astype(np.int8)
-        planes = flattened(observation) if self._flat else observation
+        planes = flatten_planes(observation) if self._flat else observation
         return {self._key: planes, "action_mask": mask}

@@ -1,4 +1,4 @@
-"""Action spaces whose samples are legal, so that the loop of every tutorial plays a whole game.
+"""Observation spaces, and action spaces whose samples are legal actions.
 
 Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 """
@@ -9,46 +9,47 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.compile import jit
-from cc_env.envs.arguments import seed_of
+from cc_env.core.game import Game
+from cc_env.envs.arguments import as_seed
 from cc_env.envs.boards import Boards
-from cc_env.errors import BadOption, check_switch
-from cc_env.game import Game
+from cc_env.errors import BadOption, check_bool
+from cc_env.jit.compiler import jit
 
 
-def planes_space(game: Game) -> spaces.Box:
-    """Return the space of observations: int8[C, H, W], zeros and ones."""
+def make_observation_space(game: Game) -> spaces.Box:
+    """Return the observation space: int8[C, H, W] of zeros and ones."""
     return spaces.Box(0, 1, game.observation_shape, np.int8)
 
 
 def check_mask_layout(key: object, flat: object) -> None:
-    """Raise BadOption unless these are arguments of a wrapper that puts masks in observations."""
+    """Validate the arguments of `MaskInObservation`; raise BadOption."""
     if not isinstance(key, str) or key == "action_mask":
         raise BadOption(f"key={key!r}; it is a name for the planes, other than action_mask")
-    check_switch("flat", flat)
+    check_bool("flat", flat)
 
 
-def masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
-    """Return the space of planes, under `key`, with the mask int8[num_actions] beside them."""
+def make_masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
+    """Return a space of planes, under `key`, and a mask int8[num_actions]."""
     if flat:
         planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
     mask = spaces.Box(0, 1, (num_actions,), np.int8)
     return spaces.Dict({key: planes, "action_mask": mask})
 
 
-def flattened(planes: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return planes as float32[C * H * W]."""
+def flatten_planes(planes: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return int8[C, H, W] planes as float32[C * H * W]."""
     return planes.ravel().astype(np.float32)
 
 
-class LegalActions(spaces.Discrete):
-    """`Discrete(n)` that by default samples among the actions that are legal at the moment.
+class LegalActionSpace(spaces.Discrete):
+    """`Discrete(n)` whose samples are legal in the current position.
 
-    Copies and pickles of it are a plain `Discrete`; those of its environment have one of their own.
+    Copies and pickles of it are a plain `Discrete`; copies of its environment have a
+    `LegalActionSpace` of their own.
     """
 
     def __init__(self, boards: Boards) -> None:
-        """Make the space of the actions on the only one of the boards."""
+        """Create the action space of a batch of one board."""
         super().__init__(boards.game.num_actions)
         self._boards = boards
         self._just_seeded = False
@@ -56,31 +57,41 @@ class LegalActions(spaces.Discrete):
     def seed(self, seed: int | None = None) -> int:
         """Seed the generator of the samples; return the seed.
 
-        Checkers of environments seed the space, sample, and only then reset. So the first sample
-        after this is legal at the start of an episode, and at the moment, too, if possible.
-        Raises BadOption if `seed` is not a seed.
+        Environment checkers seed the space, sample, and reset afterwards. So the next sample is
+        legal at the start of an episode and, if possible, in the current position. Raises BadOption
+        if `seed` is not a seed.
         """
         self._just_seeded = True
-        return int(super().seed(seed_of(seed)))
+        return int(super().seed(as_seed(seed)))
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """Return a legal action, or one that `mask` or `probability` allows, as Gymnasium does.
+        """Return a random legal action, or one that `mask` or `probability` allows.
 
-        Before the first reset it is legal in an opening; after the end it is any action.
+        Before the first reset it is legal in an opening; after the end it is any action. For `mask`
+        and `probability` see `Discrete.sample`.
         """
-        if mask is None and probability is None:
-            if self._np_random is None:  # nobody has seeded it: this is not a checker
-                super().seed()
-            now = self._boards.masks[0]
-            legal = now.nonzero()[0]
-            if self._just_seeded:
-                self._just_seeded = False
-                opening = self._boards.game.opening_mask()
-                both = (now & opening).nonzero()[0]
-                legal = (both if len(both) else opening.nonzero()[0])[::-1]
-            if len(legal):
-                return np.int64(legal[int(self.np_random.random() * len(legal))])
-        return super().sample(mask, probability)
+        if probability is not None:
+            return super().sample(mask, probability)
+        if self._np_random is None:
+            # A space that its user has not seeded: this is not a checker.
+            super().seed()
+        if mask is not None:
+            legal = _ones(mask, int(self.n))
+        elif self._just_seeded:
+            legal = self._sampled_after_seed()
+        else:
+            legal = self._boards.masks[0].view(np.bool_).nonzero()[0]
+        if legal is None or not len(legal):
+            return super().sample(mask)
+        action: np.int64 = legal[int(self._np_random.random() * len(legal))]
+        return action
+
+    def _sampled_after_seed(self) -> NDArray[np.int64]:
+        """Return the actions from which the first sample after `seed` is drawn."""
+        self._just_seeded = False
+        opening = self._boards.game.opening_mask()
+        shared = (self._boards.masks[0] & opening).nonzero()[0]
+        return (shared if len(shared) else opening.nonzero()[0])[::-1]
 
     def __repr__(self) -> str:
         return f"Discrete({self.n})"
@@ -89,87 +100,97 @@ class LegalActions(spaces.Discrete):
         return spaces.Discrete, (int(self.n),)
 
 
+def _ones(mask: object, length: int) -> NDArray[np.int64] | None:
+    """Return the indices of the ones of a mask; None unless it is int8[length], zeros and ones."""
+    if type(mask) is not np.ndarray or mask.dtype != np.int8 or mask.shape != (length,):
+        return None
+    ones = mask.astype(np.bool_).nonzero()[0]
+    return ones if mask.tobytes().count(1) == len(ones) else None
+
+
 class HasMasks(Protocol):
-    """What knows which actions are legal: on N boards, of A actions."""
+    """Provides the masks of legal actions of N boards, with A actions."""
 
     @property
     def masks(self) -> NDArray[np.int8]:
-        """int8[N, A]: 1 where the action may be chosen."""
+        """int8[N, A]: 1 for each action that may be chosen."""
 
 
-class LegalActionBatch(spaces.MultiDiscrete):
-    """`MultiDiscrete([n] * N)` that by default samples a legal action for each board.
+class LegalActionBatchSpace(spaces.MultiDiscrete):
+    """`MultiDiscrete([n] * N)` whose samples are legal on each board.
 
-    Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActions`.
+    Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActionSpace`.
     """
 
     def __init__(self, boards: HasMasks) -> None:
-        """Make the space of the actions on all boards."""
+        """Create the action space of all boards."""
         count, num_actions = boards.masks.shape
         super().__init__(np.full(count, num_actions, np.int64))
         self._boards = boards
 
     def seed(self, seed: Any = None) -> Any:
-        """Seed the generator of the samples as Gymnasium does; raise BadOption for a bad seed."""
-        return super().seed(seed_of(seed))
+        """Seed the generator of the samples; return the seeds, or raise BadOption."""
+        return super().seed(as_seed(seed))
 
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
-        """Return int64[N]: a legal action for each board, any for a board whose game is over.
+        """Return int64[N]: a legal action for each board, any action if its game is over.
 
         Before the first reset they are legal in an opening. With `mask`, int8[N, A], or
-        `probability`, actions that they allow, as Gymnasium does.
+        `probability`, they are actions that these allow, see `MultiDiscrete.sample`.
         """
         masks = self._boards.masks
         if isinstance(mask, np.ndarray) and mask.shape == masks.shape and probability is None:
             masks = np.ascontiguousarray(mask, np.int8)
         elif mask is not None or probability is not None:
             return super().sample(mask, probability)
-        chosen = np.zeros(len(masks), np.int64)
-        _choose(masks, self.np_random.random(len(masks)), chosen)
-        return chosen
+        actions = np.zeros(len(masks), np.int64)
+        _sample_actions(masks, self.np_random.random(len(masks)), actions)
+        return actions
 
     def __reduce__(self) -> tuple[type, tuple[NDArray[np.int64]]]:
         return spaces.MultiDiscrete, (self.nvec,)
 
 
-class _Released(NamedTuple):
-    """A space without the boards that it follows, in the state of an environment."""
+class _DetachedSpace(NamedTuple):
+    """The state of an action space, without its boards."""
 
-    kind: type[LegalActions | LegalActionBatch]
+    kind: type[LegalActionSpace | LegalActionBatchSpace]
     state: dict[str, Any]
 
 
-class CopiedWhole:
-    """An environment with `_boards`, in whose copies and pickles the spaces follow the copied."""
+class CopyableEnv:
+    """An environment with `_boards`; in its copies the action spaces use the copied boards."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: _release(value) for name, value in vars(self).items()}
+        return {name: _detach(value) for name, value in vars(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name, value in state.items():
-            if isinstance(value, _Released):
+            if isinstance(value, _DetachedSpace):
                 space = value.kind(self._boards)  # type: ignore[attr-defined]
                 vars(space).update(value.state)
                 setattr(self, name, space)
 
 
-def _release(value: Any) -> Any:
-    if not isinstance(value, LegalActions | LegalActionBatch):
+def _detach(value: Any) -> Any:
+    if not isinstance(value, LegalActionSpace | LegalActionBatchSpace):
         return value
-    state = {name: kept for name, kept in vars(value).items() if name != "_boards"}
-    return _Released(type(value), state)
+    state = {name: attribute for name, attribute in vars(value).items() if name != "_boards"}
+    return _DetachedSpace(type(value), state)
 
 
 @jit
-def _choose(masks: NDArray[np.int8], draws: NDArray[np.float64], chosen: NDArray[np.int64]) -> None:
-    """Write, where row i of `masks` has ones, the column of the one that draws[i] (0..1) picks."""
+def _sample_actions(
+    masks: NDArray[np.int8], draws: NDArray[np.float64], actions: NDArray[np.int64]
+) -> None:
+    """Write into actions[i] the column of the one in masks[i] that draws[i] (0..1) selects."""
     for row in range(len(masks)):
         mask = masks[row]
-        left = np.int64(draws[row] * np.sum(mask))
+        remaining = np.int64(draws[row] * np.sum(mask))
         for action in range(len(mask)):
             if mask[action]:
-                if left == 0:
-                    chosen[row] = action
+                if remaining == 0:
+                    actions[row] = action
                     break
-                left -= 1
+                remaining -= 1

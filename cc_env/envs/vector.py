@@ -1,4 +1,4 @@
-"""The vector environment: any number of boards, stepped by one compiled call.
+"""The vector environment: a batch of boards, stepped by one compiled call.
 
 Shapes: N boards; C planes, H rows and W columns of an observation.
 """
@@ -12,30 +12,35 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from cc_env.envs import opponents
-from cc_env.envs.arguments import as_int, integer_actions, seed_of
-from cc_env.envs.boards import NO_SCORE, NOT_BEGUN, Boards, make_game, reset_options
+from cc_env.core.rules import ONGOING, Position
+from cc_env.envs.arguments import as_int, as_seed, check_actions
+from cc_env.envs.boards import (
+    NO_SCORE,
+    Boards,
+    check_reset_options,
+    make_environment_game,
+)
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_mode
-from cc_env.envs.spaces import CopiedWhole, LegalActionBatch, planes_space
+from cc_env.envs.opponents import make_opponent
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
+from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import (
     BadOption,
-    EpisodeOver,
     UnknownOption,
-    check_switch,
-    listed,
+    check_bool,
+    format_list,
 )
-from cc_env.pictures import Picture, draw
-from cc_env.players import Function
-from cc_env.referee import Player
-from cc_env.rules import ONGOING, Position
+from cc_env.match.referee import Player
+from cc_env.players.builtin import PolicyFunction
+from cc_env.rendering.picture import Picture, draw
 
 Batch = NDArray[np.int8]
 Info = dict[str, Any]
 Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
 
 RESET_OPTIONS = "position", "reset_mask"
-LIST = "_list"  # what the names of render modes that collect frames end in
+# Suffix of the render modes that collect frames.
+LIST = "_list"
 AUTORESETS = {
     AutoresetMode.DISABLED: Autoreset.DISABLED,
     AutoresetMode.NEXT_STEP: Autoreset.NEXT_STEP,
@@ -43,29 +48,29 @@ AUTORESETS = {
 }
 
 
-class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
+class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
-    With an opponent each board is as in `BoardGameEnv`: "random" replies within the compiled step,
-    other players, given by spoken name or as objects, and functions choose for one board after the
-    other. With `opponent=None` the player to move acts: `info["to_move"]` says which that is,
-    observation and mask are its own, and the reward after a step is that of the player who acted.
+    With an opponent each board is as in `BoardGameEnv`. The player "random" replies within the
+    compiled step; other players and functions reply on one board after the other. With
+    `opponent=None` the caller plays both sides: observation and mask are those of the player to
+    move, `info["to_move"]`, and the reward is that of the player who acted.
 
     Observations int8[N, C, H, W]; actions int[N]; rewards float64[N]; terminated and truncated
     bool[N].
 
     Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions], the legal actions
-    of the player to move, all 1 on a board that is `terminated`: with NEXT_STEP any action will do
-    there, as it is ignored; to_move, seat, outcome int8[N] (of the game that the step ended or went
-    on with: 0, 1, 2 draw, -1 none); illegal_action bool[N], whether the last action was illegal;
-    for each key a `_key`, bool[N], as Gymnasium has it. With SAME_STEP, `step` also has final_obs
-    int8[N, C, H, W] and final_info, all of the info of `BoardGameEnv`: the rows that `_final_obs`
-    names are of the games that ended; the others are neutral.
+    of the player to move, all 1 on a board that is `terminated`, where NEXT_STEP ignores the
+    action; to_move, seat, outcome int8[N] (of the game that the step ended or continued: 0, 1,
+    2 draw, -1 none); illegal_action bool[N], whether the last action was illegal; and for each key
+    Gymnasium's `_key`, bool[N]. With SAME_STEP, `step` also returns final_obs int8[N, C, H, W] and
+    final_info, with the infos of `BoardGameEnv`. Their rows in `_final_obs` describe the games that
+    ended; other rows have neutral values.
 
-    `end(i)` returns how the game on a board ended, and with what score, as long as the last step
-    was the one that ended it, or the next game has not begun.
+    `result(i)` returns outcome, ending and score of the game on board i, until the step after the
+    one that ended it, or until the next game begins.
 
-    Board i has a random stream of its own: it plays the same game whatever N is.
+    Board i has a random stream of its own, so its games do not depend on N.
     """
 
     metadata = {
@@ -78,7 +83,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         game: str,
         num_envs: int = 1,
         *,
-        opponent: str | Player | Function | None = "random",
+        opponent: str | Player | PolicyFunction | None = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -89,26 +94,26 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        """Make `num_envs` boards of `game`; raise BadOption on bad values.
+        """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
-        With `copy=False` the next step overwrites what `step` returns: observations and rewards,
-        which may be changed until then, and all other arrays, which are read-only.
-        The boards are shared out among `threads`, which play the very same games whatever their
-        number; more than one pays from some thousand boards on.
+        With `copy=False` the next step overwrites the arrays that `step` returns. Observations and
+        rewards may be changed until then; the other arrays are read-only. The boards are divided
+        among `threads`; the games do not depend on their number. Several threads are faster with
+        thousands of boards.
         The other arguments are those of `BoardGameEnv`.
         """
-        check_mode(render_mode, self.metadata["render_modes"])
-        check_switch("copy", copy)
+        check_render_mode(render_mode, self.metadata["render_modes"])
+        check_bool("copy", copy)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.game = make_game(BoardGameVectorEnv, game, options)
+        self.game = make_environment_game(BoardGameVectorEnv, game, options)
         self.render_mode, self.is_two_sided = render_mode, opponent is None
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)
         self._boards = Boards(
             self.game,
             num_envs,
-            opponent=opponents.of(opponent, self.game),
+            opponent=make_opponent(opponent, self.game),
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
@@ -119,10 +124,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.num_envs = num_envs = self._boards.count
         self._collects = bool(render_mode and render_mode.endswith(LIST))
         self._frames: list[list[Any]] = [[] for _ in range(num_envs if self._collects else 0)]
-        self.single_observation_space = planes_space(self.game)
+        self.single_observation_space = make_observation_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
-        self.action_space = LegalActionBatch(self._boards)
+        self.action_space = LegalActionBatchSpace(self._boards)
         self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
@@ -133,14 +138,14 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         seed: int | Sequence[int] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Batch, Info]:
-        """Begin an episode on all boards, or where `options["reset_mask"]` (bool[N]) is true.
+        """Begin an episode on all boards, or on those in `options["reset_mask"]`, bool[N].
 
-        `seed` is one for all boards or one for each; without one the streams go on.
-        `options["position"]` is a position text for all boards, or a list of one for each; boards
-        that begin again by themselves begin at the game's own start. Raises
-        BadOption or BadPosition, and changes nothing, on bad options.
+        `seed` is one seed or a list of N; without it the random streams continue.
+        `options["position"]` is the text of a position, or a list of N. Games that begin
+        automatically begin in the game's initial position. Raises BadOption or BadPosition on bad
+        arguments, before any change.
         """
-        which, positions = self._start(reset_options(options, RESET_OPTIONS))
+        which, positions = self._start(check_reset_options(options, RESET_OPTIONS))
         seeds = _seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
@@ -150,18 +155,15 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             self._boards.observe()
         super().reset(seed=seeds if isinstance(seeds, int) else None)
         self._collect_frames(episodes)
-        return self._own(self._boards.observations), self._info()
+        return self._writable(self._boards.observations), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions[i] (int[N]) on board i.
 
-        Raises IllegalAction or EpisodeOver naming the first board that refuses; then no board has
-        changed.
+        Raises IllegalAction or ResetNeeded, naming the first board that refuses its action; then no
+        board has changed. Errors of an opponent are passed on; then all boards need a reset.
         """
-        chosen = integer_actions(actions, self.num_envs)
-        if not self._boards.begun:
-            raise EpisodeOver(f"{NOT_BEGUN}; call reset() before step()")
-        self._actions[:] = chosen
+        self._actions[:] = check_actions(actions, self.num_envs)
         boards, seats = self._boards, self._boards.seats
         episodes = boards.episodes if self._collects else None
         boards.step(self._actions)
@@ -170,55 +172,55 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             info |= self._finals(seats)
         return (
-            self._own(boards.observations),
-            self._own(boards.rewards),
-            self._out(boards.terminated),
-            self._out(boards.truncated),
+            self._writable(boards.observations),
+            self._writable(boards.rewards),
+            self._read_only(boards.terminated),
+            self._read_only(boards.truncated),
             info,
         )
 
     def close_extras(self, **kwargs: Any) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._boards.close()
 
     @property
     def done(self) -> NDArray[np.bool_]:
         """Whether the game on a board is over, bool[N]; a copy.
 
-        With NEXT_STEP the next step begins another one there, and ignores the action.
+        With NEXT_STEP the next step begins a new game on such a board and ignores its action.
         """
         return self._boards.done
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return bool[N, num_actions], true where an action may be chosen."""
+        """Return bool[N, num_actions], true for actions that may be chosen."""
         return self._boards.masks.astype(np.bool_)
 
     def position(self, board: int) -> Position:
-        """Return the position on a board, for `self.game`.
+        """Return the position on a board.
 
-        Raises BadOption where there is no such board, EpisodeOver before the first reset.
+        Raises BadOption for an invalid board, ResetNeeded before the first reset.
         """
         self._check(board)
         return self._boards.position(board)
 
-    def end(self, board: int) -> Info:
-        """Return outcome, ending and score of a board whose game is over, as `BoardGameEnv` has.
+    def result(self, board: int) -> Info:
+        """Return outcome, ending and score of the game on a board, see the infos of `BoardGameEnv`.
 
-        Where it ended in the last step, too. Raises BadOption where it goes on.
+        Raises BadOption if the game is not over and did not end in the last step.
         """
         self._check_ended(board)
-        return self._boards.end(board)
+        return {**self._boards.result(board)}
 
     def final_position(self, board: int) -> Position:
-        """Return the last position of the game that `end` describes; raise BadOption."""
+        """Return the last position of the game that `result` describes; raise as `result`."""
         self._check_ended(board)
         return self._boards.final_position(board)
 
     def render(self) -> tuple[Any, ...] | None:
         """Return N frames, texts or uint8[height, width, 3] by `render_mode`; None without one.
 
-        By a mode that ends in `_list`, N lists of the frames since the last call, or since the game
-        began.
+        With a mode that ends in `_list`, return N lists of the frames since the last call or, if
+        later, since the game began.
         """
         if self.render_mode is None:
             return None
@@ -228,10 +230,10 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
         return tuple(map(self._frame, range(self.num_envs)))
 
     def _collect_frames(self, episodes: NDArray[np.uint64] | None) -> None:
-        """Append a frame of each board, in the modes that collect them.
+        """Append a frame of each board to its list; do nothing if `episodes` is None.
 
-        `episodes` are those of before, uint64[N]; a board on which another one has begun starts
-        afresh.
+        `episodes` are the numbers of the episodes before the step, uint64[N]. If another episode
+        has begun on a board, its list is cleared first.
         """
         if episodes is None:
             return
@@ -245,7 +247,7 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _picture(self, board: int) -> Picture:
         boards = self._boards
-        last, end = boards.last_turn(board), boards.over(board)
+        last, end = boards.last_turn(board), boards.shown_result(board)
         return draw(self.game, self.position(board), last=last, end=end)
 
     def _check(self, board: int) -> None:
@@ -254,38 +256,40 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _check_ended(self, board: int) -> None:
         self._check(board)
-        if not self._boards.begun or not self._boards.ended(board):
-            raise BadOption(f"board {board}: its game is not over, or the next one goes on")
+        if not self._boards.has_begun or not self._boards.has_ended(board):
+            raise BadOption(f"board {board}: its game is not over, or the next one is running")
 
     def _start(self, options: Mapping[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
         texts = options.get("position", [])
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise BadOption(f"{len(texts)} positions for {self.num_envs} boards")
-        return self._mask(options.get("reset_mask")), list(map(self.game.from_text, texts))
+        return self._reset_mask(options.get("reset_mask")), list(
+            map(self._boards.parse_start, texts)
+        )
 
-    def _mask(self, wanted: object) -> NDArray[np.bool_] | None:
-        """Return which boards are to begin, None for all; raise BadOption."""
-        if wanted is None:
+    def _reset_mask(self, value: object) -> NDArray[np.bool_] | None:
+        """Return the boards to reset, bool[N], or None for all; raise BadOption."""
+        if value is None:
             return None
-        if not self._boards.begun:
-            raise BadOption("reset_mask: the first reset is of all boards")
+        if not self._boards.has_begun:
+            raise BadOption("reset_mask: no episode is in progress; reset all boards")
         try:
-            mask = np.asarray(wanted)
+            mask = np.asarray(value)
         except ValueError as error:
             raise BadOption(f"reset_mask: {error}") from None
         if mask.shape != (self.num_envs,):
-            raise BadOption(f"reset_mask has shape {mask.shape}; wanted: ({self.num_envs},)")
+            raise BadOption(f"reset_mask has shape {mask.shape}; expected: ({self.num_envs},)")
         if mask.dtype.kind not in "bui":
-            raise BadOption(f"reset_mask={wanted!r}; it is True or False for each board")
+            raise BadOption(f"reset_mask={value!r}; it is True or False for each board")
         return mask.astype(np.bool_)
 
-    def _own(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of the boards that wrappers may write: no step reads it."""
+    def _writable(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy or view of an array that no step reads, so that wrappers may change it."""
         return array.copy() if self._copy else array.view()
 
-    def _out(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of the boards that a later step reads: a copy, or read-only."""
+    def _read_only(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy or read-only view of an array that later steps read."""
         if self._copy:
             return array.copy()
         view = array.view()
@@ -295,16 +299,16 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
     def _info(self) -> Info:
         boards = self._boards
         info: Info = {
-            "action_mask": self._out(boards.masks),
-            "to_move": self._out(boards.to_move),
+            "action_mask": self._read_only(boards.masks),
+            "to_move": self._read_only(boards.to_move),
             "seat": boards.seats,
-            "outcome": self._out(boards.outcomes),
-            "illegal_action": self._out(boards.was_illegal),
+            "outcome": self._read_only(boards.outcomes),
+            "illegal_action": self._read_only(boards.was_illegal),
         }
         return info | {f"_{key}": self._all_boards for key in info}
 
     def _finals(self, seats: Batch) -> Info:
-        """Return what was seen of the games that the last step ended, in these seats, int8[N]."""
+        """Return final_obs and final_info; `seats`, int8[N], are those before the step."""
         boards = self._boards
         over = boards.terminated | boards.truncated
         final: Info = {
@@ -316,28 +320,25 @@ class BoardGameVectorEnv(CopiedWhole, VectorEnv[Batch, NDArray[np.int64], NDArra
             "ending": np.full(self.num_envs, "", object),
             "score": np.full((self.num_envs, 2), NO_SCORE),
         }
-        final["action_mask"][boards.terminated] = 1
-        for board in np.flatnonzero(boards.truncated).tolist():
-            final["action_mask"][board] = self.game.action_mask(boards.final_position(board))
         if len(which := np.flatnonzero(over)):
-            for key, values in boards.ends(which).items():
+            for key, values in boards.results(which).items():
                 final[key][which] = values
         final |= {f"_{key}": over for key in final}
-        both = {"final_obs": self._out(boards.final_observations), "final_info": final}
-        return both | {f"_{key}": over for key in both}
+        finals = {"final_obs": self._read_only(boards.final_observations), "final_info": final}
+        return finals | {f"_{key}": over for key in finals}
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError:
-        there_are = listed(repr(mode.value) for mode in AutoresetMode)
-        raise UnknownOption(f"unknown autoreset_mode {mode!r}; there are: {there_are}") from None
+        valid = format_list(repr(mode.value) for mode in AutoresetMode)
+        raise UnknownOption(f"unknown autoreset_mode {mode!r}; valid: {valid}") from None
 
 
 def _seeds(seed: Any) -> int | list[int | None] | None:
-    """Return one seed, or a list of one for each board; raise BadOption for what is not a seed."""
+    """Return a seed or a list of seeds; raise BadOption if one is invalid."""
     is_list = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
     if is_list or (isinstance(seed, np.ndarray) and seed.ndim):
-        return [seed_of(own) for own in seed]
-    return seed_of(seed)
+        return [as_seed(entry) for entry in seed]
+    return as_seed(seed)

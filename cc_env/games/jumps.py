@@ -1,7 +1,9 @@
-"""Steps and jumps along the diagonals, which checkers and mini checkers share.
+"""Diagonal steps and jumps of checkers and mini checkers.
 
-Sets of cells have bit 8r + c, whatever the size of the board. An action is a step or a single jump,
-with an id by its start and end. Shapes: A such actions, D directions.
+Cell (r, c) is bit 8r + c of a set on boards of every size. An action is a step or a single jump;
+its id depends on its start and end.
+
+Shapes: A actions, D directions.
 """
 
 from collections.abc import Sequence
@@ -10,49 +12,55 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ZERO, lowest, lowest_bit
-from cc_env.compile import jit
+from cc_env.core.bitboard import ZERO, lowest_bit, lowest_index
+from cc_env.core.grid import Cell, Grid
 from cc_env.errors import BadPosition
-from cc_env.grid import Cell, Grid
+from cc_env.jit.compiler import jit
 
 Word = np.uint64
 
-FORWARD = ((-1, -1), (-1, 1))  # in the mover's frame
+# Directions in the mover's frame.
+FORWARD = ((-1, -1), (-1, 1))
 BACKWARD = ((1, -1), (1, 1))
 
 _7, _9 = np.uint64(7), np.uint64(9)
-_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns
+# Columns 1 to 7 and 0 to 6.
+_NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 class JumpTables(NamedTuple):
-    """The cells of the actions, and the actions of the cells."""
+    """The cells of actions, and the actions by cell and direction.
 
-    starts: NDArray[np.uint64]  # [A] where each starts, as a bit
-    ends: NDArray[np.uint64]  # [A] where each ends
-    jumped: NDArray[np.uint64]  # [A] the set of the cell that each passes, ZERO for a step
-    step_id: NDArray[np.int32]  # [64, D] the step from a cell in a direction
-    jump_id: NDArray[np.int32]  # [64, D] the jump
+    `starts` and `ends` are bit indices. `jumped` is the set of the cell that a jump passes, ZERO
+    for a step.
+    """
+
+    starts: NDArray[np.uint64]  # [A]
+    ends: NDArray[np.uint64]  # [A]
+    jumped: NDArray[np.uint64]  # [A]
+    step_id: NDArray[np.int32]  # [64, D]
+    jump_id: NDArray[np.int32]  # [64, D]
 
 
 def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> JumpTables:
     """Return the tables of all steps and jumps on an empty board; ids ascend by start, then end."""
     ids = np.zeros((2, 64, len(directions)), np.int32)
-    cells_of: list[tuple[int, int]] = []
+    cell_pairs: list[tuple[int, int]] = []
     for row, column in cells:
-        ways = [
-            ((row + far * down, column + far * right), far, direction)
+        moves = [
+            ((row + distance * down, column + distance * right), distance, direction)
             for direction, (down, right) in enumerate(directions)
-            for far in (1, 2)
+            for distance in (1, 2)
         ]
-        for end, far, direction in sorted(ways):
+        for end, distance, direction in sorted(moves):
             if end in cells:
-                ids[far - 1, 8 * row + column, direction] = len(cells_of)
-                cells_of.append((8 * row + column, 8 * end[0] + end[1]))
-    starts, ends = np.array(cells_of, np.uint64).T.copy()
-    passed = np.uint64(1) << (starts + ends) // np.uint64(2)
+                ids[distance - 1, 8 * row + column, direction] = len(cell_pairs)
+                cell_pairs.append((8 * row + column, 8 * end[0] + end[1]))
+    starts, ends = np.array(cell_pairs, np.uint64).T.copy()
+    middles = np.uint64(1) << (starts + ends) // np.uint64(2)
     is_jump = np.maximum(starts, ends) - np.minimum(starts, ends) > _9
-    return JumpTables(starts, ends, np.where(is_jump, passed, ZERO), *ids)
+    return JumpTables(starts, ends, np.where(is_jump, middles, ZERO), *ids)
 
 
 @jit
@@ -63,43 +71,43 @@ def up_left(cells: Word) -> Word:
 
 @jit
 def up_right(cells: Word) -> Word:
-    """As `up_left`."""
+    """Return the cells one step away in this direction."""
     return (cells & _NOT_LAST) >> _7
 
 
 @jit
 def down_left(cells: Word) -> Word:
-    """As `up_left`."""
+    """Return the cells one step away in this direction."""
     return (cells & _NOT_FIRST) << _7
 
 
 @jit
 def down_right(cells: Word) -> Word:
-    """As `up_left`."""
+    """Return the cells one step away in this direction."""
     return (cells & _NOT_LAST) << _9
 
 
 @jit
-def write(pieces: Word, ways: Any, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    """Write the ids of the actions of these pieces into `out`, ascending; return how many.
+def write(pieces: Word, movers: Any, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
+    """Write the action ids of `pieces` into `out` (int32[>= A]), ascending; return their number.
 
-    `ways` are D sets, the pieces that can go in each direction; `ids`, int32[64, D], is one of
-    the `JumpTables`, `out` int32[>= A].
+    `movers` are D sets, the pieces that can move in each direction; `ids` (int32[64, D]) is a field
+    of `JumpTables`.
     """
     count = 0
     while pieces:
         piece = lowest_bit(pieces)
         pieces ^= piece
-        row = ids[lowest(piece)]
-        for direction in range(len(ways)):
-            if ways[direction] & piece:
+        row = ids[lowest_index(piece)]
+        for direction in range(len(movers)):
+            if movers[direction] & piece:
                 out[count] = row[direction]
                 count += 1
     return count
 
 
 def move_text(start: Cell, end: Cell) -> str:
-    """Return 53-42, or 53x31 for a jump."""
+    """Return the notation of an action: 53-42, or 53x31 for a jump."""
     is_jump = abs(start[0] - end[0]) == 2
     return f"{start[0]}{start[1]}{'x' if is_jump else '-'}{end[0]}{end[1]}"
 
@@ -107,10 +115,10 @@ def move_text(start: Cell, end: Cell) -> str:
 def read_position(
     grid: Grid, text: str, letters: tuple[str, str], most: int, rest: str = ""
 ) -> tuple[dict[Cell, str], int, list[str]]:
-    """As `Grid.read_position`; raise BadPosition also where a side has more than `most` pieces."""
-    pieces, player, words = grid.read_position(text, letters, rest)
+    """As `Grid.parse_position`; also raise BadPosition if a side has more than `most` pieces."""
+    pieces, player, words = grid.parse_position(text, letters, rest)
     for own in letters:
         count = sum(letter in own for letter in pieces.values())
         if count > most:
-            raise BadPosition(f"{count} pieces of {own[0]}; there are {most}")
+            raise BadPosition(f"{count} pieces of {own[0]}; expected at most {most}")
     return pieces, player, words

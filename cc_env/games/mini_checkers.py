@@ -17,11 +17,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, popcount, reverse, summed
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount, reverse_bits, table_sum
+from cc_env.core.game import Game, Grid, Notation, Numbering, Search
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.errors import BadOption, BadPosition
-from cc_env.game import Game, Grid, Notation, Numbering, Search
 from cc_env.games.jumps import (
     FORWARD,
     Word,
@@ -32,7 +32,7 @@ from cc_env.games.jumps import (
     tables,
     write,
 )
-from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZE = 6
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2]
@@ -128,7 +128,7 @@ def apply(position: Position, action: Int) -> Position:
 @jit
 def turned(cells: Word) -> Word:
     """Return the cells with the board turned by 180 degrees."""
-    return reverse(cells) >> _18
+    return reverse_bits(cells) >> _18
 
 
 @jit
@@ -184,8 +184,8 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.sets_of`: own and enemy men."""
+def to_sets(position: Position) -> tuple[Word, Word]:
+    """As `rules.to_sets`: own and enemy men."""
     return position.own, position.enemy
 
 
@@ -195,8 +195,8 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     return Position(sets[0], sets[1], ZERO)
 
 
-rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets)
-rules.register_inputs(Position, sets_of)
+rules.register_numbering(Position, to_sets=to_sets, from_sets=from_sets)
+rules.register_inputs(Position, to_sets)
 
 
 class Published(NamedTuple):
@@ -228,7 +228,7 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
 def _way_left(men: Word) -> Int:
     total: Int = np.int64(0)
     while men:
-        total += np.int64(lowest(men) >> np.uint64(3))
+        total += np.int64(lowest_index(men) >> np.uint64(3))
         men &= men - ONE
     return total
 
@@ -238,7 +238,7 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
     weights = evaluation.weights
     value: Int = (
-        summed(position.own, weights) - summed(turned(position.enemy), weights) + weights[64]
+        table_sum(position.own, weights) - table_sum(turned(position.enemy), weights) + weights[64]
     )
     return value if player == np.int64(position.player) else -value
 
@@ -259,7 +259,7 @@ NUMBERING = Numbering(
     like=Position(ZERO, ZERO, ZERO),
     cells=(int(_BOARD),) * 2,
     weights=(1,),
-    most=ALL,
+    max_pieces=ALL,
     is_acyclic=True,
 )
 
@@ -317,7 +317,7 @@ def parse_position(text: str) -> Position:
     pieces, player, _ = read_position(GRID, text, LETTERS, ALL)
     if not pieces:
         raise BadPosition("there are no men on the board")
-    return Position(*GRID.sides(pieces, LETTERS, player), np.uint64(player))
+    return Position(*GRID.bitboards(pieces, LETTERS, player), np.uint64(player))
 
 
 def action_text(position: Position, action: int) -> str:

@@ -1,4 +1,4 @@
-"""Our games in OpenSpiel (extra `openspiel`): importing this module registers all of them there.
+"""The games of cc_env in OpenSpiel (extra `openspiel`); importing this module registers them.
 
     import cc_env.openspiel
     import pyspiel
@@ -12,35 +12,34 @@
     bots = [cc_env.openspiel.PlayerBot(game, name) for name in ("minimax:normal", "random")]
     print(pyspiel.evaluate_bots(game.new_initial_state(), bots, 0))
 
-Names      python_cc_env_NAME, NAME as in `cc_env.games.make`. `register` adds another game.
+Names      python_cc_env_NAME, with NAME as in `cc_env.make_game`. `register` adds another game.
 
-Parameters The game's own options, with their defaults; an option that may be None is None where
-           the parameter is 0 or an empty text. And, of every game:
-           position          where it begins, as text; empty: at the game's own start
+Parameters The game's own options, with their defaults; an option that may be None is None if the
+           parameter is 0 or an empty text. And, for every game:
+           position          text of the starting position; empty for the initial position
            max_game_length   decisions after which the game is a draw (400)
-           repetitions       occurrences of a position that make the game a draw, 0 (never) or 2 and
-                             more; refused for a game with a repetition rule of its own, Cannon
-           utility_margin    false: returns are 1, -1 and 0; true: the winner's is the margin of the
-                             victory, as in `Game.margin`
+           repetitions       occurrences of a position that make the game a draw: 2 or more, or 0
+                             for no limit; 0 for Cannon, which has a repetition rule of its own
+           utility_margin    false: returns are 1, -1 and 0; true: returns are plus and minus the
+                             margin of the victory, see `Game.margin`
 
-Actions    One decision each, with its id in the frame of the player to move, as everywhere in
-           cc_env. Where a turn takes several, the same player is to move again. Texts of actions
-           are our notation.
+Actions    One decision each, with its id in the frame of the player to move. Between the decisions
+           of one turn the same player is to move. Texts of actions are in the notation of cc_env.
 
 Tensors    float32[C + 2, H, W], the same for observation and information state: the C planes of
-           H rows and W columns that `game.game.planes` names, as the player asked for sees them, in
-           the frame of that player; a plane of ones for player 0; and a plane of ones for the
-           player to move. The last two let a network tell for whom a value is, which OpenSpiel's
-           AlphaZero needs. Neither the number of decisions nor earlier positions are in them.
+           H rows and W columns named in `game.game.planes`, in the frame of the observing player;
+           a plane of ones for player 0; and a plane of ones for the player to move. From the last
+           two a network can infer the player whose value it predicts, for OpenSpiel's AlphaZero.
+           Neither the number of decisions nor earlier positions are included.
 
 Strings    Of an observation, the position; of an information state, the history; of a state, the
-           position and whatever else the rest of the game depends on, so that algorithms may take
-           equal strings for equal states, as value iteration does.
+           position and everything else that determines the rest of the game, so that equal strings
+           mean equal states, as value iteration assumes.
 
-A state is a value of compiled code: applying an action, or cloning, takes some microseconds.
+A state is an array for compiled code: applying an action, or cloning, takes a few microseconds.
 
 OpenSpiel 2.0.2 crashes where its C++ `MCTSBot.step` is called from Python, on any game in Python;
-`mcts_search(state).best_child().action` and `pyspiel.evaluate_bots` do the same and work.
+`mcts_search(state).best_child().action` and `pyspiel.evaluate_bots` are equivalent and work.
 """
 
 from collections.abc import Mapping
@@ -50,14 +49,15 @@ from typing import Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_t
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES
-from cc_env.envs.arguments import seed_of
-from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_whole
-from cc_env.game import Game
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.envs.arguments import as_seed
+from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_integer
+from cc_env.games.factory import game_module, game_option_defaults, make_game
+from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.openspiel import course
-from cc_env.referee import Clock, Player, fresh
-from cc_env.rules import Position
+from cc_env.players.specs import as_player
+from cc_env.registry.catalogue import GAMES
 
 try:
     import pyspiel
@@ -66,71 +66,80 @@ except ImportError as missing:
     raise MissingExtra("cc_env.openspiel", "open_spiel", "openspiel") from missing
 
 LIMITS = {"position": "", "max_game_length": 400, "repetitions": 0, "utility_margin": False}
-LONGEST = 2**20  # of `max_game_length`
-_EMPTY = {int: 0, float: 0.0, str: ""}  # what stands for None
+# Upper limit of `max_game_length`.
+MAX_GAME_LENGTH = 2**20
+
+# The parameter that stands for None, by type.
+_EMPTY = {int: 0, float: 0.0, str: ""}
 
 
 class _Node(NamedTuple):
-    """What a state is; the states after it have others."""
+    """The immutable content of a state.
 
-    row: NDArray[np.uint64]  # as `course` has it
+    `row` is described in `course`; `mover` is 0, 1 or `course.TERMINAL`; `lead` is the first
+    player's margin, 0 before the end.
+    """
+
+    row: NDArray[np.uint64]
     legal: list[int]
-    mover: int  # 0, 1 or course.TERMINAL
-    lead: int  # of the first player at the end, 0 before
+    mover: int
+    lead: int
 
     def __deepcopy__(self, memo: object) -> "_Node":
-        return self  # nothing changes it
+        return self
 
 
 class BoardGame(pyspiel.Game):
-    """One of our games, for OpenSpiel; `game` is the `cc_env.game.Game` that it is."""
+    """An OpenSpiel game whose rules are those of `game`, a `cc_env.core.game.Game`.
 
-    name: ClassVar[str]  # in `cc_env.games`
-    kind: ClassVar[Any]  # its GameType
+    `name` is its name in `cc_env.make_game`, `kind` its GameType.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[Any]
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        """Make the game with all parameters of its GameType; raise BadOption, BadPosition."""
+        """Create the game with all parameters of its GameType; raise BadOption or BadPosition."""
         limits = {limit: parameters[limit] for limit in LIMITS}
-        self.game = games.make(self.name, **_options(self.name, parameters))
+        self.game = make_game(self.name, **_options(self.name, parameters))
         _check(self.game, limits["max_game_length"], limits["repetitions"])
-        most = self.game.max_margin if limits["utility_margin"] else 1
+        self.utility_limit = self.game.max_margin if limits["utility_margin"] else 1
         info = pyspiel.GameInfo(
             num_distinct_actions=self.game.num_actions,
             max_chance_outcomes=0,
             num_players=2,
-            min_utility=-most,
-            max_utility=most,
+            min_utility=-self.utility_limit,
+            max_utility=self.utility_limit,
             utility_sum=0.0,
             max_game_length=limits["max_game_length"],
         )
         defaults = self.kind.parameter_specification
         changed = {key: value for key, value in parameters.items() if value != defaults[key]}
         super().__init__(self.kind, info, changed)
-        self.most = most  # that anybody can win
         self._limits = limits["max_game_length"], limits["repetitions"]
         self._num_actions = self.game.num_actions
         self.start = self._begin(limits["position"])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.name, str(self))
+        return _load, (self.name, str(self))
 
     def new_initial_state(self, position: str | None = None) -> "BoardState":
-        """Return a state at the start, or in a position of this text; raise BadPosition."""
+        """Return the starting state, or a state in the position of a text; raise BadPosition."""
         return BoardState(self, self.start if position is None else self._begin(position))
 
     def make_py_observer(self, kind: Any = None, params: Any = None) -> Any:
-        """Return a PlanesObserver, or one of OpenSpiel's where nothing public is asked for.
+        """Return a PlanesObserver, or OpenSpiel's observer if `kind` excludes public information.
 
         Raises BadOption for parameters.
         """
         if params:
-            raise BadOption(f"observers of our games have no parameters, such as {params}")
+            raise BadOption(f"params={params!r}; observers of cc_env games have no parameters")
         if kind and not kind.public_info:
             return IIGObserverForPublicInfoGame(kind, None)
         return PlanesObserver(self.game, of_history=bool(kind and kind.perfect_recall))
 
-    def after(self, node: _Node, action: int) -> _Node:
-        """Return what follows upon an action; raise IllegalAction where it is not legal."""
+    def child(self, node: _Node, action: int) -> _Node:
+        """Return the node after an action; raise IllegalAction if it is illegal."""
         if action not in node.legal:
             raise self._illegal(node, action)
         return self._node_after(node.row.copy(), action)
@@ -141,7 +150,9 @@ class BoardGame(pyspiel.Game):
 
     def _begin(self, text: str) -> _Node:
         position = self.game.from_text(text) if text else self.game.initial
-        return self._node_after(course.begin(self.game, position, *self._limits), course.NOTHING)
+        return self._node_after(
+            course.initial_row(self.game, position, *self._limits), course.NO_ACTION
+        )
 
     def _node_after(self, row: NDArray[np.uint64], action: int) -> _Node:
         legal = np.empty(self._num_actions, np.int32)
@@ -160,17 +171,17 @@ class BoardState(pyspiel.State):
     """A state of a `BoardGame`."""
 
     def __init__(self, game: BoardGame, node: _Node) -> None:
-        """Make a state that is as `node` says; games do that."""
+        """Create the state of a node; use `BoardGame.new_initial_state` instead."""
         super().__init__(game)
         self.node = node
 
     @property
     def position(self) -> Position:
-        """The position, for the `game` of the BoardGame."""
+        """The position of the state."""
         return self.get_game().position(self.node.row)
 
     def current_player(self) -> int:
-        """Return who is to move, 0 or 1; `pyspiel.PlayerId.TERMINAL` when the game is over."""
+        """Return the player to move, 0 or 1, or `pyspiel.PlayerId.TERMINAL` after the end."""
         return self.node.mover
 
     def is_terminal(self) -> bool:
@@ -178,15 +189,15 @@ class BoardState(pyspiel.State):
         return self.node.mover == course.TERMINAL
 
     def returns(self) -> list[float]:
-        """Return what both have won: 0 for a draw and before the end."""
-        most = self.get_game().most
-        won = float(max(-most, min(self.node.lead, most)))
-        return [won, -won]
+        """Return the utilities of both players: 0 for a draw and before the end."""
+        limit = self.get_game().utility_limit
+        utility = float(max(-limit, min(self.node.lead, limit)))
+        return [utility, -utility]
 
     def legal_actions(self, player: int | None = None) -> list[int]:
         """Return the legal actions, ascending; none for a player who is not to move.
 
-        The inherited method would do, and call five others of Python's.
+        Faster than the inherited method, which calls five others in Python.
         """
         return list(self.node.legal) if player in (None, self.node.mover) else []
 
@@ -194,11 +205,11 @@ class BoardState(pyspiel.State):
         return self.node.legal
 
     def _apply_action(self, action: int) -> None:
-        self.node = self.get_game().after(self.node, action)
+        self.node = self.get_game().child(self.node, action)
 
     def _action_to_string(self, player: int, action: int) -> str:
         game = self.get_game().game
-        if not is_whole(action, 0, game.num_actions - 1):
+        if not is_integer(action, 0, game.num_actions - 1):
             raise BadOption(f"action {action!r}; it is 0 to {game.num_actions - 1}")
         text: str = game.action_text(self.position, action)
         return text
@@ -216,20 +227,20 @@ class PlanesObserver:
     """Writes the tensor of a state into `tensor`, float32[(C + 2) * H * W]; see the module."""
 
     def __init__(self, game: Game, *, of_history: bool) -> None:
-        """Observe states of a game; strings are the history, or the position."""
+        """Observe states of a game; strings are the history or, by default, the position."""
         planes, rows, columns = game.observation_shape
         shaped = np.zeros((planes + 2, rows, columns), np.float32)
         self.tensor, self.dict = shaped.reshape(-1), {"observation": shaped}
         self._game, self._of_history = game, of_history
-        self._seen = np.empty(game.observation_shape, np.int8)
+        self._planes = np.empty(game.observation_shape, np.int8)
 
     def set_from(self, state: BoardState, player: int) -> None:
-        """Write what a player sees; raise BadOption where `player` is not 0 or 1."""
+        """Write the observation of a player; raise BadOption unless `player` is 0 or 1."""
         if player not in (0, 1):
-            raise BadOption(f"player={player!r}; whoever observes is player 0 or 1")
+            raise BadOption(f"player={player!r}; it is 0 or 1")
         planes = self.dict["observation"]
-        course.observe(self._game.initial, state.node.row, player, self._seen)
-        planes[:-2] = self._seen
+        course.observe(self._game.initial, state.node.row, player, self._planes)
+        planes[:-2] = self._planes
         planes[-2] = player == 0
         planes[-1] = player == state.node.mover
 
@@ -239,31 +250,30 @@ class PlanesObserver:
 
 
 class PlayerBot(pyspiel.Bot):
-    """A player of ours as a bot of OpenSpiel's; it starts afresh in each game."""
+    """A cc_env player as an OpenSpiel bot; it has no state from earlier games."""
 
     def __init__(self, game: BoardGame, player: str | Player, *, seed: int | None = None) -> None:
-        """Take a player by spoken name, such as "minimax:normal", or as itself.
+        """Use a player or a player spec, such as "minimax:normal", with random numbers from `seed`.
 
-        Its randomness comes from `seed`. Raises BadOption where `game` is not one of ours, or
-        there is no such player.
+        Raises BadOption if `game` is not a BoardGame, or there is no such player.
         """
         super().__init__()
         if not isinstance(game, BoardGame):
-            raise BadOption(f"{game} is not a game of ours; wanted: python_cc_env_…")
-        self._game, self._rng = game, np.random.default_rng(seed_of(seed))
-        self._made = players.of(player, game.game)
-        self._player = fresh(self._made)
+            raise BadOption(f"{game} is not a game of cc_env; expected: python_cc_env_…")
+        self._game, self._rng = game, np.random.default_rng(as_seed(seed))
+        self._prototype = as_player(player, game.game)
+        self._player = player_for_new_game(self._prototype)
 
     def restart(self) -> None:
-        """Forget the game."""
-        self._player = fresh(self._made)
+        """Prepare for a new game."""
+        self._player = player_for_new_game(self._prototype)
 
     def restart_at(self, state: BoardState) -> None:
-        """Forget the game, whatever state the next one begins in."""
+        """Prepare for a new game that begins in `state`."""
         self.restart()
 
     def step(self, state: BoardState) -> int:
-        """Return an action; raise BadOption for a state of another game, IllegalAction."""
+        """Return an action; raise BadOption for a state of another game, or IllegalAction."""
         if state.get_game() != self._game:
             raise BadOption(f"a state of {state.get_game()}; this bot plays {self._game}")
         action = self._player.choose(state.position, self._rng, Clock()).action
@@ -271,9 +281,9 @@ class PlayerBot(pyspiel.Bot):
 
 
 def register(name: str) -> str:
-    """Register the game `name`, as `cc_env.games.make` knows it; return its name in OpenSpiel.
+    """Register the game that `cc_env.make_game` creates by `name`; return its OpenSpiel name.
 
-    Raises BadOption where there is no such game, or OpenSpiel has no parameters like its
+    Raises BadOption if there is no such game, or if OpenSpiel has no parameters of the types of its
     options.
     """
     short = f"cc_env_{name}" if name in GAMES else name.replace(".", "_")
@@ -293,22 +303,23 @@ def register(name: str) -> str:
         provides_observation_tensor=True,
         parameter_specification=_specification(name),
     )
-    # A class, as OpenSpiel keeps it until after Python has ended, when nothing can be freed.
+    # OpenSpiel keeps this object after Python has ended, when only classes are safe.
     registered = type(kind.short_name, (BoardGame,), {"name": name, "kind": kind})
     pyspiel.register_game(kind, registered)
     return str(kind.short_name)
 
 
-def _again(name: str, written: str) -> BoardGame:
+def _load(name: str, text: str) -> BoardGame:
+    """Load a pickled game by its OpenSpiel text."""
     register(name)
-    game: BoardGame = pyspiel.load_game(written)
+    game: BoardGame = pyspiel.load_game(text)
     return game
 
 
 def _specification(name: str) -> dict[str, Any]:
-    """Return the parameters of a game with their defaults, as OpenSpiel has them."""
+    """Return the OpenSpiel parameters of a game with their defaults; raise BadOption."""
     values = dict(LIMITS)
-    for option, default in games.option_defaults(name).items():
+    for option, default in game_option_defaults(name).items():
         if option in LIMITS:
             raise BadOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
         kind, _ = _kind(name, option)
@@ -317,36 +328,36 @@ def _specification(name: str) -> dict[str, Any]:
 
 
 def _options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a game that OpenSpiel's parameters are."""
-    chosen = {option: parameters[option] for option in parameters if option not in LIMITS}
-    for option, value in chosen.items():
+    """Return the options of a game in OpenSpiel parameters."""
+    values = {option: parameters[option] for option in parameters if option not in LIMITS}
+    for option, value in values.items():
         kind, may_be_none = _kind(name, option)
         if may_be_none and value == _EMPTY[kind]:
-            chosen[option] = None
-    return chosen
+            values[option] = None
+    return values
 
 
 def _kind(name: str, option: str) -> tuple[type, bool]:
-    """Return the type of an option, and whether it may be None, too; raise BadOption."""
-    hint = get_type_hints(games.module(name).make).get(option)
+    """Return the type of an option and whether it may be None; raise BadOption."""
+    hint = get_type_hints(game_module(name).make).get(option)
     hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [hint for hint in hints if hint is not NoneType]
     may_be_none = len(kinds) < len(hints)
-    known = (*_EMPTY, bool) if not may_be_none else (*_EMPTY,)
-    if len(kinds) != 1 or kinds[0] not in known:
-        would_do = "int, float, str, bool, or one of the first three and None"
-        raise BadOption(f"{name}: the option {option} is {hint}; OpenSpiel has {would_do}")
+    valid = (*_EMPTY,) if may_be_none else (*_EMPTY, bool)
+    if len(kinds) != 1 or kinds[0] not in valid:
+        expected = "int, float, str, bool, or one of the first three and None"
+        raise BadOption(f"{name}: the option {option} is {hint}; OpenSpiel has {expected}")
     return kinds[0], may_be_none
 
 
-def _check(game: Game, longest: int, repetitions: int) -> None:
-    if not is_whole(longest, 1, LONGEST):
-        raise BadOption(f"max_game_length={longest!r}; it is 1 to {LONGEST:,}")
-    if repetitions and not is_whole(repetitions, 2):
+def _check(game: Game, length: int, repetitions: int) -> None:
+    if not is_integer(length, 1, MAX_GAME_LENGTH):
+        raise BadOption(f"max_game_length={length!r}; it is 1 to {MAX_GAME_LENGTH:,}")
+    if repetitions and not is_integer(repetitions, 2):
         raise BadOption(f"repetitions={repetitions!r}; it is 2 or more, or 0 for no limit")
     if repetitions and game.repetition_limit:
-        would_do = f"it is 0 for {game.name}, whose own rules end a game that repeats itself"
-        raise BadOption(f"repetitions={repetitions!r}; {would_do}")
+        expected = f"0 for {game.name}, whose own rules end a game that repeats itself"
+        raise BadOption(f"repetitions={repetitions!r}; it is {expected}")
 
 
 for _name in GAMES:

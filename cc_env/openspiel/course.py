@@ -1,7 +1,7 @@
-"""The course of one game, compiled: a decision is played, and all that a state tells comes back.
+"""Compiled states of OpenSpiel games: play a decision, and return the properties of the new state.
 
-A course is a row of unsigned words, uint64[F + 5 + K]: the F fields of its position, the five
-columns named below, and, where occurrences count, the K keys of the positions between turns, in the
+A state is a row of unsigned words, uint64[F + 5 + K]: the F fields of its position, the five
+columns named below and, if repetitions are counted, K hashes of the positions between turns, in the
 order of the game.
 
 Shapes: C planes, H rows and W columns of an observation.
@@ -10,25 +10,30 @@ Shapes: C planes, H rows and W columns of an observation.
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
+from cc_env.jit.compiler import jit
 
-# Columns behind the fields. Played so far: decisions, turns. Limits, 0 for none: decisions after
-# which the game is a draw; occurrences of a position after which it is one; turns leading to the
-# same position after which the game's own rules end it.
-DECISIONS, TURNS, LONGEST, REPETITIONS, OWN_LIMIT = COLUMNS = tuple(range(5))
+# Columns after the fields: the numbers of decisions and turns played, and limits, 0 for none: the
+# number of decisions and the occurrence of a position after which the game is a draw, and the turns
+# leading to the same position after which the game's own rules end it.
+DECISIONS, TURNS, MAX_DECISIONS, REPETITIONS, RULE_REPETITIONS = COLUMNS = tuple(range(5))
 
-TERMINAL = -4  # who is to move when the game is over; OpenSpiel's number
-NOTHING = -1  # an action that plays nothing
+# OpenSpiel's number for the player to move after the end.
+TERMINAL = -4
+
+# The action of a new state, which plays nothing.
+NO_ACTION = -1
 
 
-def begin(game: Game, position: Position, longest: int, repetitions: int) -> NDArray[np.uint64]:
-    """Return the row of a course, uint64[F + 5 + K], its first key still to be written."""
-    keys = longest + 1 if repetitions or game.repetition_limit else 0
-    limits = 0, 0, longest, repetitions, game.repetition_limit
+def initial_row(
+    game: Game, position: Position, max_decisions: int, repetitions: int
+) -> NDArray[np.uint64]:
+    """Return the row of a new state, uint64[F + 5 + K], before its first hash is written."""
+    keys = max_decisions + 1 if repetitions or game.repetition_limit else 0
+    limits = 0, 0, max_decisions, repetitions, game.repetition_limit
     return np.array([*map(int, position), *limits, *[0] * keys], np.uint64)
 
 
@@ -36,20 +41,20 @@ def begin(game: Game, position: Position, longest: int, repetitions: int) -> NDA
 def play(
     start: Position, row: NDArray[np.uint64], action: Int, legal: NDArray[np.int32]
 ) -> tuple[Int, Int, Int]:
-    """Play a legal action, or NOTHING to begin with; the class of `start` picks the rules.
+    """Play a legal action, or NO_ACTION in a new state; the class of `start` selects the rules.
 
-    Writes the actions that are legal then, ascending, into `legal`, int32[num_actions]. Returns
-    how many they are, who is to move (0, 1 or TERMINAL) and, at the end, by how much the first
-    player has won: 0 for a draw.
+    Writes the next legal actions, ascending, into `legal`, int32[num_actions]. Returns their
+    number, the player to move (0, 1 or TERMINAL) and the margin of the first player, 0 for a draw
+    and before the end.
     """
     position = rules.load(row, start)
     columns = row[len(position) :]
-    if action != NOTHING:
+    if action != NO_ACTION:
         position = rules.apply(position, action)
         rules.store(position, row)
         columns[DECISIONS] += ONE
     if not rules.mid_turn(position):
-        columns[TURNS] += np.uint64(action != NOTHING)
+        columns[TURNS] += np.uint64(action != NO_ACTION)
         if len(columns) > len(COLUMNS):
             columns[np.uint64(len(COLUMNS)) + columns[TURNS]] = rules.key(position)
     result = _result(position, columns)
@@ -61,7 +66,7 @@ def play(
 
 @jit
 def _result(position: Position, columns: NDArray[np.uint64]) -> Int:
-    """Return the outcome, DRAW where a limit is reached."""
+    """Return the outcome, DRAW if a limit is reached."""
     result = rules.outcome(position)
     if result != ONGOING:
         return result
@@ -72,15 +77,15 @@ def _result(position: Position, columns: NDArray[np.uint64]) -> Int:
             count += np.uint64(key == keys[-1])
         if columns[REPETITIONS] and count >= columns[REPETITIONS]:
             return np.int64(DRAW)
-        led_here = count - np.uint64(keys[0] == keys[-1])
-        if columns[OWN_LIMIT] and led_here >= columns[OWN_LIMIT]:
+        repeats = count - np.uint64(keys[0] == keys[-1])
+        if columns[RULE_REPETITIONS] and repeats >= columns[RULE_REPETITIONS]:
             return rules.repetition_outcome(position)
-    return np.int64(DRAW) if columns[DECISIONS] >= columns[LONGEST] else ONGOING
+    return np.int64(DRAW) if columns[DECISIONS] >= columns[MAX_DECISIONS] else ONGOING
 
 
 @jit
 def observe(
     start: Position, row: NDArray[np.uint64], player: Int, planes: NDArray[np.int8]
 ) -> None:
-    """Write what `player` sees into `planes`, int8[C, H, W]; `start` as above."""
+    """Write the observation of `player` into `planes`, int8[C, H, W]."""
     rules.observe(rules.load(row, start), player, planes)

@@ -1,9 +1,9 @@
-"""Play: people, players and programs at a board, in the terminal, a notebook and over lines."""
+"""Game sessions and their front ends without a server: terminal, notebook, UGI engine."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cc_env.game import Game
+    from cc_env.core.game import Game
     from cc_env.play.notebook import NotebookBoard
 
 
@@ -17,17 +17,17 @@ def board(
     seed: int = 0,
     **options: Any,
 ) -> "NotebookBoard":
-    """Return a board for a notebook, to play against an opponent, or to watch another `player`.
+    """Return a notebook board on which `player` plays against `opponent`.
 
-    Both are spoken names, or "human". The opponent moves second, or first if the player is
-    `second`; `position` is a text, by default the start; `options` are those of the game. The
-    result has the game in progress as its `sitting`. Raises MissingExtra without the extra
-    `notebook`; BadOption, BadPosition.
+    Both are player specs or "human". `player` moves first, or second if `second`. `position` is a
+    position as text, by default the initial one; `options` are options of the game. The game in
+    progress is the attribute `session` of the board. Raises MissingExtra without the extra
+    `notebook`, BadOption, BadPosition.
     """
-    from cc_env import games
+    from cc_env.games.factory import make_game
     from cc_env.play.notebook import NotebookBoard
 
-    made = games.make(game, **options) if isinstance(game, str) else game
+    board_game = make_game(game, **options) if isinstance(game, str) else game
     names = (opponent, player) if second else (player, opponent)
-    start = None if position is None else made.from_text(position)
-    return NotebookBoard(made, names, start=start, seed=seed)
+    start = None if position is None else board_game.from_text(position)
+    return NotebookBoard(board_game, names, start=start, seed=seed)

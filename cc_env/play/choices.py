@@ -1,34 +1,40 @@
-"""What can be chosen in a position, in the way that people point at it: a piece, then a cell."""
+"""Legal actions as choices on a board: first a piece, then a target cell."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cc_env.game import Cell, Game
-from cc_env.rules import Position
+from cc_env.core.game import Cell, Game
+from cc_env.core.rules import Position
 
 
 class Choice(NamedTuple):
-    """One legal action."""
+    """A legal action with the cells that select it on a board."""
 
     action: int
-    text: str  # in notation; of a turn that goes on, its part
-    pieces: tuple[Cell, ...]  # any of which may be pointed at first; () where it begins nowhere
-    cell: Cell | None  # what is pointed at then; None for an action without a place, such as a pass
-    is_shot: bool  # hits the cell without going there
+    # Notation of this action alone, which may be a part of a turn.
+    text: str
+    # Cells that select the piece; several for a shot, () if no piece moves.
+    pieces: tuple[Cell, ...]
+    # Target cell; None for an action without one, such as a pass.
+    cell: Cell | None
+    # Whether the action hits the target without moving there.
+    is_shot: bool
     captures: tuple[Cell, ...]
 
 
-def choices(game: Game, position: Position, legal: Iterable[int] | None = None) -> list[Choice]:
-    """Return the legal actions in the order of their ids; none where the game is over.
+def list_choices(
+    game: Game, position: Position, legal: Iterable[int] | None = None
+) -> list[Choice]:
+    """Return the choices of a position by ascending action id; none if the game is over.
 
-    Who knows them already says which they are.
+    Pass `legal` if the legal actions have been computed already.
     """
     actions = game.legal_actions(position).tolist() if legal is None else legal
     return [_choice(game, position, action) for action in actions]
 
 
 def must_capture(moves: Sequence[Choice]) -> bool:
-    """Return whether every choice is a capture that a piece makes."""
+    """Return whether every choice is a capture by a piece."""
     return bool(moves) and all(choice.captures and choice.pieces for choice in moves)
 
 

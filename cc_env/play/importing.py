@@ -1,4 +1,4 @@
-"""Games and positions of texts that people bring: records, files of other programs, positions."""
+"""Import of untrusted text: records, files of other programs, exported pictures, positions."""
 
 import json
 from collections.abc import Iterator
@@ -6,54 +6,57 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from cc_env import games, record
-from cc_env.catalogue import GAMES
-from cc_env.errors import BadPosition, BadRecord, listed
-from cc_env.game import BrokenGame, Format, Game, Turn
-from cc_env.match import Match
-from cc_env.notation import normalize_newlines
-from cc_env.pictures.svg import metadata_of
-from cc_env.play.telling import ended
-from cc_env.record import Record
-from cc_env.rules import ONGOING, Position
+from cc_env.core.game import BrokenGame, Format, Game, Turn, normalize_newlines
+from cc_env.core.rules import ONGOING, Position
+from cc_env.errors import BadPosition, BadRecord, format_list
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Match
+from cc_env.match.record import Record, record_foreign, replay_foreign
+from cc_env.play.descriptions import describe_result
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.svg import read_metadata
 
-MAX_GAMES = 50  # read of a text
-LONGEST = 1000  # characters of a position
-MAX_REASON_LENGTH = 300  # characters
+# Games read from one text.
+MAX_GAMES = 50
+MAX_POSITION_LENGTH = 1000
+MAX_REASON_LENGTH = 300
 
 
 @dataclass(frozen=True)
-class Imported:
-    """A game, or a position alone."""
+class ImportedGame:
+    """A game, or a position without turns."""
 
     game: Game
     start: Position
     turns: tuple[Turn, ...] = ()
     players: tuple[str, str] = "", ""
-    result: str = ""  # in words; "" of a game that goes on
+    # Description of the result, "" for an unfinished game.
+    result: str = ""
 
 
 @dataclass(frozen=True)
 class ImportedGames:
-    """The games of a text: the first MAX_GAMES are read, of which some may be refused."""
+    """The games of a text, at most MAX_GAMES, and those of them that are invalid."""
 
-    games: tuple[Imported, ...]
-    total: int  # with those that are refused, and those after the first MAX_GAMES
+    games: tuple[ImportedGame, ...]
+    # Number of games in the text, including invalid and unread ones.
+    total: int
     refused: tuple[BrokenGame, ...] = ()
 
 
-def read(text: str, game: Game | None = None) -> ImportedGames:
-    """Return the games of a text, or a position as a game without turns.
+def read_games(text: str, game: Game | None = None) -> ImportedGames:
+    """Return the games of a text, or its position as a game without turns.
 
-    Of a picture that was exported its record is read. What is neither JSON nor a position of this
-    `game`, None: of any of the table, is read by the formats of the same. Raises BadRecord, saying
-    what is wrong, where there is no valid game.
+    The text is a record, an exported picture with a record, a position, or in another format of
+    `game`; by default all games of the catalogue are tried. Raises BadRecord, with the reasons, if
+    there is no valid game.
     """
     text = normalize_newlines(text).strip("\ufeff \t\n")
     if not text:
-        raise BadRecord("this is empty; wanted: a game or a position")
+        raise BadRecord("the text is empty; it must contain a game or a position")
     if text.startswith("<svg"):
-        text = record_of_picture(text)
+        text = record_from_svg(text)
     if _is_record(text):
         count = sum(1 for line in text.split("\n") if line.strip())
         return _first_of(_records(text), count)
@@ -66,18 +69,20 @@ def read(text: str, game: Game | None = None) -> ImportedGames:
 
 
 def _of_any_game(text: str) -> ImportedGames:
-    """Return what a text means in each game of the catalogue; raise BadRecord."""
+    """Return the games and positions that a text has in all games of the catalogue."""
     read: list[ImportedGames] = []
-    known = [games.make(name) for name in GAMES]
-    for candidate in known:
+    candidates = [make_game(name) for name in GAMES]
+    for candidate in candidates:
         with suppress(BadRecord):
             read.append(_either(text, candidate, is_sure=False))
     if not read:
-        formats = (f"{end} of {other.name}" for other in known for end in other.notation.formats)
-        kinds = listed([".jsonl", *formats])
+        formats = (
+            f"{end} of {other.name}" for other in candidates for end in other.notation.formats
+        )
+        kinds = format_list([".jsonl", *formats])
         raise BadRecord(
-            f"this is not a game in a known format ({kinds}), and not a position of any game; "
-            "name the game to be told what is wrong with it"
+            f"neither a game in a known format ({kinds}) nor a position of any game; "
+            "select the game to get the exact errors"
         )
     return ImportedGames(
         tuple(game for part in read for game in part.games),
@@ -88,37 +93,39 @@ def _of_any_game(text: str) -> ImportedGames:
 
 def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
     """Return the position, or the games in a format of this game; raise BadRecord."""
-    why = []
-    if "\n" not in text and len(text) <= LONGEST:
+    errors = []
+    if "\n" not in text and len(text) <= MAX_POSITION_LENGTH:
         try:
-            return ImportedGames((Imported(game, game.from_text(text)),), total=1)
+            return ImportedGames((ImportedGame(game, game.from_text(text)),), total=1)
         except BadPosition as error:
-            why.append(str(error))
-    for ending, form in game.notation.formats.items():
+            errors.append(str(error))
+    for suffix, form in game.notation.formats.items():
         try:
             return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
         except BadRecord as error:
-            why.append(f"{game.name}, as {ending}: {error}")
-    raise BadRecord("; ".join(why) or f"{game.name}: a position is one line")
+            errors.append(f"{game.name}, as {suffix}: {error}")
+    raise BadRecord("; ".join(errors) or f"{game.name}: a position is one line")
 
 
-def record_of_picture(text: str) -> str:
-    """Return the record that a picture has which was exported; raise BadRecord for others."""
-    metadata = metadata_of(text)
+def record_from_svg(text: str) -> str:
+    """Return the record in an exported picture; raise BadRecord if it has none."""
+    metadata = read_metadata(text)
     if not metadata:
-        raise BadRecord("this picture has no record of a game; those that are exported here have")
+        raise BadRecord("the picture contains no record; only exported pictures do")
     return metadata
 
 
-def of_match(match: Match, players: tuple[str, str] = ("", ""), result: str = "") -> Imported:
-    """Return a match, with the decisions of a turn that was begun left out."""
-    turns = tuple(turn for _, turn in match.course)
-    result = ended(match.game, match.result) if match.result else result
-    return Imported(match.game, match.start, turns, players, result)
+def game_from_match(
+    match: Match, players: tuple[str, str] = ("", ""), result: str = ""
+) -> ImportedGame:
+    """Return the complete turns of a match."""
+    turns = tuple(turn for _, turn in match.history)
+    result = describe_result(match.game, match.result) if match.result else result
+    return ImportedGame(match.game, match.start, turns, players, result)
 
 
 def _is_record(text: str) -> bool:
-    """Return whether a text begins with a JSON object that names a game."""
+    """Return whether a text begins with a JSON object that has a game."""
     try:
         first = json.loads(text.partition("\n")[0])
     except (ValueError, RecursionError):
@@ -126,9 +133,9 @@ def _is_record(text: str) -> bool:
     return isinstance(first, dict) and "game" in first
 
 
-def _first_of(entries: Iterator[Imported | BrokenGame], total: int) -> ImportedGames:
+def _first_of(entries: Iterator[ImportedGame | BrokenGame], total: int) -> ImportedGames:
     """Return the first MAX_GAMES of a text; raise BadRecord if none of them is valid."""
-    read, refused = list[Imported](), list[BrokenGame]()
+    read, refused = list[ImportedGame](), list[BrokenGame]()
     for entry in islice(entries, MAX_GAMES):
         if isinstance(entry, BrokenGame):
             refused.append(entry._replace(reason=entry.reason[:MAX_REASON_LENGTH]))
@@ -139,32 +146,35 @@ def _first_of(entries: Iterator[Imported | BrokenGame], total: int) -> ImportedG
     return ImportedGames(tuple(read), total, tuple(refused))
 
 
-def _records(text: str) -> Iterator[Imported | BrokenGame]:
+def _records(text: str) -> Iterator[ImportedGame | BrokenGame]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            kept = Record.from_json(line)
-            yield of_match(record.replay(kept), kept.players)
+            game_record = Record.from_json(line)
+            yield game_from_match(record.replay(game_record), game_record.players)
         except BadRecord as error:
             yield BrokenGame(number, str(error))
 
 
 def _foreign(
     text: str, game: Game, form: Format, *, is_sure: bool
-) -> Iterator[Imported | BrokenGame]:
-    """Yield games of another program's file; its own options count unless the game `is_sure`."""
-    broken: list[BrokenGame] = []
-    reader = game if is_sure else games.make(game.name, **{**game.options, **form.options})
-    for played in form.read(text, reader, broken.append):
-        yield from broken
-        broken.clear()
+) -> Iterator[ImportedGame | BrokenGame]:
+    """Yield games in another program's format, with its usual options unless `is_sure`."""
+    reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
+    for played in form.read(text, reader):
+        if isinstance(played, BrokenGame):
+            yield played
+            continue
         try:
-            match = record.play_through(reader, played)
+            match = replay_foreign(reader, played)
         except BadRecord as error:
             yield BrokenGame(played.line, str(error))
             continue
-        kept = record.of_played(match, played)
-        undecided = kept.result == record.RESULTS[ONGOING]
-        yield of_match(match, kept.players, "" if undecided else f"{kept.result} ({kept.detail})")
-    yield from broken
+        game_record = record_foreign(match, played)
+        undecided = game_record.result == record.RESULTS[ONGOING]
+        yield game_from_match(
+            match,
+            game_record.players,
+            "" if undecided else f"{game_record.result} ({game_record.detail})",
+        )

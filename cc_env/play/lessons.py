@@ -1,7 +1,7 @@
-"""How to play each game: short lessons, whose boards play the rule that they explain.
+"""Short lessons for each game; their boards demonstrate the rules they explain.
 
-Texts, positions and turns are in `cc_env/lessons/`, one file a game. What a file claims of its
-turns is compared with the rules in tests/play/test_lessons.py.
+Texts, positions and turns are in `cc_env/play/lesson_files/`, one file per game.
+tests/play/test_lessons.py checks what the files claim about their turns.
 """
 
 import textwrap
@@ -12,45 +12,53 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cc_env import games
-from cc_env.catalogue import GAMES
-from cc_env.errors import BadOption, UnknownOption, listed, suggestion
-from cc_env.game import Cell, Game
-from cc_env.pictures import draw
-from cc_env.pictures.text import to_text
-from cc_env.play import pointing, view
-from cc_env.play.choices import Choice, choices
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.play.telling import ending
+from cc_env.core.game import Cell, Game
+from cc_env.errors import BadOption, UnknownOption, format_list, suggest
+from cc_env.games.factory import make_game
+from cc_env.play import move_input, view
+from cc_env.play.choices import Choice, list_choices
+from cc_env.play.descriptions import describe_ending
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.picture import draw
+from cc_env.rendering.text import to_text
 
-FOLDER = Path(__file__).parents[1] / "lessons"
-WIDTH = 80  # columns of text
-SHOWN = (  # of a state: what a board needs
-    *("decisions", "pieces", "path", "captured", "moved", "mover", "mid_turn", "caption"),
+FOLDER = Path(__file__).parent / "lesson_files"
+TEXT_WIDTH = 80
+# Keys of a session state that the page needs to draw a lesson.
+_STATE_KEYS = (
+    *("decisions", "pieces", "path", "captured", "last_decision", "mover", "mid_turn", "caption"),
     *("choices", "must_capture", "result"),
 )
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A rule in words, and turns that show it. Its fields are the keys in the file."""
+    """A rule in words with turns that demonstrate it. The fields are the keys of the file."""
 
     title: str
-    text: str  # paragraphs with an empty line between them
-    options: Mapping[str, Any] = field(default_factory=dict)  # of the game, if not its defaults
-    position: str = ""  # as text, "" for the start
-    turns: Sequence[str] = ()  # in notation
-    captures: Sequence[str] = ()  # the cells on which they capture, by name, in order
-    ends: str = ""  # the reason why the game is over after them, "" if it goes on
-    winner: str = ""  # of the game that is over, "" for a draw
-    legal: Sequence[str] = ()  # all turns that are legal in the position, () if it does not matter
-    illegal: Sequence[str] = ()  # turns that are not
+    # Paragraphs separated by empty lines.
+    text: str
+    # Options of the game that differ from the defaults.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    # Position as text, "" for the initial one.
+    position: str = ""
+    turns: Sequence[str] = ()
+    # Names of the cells on which the turns capture, in order.
+    captures: Sequence[str] = ()
+    # Reason of the ending after the turns, "" if the game continues.
+    ends: str = ""
+    # Winner after the turns, "" for a draw.
+    winner: str = ""
+    # All legal turns of the position; () if they are not checked.
+    legal: Sequence[str] = ()
+    illegal: Sequence[str] = ()
 
-    def sitting(self, name: str) -> Sitting:
-        """Return a game at the position, with both seats for people."""
-        game = games.make(name, **self.options)
+    def start_session(self, name: str) -> GameSession:
+        """Return a session at the position, with a person in both seats."""
+        game = make_game(name, **self.options)
         start = game.from_text(self.position) if self.position else None
-        return Sitting(game, (HUMAN, HUMAN), start=start)
+        return GameSession(game, (HUMAN, HUMAN), start=start)
 
 
 @dataclass(frozen=True)
@@ -58,89 +66,92 @@ class Guide:
     """All lessons of a game."""
 
     game: str
-    introduction: str  # paragraphs
+    # Paragraphs separated by empty lines.
+    introduction: str
     lessons: tuple[Lesson, ...]
 
 
 @cache
-def guide_of(name: str) -> Guide:
+def load_guide(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
-        near = suggestion(name[:40], GAMES)
-        there = f"{near}there are: {listed(GAMES)}"
-        raise UnknownOption(f"there are no lessons for {name[:40]!r}; {there}")
+        hint = suggest(name[:40], GAMES)
+        raise UnknownOption(f"no lessons for {name[:40]!r}; {hint}there are: {format_list(GAMES)}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
     return Guide(name, entries["introduction"], lessons)
 
 
-def decisions(sitting: Sitting, turns: Sequence[str]) -> Iterator[Choice]:
-    """Yield the decisions of turns one by one, each before it is played."""
+def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:
+    """Play turns decision by decision; yield each choice before it is played."""
     for text in turns:
-        for action in sitting.game.parse_turn(sitting.position, text):
-            options = choices(sitting.game, sitting.position)
+        for action in session.game.parse_turn(session.position, text):
+            options = list_choices(session.game, session.position)
             yield next(choice for choice in options if choice.action == action)
-            sitting.play(action)
+            session.play(action)
 
 
-# For the page
+# Lessons for the page
 
 
 @cache
-def told(name: str) -> dict[str, Any]:
+def lesson_data(name: str) -> dict[str, Any]:
     """Return the lessons of a game as JSON values; raises UnknownOption for an unknown game.
 
-    Each has its paragraphs, the number of its setting, and its `states`: the first, and one after
-    each decision. `wanted` has, for all but the last, the action that comes next and how to ask for
-    it.
+    Each lesson has its paragraphs, the index of its `setting` (the static state of its game), and
+    its `states`: the first one and one after each decision. `steps` contains, for each state but
+    the last, the next action and its instruction.
     """
-    guide = guide_of(name)
+    guide = load_guide(name)
     settings: list[dict[str, Any]] = []
-    lessons = [_told(name, lesson, settings) for lesson in guide.lessons]
+    lessons = [_lesson_data(name, lesson, settings) for lesson in guide.lessons]
     introduction = _paragraphs(guide.introduction)
     return {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
 
 
-def _told(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a lesson as JSON's values; its setting joins the others unless it is there."""
-    sitting = lesson.sitting(name)
-    setting = view.setting(sitting.game)
+def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a lesson as JSON values; its setting is added to `settings` unless it is there."""
+    session = lesson.start_session(name)
+    setting = view.static_state(session.game)
     if setting not in settings:
         settings.append(setting)
-    states, wanted = [], []
-    for choice in decisions(sitting, lesson.turns):
-        states.append(_shown(sitting))
-        wanted.append({"action": choice.action, "asked": asked(sitting.game, choice)})
-    states.append(_shown(sitting))
+    states: list[dict[str, Any]] = []
+    steps: list[dict[str, Any]] = []
+    for choice in play_turns(session, lesson.turns):
+        states.append(_lesson_state(session))
+        steps.append({"action": choice.action, "instruction": instruction(session.game, choice)})
+    states.append(_lesson_state(session))
     return {
         "title": lesson.title,
         "text": _paragraphs(lesson.text),
         "options": _options(lesson),
         "setting": settings.index(setting),
         "states": states,
-        "wanted": wanted,
+        "steps": steps,
     }
 
 
-def _shown(sitting: Sitting) -> dict[str, Any]:
-    state = view.state(sitting)
+def _lesson_state(session: GameSession) -> dict[str, Any]:
+    state = view.session_state(session)
     turn = state["turns"][-1][1] if state["turns"] else ""
-    return {"turn": turn, **{key: state[key] for key in SHOWN}}
+    return {"turn": turn, **{key: state[key] for key in _STATE_KEYS}}
 
 
-def asked(game: Game, choice: Choice) -> str:
-    """Return how to ask somebody for a choice, by the cells to point at."""
+def instruction(game: Game, choice: Choice) -> str:
+    """Return the instruction for a choice, by the cells to select."""
     if choice.cell is None:
         return choice.text.strip()
-    cell = _place(game, choice.cell)
+    cell = _cell_text(game, choice.cell)
     if choice.pieces:
         verb = "hits" if choice.is_shot else "goes to"
-        return f"{_place(game, choice.pieces[0])} {verb} {cell}"
+        return f"{_cell_text(game, choice.pieces[0])} {verb} {cell}"
     return f"take {cell}" if choice.captures else cell
 
 
-def _place(game: Game, cell: Cell) -> str:
-    return game.look.names.get(cell) or "row {}, column {}".format(*pointing.place(game, cell))
+def _cell_text(game: Game, cell: Cell) -> str:
+    return game.look.names.get(cell) or "row {}, column {}".format(
+        *move_input.cell_labels(game, cell)
+    )
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -151,47 +162,47 @@ def _options(lesson: Lesson) -> str:
     return ", ".join(f"{name}={value}" for name, value in lesson.options.items())
 
 
-# For the terminal
+# Lessons for the terminal
 
 
-def lines(guide: Guide, number: int | None = None) -> Iterator[str]:
-    """Yield the lessons as lines of text, with their boards, or one of them, counted from 1.
+def format_lessons(guide: Guide, number: int | None = None) -> Iterator[str]:
+    """Yield the lessons, or only lesson `number` (from 1), as lines of text with boards.
 
-    Raises BadOption where there is no lesson of this number.
+    Raises BadOption if there is no lesson with this number.
     """
     if number is not None and not 1 <= number <= len(guide.lessons):
-        raise BadOption(f"there is no lesson {number}; there are 1 to {len(guide.lessons)}")
+        raise BadOption(f"no lesson {number}; there are 1 to {len(guide.lessons)}")
     if number is None:
-        yield from _wrapped(guide.introduction)
-    for place, lesson in enumerate(guide.lessons, 1):
-        if number in (None, place):
-            yield f"{place}. {lesson.title}"
+        yield from _wrap(guide.introduction)
+    for index, lesson in enumerate(guide.lessons, 1):
+        if number in (None, index):
+            yield f"{index}. {lesson.title}"
             yield ""
             yield from _lesson_lines(guide.game, lesson)
 
 
 def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
-    yield from _wrapped(lesson.text)
-    sitting = lesson.sitting(name)
+    yield from _wrap(lesson.text)
+    session = lesson.start_session(name)
     if lesson.options:
         yield f"options: {_options(lesson)}"
-    yield from _board(sitting)
+    yield from _board_lines(session)
     for turn in lesson.turns:
-        mover = sitting.game.players[sitting.mover]
-        sitting.play_turn(sitting.game.parse_turn(sitting.position, turn))
+        mover = session.game.players[session.mover]
+        session.play_turn(session.game.parse_turn(session.position, turn))
         yield f"{mover}: {turn}"
     if lesson.turns:
-        yield from _board(sitting)
-        yield from [ending(sitting)] if sitting.result else []
+        yield from _board_lines(session)
+        yield from [describe_ending(session)] if session.result else []
     yield ""
 
 
-def _board(sitting: Sitting) -> list[str]:
-    picture = draw(sitting.game, sitting.position, last=sitting.last, caption="")
+def _board_lines(session: GameSession) -> list[str]:
+    picture = draw(session.game, session.position, last=session.last_turn, caption="")
     return to_text(picture).rstrip().splitlines()
 
 
-def _wrapped(text: str) -> Iterator[str]:
+def _wrap(text: str) -> Iterator[str]:
     for paragraph in _paragraphs(text):
-        yield from textwrap.wrap(paragraph, WIDTH)
+        yield from textwrap.wrap(paragraph, TEXT_WIDTH)
         yield ""

@@ -1,64 +1,72 @@
-"""Messages of front ends to a sitting: JSON's values from anywhere, so they are checked."""
+"""Messages of front ends to a game session: untrusted JSON values, checked field by field."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption, listed
-from cc_env.play.sitting import Sitting
+from cc_env.errors import BadRecord, IllegalAction, UnknownOption, format_list
+from cc_env.play.session import GameSession
 
-Act = TypeVar("Act")
-# What a message has beside `do` and `version`, by what it asks for.
-FIELDS = {
+Handler = TypeVar("Handler")
+# Fields of each command besides `command` and `version`.
+COMMAND_FIELDS = {
     "play": ("action",),
-    "say": ("text", "piece"),
+    "play_text": ("text", "piece"),
     "pace": ("seconds",),
-    "look_back": ("turns",),
+    "view_turn": ("turns",),
     "decline": ("offer",),
 }
 
 
-def fields(given: object, what: str, known: Collection[str] | None = None) -> Mapping[str, Any]:
-    """Return the fields of a JSON object, which is called `what`.
+def read_object(
+    value: object, label: str, valid_names: Collection[str] | None = None
+) -> Mapping[str, Any]:
+    """Check that a value is a JSON object, and optionally its field names; return it.
 
-    Raises BadRecord for another value, UnknownOption for fields that are not among the `known`.
+    `label` names the value in errors. Raises BadRecord for another value, UnknownOption for fields
+    that are not among `valid_names`.
     """
-    if not isinstance(given, Mapping):
-        raise BadRecord(f"{what} is a JSON object")
-    if known is not None and (unknown := [str(name)[:40] for name in given if name not in known]):
-        raise UnknownOption(f"{what} has no field {listed(unknown)}; it has: {listed(known)}")
-    return given
+    if not isinstance(value, Mapping):
+        raise BadRecord(f"{label} is a JSON object")
+    if valid_names is None:
+        return value
+    if unknown := [str(name)[:40] for name in value if name not in valid_names]:
+        valid = format_list(valid_names)
+        raise UnknownOption(f"{label} has no field {format_list(unknown)}; it has: {valid}")
+    return value
 
 
-def act_of(message: Mapping[str, Any], acts: Mapping[str, Act]) -> Act:
-    """Return the one of these acts that a message asks for; raise UnknownOption.
+def find_handler(message: Mapping[str, object], handlers: Mapping[str, Handler]) -> Handler:
+    """Return the handler of a message's command.
 
-    The latter also where it has a field that such a message does not have.
+    Raises UnknownOption for an unknown command or a field that the command does not have.
     """
-    do = message.get("do")
-    if not isinstance(do, str) or do not in acts:
-        raise UnknownOption(f"{str(do)[:40]!r} cannot be done; wanted: {listed(acts)}")
-    fields(message, do, ("do", "version", *FIELDS.get(do, ())))
-    return acts[do]
+    command = message.get("command")
+    if not isinstance(command, str) or command not in handlers:
+        raise UnknownOption(
+            f"unknown command {str(command)[:40]!r}; there are: {format_list(handlers)}"
+        )
+    read_object(message, command, ("command", "version", *COMMAND_FIELDS.get(command, ())))
+    return handlers[command]
 
 
 def check_turn(
-    sitting: Sitting, seats: Collection[int], message: Mapping[str, Any], version: int
+    session: GameSession, seats: Collection[int], message: Mapping[str, object], version: int
 ) -> None:
-    """Raise IllegalAction unless one of the seats is to move, in the position that it saw.
+    """Raise IllegalAction unless one of the seats is to move and the message is up to date.
 
-    That is the one of this `version`, which the message has to tell.
+    An up-to-date message has the current `version` of the game.
     """
-    if sitting.result is not None:
-        raise IllegalAction(f"the game is over ({sitting.result.reason})")
+    if session.result is not None:
+        raise IllegalAction(f"the game is over ({session.result.reason})")
     if message.get("version") != version:
         raise IllegalAction("too late: the position has changed since")
-    if sitting.mover not in seats:
-        raise IllegalAction(f"it is the turn of {sitting.game.players[sitting.mover]}")
+    if session.mover not in seats:
+        raise IllegalAction(f"it is the turn of {session.game.players[session.mover]}")
 
 
-def action_of(message: Mapping[str, Any]) -> int:
-    """Return the action that a message names, legal or not; raise IllegalAction where none is."""
+def read_action(message: Mapping[str, object]) -> int:
+    """Return the action id of a message, legal or not; raise IllegalAction if there is none."""
     action = message.get("action")
     if not isinstance(action, int) or isinstance(action, bool):
-        raise IllegalAction(f"{str(action)[:40]!r} is not the number of an action")
+        raise IllegalAction(f"{str(action)[:40]!r} is not an action id")
     return action

@@ -1,47 +1,47 @@
-// A board in a notebook, for anywidget. It stands behind board.js in one module, and knows no rules.
+// Notebook board for anywidget. It follows board.js in one module and contains no rules.
 
 function render({ model, el }) {
   const setting = model.get("setting");
-  const ask = (what, values = {}) => model.send({ do: what, version: model.get("state").version, ...values });
-  const play = (action) => ask("play", { action });
-  const place = element("div");
+  const send = (command, values = {}) => model.send({ command, version: model.get("state").version, ...values });
+  const play = (action) => send("play", { action });
+  const container = element("div");
   const status = element("p", { className: "status" });
   status.setAttribute("role", "status");
   const words = element("div", { className: "words" });
-  const board = new Board(place, setting, play);
+  const board = new Board(container, setting, play);
   const buttons = {
-    take_back: button("Undo", () => ask("take_back")),
-    hint: button("Hint", () => ask("hint")),
+    take_back: button("Undo", () => send("take_back")),
+    hint: button("Hint", () => send("hint")),
     flip: button("Flip", () => board.flip()),
-    again: button("New game", () => ask("again")),
+    again: button("New game", () => send("again")),
   };
   const row = element("div", { className: "buttons" }, ...Object.values(buttons));
-  const root = element("div", { className: "cc-env" }, place, status, words, row);
-  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the keys to the board
+  const root = element("div", { className: "cc-env" }, container, status, words, row);
+  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab passes keys on to the board
 
   function show() {
     const state = model.get("state");
     board.show(state, state.is_person);
-    words.replaceChildren(...board.words());
+    words.replaceChildren(...board.offBoardButtons());
     buttons.take_back.disabled = !state.decisions || !state.seats.includes("human");
     buttons.hint.disabled = !state.is_person;
-    status.textContent = told(state);
-    root.dataset.version = state.version; // now all is shown
+    status.textContent = statusText(state);
+    root.dataset.version = state.version; // marks the end of the update
   }
 
-  function told(state) {
+  function statusText(state) {
     const last = state.turns.at(-1);
-    const moved = last ? `${setting.players[last[0]]}, ${state.seats[last[0]]}: ${last[1].trim()}` : "";
+    const lastTurn = last ? `${setting.players[last[0]]}, ${state.seats[last[0]]}: ${last[1].trim()}` : "";
     const now = state.result ? state.result.text : state.is_person ? state.caption : `${state.caption}, thinking …`;
-    return [moved, now].filter(Boolean).join(" · ");
+    return [lastTurn, now].filter(Boolean).join(" · ");
   }
 
-  function hear(message) {
+  function receive(message) {
     if (message.refused) {
-      board.drop();
+      board.cancelDrag();
       status.textContent = message.refused;
     } else {
-      board.hint(message.hint);
+      board.showHint(message.hint);
       status.textContent = message.text;
     }
   }
@@ -49,12 +49,12 @@ function render({ model, el }) {
   const people = model.get("state").seats.map((name) => name === "human");
   if (people.filter(Boolean).length === 1 && people[setting.top]) board.flip();
   model.on("change:state", show);
-  model.on("msg:custom", hear);
+  model.on("msg:custom", receive);
   el.append(root);
   show();
   return () => {
     model.off("change:state", show);
-    model.off("msg:custom", hear);
+    model.off("msg:custom", receive);
   };
 }
 

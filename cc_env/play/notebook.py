@@ -1,7 +1,7 @@
-"""A board in a notebook: a sitting shown by the page's own board, in a widget.
+"""Notebook widget: a game session on the board of the page.
 
-The front end, notebook.js, gets `setting` and `state` and sends what people ask for. Players think
-in a thread, so that the kernel stays free for other cells.
+The front end, notebook.js, receives `setting` and `state` and sends commands. Players decide in a
+thread, so that the kernel can run other cells.
 """
 
 import threading
@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, MissingExtra
-from cc_env.game import Game
-from cc_env.pictures import draw
 from cc_env.play import view
-from cc_env.play.messages import act_of, action_of, check_turn, fields
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.rules import Position
+from cc_env.play.messages import check_turn, find_handler, read_action, read_object
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.rendering.picture import draw
 
 try:
     import anywidget
@@ -24,19 +24,21 @@ except ImportError as missing:
     raise MissingExtra("cc_env.play.board", "anywidget", "notebook") from missing
 
 FOLDER = Path(__file__).parent
-ADVISER = "minimax:hard"  # who gives hints
-PAUSE = 0.8  # seconds after each decision where players are watched
+PAGE = FOLDER.parent / "server" / "page"
+HINT_PLAYER = "minimax:hard"
+# Pause after each decision of a game without people.
+PAUSE_SECONDS = 0.8
 
 
-def _sources(*names: str) -> str:
-    return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
+def _sources(*paths: Path) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 class NotebookBoard(anywidget.AnyWidget):
-    """A game in progress on a board. Its `sitting` is another one after each new game."""
+    """A board with a game in progress, `session`, which "New game" replaces."""
 
-    _esm = _sources("page/board.js", "notebook.js")
-    _css = _sources("page/board.css", "notebook.css")
+    _esm = _sources(PAGE / "board.js", FOLDER / "notebook.js")
+    _css = _sources(PAGE / "board.css", FOLDER / "notebook.css")
     setting = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
@@ -48,123 +50,128 @@ class NotebookBoard(anywidget.AnyWidget):
         start: Position | None = None,
         seed: int = 0,
     ) -> None:
-        """Begin; raises as `Sitting`. Each new game has the next seed."""
+        """Start the first game; raises as `GameSession`. Each new game has the next seed."""
         self._closed = threading.Event()
-        self._begin: Callable[[int], Sitting] = lambda number: Sitting(
+        self._new_session: Callable[[int], GameSession] = lambda number: GameSession(
             game, names, start=start, seed=seed + number
         )
-        self.sitting = self._begin(0)
-        self._games, self._version = 1, 0  # the latter counts all changes
-        self._pause = 0.0 if HUMAN in names else PAUSE
+        self.session = self._new_session(0)
+        self._games = 1
+        # Number of changes of the session.
+        self._version = 0
+        self._pause = 0.0 if HUMAN in names else PAUSE_SECONDS
         self._seats = {seat for seat, name in enumerate(names) if name == HUMAN}
-        self._lock = threading.RLock()  # held to read or change what is above
-        self._thinking: threading.Thread | None = None
-        self._advising: threading.Thread | None = None
-        super().__init__(setting=view.setting(game), state=self._told())
+        # Guards the attributes above.
+        self._lock = threading.RLock()
+        self._player_thread: threading.Thread | None = None
+        self._hint_thread: threading.Thread | None = None
+        super().__init__(setting=view.static_state(game), state=self._state_data())
         self.on_msg(lambda _, message, buffers: self.obey(message))
-        self._go_on()
+        self._start_player()
 
     def __repr__(self) -> str:
-        names = ", ".join(seat.name for seat in self.sitting.seats)
-        return f"<board of {self.sitting.game.name}: {names}>"
+        names = ", ".join(seat.name for seat in self.session.seats)
+        return f"<board of {self.session.game.name}: {names}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """Return the widget, with a picture for where no widgets are shown, as in a saved file."""
+        """Return the widget and an SVG picture, which viewers without widgets show."""
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is not None:
-            sitting = self.sitting
-            picture = draw(sitting.game, sitting.position, last=sitting.last, end=sitting.result)
+            session = self.session
+            picture = draw(
+                session.game, session.position, last=session.last_turn, end=session.result
+            )
             bundle[0]["image/svg+xml"] = picture._repr_svg_()
         return cast("tuple[dict[str, Any], dict[str, Any]] | None", bundle)
 
     def close(self) -> None:
-        """Show it no more, and let no player go on."""
+        """Remove the widget and stop the players after their current decision."""
         self._closed.set()
         super().close()
 
     def wait(self) -> None:
-        """Wait until nobody thinks: a person is to move, or the game is over."""
-        for thread in (self._thinking, self._advising):
+        """Wait until no player is thinking: a person is to move, or the game is over."""
+        for thread in (self._player_thread, self._hint_thread):
             if thread is not None:
                 thread.join()
 
     def obey(self, message: object) -> None:
-        """Do what the front end asks for, or tell it why not."""
-        acts: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        """Execute a command of the front end; report an error to the front end."""
+        handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "play": self._play,
             "take_back": self._take_back,
             "hint": self._hint,
             "again": self._again,
         }
         try:
-            asked = fields(message, "a message")
+            command = read_object(message, "a message")
             with self._lock:
-                act_of(asked, acts)(asked)
+                find_handler(command, handlers)(command)
         except CcEnvError as error:
             self.send({"refused": str(error)})
 
-    def _told(self) -> dict[str, Any]:
-        return {"version": self._version, **view.state(self.sitting)}
+    def _state_data(self) -> dict[str, Any]:
+        return {"version": self._version, **view.session_state(self.session)}
 
-    def _changed(self) -> None:
+    def _publish(self) -> None:
         self._version += 1
-        self.state = self._told()
-        self._go_on()
+        self.state = self._state_data()
+        self._start_player()
 
     def _play(self, message: Mapping[str, Any]) -> None:
-        check_turn(self.sitting, self._seats, message, self._version)
-        self.sitting.play(action_of(message))
-        self._changed()
+        check_turn(self.session, self._seats, message, self._version)
+        self.session.play(read_action(message))
+        self._publish()
 
     def _take_back(self, message: Mapping[str, Any]) -> None:
-        self.sitting.take_back()
-        self._changed()
+        self.session.take_back()
+        self._publish()
 
     def _again(self, message: Mapping[str, Any]) -> None:
-        self.sitting = self._begin(self._games)
+        self.session = self._new_session(self._games)
         self._games += 1
-        self._changed()
+        self._publish()
 
-    # Who thinks
-
-    def _go_on(self) -> None:
-        if self._thinking is None and self._is_player_to_move:
-            self._thinking = threading.Thread(target=self._think, daemon=True)
-            self._thinking.start()
+    def _start_player(self) -> None:
+        if self._player_thread is None and self._is_player_to_move:
+            self._player_thread = threading.Thread(target=self._think, daemon=True)
+            self._player_thread.start()
 
     @property
     def _is_player_to_move(self) -> bool:
-        sitting = self.sitting
-        over = sitting.result is not None or self._closed.is_set()
-        return not (over or sitting.is_person_to_move)
+        session = self.session
+        is_over = session.result is not None or self._closed.is_set()
+        return not (is_over or session.is_person_to_move)
 
     def _think(self) -> None:
-        """Let players decide until a person is to move, the game is over, or it is closed."""
+        """Play players' decisions until a person is to move, the game ends or the board closes."""
         while True:
             with self._lock:
                 if not self._is_player_to_move:
-                    self._thinking = None
+                    self._player_thread = None
                     return
-                sitting, version = self.sitting, self._version
-                question = sitting.question()
-            answer = question()
+                session, version = self.session, self._version
+                task = session.decision_task()
+            response = task()
             with self._lock:
                 if version == self._version and not self._closed.is_set():
-                    sitting.settle(answer)
-                    self._changed()
+                    session.finish_decision(response)
+                    self._publish()
             self._closed.wait(self._pause)
 
     def _hint(self, message: Mapping[str, Any]) -> None:
-        check_turn(self.sitting, self._seats, message, self._version)
-        if self._advising is None or not self._advising.is_alive():
-            asked = self.sitting, self._version
-            self._advising = threading.Thread(target=self._advise, args=asked, daemon=True)
-            self._advising.start()
+        check_turn(self.session, self._seats, message, self._version)
+        if self._hint_thread is None or not self._hint_thread.is_alive():
+            arguments = self.session, self._version
+            self._hint_thread = threading.Thread(
+                target=self._send_hint, args=arguments, daemon=True
+            )
+            self._hint_thread.start()
 
-    def _advise(self, sitting: Sitting, version: int) -> None:
-        position = sitting.position
-        decision = sitting.hint(ADVISER)
+    def _send_hint(self, session: GameSession, version: int) -> None:
+        position = session.position
+        decision = session.hint(HINT_PLAYER)
         with self._lock:
             if version == self._version:
-                text = sitting.game.action_text(position, decision.action).strip()
-                self.send({"hint": decision.action, "text": f"{ADVISER} would play {text}"})
+                text = session.game.action_text(position, decision.action).strip()
+                self.send({"hint": decision.action, "text": f"{HINT_PLAYER} would play {text}"})

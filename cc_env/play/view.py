@@ -1,128 +1,135 @@
-"""A sitting as data for front ends that draw for themselves, such as the page: JSON's values alone.
+"""Game sessions as JSON values, for front ends that draw boards themselves, such as the page.
 
-A front end gets the `setting` of a game once and its `state` after every decision. It draws the
-shapes that it is given and lets people point at the choices; it knows no rules.
+A front end receives `static_state` once and `session_state` after every decision. It draws the
+shapes and offers the choices; it contains no rules.
 """
 
 import math
 from collections.abc import Iterable
 from itertools import product
+from statistics import fmean
 from typing import Any
 
-from cc_env.game import Cell, Game, Turn
-from cc_env.pictures import Picture, draw, shapes, standing
-from cc_env.pictures.shapes import Disc, Polyline, Shape, Square
-from cc_env.play.choices import choices, must_capture
-from cc_env.play.sitting import Sitting
-from cc_env.play.telling import ending, summary
-from cc_env.rules import Position
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import Position
+from cc_env.play.choices import list_choices, must_capture
+from cc_env.play.descriptions import describe_ending, summarize_decision
+from cc_env.play.session import GameSession
+from cc_env.rendering import shapes
+from cc_env.rendering.picture import Picture, describe_standing, draw
+from cc_env.rendering.shapes import Disc, Polyline, Shape, Square
 
-ORIGIN: Cell = (0, 0)  # where pieces and marks are drawn; front ends move them by whole cells
+# Cell of the shapes of pieces and marks; front ends translate them by whole cells.
+ORIGIN: Cell = (0, 0)
 
 
-def setting(game: Game) -> dict[str, Any]:
-    """Return what stays the same: names, the empty board, and pieces and marks on `ORIGIN`."""
+def static_state(game: Game) -> dict[str, Any]:
+    """Return what never changes: names, the empty board, shapes of pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
     return {
         "game": game.name,
         "options": dict(game.options),
         "players": list(game.players),
-        "colours": [shapes.colours(picture, player) for player in game.players],
-        "top": _top(picture),
+        "colors": [shapes.colors(picture, player) for player in game.players],
+        "top": _top_player(picture),
         "rows": picture.rows,
         "columns": picture.columns,
         "cell": shapes.CELL,
         "margin": shapes.MARGIN,
-        "board": _drawn(shapes.board(picture)),
-        "labels": _drawn(shapes.labels(picture)),
-        "figures": {letter: _drawn(shapes.figure(picture, letter, ORIGIN)) for letter in letters},
+        "board": _shape_data(shapes.board(picture)),
+        "labels": _shape_data(shapes.labels(picture)),
+        "figures": {
+            letter: _shape_data(shapes.figure(picture, letter, ORIGIN)) for letter in letters
+        },
         "owners": {letter: game.owner(letter) for letter in letters},
-        "called": {letter: _called(game, letter) for letter in letters},
-        "marks": {kind: _drawn(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
-        "cells": [[*cell, name] for cell, name in _cells(picture).items()],
+        "piece_names": {letter: _piece_name(game, letter) for letter in letters},
+        "marks": {kind: _shape_data(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
+        "cells": [[*cell, name] for cell, name in _cell_names(picture).items()],
     }
 
 
-def state(sitting: Sitting, turns_from: int = 0) -> dict[str, Any]:
-    """Return what there is to draw, what can be chosen, and how the game stands.
+def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
+    """Return what to draw, the choices of the person to move, clocks, turns and result.
 
-    Of the turns come those from this index on, in place of all that a front end has from there on.
+    `turns` starts at index `turns_from`; it replaces all turns from there on in the front end.
     """
-    game, last = sitting.game, sitting.last
-    decided, is_person = _decided(game, last), sitting.is_person_to_move
-    caption = standing(game, sitting.position, sitting.result)
-    picture = draw(game, sitting.position, last=last, caption=caption)
-    moves = choices(game, sitting.position, sitting.match.legal) if is_person else []
+    game, last = session.game, session.last_turn
+    last_decision, is_person = _last_decision(game, last), session.is_person_to_move
+    caption = describe_standing(game, session.position, session.result)
+    picture = draw(game, session.position, last=last, caption=caption)
+    moves = list_choices(game, session.position, session.match.legal_actions) if is_person else []
     return {
-        "decisions": len(sitting.decisions),
-        "position": game.to_text(sitting.position),
-        **_to_draw(picture),
-        "moved": _moved(game, decided, picture if last and len(last[1]) == 1 else None),
-        "mover": sitting.mover,
+        "decisions": len(session.decisions),
+        "position": game.to_text(session.position),
+        **_picture_data(picture),
+        "last_decision": _last_move(
+            game, last_decision, picture if last and len(last[1]) == 1 else None
+        ),
+        "mover": session.mover,
         "is_person": is_person,
-        "mid_turn": sitting.result is None and game.mid_turn(sitting.position),
+        "mid_turn": session.result is None and game.mid_turn(session.position),
         "caption": picture.caption,
         "choices": moves,
         "must_capture": must_capture(moves),
         "turns_from": turns_from,
-        "turns": _turns(sitting, turns_from),
-        "said": _said(sitting, decided),
-        "clocks": _clocks(sitting),
-        "is_held": sitting.is_held,
-        "result": _result(sitting),
-        "offered": sitting.offered,
-        "seats": [seat.name for seat in sitting.seats],
+        "turns": _turns(session, turns_from),
+        "summary": _last_summary(session, last_decision),
+        "clocks": _clocks(session),
+        "clocks_paused": session.is_paused,
+        "result": _result(session),
+        "draw_offered_by": session.draw_offered_by,
+        "seats": [seat.name for seat in session.seats],
     }
 
 
-def look_back(sitting: Sitting, turns: int) -> dict[str, Any]:
-    """Return what there was to draw after this number of finished turns, with the last of them."""
-    game, course = sitting.game, sitting.match.course
+def past_state(session: GameSession, turns: int) -> dict[str, Any]:
+    """Return what to draw for the position after `turns` complete turns."""
+    game, course = session.game, session.match.history
     last = course[turns - 1] if turns else None
-    position = game.play_turn(*last) if last else sitting.match.start
-    return _to_draw(draw(game, position, last=last))
+    position = game.play_turn(*last) if last else session.match.start
+    return _picture_data(draw(game, position, last=last))
 
 
-def _to_draw(picture: Picture) -> dict[str, Any]:
-    """Return the pieces, and the way and the captures of the last turn."""
+def _picture_data(picture: Picture) -> dict[str, Any]:
+    """Return the pieces, and the path and captures of the last turn."""
     return {
         "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
-        "path": _drawn(shapes.path(picture)),
+        "path": _shape_data(shapes.path(picture)),
         "captured": list(picture.captured),
     }
 
 
-def _called(game: Game, letter: str) -> str:
-    """Return what a piece is called by those who cannot see it: its colour, and its kind if any."""
-    colour = game.players[game.owner(letter)]
-    return " ".join([colour, *filter(None, [game.look.kinds.get(letter)])])
+def _piece_name(game: Game, letter: str) -> str:
+    """Return the spoken name of a piece: its color, and its kind if it has one."""
+    color = game.players[game.owner(letter)]
+    return " ".join([color, *filter(None, [game.look.kinds.get(letter)])])
 
 
-def _drawn(drawing: Iterable[Shape]) -> list[list[Any]]:
-    """Return shapes with a letter for their kind in front."""
+def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
+    """Return shapes as lists of their fields, each preceded by its kind."""
     kinds = {Square: "square", Disc: "disc", Polyline: "line"}
-    return [[kinds.get(type(shape), "words"), *shape] for shape in drawing]
+    return [[kinds.get(type(shape), "text"), *shape] for shape in drawing]
 
 
-def _cells(picture: Picture) -> dict[Cell, str]:
-    """Return the cells that there are, with their names."""
+def _cell_names(picture: Picture) -> dict[Cell, str]:
+    """Return the names of all cells."""
     if picture.names:
         return dict(picture.names)
     rows, columns = map(enumerate, picture.labels)
     return {(at, to): f"{row} {column}" for (at, row), (to, column) in product(rows, columns)}
 
 
-def _top(picture: Picture) -> int:
-    """Return whose pieces begin further up, the second's where nobody's do."""
-    rows: tuple[list[int], list[int]] = ([], [])
+def _top_player(picture: Picture) -> int:
+    """Return the player whose pieces start higher on the board; the second in a tie."""
+    rows: dict[str, list[int]] = {player: [] for player in picture.players}
     for (row, _), letter in picture.pieces.items():
-        rows[picture.owner(letter) == picture.players[1]].append(row)
-    first, second = (sum(numbers) / len(numbers) if numbers else 0.0 for numbers in rows)
+        rows[picture.owner(letter)].append(row)
+    first, second = (fmean(rows[player] or [0]) for player in picture.players)
     return int(second <= first)
 
 
-def _decided(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:
+def _last_decision(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:
     """Return the last decision, with the position before it; None at the start."""
     if last is None:
         return None
@@ -130,68 +137,70 @@ def _decided(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, 
     return game.play_turn(before, turn[:-1]), turn[-1]
 
 
-def _moved(
-    game: Game, decided: tuple[Position, int] | None, picture: Picture | None
+def _last_move(
+    game: Game, decision: tuple[Position, int] | None, picture: Picture | None
 ) -> dict[str, Any] | None:
-    """Return the way of the last decision alone, for those who show how it went.
+    """Return the path of the last decision alone, for animation.
 
-    Where it is a whole turn the `picture` has its way.
+    Pass the `picture` of the position if the decision was a whole turn: it contains the path.
     """
-    if decided is None:
+    if decision is None:
         return None
-    before, action = decided
+    before, action = decision
     track = picture or game.track(before, (action,))
     return {
         "path": list(track.path),
         "captured": list(track.captured),
         "is_shot": any(game.look.shooters(before, action)),
         "text": game.action_text(before, action),
-        "by": game.to_move(before),
+        "player": game.to_move(before),
     }
 
 
-def _turns(sitting: Sitting, first: int) -> list[list[Any]]:
-    """Return each turn: who played it, its text, and what its player expected for the first.
+def _turns(session: GameSession, first: int) -> list[list[Any]]:
+    """Return the turns from index `first` on: player, text, and value expected for player 0.
 
-    The last one may be unfinished.
+    The last turn may be incomplete.
     """
     turns: list[list[Any]] = []
-    game, match = sitting.game, sitting.match
-    course, unfinished = match.course[first:], match.unfinished
-    done = len(sitting.decisions) - len(unfinished[1] if unfinished else ())
-    done -= sum(len(turn) for _, turn in course)
+    game, match = session.game, session.match
+    course, unfinished = match.history[first:], match.partial_turn
+    played = len(session.decisions) - len(unfinished[1] if unfinished else ())
+    played -= sum(len(turn) for _, turn in course)
     for (before, turn), text in zip(course, match.turns[first:], strict=True):
-        done += len(turn)
-        value, mover = sitting.decisions[done - 1].value, game.to_move(before)
-        turns.append([mover, text, _for_first(value, mover)])
+        played += len(turn)
+        value, mover = session.decisions[played - 1].value, game.to_move(before)
+        turns.append([mover, text, _value_for_first(value, mover)])
     if unfinished:
         before, turn = unfinished
         turns.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
     return turns
 
 
-def _for_first(value: float | None, mover: int) -> float | None:
+def _value_for_first(value: float | None, mover: int) -> float | None:
     return None if value is None else round(float(value) * (1 - 2 * mover), 3)
 
 
-def _said(sitting: Sitting, decided: tuple[Position, int] | None) -> str:
-    """Return what the last player to decide said of it; nothing where a person did."""
-    return summary(sitting.game, decided[0], sitting.decisions[-1]) if decided else ""
+def _last_summary(session: GameSession, decision: tuple[Position, int] | None) -> str:
+    """Return the search statistics of the last decision, "" if a person made it."""
+    return summarize_decision(session.game, decision[0], session.decisions[-1]) if decision else ""
 
 
-def _clocks(sitting: Sitting) -> list[float] | None:
-    left = [sitting.left(player) for player in (0, 1)]
-    return None if math.isinf(left[0]) else [round(max(0.0, seconds), 2) for seconds in left]
-
-
-def _result(sitting: Sitting) -> dict[str, Any] | None:
-    if sitting.result is None:
+def _clocks(session: GameSession) -> list[float] | None:
+    remaining = [session.seconds_left(player) for player in (0, 1)]
+    if math.isinf(remaining[0]):
         return None
-    score = sitting.match.score if sitting.game.scores else None
+    return [round(max(0.0, seconds), 2) for seconds in remaining]
+
+
+def _result(session: GameSession) -> dict[str, Any] | None:
+    if session.result is None:
+        return None
+    score = session.match.score if session.game.scores else None
     return {
-        "outcome": sitting.result.outcome,
-        "reason": sitting.result.reason,
-        "text": ending(sitting),
-        "detail": sitting.detail,
+        "outcome": session.result.outcome,
+        "reason": session.result.reason,
+        "text": describe_ending(session),
+        "detail": session.detail,
         "scores": score and [float(points) for points in score],
     }

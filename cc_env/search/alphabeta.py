@@ -13,7 +13,7 @@ Nodes are searched by principal variation search: the first action with the full
 with a null window, and again with the full window if they fail high (Reinefeld, 1983). Move
 ordering: the table's action first, then the static evaluation after the action, ties broken by
 killers and history; at depth 1, killers and history alone. A position that repeats one on its own
-path is scored as a draw, or by the game's repetition rule, see `scores.repeated`.
+path is scored as a draw, or by the game's repetition rule, see `scores.repetition_score`.
 
 A selective search reduces late moves: all actions but the first few are searched some turns less
 deeply, and again to the full depth if they then seem better than the best so far. It looks further
@@ -29,53 +29,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.errors import check_switch
-from cc_env.exact.solved import solved
-from cc_env.exact.tables import Tables, known
-from cc_env.exact.values import UNKNOWN
-from cc_env.game import Game
-from cc_env.rules import ONGOING, Bool, Int, Position
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Bool, Int, Position
+from cc_env.errors import check_bool
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import limits, transposition
+from cc_env.search.limits import check_limit, require_any
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import (
     INFINITE,
     MARGIN,
     PROVEN,
     WIN,
-    expected,
-    final,
-    of_value,
-    repeated,
+    exact_score,
+    expected_result,
+    repetition_score,
+    terminal_score,
 )
-from cc_env.search.transposition import EXACT, LOWER, NONE, TO_THE_END, UPPER, TableEntry
+from cc_env.search.transposition import (
+    EXACT,
+    FULL_DEPTH,
+    LOWER,
+    NO_ACTION,
+    UPPER,
+    TableEntry,
+    make_table,
+)
 from cc_env.search.workspace import (
     ACTION,
     AGE,
-    CUT_SHORT,
+    COMPLETED_DEPTH,
     CUTS_MAX,
     CUTS_MIN,
     DEPTH,
-    DONE,
     LATEST_VALUE,
     MARGINS,
+    MAX_DEPTH,
     MAX_NODES,
-    MOST_DEPTH,
+    MAX_PLIES,
     NODES,
-    PLIES,
     RANK,
     ROOT_PLAYER,
     ROW,
     SALT,
     SELECTIVE,
     STOP,
+    TRUNCATED,
     VALUE,
     Context,
     Frame,
     make_workspace,
 )
+from cc_env.tablebase.lookup import exact_value
+from cc_env.tablebase.tablebase import Tablebase, load_tables
+from cc_env.tablebase.values import UNKNOWN
 
 # Move-ordering ranks: the evaluation dominates; a killer outranks any history score.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
@@ -83,8 +92,8 @@ _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
 # enough turns are left.
 _LATE, _LATER, _LATEST = 3, 8, 20
 # Counts of one search; the others are told from outside, or number the searches.
-_COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, DONE, VALUE, LATEST_VALUE, CUT_SHORT
-# Multiplied by the number of the search, it salts the keys. Not `scramble`, as position keys are
+_COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, COMPLETED_DEPTH, VALUE, LATEST_VALUE, TRUNCATED
+# Multiplied by the number of the search, it salts the keys. Not `mix`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
 
@@ -94,13 +103,15 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
     """Return the value of an unfinished position to the player to move."""
     depth, ply, alpha, beta = frame
     player, key = rules.to_move(position), _key(position, context)
-    cut_short = context.workspace.counts[CUT_SHORT]
+    cut_short = context.workspace.counts[TRUNCATED]
     is_known, value, first = _enter(position, key, frame, context)
     if is_known:
         return value
     best: Int = np.int64(-INFINITE)
-    best_action: Int = np.int64(NONE)
-    listed_at = 0 if first == NONE else 1  # the table's action is tried before any are generated
+    best_action: Int = np.int64(NO_ACTION)
+    listed_at = (
+        0 if first == NO_ACTION else 1
+    )  # the table's action is tried before any are generated
     index: Int = 0
     count: Int = listed_at
     while alpha < beta:
@@ -129,7 +140,7 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
             _extend(action, value, ply, context)
         index += 1
     searched: Int = (
-        np.int64(TO_THE_END) if context.workspace.counts[CUT_SHORT] == cut_short else depth
+        np.int64(FULL_DEPTH) if context.workspace.counts[TRUNCATED] == cut_short else depth
     )
     _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, context)
     return best
@@ -141,17 +152,17 @@ def _enter(
 ) -> tuple[bool, Int, Int]:
     """Enter a node: return whether its value is known already, the value, the table's action."""
     context.workspace.counts[NODES] += 1
-    context.workspace.lines[frame.ply, 0] = NONE
-    nothing = np.int64(NONE)
-    if frame.ply >= PLIES - 1:
-        context.workspace.counts[CUT_SHORT] += 1
+    context.workspace.lines[frame.ply, 0] = NO_ACTION
+    nothing = np.int64(NO_ACTION)
+    if frame.ply >= MAX_PLIES - 1:
+        context.workspace.counts[TRUNCATED] += 1
         return True, _worth(position, rules.to_move(position), context.evaluation, context), nothing
     if _is_repeated(key, frame.ply, context):
-        context.workspace.counts[CUT_SHORT] += 1
-        return True, repeated(position, rules.to_move(position)), nothing
+        context.workspace.counts[TRUNCATED] += 1
+        return True, repetition_score(position, rules.to_move(position)), nothing
     entry = transposition.probe(context.table, key)
     if _is_cutoff(entry, frame):
-        context.workspace.counts[CUT_SHORT] += entry.depth != TO_THE_END
+        context.workspace.counts[TRUNCATED] += entry.depth != FULL_DEPTH
         return True, _from_table(entry.value, frame.ply), nothing
     return False, np.int64(0), entry.action
 
@@ -227,17 +238,17 @@ def _end(position: Position, frame: Frame, player: Int, context: Context) -> tup
     result = rules.outcome(position)
     if result != ONGOING:
         context.workspace.counts[NODES] += 1
-        context.workspace.lines[frame.ply, 0] = NONE
-        return True, final(position, result, player, frame.ply)
-    exact = solved(position, context.tables)
+        context.workspace.lines[frame.ply, 0] = NO_ACTION
+        return True, terminal_score(position, result, player, frame.ply)
+    exact = exact_value(position, context.tables)
     if exact != UNKNOWN:
         context.workspace.counts[NODES] += 1
-        context.workspace.lines[frame.ply, 0] = NONE
-        value = of_value(exact, frame.ply)
+        context.workspace.lines[frame.ply, 0] = NO_ACTION
+        value = exact_score(exact, frame.ply)
         return True, value if rules.to_move(position) == player else -value
     if frame.depth > 0:
         return False, np.int64(0)
-    context.workspace.counts[CUT_SHORT] += 1
+    context.workspace.counts[TRUNCATED] += 1
     if rules.to_move(position) == player:
         return True, _quiesce(position, frame, context)
     negated = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
@@ -252,12 +263,12 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     """
     depth, ply, alpha, beta = frame
     context.workspace.counts[NODES] += 1
-    context.workspace.lines[ply, 0] = NONE
+    context.workspace.lines[ply, 0] = NO_ACTION
     player = rules.to_move(position)
     best = _worth(position, player, context.evaluation, context)
     base = ply * len(context.workspace.legal)
     count = 0
-    if ply < PLIES - 1:
+    if ply < MAX_PLIES - 1:
         count = rules.tactical_actions(position, context.workspace.tactical[base:])
     for index in range(count):
         alpha = max(alpha, best)
@@ -267,7 +278,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
         result, same = rules.outcome(after), rules.to_move(after) == player
         if result != ONGOING:
             context.workspace.counts[NODES] += 1
-            value = final(after, result, player, ply + 1)
+            value = terminal_score(after, result, player, ply + 1)
         else:
             low, high = (alpha, beta) if same else (-beta, -alpha)
             value = _quiesce(after, Frame(depth, ply + 1, low, high), context)
@@ -307,7 +318,7 @@ def _static(position: Position, player: Int, context: Context) -> Int:
     """Return the value that orders actions, to `player`: final score, or a quick evaluation."""
     result = rules.outcome(position)
     if result != ONGOING:
-        return final(position, result, player, np.int64(0))
+        return terminal_score(position, result, player, np.int64(0))
     return _worth(position, player, context.ordering, context)
 
 
@@ -352,9 +363,9 @@ def _extend(action: Int, value: Int, ply: Int, context: Context) -> None:
     if ply == 0:
         context.workspace.counts[LATEST_VALUE] = value
     context.workspace.lines[ply, 0] = action
-    for index in range(PLIES - 1):
+    for index in range(MAX_PLIES - 1):
         context.workspace.lines[ply, index + 1] = context.workspace.lines[ply + 1, index]
-        if context.workspace.lines[ply + 1, index] == NONE:
+        if context.workspace.lines[ply + 1, index] == NO_ACTION:
             break
 
 
@@ -393,25 +404,25 @@ def deepen(
     `best`, int32[PLIES] padded with NONE, and its value to the player to move to `counts[VALUE]`.
     The line of an interrupted iteration is used if it completed at least one root action.
     """
-    context = borrow(context)
+    context = as_raw(context)
     counts = context.workspace.counts
     _forget(context)
     counts[ROOT_PLAYER] = player
     counts[MAX_NODES] = nodes
     for turns in range(1, depth + 1):
         counts[DEPTH] = turns
-        counts[CUT_SHORT] = 0
+        counts[TRUNCATED] = 0
         context.workspace.history[:] //= 2
         frame = Frame(np.int64(turns), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, context)
-        if context.workspace.lines[0, 0] != NONE:
+        if context.workspace.lines[0, 0] != NO_ACTION:
             best[:] = context.workspace.lines[0]
             counts[VALUE] = counts[LATEST_VALUE]
         if _is_stopped(context):
             break
-        counts[DONE] = turns
-        most = PROVEN if counts[MARGINS] == 1 else WIN + MARGIN * (counts[MARGINS] - 1) - PLIES
-        if counts[CUT_SHORT] == 0 or abs(counts[VALUE]) >= most:
+        counts[COMPLETED_DEPTH] = turns
+        most = PROVEN if counts[MARGINS] == 1 else WIN + MARGIN * (counts[MARGINS] - 1) - MAX_PLIES
+        if counts[TRUNCATED] == 0 or abs(counts[VALUE]) >= most:
             break
 
 
@@ -419,7 +430,7 @@ def deepen(
 def _forget(context: Context) -> None:
     """Begin a search that knows nothing of earlier ones; what is told from outside stays."""
     workspace = context.workspace
-    workspace.killers[:] = NONE
+    workspace.killers[:] = NO_ACTION
     workspace.history[:] = 0
     for index in _COUNTED:
         workspace.counts[index] = 0
@@ -429,19 +440,21 @@ def _forget(context: Context) -> None:
         context.table[:] = 0
 
 
-def prepared(
+def make_context(
     game: Game,
     evaluation: Any,
     *,
     table_megabytes: float,
-    tables: Tables | None = None,
+    tables: Tablebase | None = None,
     selective: bool = False,
 ) -> Context:
     """Return what `deepen` needs for a game; raise as `AlphaBeta`."""
     chosen = game.evaluation(evaluation)
-    table, workspace = transposition.empty(table_megabytes), make_workspace(game)
+    table, workspace = make_table(table_megabytes), make_workspace(game)
     workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
-    return Context(table, workspace, chosen, rules.ordering_of(chosen), known(tables, game))
+    return Context(
+        table, workspace, chosen, rules.ordering_evaluation(chosen), load_tables(tables, game)
+    )
 
 
 class AlphaBeta:
@@ -457,7 +470,7 @@ class AlphaBeta:
         evaluation: Any = None,
         *,
         table_megabytes: float = 16,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
         selective: bool = False,
     ) -> None:
         """Allocate the transposition table and the workspace; read `tables`, the exact values.
@@ -466,10 +479,10 @@ class AlphaBeta:
         above. Raises UnknownOption for an evaluation that the game does not have, BadOption for a
         table size out of range or tables of another game, BadTable for a damaged one.
         """
-        check_switch("selective", selective)
+        check_bool("selective", selective)
         self.game, self._selective = game, bool(selective)
         self._megabytes, self._tables = table_megabytes, tables
-        self._context = prepared(
+        self._context = make_context(
             game,
             evaluation,
             table_megabytes=table_megabytes,
@@ -500,27 +513,27 @@ class AlphaBeta:
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
-        most = limits.whole("depth", depth, MOST_DEPTH), limits.whole("nodes", nodes)
+        most = check_limit("depth", depth, MAX_DEPTH), check_limit("nodes", nodes)
         limits.check_seconds(seconds)
-        limits.check_any(depth=depth, nodes=nodes, seconds=seconds)
+        require_any(depth=depth, nodes=nodes, seconds=seconds)
         if len(legal) == 1:
             spent = time.perf_counter() - began
             return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
         counts: NDArray[np.int64] = self._context.workspace["counts"]
-        line = np.full(PLIES, NONE, np.int32)
+        line = np.full(MAX_PLIES, NO_ACTION, np.int32)
         counts[STOP] = 0
         with limits.alarm(counts, STOP, seconds):
             deepen(position, self.game.to_move(position), *most, self._context, line)
         totals = counts.tolist()
         score = totals[VALUE]
         return SearchResult(
-            line=tuple(line[: line.tolist().index(NONE)].tolist()),
+            line=tuple(line[: line.tolist().index(NO_ACTION)].tolist()),
             score=score,
-            value=expected(score),
-            depth=totals[DONE],
+            value=expected_result(score),
+            depth=totals[COMPLETED_DEPTH],
             nodes=totals[NODES],
             seconds=time.perf_counter() - began,
-            is_exact=totals[DONE] == totals[DEPTH] > 0 and not totals[CUT_SHORT],
+            is_exact=totals[COMPLETED_DEPTH] == totals[DEPTH] > 0 and not totals[TRUNCATED],
             cuts_max=totals[CUTS_MAX],
             cuts_min=totals[CUTS_MIN],
         )

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env.game import Game, Turn
-from cc_env.rules import ONGOING, Position
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import ONGOING, Position
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.result import SearchResult
-from cc_env.search.scores import PROVEN, expected, final
-from cc_env.search.workspace import MOST_DEPTH, PLIES
+from cc_env.search.scores import PROVEN, expected_result, terminal_score
+from cc_env.search.workspace import MAX_DEPTH, MAX_PLIES
 
 
 class Variation(NamedTuple):
@@ -25,7 +25,7 @@ class Variation(NamedTuple):
     score: int = 0  # in evaluation units, see scores.py; 0 from players other than minimax
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """The values of the compared turns."""
 
     lines: tuple[Variation, ...]  # in the order of the turns given
@@ -33,7 +33,7 @@ class Compared(NamedTuple):
     nodes: int  # positions visited
 
 
-class Followed(NamedTuple):
+class Continuation(NamedTuple):
     """The position after a turn and all forced decisions that follow."""
 
     position: Position
@@ -47,14 +47,14 @@ def compare(
     turns: Sequence[Turn],
     *,
     left: Callable[[], float],
-    depth: int = MOST_DEPTH,
-) -> Compared:
+    depth: int = MAX_DEPTH,
+) -> Comparison:
     """Return the values of turns, or of first decisions of turns, searched up to `depth` turns.
 
     `left` returns the seconds left; depth 2 is always completed.
     """
-    game, nodes, best = search.game, 0, Compared((), 0, 0)
-    children = [follow(game, position, turn) for turn in turns]
+    game, nodes, best = search.game, 0, Comparison((), 0, 0)
+    children = [play_forced(game, position, turn) for turn in turns]
     for ahead in range(2, max(2, depth) + 1):
         lines, is_last = [], True
         for child in children:
@@ -64,13 +64,13 @@ def compare(
                 return best._replace(nodes=nodes)
             lines.append(line)
             is_last &= result is None or result.is_exact or abs(line.score) >= PROVEN
-        best = Compared(tuple(lines), ahead, nodes)
+        best = Comparison(tuple(lines), ahead, nodes)
         if is_last or left() <= 0:
             break
     return best
 
 
-def follow(game: Game, position: Position, turn: Turn) -> Followed:
+def play_forced(game: Game, position: Position, turn: Turn) -> Continuation:
     """Play a turn and the forced decisions after it, up to PLIES // 2 in all.
 
     Raises IllegalAction if the turn is not legal.
@@ -82,14 +82,14 @@ def follow(game: Game, position: Position, turn: Turn) -> Followed:
         position = game.apply(position, waiting[0])
         actions += (waiting.pop(0),)
         turns += not game.mid_turn(position)
-        if not waiting and len(actions) < PLIES // 2:
+        if not waiting and len(actions) < MAX_PLIES // 2:
             legal = game.legal_actions(position)
             waiting = legal.tolist() if len(legal) == 1 else []
-    return Followed(position, actions, turns)
+    return Continuation(position, actions, turns)
 
 
 def _search_child(
-    search: AlphaBeta, root: Position, child: Followed, depth: int, left: Callable[[], float]
+    search: AlphaBeta, root: Position, child: Continuation, depth: int, left: Callable[[], float]
 ) -> tuple[Variation, SearchResult | None]:
     """Return the line through a child, and the result of its search (None: no search was needed).
 
@@ -99,8 +99,8 @@ def _search_child(
     player, result = game.to_move(root), game.outcome(position)
     if result != ONGOING:
         ply = np.int64(len(actions))
-        score = int(final(position, np.int64(result), np.int64(player), ply))
-        return Variation(actions, expected(score), score), None
+        score = int(terminal_score(position, np.int64(result), np.int64(player), ply))
+        return Variation(actions, expected_result(score), score), None
     if len(game.legal_actions(position)) == 1:  # still forced
         return Variation(actions, 0.0), None
     searched = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, left()))
@@ -109,7 +109,7 @@ def _search_child(
     score = sign * searched.score
     if abs(score) >= PROVEN:
         score -= int(math.copysign(len(actions), score))
-    return Variation(actions + searched.line, expected(score), score), searched
+    return Variation(actions + searched.line, expected_result(score), score), searched
 
 
 def _is_cut_short(result: SearchResult, depth: int) -> bool:

@@ -9,16 +9,16 @@ Shapes: D = MAX_DECISIONS, A = `num_actions`.
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.compile import jit
-from cc_env.rules import Int, Position
+from cc_env.core import rules
+from cc_env.core.rules import Int, Position
+from cc_env.jit.compiler import jit
 
 MAX_DECISIONS = 32  # of one turn
 MAX_POSITIONS = 4096  # within one turn
 NO_WIN = 1 << 20  # more than any number of decisions
 
 
-def buffer(num_actions: int) -> NDArray[np.int32]:
+def make_buffer(num_actions: int) -> NDArray[np.int32]:
     """Return a buffer for `winning_action`, int32[D, A]."""
     return np.empty((MAX_DECISIONS, num_actions), np.int32)
 

@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE
-from cc_env.compile import jit
-from cc_env.rules import Int
+from cc_env.core.bitboard import ONE
+from cc_env.core.rules import Int
+from cc_env.jit.compiler import jit
 
 SLOTS, RING = 2**18, 2**23  # default sizes, in positions and logits
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
 
-class Evaluations(NamedTuple):
+class EvaluationCache(NamedTuple):
     """The cache, direct-mapped: a new entry replaces the one in its slot."""
 
     keys: NDArray[np.uint64]  # [S]; 0: empty
@@ -31,9 +31,9 @@ class Evaluations(NamedTuple):
     written: NDArray[np.int64]  # [1]: logits written so far, overwritten ones included
 
 
-def empty(slots: int = SLOTS, ring: int = RING) -> Evaluations:
+def make_cache(slots: int = SLOTS, ring: int = RING) -> EvaluationCache:
     """Return an empty cache; both sizes are powers of two. Memory pages are allocated when used."""
-    return Evaluations(
+    return EvaluationCache(
         np.zeros(slots, np.uint64),
         np.empty(slots, np.float32),
         np.empty(slots, np.int64),
@@ -43,7 +43,7 @@ def empty(slots: int = SLOTS, ring: int = RING) -> Evaluations:
 
 
 @jit
-def hash_of(planes: NDArray[np.int8], legal: NDArray[np.int32], count: Int) -> np.uint64:
+def hash_observation(planes: NDArray[np.int8], legal: NDArray[np.int32], count: Int) -> np.uint64:
     """Return the hash of an observation, int8[C, H, W], and `legal[:count]`, int32[A]; never 0."""
     key = FACTOR
     for cell in planes.ravel():
@@ -57,7 +57,7 @@ def hash_of(planes: NDArray[np.int8], legal: NDArray[np.int32], count: Int) -> n
 
 @jit
 def store(
-    cache: Evaluations, key: np.uint64, value: float, logits: NDArray[np.float32], count: Int
+    cache: EvaluationCache, key: np.uint64, value: float, logits: NDArray[np.float32], count: Int
 ) -> None:
     """Store a value and `logits[:count]`, float32[A]."""
     slot, start = _slot(cache, key), cache.written[0]
@@ -68,7 +68,7 @@ def store(
 
 
 @jit
-def find(cache: Evaluations, key: np.uint64) -> Int:
+def find_slot(cache: EvaluationCache, key: np.uint64) -> Int:
     """Return the slot of the entry with this key, or -1."""
     slot = _slot(cache, key)
     if cache.keys[slot] == key and cache.written[0] - cache.starts[slot] <= len(cache.logits):
@@ -77,7 +77,7 @@ def find(cache: Evaluations, key: np.uint64) -> Int:
 
 
 @jit
-def read(cache: Evaluations, slot: Int, logits: NDArray[np.float32], count: Int) -> float:
+def read(cache: EvaluationCache, slot: Int, logits: NDArray[np.float32], count: Int) -> float:
     """Copy the logits of an entry to `logits[:count]`, float32[A]; return its value."""
     start = cache.starts[slot]
     for index in range(count):
@@ -86,5 +86,5 @@ def read(cache: Evaluations, slot: Int, logits: NDArray[np.float32], count: Int)
 
 
 @jit
-def _slot(cache: Evaluations, key: np.uint64) -> Int:
+def _slot(cache: EvaluationCache, key: np.uint64) -> Int:
     return np.int64(key >> ONE & np.uint64(len(cache.keys) - 1))  # all keys are odd

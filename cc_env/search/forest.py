@@ -25,21 +25,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.exact.solved import solved
-from cc_env.exact.values import UNKNOWN, result_of, turns_of
-from cc_env.rules import DRAW, ONGOING, Bool, Int, Position
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, evaluations
 from cc_env.search.decisive import NO_WIN
-from cc_env.search.evaluations import Evaluations
+from cc_env.search.evaluations import EvaluationCache, find_slot, hash_observation
+from cc_env.tablebase.lookup import exact_value
+from cc_env.tablebase.values import UNKNOWN, result_of, turns_of
 
-EARLIER = 512  # latest positions of the game so far that are checked for repetition
-LONGEST = 256  # depth limit of a simulation, in decisions
-NEW, IN_FLIGHT, ENDED = 0, -1, -2  # `children` of a node without children
+MAX_EARLIER_POSITIONS = 512  # latest positions of the game so far that are checked for repetition
+MAX_DEPTH = 256  # depth limit of a simulation, in decisions
+NEW, IN_FLIGHT, TERMINAL = 0, -1, -2  # `children` of a node without children
 PROVEN_WIN = 10_000  # `proven` of a finished, won game; minus one for each decision before it
-MAX_SIMULATIONS = 64  # in a row, of one tree, that end without a leaf to evaluate
+MAX_SIMULATIONS_IN_A_ROW = 64  # in a row, of one tree, that end without a leaf to evaluate
 FPU_REDUCTION = 0.2  # the value of an unvisited action is that of its node minus this
 EPSILON = 1e-12  # added to probabilities before taking logarithms
 PENALTY = 1e6  # subtracted from a score to rank it behind all others
@@ -90,18 +90,18 @@ class Forest(NamedTuple):
     trees: NDArray[np.int64]  # [L]: tree of the leaf
     planes: NDArray[np.int8]  # [L, C, H, W]
     hashes: NDArray[np.uint64]  # [L]: of the planes and the legal actions
-    cache: Evaluations
+    cache: EvaluationCache
     legal: NDArray[np.int32]  # [D, A]: buffer for legal actions, see `decisive`
     logits: NDArray[np.float32]  # [A]: buffer for the logits of the legal actions
-    tables: Any  # exact values, see `cc_env.exact.solved`
+    tables: Any  # exact values, see `cc_env.tablebase.lookup`
 
 
-class Improved(NamedTuple):
+class RootResults(NamedTuple):
     """The results at the roots: training targets and the actions to play."""
 
     actions: NDArray[np.int32]  # [T, A]: the legal ones, then -1
     policy: NDArray[np.float32]  # [T, A]: probabilities of `actions`, then 0
-    chosen: NDArray[np.int64]  # [T]: the action to play
+    selected_actions: NDArray[np.int64]  # [T]: the action to play
     values: NDArray[np.float32]  # [T]: value of the root to the player to move
 
 
@@ -116,7 +116,7 @@ class PUCTSettings(NamedTuple):
 
 
 @jit(nogil=True)
-def begin(
+def restart(
     start: Position, roots: NDArray[np.uint64], earlier: NDArray[np.uint64], forest: Forest
 ) -> None:
     """Restart all trees.
@@ -124,7 +124,7 @@ def begin(
     `start` is any position of the game (for its type), `roots` uint64[T, F]; `earlier`, uint64[T,
     K], is as for `Trees.begin`.
     """
-    roots, earlier, forest = borrow(roots), borrow(earlier), borrow(forest)
+    roots, earlier, forest = as_raw(roots), as_raw(earlier), as_raw(forest)
     forest.searches[0] += 1
     for tree in range(len(forest.nodes)):
         forest.sizes[tree] = 0
@@ -132,7 +132,7 @@ def begin(
         _reach(rules.load(roots[tree], start), forest, tree)
         for index in range(earlier.shape[1] - 1, -1, -1):
             key = earlier[tree, index]
-            if key and forest.sizes[tree, 0] < EARLIER:
+            if key and forest.sizes[tree, 0] < MAX_EARLIER_POSITIONS:
                 node = _node(key, forest, tree)
                 if node:  # not the root, which is on every path
                     forest.nodes[tree, node]["on_path"] = 1
@@ -175,7 +175,7 @@ def select(start: Position, forest: Forest, settings: PUCTSettings) -> Int:
 
     Returns -1 if every tree is finished: all simulations done, the root proven, or out of space.
     """
-    forest = borrow(forest)
+    forest = as_raw(forest)
     count: Int = np.int64(0)
     is_finished: Bool = True
     for tree in range(len(forest.nodes)):
@@ -207,7 +207,7 @@ def _next_leaf(
     Leaves of known value are backed up at once.
     """
     root = forest.nodes[tree, 0]
-    for _ in range(MAX_SIMULATIONS):
+    for _ in range(MAX_SIMULATIONS_IN_A_ROW):
         if _is_finished(forest, settings, tree) or root["children"] == IN_FLIGHT:
             return False
         repeated = _descend(start, forest, settings, tree, slot)
@@ -241,7 +241,7 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
         nodes[node]["visits"] += 1
         nodes[node]["flying"] += 1
         nodes[node]["on_path"] = 1
-        if nodes[node]["children"] <= 0 or nodes[node]["proven"] or depth == LONGEST:
+        if nodes[node]["children"] <= 0 or nodes[node]["proven"] or depth == MAX_DEPTH:
             break
         if depth == 0 and settings.considered:
             edge = _halving_edge(forest, settings, tree)
@@ -439,9 +439,9 @@ def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> 
     """
     result: Int = np.int64(rules.outcome(position))
     proven: Int = np.int64(PROVEN_WIN)
-    exact = solved(position, forest.tables) if result == ONGOING else np.int64(UNKNOWN)
+    exact = exact_value(position, forest.tables) if result == ONGOING else np.int64(UNKNOWN)
     if exact != UNKNOWN and index:
-        node["children"] = ENDED
+        node["children"] = TERMINAL
         node["value"] = result_of(exact)
         node["proven"] = result_of(exact) * (PROVEN_WIN - turns_of(exact))
         return True
@@ -450,7 +450,7 @@ def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> 
         if decisions == NO_WIN:
             return False
         result, proven = np.int64(rules.to_move(position)), PROVEN_WIN - decisions
-    node["children"] = ENDED
+    node["children"] = TERMINAL
     if result != DRAW:
         is_won = result == node["player"]
         node["proven"], node["value"] = (proven, 1.0) if is_won else (-proven, -1.0)
@@ -467,8 +467,8 @@ def _expand_from_cache(
     """
     rules.observe(position, rules.to_move(position), forest.planes[slot])
     count = rules.legal_actions(position, forest.legal[0])
-    forest.hashes[slot] = evaluations.hash_of(forest.planes[slot], forest.legal[0], count)
-    entry = evaluations.find(forest.cache, forest.hashes[slot])
+    forest.hashes[slot] = hash_observation(forest.planes[slot], forest.legal[0], count)
+    entry = find_slot(forest.cache, forest.hashes[slot])
     if entry < 0:
         return False
     value = evaluations.read(forest.cache, entry, forest.logits, count)
@@ -489,7 +489,7 @@ def expand(
     `logits`, float32[L, A or more], and `values`, float32[L], are the network's outputs for
     `forest.planes[:L]`.
     """
-    forest, logits = borrow(forest), borrow(logits)
+    forest, logits = as_raw(forest), as_raw(logits)
     for slot in range(len(values)):
         leaf = forest.paths[slot, forest.depths[slot], 0]
         position = rules.load(forest.positions[forest.trees[slot], leaf], start)
@@ -549,16 +549,16 @@ def _expand_terminal_children(
 
 
 @jit(nogil=True)
-def improved(forest: Forest, settings: PUCTSettings, out: Improved) -> None:
+def write_results(forest: Forest, settings: PUCTSettings, out: RootResults) -> None:
     """Write the improved policy, the action to play and the value of each root to `out`."""
-    forest, out = borrow(forest), borrow(out)
+    forest, out = as_raw(forest), as_raw(out)
     for tree in range(len(forest.nodes)):
         count = np.int64(forest.nodes[tree, 0]["children"])
         out.values[tree] = _write_policy(
             forest, settings, tree, out.actions[tree], out.policy[tree]
         )
         out.actions[tree, count:], out.policy[tree, count:] = -1, 0
-        out.chosen[tree] = _best_action(forest, settings, tree)
+        out.selected_actions[tree] = _best_action(forest, settings, tree)
 
 
 @jit

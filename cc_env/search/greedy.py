@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.rules import ONGOING, Int, Position
-from cc_env.search.scores import INFINITE, final
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.search.scores import INFINITE, terminal_score
 
 
-def scores(game: Game, position: Position, evaluation: Any) -> tuple[list[int], list[int]]:
+def score_actions(game: Game, position: Position, evaluation: Any) -> tuple[list[int], list[int]]:
     """Return the legal actions and their scores to the player to move.
 
     Raises IllegalAction if the game is over.
@@ -54,7 +54,7 @@ def _turn_score(position: Position, player: Int, evaluation: Any, buffer: NDArra
     """
     result = rules.outcome(position)
     if result != ONGOING:
-        return final(position, result, player, np.int64(1))
+        return terminal_score(position, result, player, np.int64(1))
     if not rules.mid_turn(position):
         return np.int64(rules.evaluate(position, player, evaluation))
     best: Int = np.int64(-INFINITE)

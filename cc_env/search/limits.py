@@ -8,17 +8,17 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.errors import BadOption, is_number, is_whole
+from cc_env.errors import BadOption, is_integer, is_number
 
-UNBOUNDED = 2**62
+NO_LIMIT = 2**62
 
 
-def whole(name: str, value: int | None, most: int = UNBOUNDED) -> int:
+def check_limit(name: str, value: int | None, most: int = NO_LIMIT) -> int:
     """Return a limit, `most` if it is None; raise BadOption unless it is a whole number 1..most."""
     if value is None:
         return most
-    if not is_whole(value, 1, most):
-        span = "1 or more" if most == UNBOUNDED else f"1 to {most}"
+    if not is_integer(value, 1, most):
+        span = "1 or more" if most == NO_LIMIT else f"1 to {most}"
         raise BadOption(f"{name}={value!r}; it is {span}, or None for no limit")
     return int(value)
 
@@ -41,7 +41,7 @@ def check_exploration(value: float) -> None:
         raise BadOption(f"exploration={value!r}; it is 0 or more")
 
 
-def check_any(**given: float | None) -> None:
+def require_any(**given: float | None) -> None:
     """Raise BadOption unless at least one limit is given."""
     if all(value is None for value in given.values()):
         missing = ", ".join(f"{name}=None" for name in given)

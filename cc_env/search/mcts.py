@@ -14,21 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import randomness, rules
-from cc_env.borrow import borrow
-from cc_env.compile import jit
-from cc_env.errors import UnknownOption, listed
-from cc_env.exact.solved import solved
-from cc_env.exact.tables import Tables, known
-from cc_env.exact.values import UNKNOWN, result_of
-from cc_env.game import Game
-from cc_env.rules import FIRST, ONGOING, Bool, Int, Position
+from cc_env.core import random_streams, rules
+from cc_env.core.game import Game
+from cc_env.core.rules import FIRST, ONGOING, Bool, Int, Position
+from cc_env.errors import UnknownOption, format_list
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, limits
+from cc_env.search.decisive import make_buffer
+from cc_env.search.limits import check_limit, require_any
 from cc_env.search.result import SearchResult
-from cc_env.search.scores import expected
+from cc_env.search.scores import expected_result
+from cc_env.tablebase.lookup import exact_value
+from cc_env.tablebase.tablebase import Tablebase, load_tables
+from cc_env.tablebase.values import UNKNOWN, result_of
 
 PLAYOUTS = "random", "evaluation"  # how a leaf is evaluated
-LONGEST = 256  # depth limit of a simulation in the tree, in decisions
+MAX_DEPTH = 256  # depth limit of a simulation in the tree, in decisions
 MAX_PLAYOUT = 200  # decisions after which a random playout is scored as a draw
 UNEXPANDED = 0  # `first` of a node without children; the root, 0, is not a child
 
@@ -56,13 +58,13 @@ class UCTSettings(NamedTuple):
     exploration: np.float64  # the constant of UCB1
     by_evaluation: np.bool_  # else by random playouts
     evaluation: Any  # weights, a NamedTuple
-    tables: Any  # exact values, see `cc_env.exact.solved`
+    tables: Any  # exact values, see `cc_env.tablebase.lookup`
 
 
 @jit(nogil=True)
-def grow(root: Position, tree: Tree, settings: UCTSettings, state: np.uint64) -> None:
+def run_simulations(root: Position, tree: Tree, settings: UCTSettings, state: np.uint64) -> None:
     """Run simulations until a limit is reached; `state` seeds the random generator."""
-    tree, settings = borrow(tree), borrow(settings)
+    tree, settings = as_raw(tree), as_raw(settings)
     tree.counts[SIZE], tree.counts[DEPTH], tree.counts[DONE] = 1, 0, 0
     _clear(tree, 0)
     while tree.counts[DONE] < settings.simulations and not (
@@ -99,20 +101,20 @@ def _descend(
     depth: Int = np.int64(0)
     is_forced: Bool = False
     tree.path[0] = 0
-    while depth < LONGEST:
+    while depth < MAX_DEPTH:
         if not tree.children[node]:
             is_due = tree.visits[node] > 0 or depth == 0
             is_due = is_due or (is_forced and rules.mid_turn(position))
             if (
                 not is_due
                 or rules.outcome(position) != ONGOING
-                or (depth and solved(position, settings.tables) != UNKNOWN)
+                or (depth and exact_value(position, settings.tables) != UNKNOWN)
                 or not _expand(position, node, tree)
             ):
                 break
         is_forced = tree.children[node] == 1
         node = _best_child(node, tree, settings.exploration, state)
-        state = randomness.advance(state)
+        state = random_streams.advance(state)
         position = rules.apply(position, np.int64(tree.action[node]))
         depth += 1
         tree.path[depth] = node
@@ -147,7 +149,7 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
     The scan starts at a random child, which breaks ties.
     """
     count: Int = np.int64(tree.children[node])
-    offset = randomness.below(state, count)
+    offset = random_streams.below(state, count)
     log_visits = math.log(tree.visits[node] + 1.0)
     best, highest = np.int64(0), -math.inf
     for index in range(count):
@@ -167,25 +169,25 @@ def _result(
 ) -> tuple[float, np.uint64]:
     """Return a leaf's value to the first player, -1 to 1, and the generator's next state."""
     result = rules.outcome(position)
-    exact = solved(position, settings.tables) if result == ONGOING else np.int64(UNKNOWN)
+    exact = exact_value(position, settings.tables) if result == ONGOING else np.int64(UNKNOWN)
     if exact != UNKNOWN:
         value = np.float64(result_of(exact))
         return value if rules.to_move(position) == FIRST else -value, state
     if settings.by_evaluation and result == ONGOING:
         score = rules.evaluate(position, np.int64(FIRST), settings.evaluation)
-        return expected(np.int64(score)), state
+        return expected_result(np.int64(score)), state
     for _ in range(MAX_PLAYOUT):
         if result != ONGOING:
             break
         count = rules.legal_actions(position, tree.legal[0])
-        action = tree.legal[0, randomness.below(state, count)]
-        state = randomness.advance(state)
+        action = tree.legal[0, random_streams.below(state, count)]
+        state = random_streams.advance(state)
         position = rules.apply(position, np.int64(action))
         result = rules.outcome(position)
     return rules.reward(result, np.int64(FIRST)), state
 
 
-class TreeSearch:
+class MCTS:
     """UCT for one game. Every search starts with an empty tree."""
 
     def __init__(
@@ -196,7 +198,7 @@ class TreeSearch:
         playout: str = "evaluation",
         exploration: float = 1.0,
         capacity: int = 2**20,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """Allocate a tree of `capacity` nodes; once it is full, simulations go on without growth.
 
@@ -206,13 +208,13 @@ class TreeSearch:
         tables of another game, BadTable for a damaged one.
         """
         if playout not in PLAYOUTS:
-            raise UnknownOption(f"playout={playout!r}; there are: {listed(PLAYOUTS)}")
+            raise UnknownOption(f"playout={playout!r}; there are: {format_list(PLAYOUTS)}")
         limits.check_exploration(exploration)
         self.game, self._tables = game, tables
         chosen = game.evaluation(evaluation)
-        by_evaluation, values = np.bool_(playout == "evaluation"), known(tables, game)
+        by_evaluation, values = np.bool_(playout == "evaluation"), load_tables(tables, game)
         self._options = np.float64(exploration), by_evaluation, chosen, values
-        capacity = max(limits.whole("capacity", capacity), 2 * game.num_actions)
+        capacity = max(check_limit("capacity", capacity), 2 * game.num_actions)
         self._tree = Tree(
             first=np.empty(capacity, np.int32),
             children=np.empty(capacity, np.int32),
@@ -220,8 +222,8 @@ class TreeSearch:
             mover=np.zeros(capacity, np.int8),
             visits=np.empty(capacity, np.int32),
             total=np.empty(capacity, np.float64),
-            path=np.zeros(LONGEST + 1, np.int32),
-            legal=decisive.buffer(game.num_actions),
+            path=np.zeros(MAX_DEPTH + 1, np.int32),
+            legal=make_buffer(game.num_actions),
             counts=np.zeros(4, np.int64),
         )
         self.search(game.initial, np.random.default_rng(0), simulations=1)  # compiles
@@ -242,8 +244,8 @@ class TreeSearch:
         began = time.perf_counter()
         legal = self.game.choices(position)
         limits.check_seconds(seconds)
-        limits.check_any(simulations=simulations, seconds=seconds)
-        most = np.int64(limits.whole("simulations", simulations))
+        require_any(simulations=simulations, seconds=seconds)
+        most = np.int64(check_limit("simulations", simulations))
         if len(legal) == 1:
             spent = time.perf_counter() - began
             return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
@@ -251,9 +253,9 @@ class TreeSearch:
         counts[:] = 0
         state = rng.integers(2**64, dtype=np.uint64)
         with limits.alarm(counts, STOP, seconds):
-            grow(position, self._tree, UCTSettings(most, *self._options), state)
+            run_simulations(position, self._tree, UCTSettings(most, *self._options), state)
         line, visits, value = self._read()
-        exact = None if self._tables is None else self._tables.find(position)
+        exact = None if self._tables is None else self._tables.get(position)
         if exact is not None:  # all wins look alike to simulations: take one of the soonest
             best = next((action for action, _ in visits if action in exact.best), exact.best[0])
             line, value = line if line[0] == best else (best,), float(exact.value)

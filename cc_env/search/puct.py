@@ -15,22 +15,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import BadOption
-from cc_env.exact.solved import Known, NoTables
-from cc_env.exact.tables import Tables, known
-from cc_env.game import Game
-from cc_env.rules import Position
-from cc_env.search import decisive, evaluations, forest, limits
-from cc_env.search.forest import EARLIER, EDGE, LONGEST, NODE, Forest, Improved, PUCTSettings
+from cc_env.search import forest, limits
+from cc_env.search.decisive import make_buffer
+from cc_env.search.evaluations import make_cache
+from cc_env.search.forest import (
+    EDGE,
+    MAX_DEPTH,
+    MAX_EARLIER_POSITIONS,
+    NODE,
+    Forest,
+    PUCTSettings,
+    RootResults,
+    restart,
+    write_results,
+)
+from cc_env.search.limits import check_limit, require_any
 from cc_env.search.result import SearchResult
+from cc_env.tablebase.lookup import LoadedTables, NoTables
+from cc_env.tablebase.tablebase import Tablebase, load_tables
 
 # From observations, int8[L, C, H, W], to logits, float32[L, A], and values, float32[L], to the
 # player to move.
 Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
-MOST_EDGES = 2**22  # default capacity of a tree
-EDGES = 8  # assumed for each node when nodes are allocated
-LEAST_BATCHES = 16  # smaller batches, where there are few simulations
+MAX_EDGES = 2**22  # default capacity of a tree
+EDGES_PER_NODE = 8  # assumed for each node when nodes are allocated
+MIN_BATCHES = 16  # smaller batches, where there are few simulations
 
 
 class Trees:
@@ -47,7 +60,7 @@ class Trees:
         exploration: float = 1.5,
         contempt: float = 0.0,
         considered: int = 0,
-        tables: Tables | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """Allocate `capacity` edges for each tree; None: enough for all its simulations.
 
@@ -57,15 +70,15 @@ class Trees:
         the exact values of leaves. Raises BadOption for values out of range or tables of another
         game, BadTable for a damaged one.
         """
-        self.game, self.count = game, limits.whole("count", count)
-        most = limits.whole("simulations", simulations)
-        batch = limits.whole("batch", batch)
+        self.game, self.count = game, check_limit("count", count)
+        most = check_limit("simulations", simulations)
+        batch = check_limit("batch", batch)
         limits.check_exploration(exploration)
         limits.check_contempt(contempt)
         if considered and simulations is None:
             raise BadOption(f"considered={considered} needs a number of simulations")
         if capacity is None:
-            capacity = (min(most, MOST_EDGES // game.num_actions) + batch + 2) * game.num_actions
+            capacity = (min(most, MAX_EDGES // game.num_actions) + batch + 2) * game.num_actions
         if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
             raise BadOption(f"batch={batch}; with room for {capacity} edges it is 1 to {at_most}")
@@ -76,9 +89,9 @@ class Trees:
             np.float64(contempt),
             np.int64(considered),
         )
-        self._forest = self._make_forest(capacity, self.count * batch, known(tables, game))
+        self._forest = self._make_forest(capacity, self.count * batch, load_tables(tables, game))
         shape = self.count, game.num_actions
-        self._improved = Improved(
+        self._results = RootResults(
             np.empty(shape, np.int32),
             np.empty(shape, np.float32),
             np.empty(self.count, np.int64),
@@ -86,11 +99,15 @@ class Trees:
         )
         self._current = self._settings
 
-    def _make_forest(self, capacity: int, leaves: int, tables: Known | NoTables) -> Forest:
+    def _make_forest(self, capacity: int, leaves: int, tables: LoadedTables | NoTables) -> Forest:
         game, count, considered = self.game, self.count, int(self._settings.considered)
         tries = int(self._settings.simulations) if considered else 0
         rows = [_halving(number, tries) for number in range(considered + 1)]
-        nodes = capacity // min(EDGES, game.num_actions) + game.num_actions + EARLIER
+        nodes = (
+            capacity // min(EDGES_PER_NODE, game.num_actions)
+            + game.num_actions
+            + MAX_EARLIER_POSITIONS
+        )
         return Forest(
             nodes=np.empty((count, nodes), NODE),
             edges=np.empty((count, capacity), EDGE),
@@ -101,18 +118,18 @@ class Trees:
             done=np.zeros(count, np.int64),
             gumbel=np.zeros((count, game.num_actions), np.float32),
             schedule=np.array(rows, np.int64),
-            paths=np.zeros((leaves, LONGEST + 1, 2), np.int32),
+            paths=np.zeros((leaves, MAX_DEPTH + 1, 2), np.int32),
             depths=np.zeros(leaves, np.int32),
             trees=np.zeros(leaves, np.int64),
             planes=np.zeros((leaves, *game.observation_shape), np.int8),
             hashes=np.zeros(leaves, np.uint64),
-            cache=evaluations.empty(),
-            legal=decisive.buffer(game.num_actions),
+            cache=make_cache(),
+            legal=make_buffer(game.num_actions),
             logits=np.empty(game.num_actions, np.float32),
             tables=tables,
         )
 
-    def begin(
+    def restart(
         self,
         positions: NDArray[np.uint64],
         rng: np.random.Generator | None = None,
@@ -131,8 +148,8 @@ class Trees:
         made_for = self._settings
         most, widest = int(made_for.simulations), int(made_for.batch)
         self._current = made_for._replace(
-            simulations=np.int64(limits.whole("simulations", simulations, most)),
-            batch=np.int64(limits.whole("batch", batch, widest)),
+            simulations=np.int64(check_limit("simulations", simulations, most)),
+            batch=np.int64(check_limit("batch", batch, widest)),
         )
         earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
@@ -141,7 +158,7 @@ class Trees:
                 f"positions{positions.shape}, earlier{earlier.shape}; wanted: {shapes}"
             )
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
-        forest.begin(self.game.initial, positions, earlier, self._forest)
+        restart(self.game.initial, positions, earlier, self._forest)
         self._waiting = 0
 
     def select(self) -> NDArray[np.int8] | None:
@@ -172,14 +189,14 @@ class Trees:
             if len(planes):
                 self.expand(*evaluate(planes))
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clear the cache of evaluations; necessary when the network changes."""
         self._forest.cache.keys[:] = 0
 
-    def improved(self) -> "Improved":
+    def results(self) -> "RootResults":
         """Return policies, chosen actions and values, in arrays that the next call overwrites."""
-        forest.improved(self._forest, self._current, self._improved)
-        return self._improved
+        write_results(self._forest, self._current, self._results)
+        return self._results
 
     @property
     def simulations(self) -> int:
@@ -224,14 +241,14 @@ class PUCT:
         batch: int = 16,
         exploration: float = 1.5,
         contempt: float = 0.0,
-        capacity: int = MOST_EDGES,
-        tables: Tables | None = None,
+        capacity: int = MAX_EDGES,
+        tables: Tablebase | None = None,
     ) -> None:
         """Search with the network `evaluate`; the options are as for `Trees`.
 
         Searches of few simulations use smaller batches than `batch`.
         """
-        self.game, self._evaluate, self._batch = game, evaluate, limits.whole("batch", batch)
+        self.game, self._evaluate, self._batch = game, evaluate, check_limit("batch", batch)
         self._trees = Trees(
             game,
             batch=batch,
@@ -241,7 +258,7 @@ class PUCT:
             tables=tables,
         )
         self.search(game.initial, simulations=1)  # compiles
-        self._trees.forget()
+        self._trees.clear_cache()
 
     def search(
         self,
@@ -260,15 +277,15 @@ class PUCT:
         began = time.perf_counter()
         legal = self.game.choices(position)
         limits.check_seconds(seconds)
-        limits.check_any(simulations=simulations, seconds=seconds)
-        most = limits.whole("simulations", simulations)
+        require_any(simulations=simulations, seconds=seconds)
+        most = check_limit("simulations", simulations)
         if len(legal) == 1:
             spent = time.perf_counter() - began
             return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
-        batch = max(1, min(self._batch, most // LEAST_BATCHES))
+        batch = max(1, min(self._batch, most // MIN_BATCHES))
         keys = np.array([[self.game.key(occurred) for occurred in earlier]], np.uint64)
         root = np.array([position], np.uint64)
-        self._trees.begin(root, earlier=keys, simulations=most, batch=batch)
+        self._trees.restart(root, earlier=keys, simulations=most, batch=batch)
         deadline = began + (math.inf if seconds is None else seconds)
         self._run(deadline)
         line, visits, value = self._trees.best_line()

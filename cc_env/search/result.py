@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from cc_env.search.scores import margin
+from cc_env.search.scores import proven_margin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class SearchResult:
         """The proven margin of the win (negative: loss, 0: draw); None if nothing is proven."""
         if self.score is None:
             return None
-        return 0 if self.score == 0 and self.is_exact else margin(self.score)
+        return 0 if self.score == 0 and self.is_exact else proven_margin(self.score)
 
     @property
     def nodes_per_second(self) -> float:
@@ -39,7 +39,7 @@ class SearchResult:
         return self.nodes / self.seconds if self.seconds else 0.0
 
     def details(self) -> dict[str, Any]:
-        """Return the statistics, as the `details` of a `cc_env.referee.Decision`."""
+        """Return the statistics, as the `details` of a `cc_env.match.referee.Decision`."""
         details = {
             "depth": self.depth,
             "nodes": self.nodes,

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.compile import jit
-from cc_env.exact.values import DRAWN, LOST, margin_of, turns_of
-from cc_env.rules import DRAW, Int, Position
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, Int, Position
+from cc_env.jit.compiler import jit
+from cc_env.tablebase.values import DRAW_VALUE, LOST, margin_of, turns_of
 
 WIN = 1_000_000  # minus the number of decisions to the win
 MARGIN = 1_000  # added for every point of margin above the smallest win
@@ -20,7 +20,7 @@ SCALE = 200.0  # score at which the odds of winning are e**2 : 1
 
 
 @jit
-def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
+def terminal_score(position: Position, result: Int, player: Int, ply: Int) -> Int:
     """Return the score of a finished game to `player`.
 
     A win with a greater margin scores higher, then an earlier one; a loss with a smaller margin
@@ -33,19 +33,19 @@ def final(position: Position, result: Int, player: Int, ply: Int) -> Int:
 
 
 @jit
-def of_value(value: Int, ply: Int) -> Int:
+def exact_score(value: Int, ply: Int) -> Int:
     """Return the score to the player to move of a position with an exact value, see `solved`.
 
-    As `final`; the turns that are left count as so many decisions.
+    As `terminal_score`; the turns that are left count as so many decisions.
     """
-    if value == DRAWN:
+    if value == DRAW_VALUE:
         return np.int64(0)
     score = WIN + MARGIN * (margin_of(value) - 1) - ply - turns_of(value)
     return np.int64(-score if value & LOST else score)
 
 
 @jit
-def repeated(position: Position, player: Int) -> Int:
+def repetition_score(position: Position, player: Int) -> Int:
     """Return the score to `player` of a position that occurred before on the path.
 
     0 for a draw. Where the game's rule decides repetitions, see `rules.repetition_outcome`, a win
@@ -58,7 +58,7 @@ def repeated(position: Position, player: Int) -> Int:
     return np.int64(score if result == player else -score)
 
 
-def margin(score: int) -> int | None:
+def proven_margin(score: int) -> int | None:
     """Return the margin of a proven win (negative: loss); None if the score proves nothing."""
     if abs(score) < PROVEN:
         return None
@@ -67,7 +67,7 @@ def margin(score: int) -> int | None:
 
 
 @jit
-def expected(score: Int) -> float:
+def expected_result(score: Int) -> float:
     """Return the expected result for a score, -1 to 1."""
     if score >= PROVEN:
         return 1.0

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE
-from cc_env.compile import jit
+from cc_env.core.bitboard import ONE
+from cc_env.core.rules import Int
 from cc_env.errors import BadOption, is_number
-from cc_env.rules import Int
+from cc_env.jit.compiler import jit
 
 Table = NDArray[np.uint64]  # [2B, 2], with B buckets, a power of two
 
 EXACT, LOWER, UPPER = 1, 2, 3  # bounds: the value is exact, a lower bound, an upper bound
-NONE = -1  # no action
+NO_ACTION = -1  # no action
 ENTRY_BYTES = 16
 AGES = 64
-TO_THE_END = 255  # the depth of a subtree that was searched to the end of the game
+FULL_DEPTH = 255  # the depth of a subtree that was searched to the end of the game
 
 _VALUE, _ACTION, _DEPTH, _AGE = (np.uint64(shift) for shift in (32, 16, 8, 2))
 _16_BITS, _8_BITS, _6_BITS, _2_BITS = (np.uint64(2**bits - 1) for bits in (16, 8, 6, 2))
@@ -37,7 +37,7 @@ class TableEntry(NamedTuple):
     bound: Int  # EXACT, LOWER, UPPER
 
 
-def empty(megabytes: float) -> Table:
+def make_table(megabytes: float) -> Table:
     """Return an empty table, uint64[2B, 2], B being the greatest power of two that fits the size.
 
     Raises BadOption for a size below 1 KiB or above 64 GiB, or too large for this machine's memory.
@@ -63,7 +63,7 @@ def probe(table: Table, key: np.uint64) -> TableEntry:
             action = np.int64(packed >> _ACTION & _16_BITS) - 1
             depth, bound = np.int64(packed >> _DEPTH & _8_BITS), np.int64(packed & _2_BITS)
             return TableEntry(value, action, depth, bound)
-    return TableEntry(np.int64(0), np.int64(NONE), np.int64(0), np.int64(0))
+    return TableEntry(np.int64(0), np.int64(NO_ACTION), np.int64(0), np.int64(0))
 
 
 @jit

@@ -11,10 +11,11 @@ exact      what the shipped tables of exact values say
 strength   what the tournaments of the trained networks measured
 commands   the reference of the command line
 api        the reference of the modules
+architecture  the diagram of the packages
 notebooks  notebooks as pages, with the outputs that they are saved with
 hooks      what MkDocs calls
 """
 
-from docs.make import actions, api, commands, exact, facts, rules, strength
+from docs.make import actions, api, architecture, commands, exact, facts, rules, strength
 
-MODULES = actions, api, commands, exact, facts, rules, strength  # they register their blocks
+MODULES = actions, api, architecture, commands, exact, facts, rules, strength

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from cc_env.game import Cell, Game
-from cc_env.pictures import Picture, draw
-from cc_env.pictures.svg import to_svg
-from cc_env.rules import Position
+from cc_env.core.game import Cell, Game
+from cc_env.core.rules import Position
+from cc_env.rendering.picture import Picture, draw
+from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, maker, table
 
 EXAMPLES = 8  # legal actions of a position that the table shows, at most

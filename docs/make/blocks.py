@@ -22,8 +22,9 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cc_env import games, options
-from cc_env.game import Game
+from cc_env.core.game import Game
+from cc_env.games.factory import make_game
+from cc_env.registry.options import parse_options
 
 _END = "<!-- end -->"
 _COMMENT = r"<!-- make: (?P<name>\w+)(?P<words>[^\n]*?)(?:\n(?P<texts>.*?))?\s*-->"
@@ -65,7 +66,7 @@ class Block:
     def game(self) -> Game:
         """Return the game that the arguments name, with their options."""
         name, *given = self.words
-        return games.make(name, **options.read(word for word in given if "=" in word))
+        return make_game(name, **parse_options(word for word in given if "=" in word))
 
     def texts_of(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts; raise BadBlock unless they are of these keys."""
@@ -113,7 +114,7 @@ def _texts(body: str, page: Page) -> dict[str, str]:
         if line[0] != " ":
             key, colon, line = line.partition(":")
             if not colon or key in texts:
-                raise BadBlock(f"{page.path}: wanted KEY: TEXT, each key once, not {key!r}")
+                raise BadBlock(f"{page.path}: expected KEY: TEXT with unique keys, got {key!r}")
             texts[key] = ""
         texts[key] = f"{texts[key]} {line.strip()}".strip()
     return texts

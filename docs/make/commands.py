@@ -10,12 +10,12 @@ from docs.make.blocks import Block, maker, table
 
 @maker
 def commands(block: Block) -> str:
-    """Return the reference of a module's commands: `cc_env.commands`, `training.alphazero`."""
+    """Return the reference of a module's commands: `cc_env.cli.commands`, `training.alphazero`."""
     (module,) = block.words
     app = importlib.import_module(module).app
     group = typer.main.get_command(app)
     commands = getattr(group, "commands", {"": group})
-    name = "cc_env" if module == "cc_env.commands" else f"python -m {module}"
+    name = "cc_env" if module == "cc_env.cli.commands" else f"python -m {module}"
     return "\n\n".join(
         _command(f"{name} {word}".strip(), command) for word, command in commands.items()
     )

@@ -1,7 +1,8 @@
 """What the tables of exact values that the package ships say, read from the tables."""
 
-from cc_env import games, options
-from cc_env.exact.tables import Tables
+from cc_env.games.factory import make_game
+from cc_env.registry.options import parse_options
+from cc_env.tablebase.tablebase import Tablebase
 from docs.make.blocks import Block, maker, table
 
 
@@ -9,8 +10,8 @@ from docs.make.blocks import Block, maker, table
 def exact(block: Block) -> str:
     """Return the counts of the shipped tables of a game, by material, either side to move."""
     name, *given = block.words
-    game = games.make(name, **options.read(given))
-    tables = Tables(game)
+    game = make_game(name, **parse_options(given))
+    tables = Tablebase(game)
     rows = []
     for material in tables.paths:
         for view in tables.table(material).header.views:

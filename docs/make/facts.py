@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from cc_env import games
-from cc_env import options as values
-from cc_env.catalogue import GAMES
-from cc_env.game import Game
-from cc_env.pictures import draw
-from cc_env.pictures.svg import to_svg
+from cc_env.core.game import Game
+from cc_env.games.factory import game_module, game_option_values, make_game
+from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
+from cc_env.rendering.picture import draw
+from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, maker, table
 
 DOCS = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ def planes(block: Block) -> str:
 def variants(block: Block) -> str:
     """Return a table of the spaces for several values of options: each argument is such a set."""
     name, *sets = block.words
-    made = [games.make(name, **values.read(values_text.split(","))) for values_text in sets]
+    made = [make_game(name, **parse_options(values_text.split(","))) for values_text in sets]
     rows = (
         (f"`{given}`", game.num_actions, f"`{game.observation_shape}`", _pieces(game))
         for given, game in zip(sets, made, strict=True)
@@ -79,7 +79,7 @@ def _pieces(game: Game) -> int:
 def options(block: Block) -> str:
     """Return the table of a game's options; the texts say what each does."""
     name = block.words[0]
-    make, known = games.module(name).make, games.option_values(name)
+    make, known = game_module(name).make, game_option_values(name)
     parameters = inspect.signature(make).parameters
     texts = block.texts_of(parameters)
     rows = []

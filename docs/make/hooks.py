@@ -11,7 +11,7 @@ from docs.make import notebooks
 from docs.make.blocks import Page
 
 ROOT = Path(__file__).parents[2]
-ICON = ROOT / "cc_env/play/page/icon.svg"
+ICON = ROOT / "cc_env/server/page/icon.svg"
 
 # Files of the repository that become pages, and so where links to them lead.
 PAGES = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project/changes.md"}

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents import CONFIG, WEIGHTS
-from cc_env import games
-from cc_env.catalogue import GAMES
+from agents.shipped_weights import CONFIG, WEIGHTS
+from cc_env.games.factory import make_game
+from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
 
 
@@ -75,7 +75,7 @@ def varying(rows: list[Row]) -> list[str]:
 
 def _made(game: str, options: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:
     """Return the options of the game that only these `names` of the options make."""
-    return games.make(game, **{name: options[name] for name in names}).options
+    return make_game(game, **{name: options[name] for name in names}).options
 
 
 def _setting(row: Row, names: list[str]) -> str:

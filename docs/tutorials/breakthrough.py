@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, popcount, reverse
-from cc_env.compile import jit
-from cc_env.game import Game, Grid, Notation, Search
-from cc_env.rules import ONGOING
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, popcount, reverse_bits
+from cc_env.core.game import Game, Grid, Notation, Search
+from cc_env.core.rules import ONGOING
+from cc_env.jit.compiler import jit
 
 SIZE = 6
 MOVES = np.array(  # [A, 2]: start and end of each action
@@ -57,7 +57,9 @@ def legal_actions(position, out):
 def apply(position, action):
     start, end = ONE << np.uint64(MOVES[action, 0]), ONE << np.uint64(MOVES[action, 1])
     own, enemy = position.own ^ start ^ end, position.enemy & ~end
-    return Position(reverse(enemy) >> UNUSED, reverse(own) >> UNUSED, position.player ^ ONE)
+    return Position(
+        reverse_bits(enemy) >> UNUSED, reverse_bits(own) >> UNUSED, position.player ^ ONE
+    )
 
 
 @jit
@@ -70,7 +72,7 @@ def outcome(position):
 def observe(position, player, planes):
     own, enemy = position.own, position.enemy
     if player != np.int64(position.player):
-        own, enemy = reverse(enemy) >> UNUSED, reverse(own) >> UNUSED
+        own, enemy = reverse_bits(enemy) >> UNUSED, reverse_bits(own) >> UNUSED
     for plane, cells in enumerate((own, enemy)):
         for cell in range(SIZE * SIZE):
             planes[plane, cell // SIZE, cell % SIZE] = cells >> np.uint64(cell) & ONE

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, summed
-from cc_env.compile import jit
-from cc_env.game import Game, Grid, Look, Notation, Search, symmetry
-from cc_env.rules import DRAW, ONGOING
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, table_sum
+from cc_env.core.game import Game, Grid, Look, Notation, Search, symmetry
+from cc_env.core.rules import DRAW, ONGOING
+from cc_env.jit.compiler import jit
 
 ROWS, COLUMNS = 6, 7
 LETTERS = "abcdefg"  # of the columns
@@ -108,7 +108,7 @@ class Chances(NamedTuple):
 
 @jit
 def chances(position, player, evaluation):
-    value = evaluation.weight * (summed(position.own, MEET) - summed(position.enemy, MEET))
+    value = evaluation.weight * (table_sum(position.own, MEET) - table_sum(position.enemy, MEET))
     return value if player == np.int64(position.player) else -value
 
 

@@ -1,11 +1,11 @@
-"""python -m training.reinforce: REINFORCE with self-play, a way to train in one file.
+"""python -m training.reinforce: REINFORCE with self-play, an algorithm in one file.
 
 Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
 learning", 1992. In each round the network plays a game against itself on each board. Then a
-gradient step makes the decisions of winners more probable and those of losers less; the result that
-the network itself expects is the baseline.
+gradient step makes the decisions of winners more probable and those of losers less; the baseline
+is the value of the network.
 
-Shapes: T decisions in the longest game, N boards, M decisions in all games; A actions; C planes,
+Shapes: T decisions of the longest game, N boards, M decisions of all games, A actions; C planes,
 H rows and W columns of an observation.
 """
 
@@ -22,36 +22,41 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
-from agents.network import Evaluator, Network, Size, device_of, save
+from agents.network import Evaluator, Network, Size, save, select_device
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
+from cc_env.cli.application import run as run_command
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING
 from cc_env.envs.boards import Autoreset, Boards
-from cc_env.game import Game
-from cc_env.rules import ONGOING
-from cc_env.terminal import run as run_command
-from training import cli, gate, runs, state
-from training.config import check_between, check_wholes
-from training.gate import Rivals, meet
-from training.log import Row
-
-MAY_DIFFER = "minutes", "rounds", "device"  # when a run is continued
+from training.runs import command_line, state, training_run
+from training.runs.config import check_between, check_wholes
+from training.runs.log import Row
+from training.selfplay import promotion
+from training.selfplay.promotion import EvaluationOpponents, score_against
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(runs.Config):
-    """The settings of a run; `runs.Config` has those of every run."""
+class Config(training_run.Config):
+    """The settings of a run, besides those of every run."""
 
-    rounds: int | None = None  # limit of rounds; None: no limit
+    # Maximum number of rounds; None: no limit.
+    rounds: int | None = None
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=8))
-    boards: int = 256  # games in a round
-    max_turns: int = 60  # longer games are drawn
-    learning_rate: float = 1e-3  # of Adam
-    entropy: float = 0.1  # weight of the entropy bonus
-    evaluate_every: int = 25  # rounds between evaluations
-    rivals: Rivals = field(default_factory=Rivals)
+    # Games per round.
+    boards: int = 256
+    # Longer games are drawn.
+    max_turns: int = 60
+    # Learning rate of Adam.
+    learning_rate: float = 1e-3
+    # Weight of the entropy bonus.
+    entropy: float = 0.1
+    # Rounds between evaluations.
+    evaluate_every: int = 25
+    evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
 
     def __post_init__(self) -> None:
-        """Check the fields, and fill in the options of the game."""
+        """Check the fields and fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, boards=1, max_turns=1, evaluate_every=1)
         check_between(self, 0, 1, "learning_rate", "entropy")
@@ -61,47 +66,46 @@ class Config(runs.Config):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder; return the last row of the log.
 
-    Raises as `runs.opened` and `runs.Run.steps`.
+    Raises as `open_run` and `Run.steps`.
     """
     torch.set_num_threads(1)
     torch.manual_seed(config.seed)
     game = config.make_game()
-    network = Network(game, config.network).to(device_of(config.device))
+    network = Network(game, config.network).to(select_device(config.device))
     optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     parts: dict[str, Any] = {"network": network, "optimizer": optimizer}
     charts = {
-        **gate.charts(game, config.rivals),
+        **promotion.charts(game, config.evaluation_opponents),
         "value loss": ["value_loss"],
         "entropy of the policy": ["entropy"],
     }
-    with runs.opened(path, asdict(config), resume, MAY_DIFFER) as run:
-        run.restore(lambda saved: state.load(saved.arrays, **parts))
+    with training_run.open_run(path, asdict(config), resume) as run:
+        run.restore(lambda checkpoint: state.load(checkpoint.arrays, **parts))
         for _ in run.steps(
-            lambda: (state.flat(**parts), {}), config.evaluate_every, charts, status
+            lambda: (state.to_arrays(**parts), {}), config.evaluate_every, charts, status
         ):
             torch.manual_seed(*run.seeds(1))
-            numbers = learn(play(game, network, config), network, optimizer, config.entropy)
+            metrics = learn(play(game, network, config), network, optimizer, config.entropy)
             run.advance()
-            if run.is_due:
-                numbers |= evaluate(game, network, config, run)
-            run.log(numbers)
+            if run.evaluation_due:
+                metrics |= evaluate(game, network, config, run)
+            run.log(metrics)
     return run.rows[-1]
 
 
 def status(newest: Mapping[str, float]) -> str:
-    """Return the state of training in a few words."""
-    elo = f", Elo {newest['elo']:+.0f}" if "elo" in newest else ""
-    return f"round {newest['step']}, entropy {newest['entropy']:.2f}{elo}"
+    """Return the status for the progress bar."""
+    return f"round {newest['step']}, entropy {newest['entropy']:.2f}"
 
 
 # part: play
 class Decisions(NamedTuple):
-    """All decisions of a round's games."""
+    """All decisions of a round's games, with results for the deciding player: 1, 0 or -1."""
 
     planes: NDArray[np.int8]  # [M, C, H, W]
     legal: NDArray[np.bool_]  # [M, A]
     actions: NDArray[np.int64]  # [M]
-    results: NDArray[np.float32]  # [M]: of the game, for who decided: 1 win, 0 draw, -1 loss
+    results: NDArray[np.float32]  # [M]
 
 
 def play(game: Game, network: Network, config: Config) -> Decisions:
@@ -116,7 +120,8 @@ def play(game: Game, network: Network, config: Config) -> Decisions:
     boards.reset()
     is_first, winners = np.ones(boards.count, np.bool_), np.full(boards.count, ONGOING)
     rows = []
-    while is_first.any():  # where the first game is over, others follow, which are not kept
+    # A board continues with further games, which are ignored, until all first games are finished.
+    while is_first.any():
         planes, legal = boards.observations.copy(), boards.masks.astype(np.bool_)
         with torch.no_grad():
             log_policy, _ = predict(network, planes, legal)
@@ -126,9 +131,10 @@ def play(game: Game, network: Network, config: Config) -> Decisions:
         ends = is_first & (boards.terminated | boards.truncated)
         winners[ends] = boards.outcomes[ends]
         is_first &= ~ends
-    planes, legal, actions, movers, kept = map(np.array, zip(*rows, strict=True))  # [T, N, …]
+    # Arrays [T, N, …].
+    planes, legal, actions, movers, mask = map(np.array, zip(*rows, strict=True))
     results = np.where(movers == winners, 1, -1) * np.isin(winners, (0, 1))
-    return Decisions(planes[kept], legal[kept], actions[kept], results[kept].astype(np.float32))
+    return Decisions(planes[mask], legal[mask], actions[mask], results[mask].astype(np.float32))
 
 
 # part: learn
@@ -145,11 +151,11 @@ def predict(
 def learn(
     decisions: Decisions, network: Network, optimizer: torch.optim.Optimizer, weight: float
 ) -> dict[str, float]:
-    """Take a gradient step, with this weight of the entropy; return the numbers to log."""
+    """Take a gradient step with this weight of the entropy; return the metrics."""
     log_policy, values = predict(network, decisions.planes, decisions.legal)
     actions, results = (torch.from_numpy(array).to(values.device) for array in decisions[2:])
-    chosen = log_policy.gather(1, actions[:, None])[:, 0]
-    policy_loss = -((results - values.detach()) * chosen).mean()
+    log_probabilities = log_policy.gather(1, actions[:, None])[:, 0]
+    policy_loss = -((results - values.detach()) * log_probabilities).mean()
     value_loss = (results - values).square().mean()
     entropy = -(log_policy.exp() * log_policy.masked_fill(log_policy.isinf(), 0)).sum(1).mean()
     optimizer.zero_grad()
@@ -160,10 +166,12 @@ def learn(
 
 
 # part: evaluate
-def evaluate(game: Game, network: Network, config: Config, run: runs.Run) -> dict[str, float]:
-    """Play the rivals; save the network if its Elo is the highest so far."""
+def evaluate(
+    game: Game, network: Network, config: Config, run: training_run.Run
+) -> dict[str, float]:
+    """Play the evaluation opponents; save the network if its Elo is the highest so far."""
     player = PolicyPlayer(game, Evaluator(network), mirrored=False)
-    scores = meet(game, player, None, config.rivals, run.step)
+    scores = score_against(game, player, None, config.evaluation_opponents, run.step)
     if scores["elo"] >= max((row.get("elo", -math.inf) for row in run.rows), default=-math.inf):
         about = {"trained": "reinforce", "config": asdict(config), "round": run.step}
         save(run.path / NETWORK, network, game, about)
@@ -171,7 +179,7 @@ def evaluate(game: Game, network: Network, config: Config, run: runs.Run) -> dic
 
 
 # part: command
-app = cli.command(
+app = command_line.training_command(
     "reinforce",
     main,
     Config,

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from agents import NETWORK, WEIGHTS, network
-from agents.compiled import CompiledNetwork
-from agents.network import Evaluator, Network, Size, compiled, load
-from cc_env import games
-from cc_env.catalogue import GAMES
-from cc_env.errors import BadCheckpoint, BadOption, Diverged, UnknownOption
-from cc_env.warm import uses
+from agents import network
+from agents.inference import CompiledNetwork
+from agents.network import Evaluator, Network, Size, compile_network, load
+from agents.shipped_weights import NETWORK, WEIGHTS
+from cc_env.cli.warmup import warmup_tasks
+from cc_env.errors import BadCheckpoint, BadOption, TrainingDiverged, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.registry.catalogue import GAMES
 
 SHIPPED = sorted(path.parent for path in WEIGHTS.glob(f"*/*/{NETWORK}"))
 BOARDS = [
@@ -59,7 +60,7 @@ def check_like_torch(made, planes):
     """Assert that all logits and values are those of torch's float32, but for its rounding."""
     with torch.no_grad():
         wanted_logits, wanted_values = made(torch.from_numpy(planes).float())
-    logits, values = compiled(made)(planes)
+    logits, values = compile_network(made)(planes)
     assert (logits.dtype, values.dtype) == (np.float32, np.float32)
     largest = max(1.0, float(wanted_logits.abs().max()))
     np.testing.assert_allclose(logits, wanted_logits, rtol=0, atol=2e-5 * largest)
@@ -70,20 +71,20 @@ def check_like_torch(made, planes):
 def test_shipped_networks_say_what_they_say_by_torch(folder):
     name = folder.name.partition("-")[0]
     size = {"size": int(folder.name.split("-")[1])} if name == "capture_conquer" else {}
-    game = games.make(name, **size)
+    game = make_game(name, **size)
     check_like_torch(load(folder / NETWORK, game)[0], seen(game, 50))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.channels}-channels")
 @pytest.mark.parametrize(("name", "options"), BOARDS)
 def test_networks_of_any_size_and_board_say_what_they_say_by_torch(name, options, size):
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     check_like_torch(drawn(game, size), seen(game, 21))
 
 
 @pytest.fixture(scope="module")
 def answer(game):
-    return compiled(drawn(game, SIZES[2]))
+    return compile_network(drawn(game, SIZES[2]))
 
 
 def test_the_batch_changes_nothing(game, answer):
@@ -114,7 +115,7 @@ def test_threads_change_nothing(game, answer):
 
 
 def test_networks_answer_in_turn_without_mixing(game, answer):
-    planes, other = seen(game, 20), compiled(drawn(game, SIZES[1]))
+    planes, other = seen(game, 20), compile_network(drawn(game, SIZES[1]))
     before = answer(planes)[0], other(planes)[0]
     for _ in range(3):
         assert np.array_equal(answer(planes)[0], before[0])
@@ -122,9 +123,9 @@ def test_networks_answer_in_turn_without_mixing(game, answer):
 
 
 def test_planes_of_another_shape_are_refused(game, answer):
-    with pytest.raises(ValueError, match=r"planes\(2, 4, 6, 7\); wanted: \(any number, 4, 6, 6\)"):
+    with pytest.raises(ValueError, match=r"planes\(2, 4, 6, 7\); expected \(any number, 4, 6, 6\)"):
         answer(np.zeros((2, 4, 6, 7), np.int8))
-    with pytest.raises(ValueError, match=r"planes\(4, 6, 6\); wanted"):
+    with pytest.raises(ValueError, match=r"planes\(4, 6, 6\); expected"):
         answer(np.zeros((4, 6, 6), np.int8))
 
 
@@ -133,8 +134,10 @@ def test_planes_of_another_shape_are_refused(game, answer):
 def test_weights_that_are_not_finite_are_refused(game, name, number):
     made = drawn(game, SIZES[1])
     made.state_dict()[name].view(-1)[0] = number
-    with pytest.raises(Diverged, match=f"{name} of the network has values that are not finite"):
-        Evaluator(made, by="compiled")
+    with pytest.raises(
+        TrainingDiverged, match=f"{name} of the network has values that are not finite"
+    ):
+        Evaluator(made, backend="compiled")
 
 
 @pytest.mark.parametrize("name", ["stem.weight", "tower.0.first.bias", "view.weight", "keys.bias"])
@@ -149,7 +152,7 @@ def test_weights_that_do_not_fit_are_refused(game, name):
             1,
             pairs,
         )
-    with pytest.raises(BadCheckpoint, match=r"wanted: float32\["):
+    with pytest.raises(BadCheckpoint, match=r"expected float32\["):
         CompiledNetwork(
             {**weights, name: weights[name][..., :-1]}, game.observation_shape, 1, pairs
         )
@@ -158,13 +161,13 @@ def test_weights_that_do_not_fit_are_refused(game, name):
 ELSEWHERE = """
 import sys, numpy
 from pathlib import Path
-from agents.lanes import NARROW, WIDE
-from agents.network import compiled, load
-from cc_env import games
+from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES
+from agents.network import compile_network, load
+from cc_env.games.factory import make_game
 
-assert WIDE == NARROW
-game = games.make("capture_conquer")
-answer = compiled(load(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
+assert WIDE_FLOAT_LANES == FLOAT_LANES
+game = make_game("capture_conquer")
+answer = compile_network(load(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
 numpy.savez(sys.argv[3], *answer)
 """
 
@@ -184,27 +187,27 @@ def test_processors_with_short_vectors_say_the_same(game, tmp_path):
         check=True,
     )
     with np.load(answer) as told:
-        for wanted, given in zip(compiled(made)(planes), told.values(), strict=True):
+        for wanted, given in zip(compile_network(made)(planes), told.values(), strict=True):
             np.testing.assert_allclose(given, wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize(("has_amx", "way"), [(True, "torch"), (False, "compiled")])
 def test_processors_with_matrix_units_run_torch(game, monkeypatch, has_amx, way):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_amx})
-    assert Evaluator(drawn(game, SIZES[1])).by == way
+    assert Evaluator(drawn(game, SIZES[1])).backend == way
 
 
 def test_the_way_can_be_chosen(game, monkeypatch):
     made, planes = drawn(game, SIZES[1]), seen(game, 3)
-    answers = [Evaluator(made, by=way)(planes) for way in network.WAYS]
+    answers = [Evaluator(made, backend=way)(planes) for way in network.BACKENDS]
     np.testing.assert_allclose(answers[0][0], answers[1][0], atol=0.05)
-    with pytest.raises(UnknownOption, match="by='hand'; it is one of: torch, compiled"):
-        Evaluator(made, by="hand")
-    monkeypatch.setattr(network, "device_of", torch.device)
-    with pytest.raises(BadOption, match="device='cuda:0'; compiled code runs on the CPU"):
-        Evaluator(made, "cuda:0", by="compiled")
+    with pytest.raises(UnknownOption, match="backend='hand'; it is one of: torch, compiled"):
+        Evaluator(made, backend="hand")
+    monkeypatch.setattr(network, "select_device", torch.device)
+    with pytest.raises(BadOption, match="cuda:0"):
+        Evaluator(made, "cuda:0", backend="compiled")
 
 
 def test_warming_compiles_the_network_of_games_that_have_one():
-    assert "policy" in {use.label for use in uses("checkers")}
-    assert "policy" not in {use.label for use in uses("mini_checkers")}
+    assert "policy" in {use.label for use in warmup_tasks("checkers")}
+    assert "policy" not in {use.label for use in warmup_tasks("mini_checkers")}

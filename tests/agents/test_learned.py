@@ -5,13 +5,15 @@ import pytest
 import torch
 
 import agents
-from agents.learned import AlphaZeroPlayer, PolicyPlayer, ask, evaluator
 from agents.network import Network, Size, load, save
-from cc_env import games, players, referee
+from agents.network_players import AlphaZeroPlayer, PolicyPlayer, load_evaluator, predict
+from agents.shipped_weights import NETWORK
+from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.errors import BadCheckpoint, BadOption
-from cc_env.exact.accuracy import evenly, measure
-from cc_env.exact.tables import SHIPPED, Tables
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock, play_match
+from cc_env.players.specs import make_player
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 
 CYCLES = {  # a position, and turns that lead back to it
     "capture_conquer": ("b5/b5/6/6/5r/5r b", ("0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5")),
@@ -29,7 +31,7 @@ def file(game, tmp_path_factory):
 
 def decide(game, name, position=None, seed=0, clock=Clock()):  # noqa: B008
     rng = np.random.default_rng(seed)
-    return players.make(name, game).choose(position or game.initial, rng, clock)
+    return make_player(name, game).choose(position or game.initial, rng, clock)
 
 
 def both_ways(game, file, position):
@@ -37,7 +39,7 @@ def both_ways(game, file, position):
     (mirror,) = game.symmetries
     image = game.words(position, mirror.position(position))
     seen = np.stack([game.observe(position), game.observe(image)])
-    logits, values = evaluator(file, game)(seen)
+    logits, values = load_evaluator(file, game)(seen)
     legal = game.legal_actions(position).tolist()
     return {
         action: (logits[0, action] + logits[1, mirror.actions[action]]) / 2 for action in legal
@@ -56,7 +58,7 @@ def test_a_policy_plays_the_legal_action_of_the_highest_logit(game, file):
 def test_a_network_of_ppo_is_asked_about_the_position_alone(game, file, tmp_path, kind):
     """It has learned from no mirror images: what it says of them made it weaker."""
     position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
-    (logits,), (value,) = evaluator(file, game)(game.observe(position)[np.newaxis])
+    (logits,), (value,) = load_evaluator(file, game)(game.observe(position)[np.newaxis])
     path = tmp_path / "ppo.safetensors"
     save(path, load(file, game)[0], game, {"trained": "ppo"})
     decision = decide(game, f"{kind}:path={path}", position)
@@ -68,7 +70,7 @@ def test_a_network_of_ppo_is_asked_about_the_position_alone(game, file, tmp_path
 @pytest.mark.parametrize(("value", "comes_back"), [(0.0, False), (-0.2, False), (-0.3, True)])
 @pytest.mark.parametrize("name", CYCLES)
 def test_a_policy_comes_back_only_where_it_expects_little(name, value, comes_back):
-    game, (text, cycle) = games.make(name), CYCLES[name]
+    game, (text, cycle) = make_game(name), CYCLES[name]
     start = position = game.from_text(text)
     likes = {}  # in what it sees, to go round and round
     for turn in cycle:
@@ -96,7 +98,7 @@ def test_a_policy_comes_back_only_where_it_expects_little(name, value, comes_bac
 
 def test_an_opinion_has_a_chance_for_each_legal_action(game, file):
     position = game.from_text("bb4/b2bb1/1b1r2/2r2r/4rr/3r1r b")
-    chances, value = ask(game, evaluator(file, game), position)
+    chances, value = predict(game, load_evaluator(file, game), position)
     logits, values = both_ways(game, file, position)
     assert list(chances) == list(logits)
     assert sum(chances.values()) == pytest.approx(1)
@@ -129,7 +131,7 @@ def test_a_search_keeps_to_its_time_and_to_the_clock(game, file, stopwatch):
 
 
 def test_a_search_knows_what_occurred_in_its_game(game, file, monkeypatch):
-    player = players.make(f"alphazero:path={file},simulations=2", game)
+    player = make_player(f"alphazero:path={file},simulations=2", game)
     asked, search = [], player._search.search
 
     def spy(position, **limits):
@@ -148,47 +150,47 @@ def test_a_search_knows_what_occurred_in_its_game(game, file, monkeypatch):
 
 
 def test_a_search_with_tables_keeps_the_value_whatever_the_network_says(tmp_path):
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     torch.manual_seed(0)
     file = tmp_path / "network.safetensors"
     save(file, Network(game, Size(blocks=1, channels=8)), game, {})
     names = f"alphazero:path={file}", f"alphazero:path={file},tables={SHIPPED}"
-    tables = Tables(game)
+    tables = Tablebase(game)
     without, with_tables = (
-        measure(players.make(name, game), tables, evenly(tables, 60)) for name in names
+        measure(make_player(name, game), tables, sample_uniform(tables, 60)) for name in names
     )
     assert with_tables.kept == 1 > without.kept
 
 
 def test_it_plays_a_match_to_the_end(game, file):
     names = f"policy:path={file}", f"alphazero:path={file},simulations=8"
-    played = referee.play(game, [players.make(name, game) for name in names], names=names)
+    played = play_match(game, [make_player(name, game) for name in names], names=names)
     assert played.reason in ("conquest", "capture", "blocked", "repetition", "max_turns")
 
 
 def test_a_file_is_read_once_until_it_changes(game, file, tmp_path):
     copied = tmp_path / "other.safetensors"
     copied.write_bytes(file.read_bytes())
-    first = evaluator(copied, game)
-    assert evaluator(copied, games.make("capture_conquer")) is first
+    first = load_evaluator(copied, game)
+    assert load_evaluator(copied, make_game("capture_conquer")) is first
     save(copied, Network(game, Size(blocks=1, channels=8)), game, {})
-    assert evaluator(copied, game) is not first
+    assert load_evaluator(copied, game) is not first
 
 
 def test_weights_of_another_game_or_none_are_refused(game, file, tmp_path):
-    with pytest.raises(BadCheckpoint, match=r"options is .* wanted"):
-        players.make(f"policy:path={file}", games.make("capture_conquer", size=5))
+    with pytest.raises(BadCheckpoint, match=r"options is .* expected"):
+        make_player(f"policy:path={file}", make_game("capture_conquer", size=5))
     with pytest.raises(BadCheckpoint, match="no such file"):
-        players.make(f"policy:path={tmp_path / 'none'}", game)
+        make_player(f"policy:path={tmp_path / 'none'}", game)
     with pytest.raises(
         BadCheckpoint,
         match=r"weights for \S+ size=7, only for: cannon, capture_conquer, capture_conquer size=8",
     ):
-        players.make("alphazero", games.make("capture_conquer", size=7))
+        make_player("alphazero", make_game("capture_conquer", size=7))
 
 
 def test_the_folder_of_a_run_will_do(game, file, tmp_path):
-    (tmp_path / agents.NETWORK).write_bytes(file.read_bytes())
+    (tmp_path / NETWORK).write_bytes(file.read_bytes())
     decisions = {decide(game, f"policy:path={path}").action for path in (tmp_path, file)}
     assert len(decisions) == 1
 
@@ -202,7 +204,7 @@ def test_bad_options_are_refused(game, file):
         ("depth=3", "has no option depth; it has: simulations, seconds"),
     ):
         with pytest.raises(BadOption, match=says):
-            players.make(f"alphazero:path={file},{options}", game)
+            make_player(f"alphazero:path={file},{options}", game)
 
 
 def test_they_are_in_the_table():

@@ -9,10 +9,10 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-from agents import arrays
-from agents.network import Evaluator, Network, Size, device_of, load, save
-from cc_env import games
+from agents import weight_files
+from agents.network import Evaluator, Network, Size, load, save, select_device
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
+from cc_env.games.factory import make_game
 
 SMALL = Size(blocks=1, channels=8, keys=4)
 
@@ -78,9 +78,9 @@ def test_what_was_saved_is_loaded(game, network, file):
 
 
 def test_weights_of_another_size_are_refused(file):
-    wanted = "options is .*'size': 6.*; wanted: .*'size': 8"
+    wanted = "options is .*'size': 6.*; expected .*'size': 8"
     with pytest.raises(BadCheckpoint, match=wanted):
-        load(file, games.make("capture_conquer", size=8))
+        load(file, make_game("capture_conquer", size=8))
 
 
 def test_broken_files_are_refused(game, file, tmp_path):
@@ -107,11 +107,11 @@ def test_no_altered_byte_of_the_header_comes_through(game, file):
 
 @pytest.mark.parametrize("change", [{"size": {"heads": 2}}, {"size": None}, {"about": None}, {}])
 def test_a_network_of_another_version_is_refused(game, file, network, change):
-    header, weights = arrays.load(file, "network")
+    header, weights = weight_files.load(file, "network")
     header |= change
     if not change:
         del header["size"]
-    arrays.save(file, "network", weights, header)
+    weight_files.save(file, "network", weights, header)
     with pytest.raises(BadCheckpoint, match=r"not a network for .* \(written by cc_env "):
         load(file, game)
 
@@ -121,18 +121,18 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
     [
         ({"blocks": 4096, "channels": 4096}, "14 arrays are too few for 4096 blocks"),
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
-        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; wanted: float32\[4096, 4"),
-        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; wanted: float32\[8192, 8\]"),
-        ({"blocks": -1}, "blocks=-1; it is a whole number"),
+        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected float32\[4096, 4"),
+        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected float32\[8192, 8\]"),
+        ({"blocks": -1}, "blocks=-1; expected a whole number"),
     ],
 )
 def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
     game, file, monkeypatch, change, why
 ):
-    header, weights = arrays.load(file, "network")
+    header, weights = weight_files.load(file, "network")
     weights["stem.bias"] = weights["stem.bias"].copy()
     header["size"] |= change
-    arrays.save(file, "network", weights, header)
+    weight_files.save(file, "network", weights, header)
     rooms = []
     original = torch.nn.init.kaiming_uniform_
     monkeypatch.setattr(
@@ -151,18 +151,18 @@ def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
     ("name", "array", "why"),
     [
         ("stem.bias", None, "there is no array stem.bias"),
-        ("other", np.zeros(3, np.float32), "such a network has no array other"),
-        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; wanted: float32\[8\]"),
+        ("other", np.zeros(3, np.float32), "has no array other"),
+        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; expected float32\[8\]"),
         ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has values that are not finite"),
     ],
 )
 def test_weights_that_are_not_those_of_the_network_are_refused(game, file, name, array, why):
-    header, weights = arrays.load(file, "network")
+    header, weights = weight_files.load(file, "network")
     if array is None:
         del weights[name]
     else:
         weights[name] = array
-    arrays.save(file, "network", weights, header)
+    weight_files.save(file, "network", weights, header)
     with pytest.raises(BadCheckpoint, match=f"not a network for .*{why}"):
         load(file, game)
 
@@ -189,12 +189,12 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
     file.write_bytes(safetensors.torch.save(network.state_dict()))
     with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         load(file, game)
-    arrays.save(file, "checkpoint", {}, {})
-    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; wanted a network"):
+    weight_files.save(file, "checkpoint", {}, {})
+    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; expected a network"):
         load(file, game)
     save(file, network, game, {})
-    monkeypatch.setattr(arrays, "FORMAT", 2)
-    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
+    monkeypatch.setattr(weight_files, "FORMAT", 2)
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected .* of format 2"):
         load(file, game)
 
 
@@ -210,7 +210,7 @@ def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
 
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(UnknownOption, match="device='cuda:9'; this machine has: cpu"):
-        device_of("cuda:9")
+        select_device("cuda:9")
 
 
 def test_sizes_are_checked():

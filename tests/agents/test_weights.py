@@ -5,20 +5,24 @@ import json
 import numpy as np
 import pytest
 
-from agents import CONFIG, NETWORK, WEIGHTS
 from agents.network import load
-from cc_env import games, players
-from cc_env.files import fingerprint
-from cc_env.learned import files
-from cc_env.referee import Clock
-from training import alphazero, distillation, evaluation, ppo
-from training.config import build
+from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
+from cc_env.files import file_hash
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation.network_file import LEARNED_NAME, short_hash
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from training import alphazero
+from training.distillation import distillation
+from training.learned_evaluation import fitting
+from training.ppo import ppo
+from training.runs.config import build_config
 
 FOLDERS = sorted(file.parent for file in WEIGHTS.glob(f"*/*/{CONFIG}"))
 CONFIGS = {
     "alphazero": alphazero.Config,
     "distillation": distillation.Config,
-    "evaluation": evaluation.Config,
+    "evaluation": fitting.Config,
     "ppo": ppo.Config,
 }
 NAMES = {
@@ -38,22 +42,22 @@ def test_there_are_some():
 )
 def test_they_play_and_say_where_they_come_from(folder):
     config = json.loads((folder / "config.json").read_text())
-    game = games.make(config["game"], **config["options"])
+    game = make_game(config["game"], **config["options"])
     trained = folder.parent.name
     if trained == "evaluation":
-        of_these = files.fingerprint(game.evaluation(files.NAME))
+        of_these = short_hash(game.evaluation(LEARNED_NAME))
     else:
-        of_these = fingerprint(folder / NETWORK)
+        of_these = file_hash(folder / NETWORK)
         _, about = load(folder / NETWORK, game)
         trained = about["trained"]
         assert about["config"]["seed"] == config["seed"]
-    assert build(CONFIGS[trained], config)  # of settings that there are
+    assert build_config(CONFIGS[trained], config)  # of settings that there are
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["minutes"] > 10
     assert (folder / "curves.png").exists()
     names = NAMES[folder.parent.name]
     for name in names:
-        chosen = players.make(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+        chosen = make_player(name, game).choose(game.initial, np.random.default_rng(0), Clock())
         assert chosen.action in game.legal_actions(game.initial)
     measured = [json.loads(file.read_text()) for file in (folder / "measured").glob("*.json")]
     assert measured

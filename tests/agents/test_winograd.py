@@ -5,39 +5,39 @@ from itertools import product
 import numpy as np
 import pytest
 
-from agents.lanes import NARROW
 from agents.winograd import (
-    ABREAST,
     FILTERS,
-    MOST_POINTS,
+    MAX_POINTS,
     SIZES,
+    TILE_MULTIPLE,
     Line,
     evaluate,
     interpolate,
     points,
     tiling,
 )
-from cc_env.compile import jit
+from cc_env.jit.compiler import jit
+from cc_env.jit.simd import FLOAT_LANES
 
 BOARDS = [*product((3, 4, 6, 7, 9), (3, 5, 6, 8, 10)), (1, 7), (2, 2)]
 
 
 @jit
 def to_points(size, numbers, values):
-    evaluate(size, Line(numbers, 0, NARROW), Line(values, 0, NARROW))
+    evaluate(size, Line(numbers, 0, FLOAT_LANES), Line(values, 0, FLOAT_LANES))
 
 
 @jit
 def from_points(size, values, numbers):
-    interpolate(size, Line(values, 0, NARROW), Line(numbers, 0, NARROW))
+    interpolate(size, Line(values, 0, FLOAT_LANES), Line(numbers, 0, FLOAT_LANES))
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_line_is_convolved(size):
     rng = np.random.default_rng(size)
-    numbers = rng.integers(-9, 10, (size + 2, NARROW)).astype(np.float32)
+    numbers = rng.integers(-9, 10, (size + 2, FLOAT_LANES)).astype(np.float32)
     weights = rng.integers(-9, 10, 3)
-    values, out = np.zeros_like(numbers), np.zeros((size, NARROW), np.float32)
+    values, out = np.zeros_like(numbers), np.zeros((size, FLOAT_LANES), np.float32)
     to_points(size, numbers.copy(), values)
     values *= (FILTERS[size] @ weights).astype(np.float32)[:, None]
     from_points(size, values, out)
@@ -47,7 +47,7 @@ def test_a_line_is_convolved(size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_line_may_replace_itself(size):
-    numbers = np.random.default_rng(0).standard_normal((size + 2, NARROW)).astype(np.float32)
+    numbers = np.random.default_rng(0).standard_normal((size + 2, FLOAT_LANES)).astype(np.float32)
     values = np.zeros_like(numbers)
     to_points(size, numbers.copy(), values)
     to_points(size, numbers, numbers)
@@ -71,8 +71,8 @@ def test_filters_are_transformed_by_rows_and_columns(size):
 def test_each_cell_is_in_a_tile_that_has_all_that_it_depends_on(rows, columns, reach):
     tiles = tiling(rows, columns, reach)
     size, outside = tiles.size, rows * columns + 1
-    assert len(tiles.sources) % ABREAST == 0
-    assert tiles.sources.shape[1] == (size + 2) ** 2 <= MOST_POINTS
+    assert len(tiles.sources) % TILE_MULTIPLE == 0
+    assert tiles.sources.shape[1] == (size + 2) ** 2 <= MAX_POINTS
     met = np.sort(tiles.targets[tiles.targets >= 0])
     assert met.tolist() == list(range(rows * columns))
     for sources, targets in zip(tiles.sources, tiles.targets, strict=True):

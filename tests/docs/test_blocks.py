@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.registry.catalogue import GAMES
 from docs.make import actions, api, notebooks
 from docs.make.blocks import BadBlock, Page, authored, expand
 from docs.make.pages import DOCS, PAGES, outdated
@@ -67,7 +67,7 @@ def test_what_is_out_of_date_is_found_with_its_right_content(tmp_path, monkeypat
 
 def test_the_table_of_planes_has_each_plane_of_the_game():
     text, _ = made("<!-- make: planes morris -->")
-    game = games.make("morris")
+    game = make_game("morris")
     seen = game.observe(game.initial)
     for (index, name, ones), plane, known in zip(rows(text), seen, game.planes, strict=True):
         assert (name, int(ones)) == (known, plane.sum())
@@ -80,7 +80,7 @@ def test_the_table_of_planes_has_each_plane_of_the_game():
         ("<!-- make: plans morris -->", "there is no block 'plans'"),
         ("<!-- make: options checkers\ncrowning: how\n-->", "no_progress_limit"),
         ("<!-- make: options mini_checkers\nfirst: who\nlast: who\n-->", "last"),
-        ("<!-- make: endings morris\ntwo_left: lost\nno colon\n-->", "wanted KEY: TEXT"),
+        ("<!-- make: endings morris\ntwo_left: lost\nno colon\n-->", "expected KEY: TEXT"),
         ("<!-- make: api cc_env.nothing -->", "no module cc_env.nothing"),
     ],
 )
@@ -90,12 +90,12 @@ def test_a_block_that_says_what_cannot_be_is_refused(block, why):
 
 
 def test_the_table_of_options_has_types_defaults_and_values():
-    text, _ = made("<!-- make: options morris\n" + _texts(games.option_defaults("morris")) + "-->")
+    text, _ = made("<!-- make: options morris\n" + _texts(game_option_defaults("morris")) + "-->")
     cells_of = {option: cells for option, *cells in rows(text)}
     assert cells_of["`free_move`"][:2] == ["`str`", "`'always'`"]
     assert cells_of["`free_move`"][2] == "`'always'`, `'moving_phase_only'`, `'never'`"
     text, _ = made(
-        "<!-- make: options checkers\n" + _texts(games.option_defaults("checkers")) + "-->"
+        "<!-- make: options checkers\n" + _texts(game_option_defaults("checkers")) + "-->"
     )
     assert {option: cells for option, *cells in rows(text)}["`no_progress_limit`"][0] == (
         "`int` or `None`"
@@ -108,7 +108,7 @@ def _texts(keys):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_families_of_actions_cover_every_id_once(name):
-    game = games.make(name)
+    game = make_game(name)
     ids = [id for family in actions.families(game) for id in range(family.first, family.last + 1)]
     assert ids == list(range(game.num_actions))
 
@@ -118,7 +118,7 @@ def test_the_families_of_actions_cover_every_id_once(name):
     [("capture_conquer", {"size": 4}), ("capture_conquer", {}), ("cannon", {"columns": 10})],
 )
 def test_the_ids_about_one_cell_are_the_first_and_the_cell(name, options):
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     _, rows_, columns = game.observation_shape
     family = actions.families(game)[1]
     assert family.meaning.endswith("`first id + cell`")
@@ -127,7 +127,7 @@ def test_the_ids_about_one_cell_are_the_first_and_the_cell(name, options):
 
 
 def test_moves_of_beads_are_24_and_24_times_from_and_to():
-    game = games.make("morris")
+    game = make_game("morris")
     points = game.action_cells[:24, 0]
     for start in range(24):
         for end in range(24):
@@ -137,7 +137,7 @@ def test_moves_of_beads_are_24_and_24_times_from_and_to():
 
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers", "capture_conquer", "cannon"])
 def test_ids_of_moves_ascend_by_start_then_by_end(name):
-    game = games.make(name)
+    game = make_game(name)
     first = actions.families(game)[0]
     cells = game.action_cells[first.first : first.last + 1].tolist()
     assert cells == sorted(cells)
@@ -146,7 +146,7 @@ def test_ids_of_moves_ascend_by_start_then_by_end(name):
 
 def test_the_examples_are_legal_and_written_as_the_game_writes_them():
     text, _ = made("<!-- make: actions checkers -->")
-    game = games.make("checkers")
+    game = make_game("checkers")
     examples = [row for row in rows(text) if len(row) == 4 and row[0].isdecimal()]
     assert len(examples) == 7
     for action, _start, _end, notation in examples:
@@ -155,15 +155,15 @@ def test_the_examples_are_legal_and_written_as_the_game_writes_them():
 
 
 def test_the_index_map_has_the_id_of_a_placed_bead_on_its_point():
-    pictures = actions._alone(games.make("morris")).numbers
-    assert [pictures[cell] for cell in games.make("morris").look.names] == list(range(24))
+    pictures = actions._alone(make_game("morris")).numbers
+    assert [pictures[cell] for cell in make_game("morris").look.names] == list(range(24))
 
 
 def test_the_index_map_is_a_picture_of_the_page():
     text, page = made("<!-- make: index_map checkers\nfrom: 4,4\n-->")
     ((path, svg),) = page.files.items()
     assert f"(../{path})" in text
-    game = games.make("checkers")
+    game = make_game("checkers")
     ids = [id for id, (start, _) in enumerate(game.action_cells.tolist()) if start == 36]
     assert len(ids) == 8
     assert all(f">{id}</text>" in svg for id in ids)
@@ -171,9 +171,9 @@ def test_the_index_map_is_a_picture_of_the_page():
 
 def test_the_words_of_endings_are_those_of_the_game():
     text, _ = made(
-        "<!-- make: endings cannon\n" + _texts(games.make("cannon").notation.endings) + "-->"
+        "<!-- make: endings cannon\n" + _texts(make_game("cannon").notation.endings) + "-->"
     )
-    assert [row[0].strip("`") for row in rows(text)] == list(games.make("cannon").notation.endings)
+    assert [row[0].strip("`") for row in rows(text)] == list(make_game("cannon").notation.endings)
 
 
 @pytest.mark.parametrize(
@@ -234,13 +234,13 @@ def test_the_reference_of_the_api_has_every_module():
 
 
 def test_the_reference_of_commands_has_each_of_them():
-    text, _ = made("<!-- make: commands cc_env.commands -->")
+    text, _ = made("<!-- make: commands cc_env.cli.commands -->")
     for command in ("play", "serve", "engine", "host", "perft"):
         assert f"## `cc_env {command}" in text
     assert "| `-d`, `--depth` | `5` |" in text
     assert "| `[PLAYER]` | `minimax:seconds=1` |" in text
     text, _ = made("<!-- make: commands training.evaluate -->")
-    assert "| `PLAYER…` |  | Names of players" in text
+    assert "| `PLAYER…` |  | Player specs" in text
     assert "| `--workers` | one per core |" in text
 
 

@@ -12,11 +12,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import cc_env
-from cc_env import games
+from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs import aec
-from cc_env.perft import perft
-from cc_env.pictures import draw
-from cc_env.rules import DRAW, ONGOING
+from cc_env.games.factory import make_game
+from cc_env.rendering.picture import draw
+from cc_env.verification.perft import perft
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
     warnings.simplefilter("ignore")
@@ -28,7 +28,7 @@ POSITIONS = 1, 7, 49, 238, 1120, 4263
 
 @pytest.fixture(scope="module")
 def game(tutorials):
-    return games.make("connect_four")
+    return make_game("connect_four")
 
 
 @pytest.fixture(scope="module")

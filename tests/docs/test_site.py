@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from cc_env import games, players
-from cc_env.checkout import TOOLS
-from cc_env.play.engine import Engine
+from cc_env.cli.tools import TOOLS
+from cc_env.games.factory import make_game
+from cc_env.play.ugi_engine import UGIEngine
+from cc_env.players.specs import PLAYERS
 from docs.make.blocks import authored
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +96,7 @@ def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(page.parent)  # the game of your_game.md
     (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(players, "PLAYERS", dict(players.PLAYERS))
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
     names = {"__name__": "page"}
     blocks = [block for _, block in PYTHON.findall(authored(page.read_text()))]
     assert blocks
@@ -112,9 +113,12 @@ def test_the_command_lines_that_are_shown_are_accepted(command, monkeypatch):
     if words[0] == "cc_env" and words[1] in TOOLS:
         words = ["python", "-m", TOOLS[words[1]], *words[2:]]
     module, words = ("cc_env", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
-    module = "cc_env.commands" if module == "cc_env" else module
+    module = "cc_env.cli.commands" if module == "cc_env" else module
     is_copied = find_spec(module) is None
-    app = importlib.import_module(module.removeprefix("training.") if is_copied else module).app
+    module = module.removeprefix("training.") if is_copied else module
+    spec = find_spec(module)
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    app = importlib.import_module(f"{module}.__main__" if is_package else module).app
     group = typer.main.get_command(app)
     if commands := getattr(group, "commands", {}):
         word, *words = words
@@ -127,11 +131,11 @@ def test_the_session_of_ugi_is_what_the_engine_answers():
     text = (DOCS / "guide/programs.md").read_text()
     (session,) = re.findall(r"```ugi\n(.*?)```", text, re.DOTALL)
     said = []
-    engine = Engine("minimax:depth=3", games.make("capture_conquer"), said.append)
+    engine = UGIEngine("minimax:depth=3", make_game("capture_conquer"), said.append)
     for line in session.splitlines():
         if line.startswith("> "):
             said.append(line)
-            engine.take(line.removeprefix("> "))
+            engine.handle_line(line.removeprefix("> "))
         if line.startswith("> go"):
             engine._thread.join()
     assert _told(session) == _told("\n".join(said))

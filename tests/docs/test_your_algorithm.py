@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from agents import NETWORK, arrays
-from agents.learned import PolicyPlayer
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, load
-from cc_env.catalogue import GAMES, Entry
-from cc_env.referee import Clock
-from training.gate import Rivals
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
+from cc_env.match.referee import Clock
+from cc_env.registry.catalogue import GAMES, GameEntry
+from training.selfplay.promotion import EvaluationOpponents
 
 TESTS = Path(__file__).parents[1]
 
@@ -24,7 +25,7 @@ def reinforce(monkeypatch):
     """The module, where the toy game of `heap` is known."""
     for folder in (TESTS.parent / "docs/tutorials", TESTS / "training"):
         monkeypatch.syspath_prepend(folder)
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     import reinforce
 
     return reinforce
@@ -39,7 +40,7 @@ def config_of(reinforce, **change):
         boards=128,
         learning_rate=5e-3,
         evaluate_every=30,
-        rivals=Rivals(names=("random",), anchor="random", games=20),
+        evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=20),
     )
     return replace(config, **change)
 
@@ -71,6 +72,6 @@ def test_a_continued_run_is_the_same_run(reinforce, tmp_path):
     reinforce.main(short, tmp_path / "parts", resume=True)
     newest = "checkpoints/000004.safetensors"
     whole, parts = (
-        arrays.load(tmp_path / name / newest, "checkpoint")[1] for name in ("whole", "parts")
+        weight_files.load(tmp_path / name / newest, "checkpoint")[1] for name in ("whole", "parts")
     )
     np.testing.assert_equal(whole, parts)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.perft import perft
+from cc_env.games.factory import make_game
+from cc_env.verification.perft import perft
 
 
 @pytest.fixture(scope="module")
 def game(tutorials):
-    return games.make("breakthrough")
+    return make_game("breakthrough")
 
 
 def test_it_has_as_many_sequences_of_moves_as_openspiel_counts(game, tutorials):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, popcount, summed
-from cc_env.compile import jit
-from cc_env.game import Game, Grid, Notation, Search, symmetry
-from cc_env.recordings import Recording
-from cc_env.rules import DRAW, ONGOING
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, popcount, table_sum
+from cc_env.core.game import Game, Grid, Notation, Search, symmetry
+from cc_env.core.rules import DRAW, ONGOING
+from cc_env.jit.compiler import jit
+from cc_env.verification.recordings import Recording
 
 ALL = np.uint64(0b111111111)
 LINES = np.array([0o7, 0o70, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.uint64)
@@ -78,7 +78,7 @@ def chances(position, player, evaluation):
         if not position.own & line:
             value -= 1 + popcount(position.enemy & line)
     value *= evaluation.weight
-    value += summed(position.own, MEET) - summed(position.enemy, MEET)
+    value += table_sum(position.own, MEET) - table_sum(position.enemy, MEET)
     return value if player == np.int64(position.player) else -value
 
 

@@ -11,18 +11,18 @@ def test_they_know_which_positions_occurred(game):
     rng, expected = np.random.default_rng(0), [[game.key(game.initial)] for _ in range(3)]
     for _ in range(8):
         np.testing.assert_array_equal(
-            boards.occurred, [row + [0] * (13 - len(row)) for row in expected]
+            boards.position_keys, [row + [0] * (13 - len(row)) for row in expected]
         )
         boards.step(np.array([rng.choice(np.flatnonzero(mask)) for mask in boards.masks]))
         for board, row in enumerate(expected):
             if not game.mid_turn(boards.position(board)):
                 row.append(game.key(boards.position(board)))
     boards.reset(np.array([True, False, False]))
-    assert np.count_nonzero(boards.occurred[0]) == 1  # what was before is forgotten
-    assert np.count_nonzero(boards.occurred[1]) == len(expected[1])
+    assert np.count_nonzero(boards.position_keys[0]) == 1  # what was before is forgotten
+    assert np.count_nonzero(boards.position_keys[1]) == len(expected[1])
 
 
 def test_without_a_limit_of_repetitions_they_do_not(game):
     boards = Boards(game, 2)
     boards.reset()
-    assert boards.occurred.shape == (2, 0)
+    assert boards.position_keys.shape == (2, 0)

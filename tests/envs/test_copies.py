@@ -8,10 +8,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
-from cc_env.referee import Clock
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES
 
 WAYS = {
     "deepcopy": copy.deepcopy,
@@ -78,7 +79,7 @@ def test_both_players_in_turn_are_copied_with_their_samples(copied):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_games_are_pickled_by_name_and_options(name):
-    game = games.make(name)
+    game = make_game(name)
     other = pickle.loads(pickle.dumps(game))
     assert (other.name, dict(other.options)) == (game.name, dict(game.options))
     assert other.to_text(other.initial) == game.to_text(game.initial)
@@ -86,13 +87,13 @@ def test_games_are_pickled_by_name_and_options(name):
 
 
 def test_a_pickled_game_has_its_options():
-    assert pickle.loads(pickle.dumps(games.make("capture_conquer", size=5))).options["size"] == 5
+    assert pickle.loads(pickle.dumps(make_game("capture_conquer", size=5))).options["size"] == 5
 
 
 @pytest.mark.parametrize("name", ["random", "greedy", "minimax:depth=2", "mcts:simulations=10"])
 def test_players_are_pickled(name):
-    game = games.make("checkers")
-    player = pickle.loads(pickle.dumps(players.make(name, game)))
+    game = make_game("checkers")
+    player = pickle.loads(pickle.dumps(make_player(name, game)))
     rng = np.random.default_rng(0)
     assert player.choose(game.initial, rng, Clock()).action in game.legal_actions(game.initial)
 

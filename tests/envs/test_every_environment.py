@@ -9,12 +9,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import cc_env
-from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
-from cc_env.envs.rendering import MODES, Renderer
+from cc_env.envs.rendering import RENDER_MODES, Renderer
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import EpisodeOver
+from cc_env.errors import ResetNeeded
+from cc_env.registry.catalogue import GAMES
 
 with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
     warnings.simplefilter("ignore")
@@ -45,7 +45,7 @@ def test_gymnasium_check_env(name, options, monkeypatch):
     monkeypatch.setattr(Renderer, "frame", noted)
     monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)  # nobody looks
     check_env(gymnasium.make(name, **options).unwrapped)
-    assert shown == set(MODES)
+    assert shown == set(RENDER_MODES)
 
 
 @pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
@@ -166,7 +166,7 @@ def test_many_boards_are_played_to_the_end(name, options, opponent):
 )
 def test_before_the_first_reset_there_is_no_board(kind, ask):
     env = kind("morris", render_mode="ansi")
-    with pytest.raises(EpisodeOver, match=r"no episode has begun; call reset\(\)"):
+    with pytest.raises(ResetNeeded, match="reset"):
         ask(env)
     env.reset(seed=1)
     ask(env)

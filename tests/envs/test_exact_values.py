@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from cc_env import games
 from cc_env.envs.wrappers import ExactValues, VectorExactValues
 from cc_env.errors import BadOption, MissingTable
-from cc_env.exact.tables import Tables
+from cc_env.games.factory import make_game
+from cc_env.tablebase.tablebase import Tablebase
 
 
 def make(**options):
@@ -17,7 +17,7 @@ def make(**options):
 
 def test_values_and_what_keeps_them_are_told():
     env, rng = ExactValues(make(opponent="greedy")), np.random.default_rng(0)
-    tables, board = Tables(games.make("capture_conquer", size=4)), env.unwrapped
+    tables, board = Tablebase(make_game("capture_conquer", size=4)), env.unwrapped
     seen, ends = set(), 0
     for episode in range(12):
         _, info = env.reset(seed=episode)
@@ -26,7 +26,7 @@ def test_values_and_what_keeps_them_are_told():
             assert info["value"] == solved.value
             action = int(rng.choice(solved.actions))
             _, reward, terminated, truncated, info = env.step(action)
-            assert info["keeps_value"] == (action in solved.keeping)
+            assert info["keeps_value"] == (action in solved.value_keeping)
             seen.add((solved.value, info["keeps_value"]))
             if terminated:
                 assert info["value"] == reward
@@ -40,7 +40,7 @@ def test_values_and_what_keeps_them_are_told():
 @pytest.mark.parametrize("opponent", ["greedy", None], ids=["greedy", "two-sided"])
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_values_on_many_boards(mode, opponent):
-    tables, rng = Tables(games.make("capture_conquer", size=4)), np.random.default_rng(0)
+    tables, rng = Tablebase(make_game("capture_conquer", size=4)), np.random.default_rng(0)
     options = {"opponent": opponent, "max_turns": 12, "autoreset_mode": mode}
     env = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=5, size=4, **options)
     env = VectorExactValues(env)
@@ -62,7 +62,7 @@ def test_values_on_many_boards(mode, opponent):
         assert info["_value"].all()
         assert (info["_keeps_value"] == ~over).all()
         for board in np.flatnonzero(~over):
-            kept = actions[board] in solved[board].keeping
+            kept = actions[board] in solved[board].value_keeping
             assert info["keeps_value"][board] == kept
             seen.add((solved[board].value, kept))
         ended = terminated | truncated
@@ -142,7 +142,7 @@ def test_what_cannot_be_is_refused(tmp_path):
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
         ExactValues(gymnasium.make("cc_env/Cannon-v0"))
     with pytest.raises(BadOption, match="are not of"):
-        ExactValues(make(), Tables(games.make("capture_conquer", size=5)))
+        ExactValues(make(), Tablebase(make_game("capture_conquer", size=5)))
     with pytest.raises(BadOption, match="no such folder"):
         ExactValues(make(), str(tmp_path / "none"))
     with pytest.raises(MissingTable, match=r"no tables of .*size=4.*cc_env solve"):
@@ -152,7 +152,7 @@ def test_what_cannot_be_is_refused(tmp_path):
 
 
 def test_tables_that_have_been_used_can_be_given():
-    tables = Tables(games.make("capture_conquer", size=4))
+    tables = Tablebase(make_game("capture_conquer", size=4))
     assert tables.probe(tables.game.initial).value == 0  # opens files
     env = ExactValues(make(opponent="random"), tables)
     _, info = env.reset(seed=0)

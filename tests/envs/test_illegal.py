@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from cc_env.catalogue import GAMES
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, IllegalAction
+from cc_env.registry.catalogue import GAMES
 
 NAMES = pytest.mark.parametrize("name", GAMES)
 
@@ -97,7 +97,7 @@ def test_boards_on_which_one_loses_begin_again_by_the_mode(mode):
     assert rewards.tolist() == [0, -1, 0]
     assert terminated.tolist() == info["illegal_action"].tolist() == [False, True, False]
     assert info["outcome"].tolist() == [-1, 1, -1]
-    assert envs.end(1)["ending"] == "illegal"
+    assert envs.result(1)["ending"] == "illegal"
     if mode != AutoresetMode.SAME_STEP:
         assert envs.position(1) == before
     if mode != AutoresetMode.DISABLED:

@@ -14,13 +14,13 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from cc_env.catalogue import GAMES
+from cc_env.core.rules import ONGOING
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.envs.single import BoardGameEnv, MaskInObservation
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.envs.wrappers import ExactValues, LegalSamples, VectorExactValues
-from cc_env.rules import ONGOING
+from cc_env.registry.catalogue import GAMES
 
 NAMES = pytest.mark.parametrize("name", GAMES)
 MODES = pytest.mark.parametrize("mode", AutoresetMode)

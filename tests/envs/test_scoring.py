@@ -5,12 +5,15 @@ import warnings
 import numpy as np
 import pytest
 
-from cc_env import games, players, referee
-from cc_env.catalogue import GAMES
 from cc_env.envs import scoring
 from cc_env.envs.scoring import RepeatedGames, score
 from cc_env.errors import BadOption, IllegalAction, UnknownKeyword
-from cc_env.match import Limits
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.openings import play_random_turns
+from cc_env.match.referee import play_match
+from cc_env.players.specs import as_player, make_player
+from cc_env.registry.catalogue import GAMES
 
 
 def first(observations, masks):
@@ -45,7 +48,7 @@ def test_the_policy_that_races_to_the_corner_beats_random_play():
 
 def test_repeated_games_are_counted_once_and_warned_of():
     """Two deterministic players have one game a seat; the arena knows better what it is worth."""
-    with pytest.warns(RepeatedGames, match="of 40 games only 2 are different; more opening_turns"):
+    with pytest.warns(RepeatedGames, match="of 40 games only 2"):
         result = score(last, "capture_conquer", first_of_one, games=40, opening_turns=0)
     assert result.distinct_games == 2
     assert result.high - result.low > 0.6
@@ -56,7 +59,7 @@ def test_repeated_games_are_counted_once_and_warned_of():
 
 def test_a_score_is_that_of_the_same_games_played_one_by_one():
     """By the referee, which is what the arena plays with."""
-    game, points, opening = games.make("capture_conquer", size=4), [], []
+    game, points, opening = make_game("capture_conquer", size=4), [], []
 
     def noted(observations, masks):
         return masks.argmax(1)
@@ -70,12 +73,12 @@ def test_a_score_is_that_of_the_same_games_played_one_by_one():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "_opening", remembered)
         result = score(noted, "capture_conquer", "minimax:depth=2", games=20, size=4)
-    policy = players.of(first_of_one, game)
-    other = players.make("minimax:depth=2", game)
+    policy = as_player(first_of_one, game)
+    other = make_player("minimax:depth=2", game)
     for start in opening:
         for seat, pair in enumerate([(policy, other), (other, policy)]):
             limits = Limits(max_turns=200, repetitions=None)
-            played = referee.play(game, pair, start=start, limits=limits)
+            played = play_match(game, pair, start=start, limits=limits)
             won = {"1-0": 0, "0-1": 1}.get(played.result)
             points.append(0.5 if won is None else float(won == seat))
     assert len(opening) == 10
@@ -85,11 +88,11 @@ def test_a_score_is_that_of_the_same_games_played_one_by_one():
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("turns", [0, 1, 4])
 def test_openings_have_as_many_turns_and_leave_both_a_decision(name, turns):
-    game = games.make(name)
+    game = make_game(name)
     rng, same = np.random.default_rng(0), np.random.default_rng(0)
     for _ in range(5):
         start = scoring._opening(game, turns, rng)
-        reached = scoring.openings.after_random_turns(game, turns, same)
+        reached = play_random_turns(game, turns, same)
         assert start == reached
         for turn in game.turns(start):
             assert len(game.legal_actions(game.play_turn(start, turn)))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from fuzz.mutations import SEEDS
 from hypothesis import strategies as st
 
-from cc_env.game import Game, Turn
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.games.checkers import pdn
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 
 TAGS = "Site", "Date", "Round", "Annotator", "White-Rating", "PDN3"
 VALUES = "", "?", "Riga LAT", 'the "Open"', "C:\\", "[x]", "{a} ; (b", "Łódź 1½", "1-0", "日本"

@@ -1,4 +1,4 @@
-"""The Cannon tournament's server and client: messages in any order, compared with a model."""
+"""Cannon tournament: random messages to server and client, compared with a model."""
 
 import json
 import socket
@@ -11,14 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from cc_env import games, players
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
-from cc_env.play import tournament
-from cc_env.play.wire import Wire
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.players.specs import make_player
+from cc_env.protocols.cannon_tournament import server
+from cc_env.protocols.cannon_tournament.messages import MessageSocket
+from cc_env.protocols.cannon_tournament.program_lines import GAME_SECONDS
 
-GAME = games.make("cannon")
+GAME = make_game("cannon")
 blanks = st.text(" ", min_size=1, max_size=3)
 garbage = st.one_of(
     st.binary(min_size=1, max_size=20).filter(bytes.strip),
@@ -31,17 +33,19 @@ illegal = st.sampled_from(
 )
 
 
-class OtherEnd(RuleBasedStateMachine):
-    """One end of a connection to our server or client, and a model of the game."""
+class Peer(RuleBasedStateMachine):
+    """The peer of a tournament server or client, and a model of the game."""
 
     def __init__(self):
         super().__init__()
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.connection = socket.create_connection(server.getsockname())
-            self.ours = server.accept()[0]
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.connection = socket.create_connection(listener.getsockname())
+            self.tested_end = listener.accept()[0]
         self.connection.settimeout(60)
-        self.wire, self.pool = Wire(self.ours), ThreadPoolExecutor(1)
-        self.game = None  # what our end returns in the end
+        self.message_socket = MessageSocket(self.tested_end)
+        self.pool = ThreadPoolExecutor(1)
+        # Future of the result of the tested end.
+        self.game = None
         self.position, self.is_over, self.buffer = GAME.initial, False, ""
 
     def read(self):
@@ -60,8 +64,8 @@ class OtherEnd(RuleBasedStateMachine):
                 return message
 
     def close(self):
-        """Send nothing more, and read until the other side has closed."""
-        with suppress(OSError):  # closed before
+        """Close for writing, and read until the tested end has closed."""
+        with suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
         while self.read() is not None:
             pass
@@ -72,12 +76,12 @@ class OtherEnd(RuleBasedStateMachine):
                 self.close()
                 self.check()
         finally:
-            self.ours.close()
+            self.tested_end.close()
             self.connection.close()
             self.pool.shutdown()
 
-    def follow(self):
-        """Play what the other side says; it has to be legal."""
+    def receive_move(self):
+        """Receive and play the move of the tested end, which must be legal."""
         message = self.read()
         assert message is not None
         turn = log.parse_command(GAME, self.position, message["data"])
@@ -87,10 +91,10 @@ class OtherEnd(RuleBasedStateMachine):
 
     def send(self, content, cuts=()):
         """Send bytes in parts."""
-        begin = 0
+        start = 0
         for cut in sorted({*cuts, len(content)}):
-            self.connection.sendall(content[begin:cut])
-            begin = max(begin, cut)
+            self.connection.sendall(content[start:cut])
+            start = max(start, cut)
 
     @precondition(lambda self: not self.is_over)
     @rule(data=st.data(), blank=blanks)
@@ -101,7 +105,7 @@ class OtherEnd(RuleBasedStateMachine):
         content = log.message("NORMAL", blank.join(words)).encode()
         self.send(content, data.draw(st.lists(st.integers(1, len(content)), max_size=3)))
         if GAME.outcome(self.position) == ONGOING:
-            self.follow()
+            self.receive_move()
         else:
             self.is_over = True
 
@@ -123,25 +127,28 @@ class OtherEnd(RuleBasedStateMachine):
     @precondition(lambda self: self.is_over)
     @rule()
     def stay(self):
-        """The game is over; nothing more is sent."""
+        """Send nothing after the end of the game."""
 
 
-class ClientOfOurs(OtherEnd):
-    """A client of our server, which plays at random."""
+class ClientMachine(Peer):
+    """A client of the tested server, which plays at random."""
 
     @initialize(first=st.booleans())
     def begin(self, first):
-        rest = tournament.Client(self.wire), tournament.Here(players.make("random", GAME))
-        seats = rest if first else rest[::-1]
+        seats = (
+            server.RemoteSeat(self.message_socket),
+            server.LocalSeat(make_player("random", GAME)),
+        )
+        seats = seats if first else seats[::-1]
         self.seat = 0 if first else 1
-        self.game = self.pool.submit(tournament.play, GAME, seats)
+        self.game = self.pool.submit(server.play_game, GAME, seats)
         number, rows, columns, seconds = log.parse_opening(self.read()["data"])
-        assert (number, rows, columns, seconds) == (self.seat, 8, 8, tournament.SECONDS)
+        assert (number, rows, columns, seconds) == (self.seat, 8, 8, GAME_SECONDS)
         if not first:
-            self.follow()
+            self.receive_move()
 
     def lose(self, content, reasons):
-        """Send what ends the game, and nothing more; it is lost by one of these reasons."""
+        """Send a fault and close; the game must be lost for one of these reasons."""
         self.send(content)
         self.close()
         result = self.game.result(timeout=60).match.result
@@ -155,20 +162,20 @@ class ClientOfOurs(OtherEnd):
         assert match.result is not None
 
 
-class ServerOfOurs(OtherEnd):
-    """A server of our client, which plays at random."""
+class ServerMachine(Peer):
+    """A server of the tested client, which plays at random."""
 
     @initialize(first=st.booleans(), blank=blanks)
     def begin(self, first, blank):
-        make = partial(players.make, "random")
-        self.game = self.pool.submit(tournament.join, self.wire, make)
+        player_factory = partial(make_player, "random")
+        self.game = self.pool.submit(server.join_game, self.message_socket, player_factory)
         opening = log.opening(GAME, 0 if first else 1, 60.0)
         self.send(log.message("INIT", blank.join(opening.split())).encode())
         if first:
-            self.follow()
+            self.receive_move()
 
     def lose(self, content, reasons):
-        """Send what our client ends the game by, and nothing more."""
+        """Send a fault, on which the client ends the game."""
         self.send(content)
         self.is_over = True
 
@@ -179,6 +186,6 @@ class ServerOfOurs(OtherEnd):
             assert GAME.outcome(self.position) == ONGOING
 
 
-TestClientOfOurs = pytest.mark.slow(ClientOfOurs.TestCase)
-TestServerOfOurs = ServerOfOurs.TestCase
-TestClientOfOurs.settings = TestServerOfOurs.settings = settings(stateful_step_count=6)
+TestServer = pytest.mark.slow(ClientMachine.TestCase)
+TestClient = ServerMachine.TestCase
+TestServer.settings = TestClient.settings = settings(stateful_step_count=6)

@@ -9,11 +9,15 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training import alphazero, cli, distillation, evaluation, log, ppo
-from training.arena.folder import CONFIG
+from training import alphazero
+from training.distillation import distillation
+from training.learned_evaluation import fitting
+from training.ppo import ppo
+from training.runs import command_line, log
+from training.runs.folder import CONFIG
 
 KINDS = {
-    algorithm.__name__: algorithm.Config for algorithm in (alphazero, distillation, evaluation, ppo)
+    algorithm.__name__: algorithm.Config for algorithm in (alphazero, distillation, fitting, ppo)
 }
 GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
 
@@ -24,7 +28,7 @@ def place(tmp_path_factory):
 
 
 def reads(path, name):
-    return cli._continued(path, KINDS[name], {})
+    return command_line._saved_config(path, KINDS[name], {})
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -37,9 +41,9 @@ def test_altered_configs(place, name, data):
 
 @given(st.data())
 def test_configs_of_other_bytes(place, data):
-    content = json.dumps(GOOD["training.ppo"]).encode()
+    content = json.dumps(GOOD["training.ppo.ppo"]).encode()
     (place / CONFIG).write_bytes(data.draw(bytes_damaged(content)))
-    refused_or_fine(reads, place, "training.ppo")
+    refused_or_fine(reads, place, "training.ppo.ppo")
 
 
 @given(JSON.map(json.dumps) | st.text() | st.integers(1, 10**5).map(lambda depth: "[" * depth))
@@ -50,4 +54,4 @@ def test_any_config(place, text):
 
 @given(json_damaged({"step": 1, "loss": 0.5}).map(json.dumps) | st.text())
 def test_altered_rows_of_logs(place, text):
-    refused_or_fine(log.row_of, place / log.LOG, 3, text)
+    refused_or_fine(log.parse_row, place / log.LOG, 3, text)

@@ -10,12 +10,13 @@ from fuzz.damage import bytes_damaged, json_damaged
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
-from learned.networks import plain, random_network
+from learned_evaluation.networks import plain, random_network
 
-from cc_env import games, rules
-from cc_env.learned.files import correcting, read, write
+from cc_env.core import rules
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation.network_file import corrected_evaluation, read_network, write_network
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 NETWORK = random_network(np.random.default_rng(0), (0, 1, 9))
 
 
@@ -26,15 +27,15 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(path):
-    write(path, GAME, NETWORK)
+    write_network(path, GAME, NETWORK)
     return path.read_bytes()
 
 
 def used(path):
     """Read the network, and evaluate a position by it."""
-    network, position = read(path, GAME), GAME.initial
+    network, position = read_network(path, GAME), GAME.initial
     base = rules.evaluate(position, 0, GAME.evaluation())
-    return network, rules.evaluate(position, 0, correcting(GAME, network)) - base
+    return network, rules.evaluate(position, 0, corrected_evaluation(GAME, network)) - base
 
 
 @given(st.data())

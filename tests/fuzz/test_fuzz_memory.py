@@ -9,11 +9,11 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.memory import Memory, MemoryPlayer
-from cc_env import games
-from cc_env.referee import Clock
+from agents.memory_player import Memory, MemoryPlayer
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 COLUMNS = {
     "choices": ("id", "game", "parent", "action", "first_wins", "second_wins"),
     "games": ("id", "name"),
@@ -47,7 +47,7 @@ def place(tmp_path_factory):
 def remembers(path):
     """Use a memory in every way."""
     memory = Memory(path, GAME)
-    player = MemoryPlayer(GAME, path=str(path), by="balance")
+    player = MemoryPlayer(GAME, path=str(path))
     chosen = player.choose(GAME.initial, np.random.default_rng(0), Clock()).action
     assert chosen in GAME.legal_actions(GAME.initial)
     memory.counts()

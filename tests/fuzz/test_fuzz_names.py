@@ -13,18 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-import agents
 import benchmarks.commands
-from agents.memory import app as memory_app
-from cc_env import commands, games, options, players, referee, terminal
-from cc_env.catalogue import GAMES
+from agents.memory_command import app as memory_app
+from cc_env.cli import application, commands, program_commands
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.match import Limits
-from cc_env.play import program_commands, server, tcp
-from cc_env.players import RandomPlayer
-from training import accuracy, alphazero, cli, demo, evaluate, hardest, ppo, published, tune
+from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import play_match
+from cc_env.players.builtin import RandomPlayer
+from cc_env.players.specs import PLAYERS, check_spec, make_player
+from cc_env.protocols import tcp
+from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
+from cc_env.server import app
+from training import alphazero, evaluate
+from training.experiments import accuracy, demo, hard_positions, published, tune
+from training.ppo import ppo
+from training.runs import command_line
 
 WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True
 False None [] [1] {} {1:2} () (1,) '' 'x' b'x' 1j ... nan inf - -- . .. / * é × = : , size standard
@@ -32,7 +39,7 @@ published easy hard random evaluation black white result wins add ./x a.b ..x cp
 VALUES = WORDS.split()
 VALUES += ["", " ", "-" * 9000, "9" * 9000, "[" * 300, "x" * 300, "\N{SNOWMAN}", "\x1b[31m", "a\nb"]
 KINDS = [
-    *players.PLAYERS,
+    *PLAYERS,
     "os.system",
     "sys.exit",
     "json.loads",
@@ -48,7 +55,7 @@ GAME_NAMES = [
     "chess",
     "os",
     "cc_env",
-    "cc_env.players",
+    "cc_env.players.specs",
     "..",
     "cc_env.games",
     "é",
@@ -63,7 +70,7 @@ python_values = st.sampled_from([*NUMBERS, float("nan"), float("inf"), *OTHERS])
 
 def known_options(kind):
     """Return the names of a player's options."""
-    factory = players.PLAYERS.get(kind)
+    factory = PLAYERS.get(kind)
     return list(inspect.signature(factory).parameters)[1:] if factory else []
 
 
@@ -77,28 +84,28 @@ def player_names(draw):
 
 @st.composite
 def pairs(draw, game):
-    known = st.sampled_from([*(games.option_defaults(game) if game in GAMES else ()), "name", "x"])
+    known = st.sampled_from([*(game_option_defaults(game) if game in GAMES else ()), "name", "x"])
     return draw(st.lists(st.tuples(known, texts).map("=".join) | texts, max_size=2))
 
 
 @given(name=player_names() | st.text(max_size=20))
-def test_names_of_players(game, name):
-    refused_or_fine(players.check, name)
-    refused_or_fine(agents.make, name, game)
+def test_random_player_specs_give_clean_errors(game, name):
+    refused_or_fine(check_spec, name)
+    refused_or_fine(make_player, name, game)
 
 
 @given(name=st.sampled_from(GAME_NAMES), data=st.data())
-def test_options_of_games(name, data):
-    given_ = refused_or_fine(options.read, data.draw(pairs(name)))
+def test_random_game_options_give_clean_errors(name, data):
+    given_ = refused_or_fine(parse_options, data.draw(pairs(name)))
     if given_ is not None:
-        refused_or_fine(lambda: games.make(name, **given_))
+        refused_or_fine(lambda: make_game(name, **given_))
 
 
 @given(name=st.sampled_from(list(GAMES)), data=st.data())
-def test_options_of_games_that_are_not_typed(name, data):
-    known = st.sampled_from(list(games.option_defaults(name)))
+def test_random_game_option_values_give_clean_errors(name, data):
+    known = st.sampled_from(list(game_option_defaults(name)))
     given_ = data.draw(st.dictionaries(known, python_values, max_size=2))
-    refused_or_fine(lambda: games.make(name, **given_))
+    refused_or_fine(lambda: make_game(name, **given_))
 
 
 # Command lines: each command with what it takes, but for what takes long once all of it was read.
@@ -109,8 +116,8 @@ def folder(tmp_path_factory):
     """Files to name on command lines, in the folder where commands run."""
     path, patch = tmp_path_factory.mktemp("typed"), pytest.MonkeyPatch()
     patch.chdir(path)
-    game = games.make("capture_conquer", size=4)
-    line = referee.play(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
+    game = make_game("capture_conquer", size=4)
+    line = play_match(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
     odd = json.loads(line) | {"players": ["\ud800", "\x1b[31m"]}
     (path / "games.jsonl").write_text(line + "\n")
     (path / "odd.jsonl").write_text(json.dumps(odd) + "\n")
@@ -121,26 +128,26 @@ def folder(tmp_path_factory):
     (path / "empty.jsonl").write_text("")
     (path / "capture_conquer.jsonl").write_text('{"size": 4}\n[]\n')
     patch.setattr(program_commands, "serve", lambda *_: None)
-    patch.setattr(program_commands, "_connected", lambda *_: [])
+    patch.setattr(program_commands, "_accept_clients", lambda *_: [])
     patch.setattr(tcp.socket, "create_connection", no_connection)
     patch.setattr(tcp.socket, "create_server", no_server)
-    patch.setattr(server.uvicorn.Server, "run", started)
-    patch.setattr(server.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
+    patch.setattr(app.uvicorn.Server, "run", started)
+    patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
     patch.setattr(commands.typer, "launch", lambda _: 0)
-    patch.setattr(commands, "count", lambda *_, **__: 1)
-    patch.setattr(commands, "uses", lambda name: games.make(name) and ())
-    conduct = cli.conduct
+    patch.setattr(commands, "count_sequences", lambda *_, **__: 1)
+    patch.setattr(commands, "warmup_tasks", lambda name: make_game(name) and ())
+    run_training = command_line.run_training
 
     def untrained(way, _, *given):
-        conduct(way, lambda *_: None, *given)
+        run_training(way, lambda *_: None, *given)
 
-    patch.setattr(cli, "conduct", untrained)
+    patch.setattr(command_line, "run_training", untrained)
     patch.setattr(alphazero, "main", lambda *_: None)  # which demo calls
-    patch.setattr(evaluate, "hold", lambda config, *_, **__: tried(config))
+    patch.setattr(evaluate, "run_and_report", lambda config, *_, **__: tried(config))
     patch.setattr(tune, "tune", lambda *_: ())
     patch.setattr(accuracy, "sources", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
-    patch.setattr(hardest, "hard", lambda *_: ())
+    patch.setattr(hard_positions, "hard", lambda *_: ())
     patch.setattr(published, "_play_with_progress", lambda *_: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
     yield path
@@ -216,7 +223,7 @@ APPS = {
     "ppo": ppo.app,
     "tune": tune.app,
     "accuracy": accuracy.app,
-    "hardest": hardest.app,
+    "hardest": hard_positions.app,
     "demo": demo.app,
     "benchmarks": benchmarks.commands.app,
 }
@@ -246,27 +253,27 @@ def lines(draw, app):
 
 
 def status(app, line):
-    """Return the exit status of a command line, and what it said."""
-    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    """Return the exit status and the output of a command line."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("argv", ["command", *line]), ("stdout", said), ("stderr", said)):
+        for name, value in (("argv", ["command", *line]), ("stdout", output), ("stderr", output)):
             patch.setattr(sys, name, value)
         try:
-            code = terminal.run(app)
+            code = application.run(app)
         except SystemExit as end:
             code = end.code or 0
-    said.seek(0)
-    return code, said.read()
+    output.seek(0)
+    return code, output.read()
 
 
 @pytest.mark.parametrize("name", APPS)
 @given(data=st.data())
-def test_command_lines(folder, name, data):
+def test_random_command_lines_give_clean_errors(folder, name, data):
     line = data.draw(lines(APPS[name]))
-    code, said = refused_or_fine(status, APPS[name], line)
+    code, output = refused_or_fine(status, APPS[name], line)
     assert code in (0, 1, 2), line
-    assert "Traceback" not in said, line
-    assert code != 2 or said.strip(), line
+    assert "Traceback" not in output, line
+    assert code != 2 or output.strip(), line
 
 
 # Arguments: of environments, of games that are played.
@@ -289,16 +296,16 @@ RESET = st.one_of(
 
 @pytest.mark.parametrize("which", ["single", "vector", "aec"])
 @given(seed=python_values | st.lists(python_values, max_size=3), asked=RESET)
-def test_resets(environments, which, seed, asked):
+def test_random_reset_arguments_give_clean_errors(environments, which, seed, asked):
     refused_or_fine(lambda: environments[which].reset(seed=seed, options=asked))
 
 
 @given(board=python_values, actions=python_values | st.lists(python_values, min_size=3, max_size=3))
-def test_boards_and_actions(environments, board, actions):
+def test_random_actions_give_clean_errors(environments, board, actions):
     vector, single = environments["vector"], environments["single"]
     vector.reset(seed=0)
     single.reset(seed=0)
-    refused_or_fine(vector.end, board)
+    refused_or_fine(vector.result, board)
     refused_or_fine(vector.position, board)
     refused_or_fine(vector.step, actions)
     refused_or_fine(single.step, board)
@@ -310,7 +317,7 @@ KEYWORDS += ["autoreset_mode", "num_envs", "oponent"]
 
 @pytest.mark.parametrize("kind", ["single", "vector", "aec"])
 @given(given_=st.dictionaries(st.sampled_from(KEYWORDS), python_values, max_size=2))
-def test_keywords_of_environments(kind, given_):
+def test_random_environment_keywords_give_clean_errors(kind, given_):
     make = {
         "single": lambda: BoardGameEnv("capture_conquer", **given_),
         "vector": lambda: BoardGameVectorEnv("capture_conquer", **given_),
@@ -321,12 +328,12 @@ def test_keywords_of_environments(kind, given_):
 
 
 @given(seed=python_values, start=python_values, names=st.tuples(python_values, python_values))
-def test_games_that_are_played(game, seed, start, names):
+def test_random_match_arguments_give_clean_errors(game, seed, start, names):
     pair = (RandomPlayer(game),) * 2
-    refused_or_fine(lambda: referee.play(game, pair, seed=seed))
-    refused_or_fine(lambda: referee.play(game, pair, start=start))
-    refused_or_fine(lambda: referee.play(game, pair, names=names))
-    refused_or_fine(lambda: referee.play(game, names))
+    refused_or_fine(lambda: play_match(game, pair, seed=seed))
+    refused_or_fine(lambda: play_match(game, pair, start=start))
+    refused_or_fine(lambda: play_match(game, pair, names=names))
+    refused_or_fine(lambda: play_match(game, names))
 
 
 @given(
@@ -335,7 +342,7 @@ def test_games_that_are_played(game, seed, start, names):
         python_values,
     )
 )
-def test_limits(game, limits):
+def test_random_limits_give_clean_errors(game, limits):
     made = refused_or_fine(lambda: Limits(**limits))
     if made is not None:
-        refused_or_fine(lambda: referee.play(game, (RandomPlayer(game),) * 2, limits=made))
+        refused_or_fine(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=made))

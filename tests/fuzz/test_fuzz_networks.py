@@ -12,16 +12,17 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import arrays
-from agents.learned import PolicyPlayer
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, load, save
-from cc_env import games
-from cc_env.envs.opponents import Opponent, drawn
-from cc_env.referee import Clock
-from training import checkpoints, selfplay_env, state
-from training.replay import Replay, Samples, sparse
+from agents.network_players import PolicyPlayer
+from cc_env.envs.opponents import Opponent, random_policy
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from training.ppo import selfplay_env
+from training.runs import checkpoints, state
+from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_policy
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 SMALL = Size(blocks=1, channels=4, keys=2)
 
 
@@ -30,7 +31,7 @@ def quick():
     """One thread, and few positions that games begin at: making them takes a second."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.selfplay_env.OPENINGS", 4)
+        patch.setattr("training.ppo.selfplay_env.OPENINGS", 4)
         yield
 
 
@@ -95,7 +96,7 @@ def plays(path):
 @given(st.data())
 def test_altered_weights(place, data):
     header, content = data.draw(altered(*weights()))
-    arrays.save(place, "network", content, header)
+    weight_files.save(place, "network", content, header)
     refused_or_fine(plays, place)
 
 
@@ -137,12 +138,14 @@ def samples():
     for row, before in zip(actions, positions, strict=True):
         legal = GAME.legal_actions(before)
         row[: len(legal)] = legal
-    policy = sparse(actions, np.ones(actions.shape, np.float32))
+    policy = top_policy(actions, np.ones(actions.shape, np.float32))
     return Samples(np.array(positions), *policy, np.zeros(9, np.float32))
 
 
 def environment():
-    env = selfplay_env.make(GAME, 5, [Opponent("drawn", drawn, 1.0)], opening_turns=2, seed=1)
+    env = selfplay_env.make_env(
+        GAME, 5, [Opponent("drawn", random_policy, 1.0)], opening_turns=2, seed=1
+    )
     env.reset()
     env.rng = np.random.default_rng(0)
     return env
@@ -150,10 +153,10 @@ def environment():
 
 @functools.cache
 def checkpoint():
-    replay = Replay(GAME, 12)
+    replay = ReplayBuffer(GAME, 12)
     replay.add(samples())
     go_on(replay, environment())  # compiles here, not in every child
-    content = state.flat(**learner()) | replay.state() | selfplay_env.state(environment())
+    content = state.to_arrays(**learner()) | replay.state() | selfplay_env.state(environment())
     about = {"added": 9, "steps": 1, "seconds": 2.5}
     header = {"run": {}, "number": 1, "logged": 0, "about": about}
     return header, {name: array.copy() for name, array in content.items()}
@@ -163,18 +166,18 @@ def goes_on(path):
     """Take a checkpoint as training does; whatever is taken has to be of use."""
     header, content = checkpoints.read(path)
     about = header["about"]
-    parts, replay, env = learner(), Replay(GAME, 12), environment()
-    state.whole(about, "steps")
-    state.number(about, "seconds")
+    parts, replay, env = learner(), ReplayBuffer(GAME, 12), environment()
+    state.read_whole(about, "steps")
+    state.read_number(about, "seconds")
     state.load(content, **parts)
-    replay.load(content, state.whole(about, "added"))
+    replay.load(content, state.read_whole(about, "added"))
     selfplay_env.load(env, content)
     return replay, env
 
 
 def go_on(replay, env):
     if len(replay):
-        replay.draw(np.random.default_rng(0), 64)
+        replay.sample(np.random.default_rng(0), 64)
     rng = np.random.default_rng(0)
     for _ in range(9):
         masks = np.stack(env.action_masks())
@@ -184,7 +187,7 @@ def go_on(replay, env):
 @given(st.data())
 def test_altered_checkpoints(place, data):
     header, content = data.draw(altered(*checkpoint()))
-    arrays.save(place, checkpoints.CHECKPOINT, content, header)
+    weight_files.save(place, checkpoints.CHECKPOINT, content, header)
     taken = refused_or_fine(goes_on, place)
     assert taken is None or survives(go_on, *taken), "it crashes what goes on from it"
 
@@ -192,6 +195,6 @@ def test_altered_checkpoints(place, data):
 @given(st.data())
 def test_checkpoints_of_other_bytes(place, data):
     header, content = checkpoint()
-    arrays.save(place, checkpoints.CHECKPOINT, content, header)
+    weight_files.save(place, checkpoints.CHECKPOINT, content, header)
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
     refused_or_fine(goes_on, place)

@@ -1,4 +1,4 @@
-"""What strangers send to the server of the page, and journals that somebody has altered."""
+"""Fuzzing of the server: requests, messages and altered journals."""
 
 import asyncio
 import json
@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from cc_env.match import RESIGNED, Result
-from cc_env.play import server, view
-from cc_env.play.export import endings, exported
-from cc_env.play.journal import Journal, with_tokens
-from cc_env.play.lobby import Lobby, check_opening
-from cc_env.play.room import Guest
-from cc_env.play.server_limits import ServerLimits
-from cc_env.play.sitting import HUMAN
-from cc_env.play.storage import GameFolder
-from cc_env.referee import Decision
-from cc_env.rules import SECOND_WINS
+from cc_env.core.rules import SECOND_WINS
+from cc_env.match.match import RESIGNED, Result
+from cc_env.match.referee import Decision
+from cc_env.play import view
+from cc_env.play.exporting import export_game, file_suffixes
+from cc_env.play.session import HUMAN
+from cc_env.server import app
+from cc_env.server.journal import Journal, add_tokens
+from cc_env.server.limits import ServerLimits
+from cc_env.server.lobby import Lobby, parse_setup
+from cc_env.server.room import Client
+from cc_env.server.storage import GameFolder
 
 LIMITS = ServerLimits(
     hint_player="minimax:depth=1",
@@ -36,7 +37,7 @@ OPENINGS = [
         "game": "capture_conquer",
         "options": {"size": "4", "corner": 2},
         "seats": ["random", "minimax:depth=1"],
-        "draw_lots": True,
+        "random_seats": True,
         "start": "bb2/b3/3r/2rr b",
         "seconds": 60,
     },
@@ -44,65 +45,65 @@ OPENINGS = [
     {"game": "morris", "seats": [HUMAN, "mcts:simulations=9,playout=random"], "seconds": None},
 ]
 MESSAGES = [
-    {"do": "play", "action": 14, "version": 1},
-    {"do": "say", "text": "41-32", "version": 1},
-    {"do": "say", "text": "4 1", "piece": [4, 1], "version": 1},
-    *({"do": do, "version": 1} for do in ("take_back", "hint", "resign", "draw", "rematch")),
-    {"do": "decline", "offer": "draw", "version": 1},
-    {"do": "look_back", "turns": 0},
-    {"do": "pace", "seconds": 0.5},
-    {"do": "pace", "seconds": None},
-    {"do": "step"},
+    {"command": "play", "action": 14, "version": 1},
+    {"command": "play_text", "text": "41-32", "version": 1},
+    {"command": "play_text", "text": "4 1", "piece": [4, 1], "version": 1},
+    *({"command": do, "version": 1} for do in ("take_back", "hint", "resign", "draw", "rematch")),
+    {"command": "decline", "offer": "draw", "version": 1},
+    {"command": "view_turn", "turns": 0},
+    {"command": "pace", "seconds": 0.5},
+    {"command": "pace", "seconds": None},
+    {"command": "step"},
 ]
 
 
-def in_words(good):
-    return [json.dumps(message) for message in good]
+def to_texts(messages):
+    return [json.dumps(message) for message in messages]
 
 
 @pytest.fixture
 def lobby(tmp_path):
-    made = Lobby(GameFolder(tmp_path, LIMITS), LIMITS, cores=1)
-    yield made
-    made.close()
+    lobby = Lobby(GameFolder(tmp_path, LIMITS), LIMITS, cores=1)
+    yield lobby
+    lobby.close()
 
 
-def journal_of(path, lobby, asked):
+def journal_of(path, lobby, fields):
     """Write a journal with a line of each kind; return its lines."""
-    opening = check_opening(asked, LIMITS)
-    journal, sitting = Journal(path), opening.sitting(lobby.make_player)
-    journal.begin(opening)
-    game, position = sitting.game, sitting.position
+    setup = parse_setup(fields, LIMITS)
+    journal, session = Journal(path), setup.start_session(lobby.make_player)
+    journal.create(setup)
+    game, position = session.game, session.position
     for number in range(3):
         action = int(game.legal_actions(position)[0])
         details = {"depth": 2, "cuts_max": 1, "cuts_min": 0, "nodes": 77}
         value = (None, -0.25, 0.5)[number]
-        journal.decided(Decision(action, value, details if number else {}), 0.25)
+        journal.append_decision(Decision(action, value, details if number else {}), 0.25)
         position = game.apply(position, action)
-    journal.offered(0)
-    journal.asked_back(1)
-    journal.declined("draw")
-    journal.declined("take_back")
-    if HUMAN in opening.seats:
-        journal.taken_back()
-    journal.paced(None)
-    journal.paced(2.5)
-    journal.ended(Result(SECOND_WINS, RESIGNED), "")
+    journal.append_draw_offer(0)
+    journal.append_take_back_request(1)
+    journal.append_decline("draw")
+    journal.append_decline("take_back")
+    if HUMAN in setup.seats:
+        journal.append_take_back()
+    journal.append_pace(None)
+    journal.append_pace(2.5)
+    journal.append_result(Result(SECOND_WINS, RESIGNED), "")
     return path.read_text().splitlines()
 
 
-@pytest.mark.parametrize("asked", OPENINGS, ids=lambda asked: asked["game"])
-def test_journals(asked, lobby, tmp_path):
+@pytest.mark.parametrize("fields", OPENINGS, ids=lambda fields: fields["game"])
+def test_journals(fields, lobby, tmp_path):
     path, make = tmp_path / "game.jsonl", lobby.make_player
-    good = journal_of(path, lobby, asked)
-    assert Journal(path).read(make).sitting.result
+    good = journal_of(path, lobby, fields)
+    assert Journal(path).read(make).session.result
 
     def read():
-        standing = Journal(path).read(make)
-        told = view.state(standing.sitting)
-        json.dumps([told, standing.wanted_back, standing.pace], allow_nan=False)
-        for ending in endings(standing.sitting.game):
-            exported(standing.sitting, ending).encode()
+        saved_game = Journal(path).read(make)
+        state = view.session_state(saved_game.session)
+        json.dumps([state, saved_game.take_back_requested_by, saved_game.pace], allow_nan=False)
+        for ending in file_suffixes(saved_game.session.game):
+            export_game(saved_game.session, ending).encode()
 
     @given(st.integers(0, len(good) - 1), lines(good), texts(["\n".join(good)]))
     def fuzz(number, line, text):
@@ -115,40 +116,41 @@ def test_journals(asked, lobby, tmp_path):
     fuzz()
 
 
-def stands(room, path):
-    return room._state(), path.read_bytes(), room.pace
+def snapshot(room, path):
+    return room._state_message(), path.read_bytes(), room.pace
 
 
 @pytest.mark.parametrize("seats", [(HUMAN, HUMAN), (HUMAN, "random"), ("random", "random")])
 def test_messages(seats, lobby, tmp_path):
-    first = check_opening({"game": "mini_checkers", "seats": list(seats), "seed": 1}, LIMITS)
+    setup = parse_setup({"game": "mini_checkers", "seats": list(seats), "seed": 1}, LIMITS)
     done = {True: 0, False: 0}
 
     async def send(text, place):
-        room = await lobby.find(lobby.open(with_tokens(first)))
-        guest = Guest(frozenset(((0, 1), (0,), (1,), ())[place]), is_owner=place == 3)
-        path, is_obeyed = tmp_path / f"{room.name}.jsonl", []
-        before = stands(room, path)
+        room = await lobby.find_room(lobby.store_game(add_tokens(setup)))
+        client = Client(frozenset(((0, 1), (0,), (1,), ())[place]), is_owner=place == 3)
+        path, is_executed = tmp_path / f"{room.name}.jsonl", []
+        before = snapshot(room, path)
 
-        def obey():
-            room.obey(guest, server._read(text, LIMITS))
-            is_obeyed.append(True)
+        def execute():
+            room.handle_command(client, app._parse_message(text, LIMITS))
+            is_executed.append(True)
 
-        refused_or_fine(obey)
-        done[bool(is_obeyed)] += 1
-        if not is_obeyed:
-            assert stands(room, path) == before
-        while room._thinking:
-            await room._thinking
-        again = Journal(path).read(lobby.make_player)
-        held = {"is_held": room.sitting.is_held}  # who has come is not written down
-        assert view.state(again.sitting) | held == view.state(room.sitting)
-        assert (again.wanted_back, again.pace) == (room.wanted_back, room.pace)
+        refused_or_fine(execute)
+        done[bool(is_executed)] += 1
+        if not is_executed:
+            assert snapshot(room, path) == before
+        while room._decision_task:
+            await room._decision_task
+        saved_game = Journal(path).read(lobby.make_player)
+        paused = {"clocks_paused": room.session.is_paused}
+        assert view.session_state(saved_game.session) | paused == view.session_state(room.session)
+        assert saved_game.take_back_requested_by == room.take_back_requested_by
+        assert saved_game.pace == room.pace
         del lobby.rooms[room.name]
 
-    with asyncio.Runner() as runner:  # of one loop: slots are released by its callbacks
+    with asyncio.Runner() as runner:
 
-        @given(texts(in_words(MESSAGES)) | lines(in_words(MESSAGES)))
+        @given(texts(to_texts(MESSAGES)) | lines(to_texts(MESSAGES)))
         def fuzz(text):
             for place in range(4):
                 runner.run(send(text, place))
@@ -157,19 +159,19 @@ def test_messages(seats, lobby, tmp_path):
     assert done[False] > done[True] > 0
 
 
-def test_what_opens_a_game(lobby, tmp_path):
+def test_game_requests(lobby, tmp_path):
     done = []
 
-    @given(lines(in_words(OPENINGS)))
+    @given(lines(to_texts(OPENINGS)))
     def fuzz(line):
         try:
-            asked = json.loads(line)
+            fields = json.loads(line)
         except (ValueError, RecursionError):
-            asked = line
-        opening = refused_or_fine(check_opening, asked, LIMITS)
-        done.append(opening is not None)
-        if opening is not None:
-            json.dumps(view.state(opening.sitting(lobby.make_player)), allow_nan=False)
+            fields = line
+        setup = refused_or_fine(parse_setup, fields, LIMITS)
+        done.append(setup is not None)
+        if setup is not None:
+            json.dumps(view.session_state(setup.start_session(lobby.make_player)), allow_nan=False)
 
     fuzz()
     assert any(done)
@@ -177,22 +179,22 @@ def test_what_opens_a_game(lobby, tmp_path):
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-def test_what_comes_first_over_http_and_websocket(tmp_path):
-    app = server.application(tmp_path, limits=LIMITS)
-    with TestClient(app, base_url=HERE, headers={"origin": HERE}) as client:
+def test_first_messages_over_http_and_websocket(tmp_path):
+    site = app.create_app(tmp_path, limits=LIMITS)
+    with TestClient(site, base_url=HERE, headers={"origin": HERE}) as client:
         opened = client.post("/games", json=OPENINGS[0]).json()
         place = f"ws://127.0.0.1:8000/play/{opened['game']}"
         first = json.dumps({"tokens": opened["tokens"]})
 
-        @given(texts([*in_words(OPENINGS), first]), texts([first]), texts(["name.jsonl", "a.pdn"]))
+        @given(texts([*to_texts(OPENINGS), first]), texts([first]), texts(["name.jsonl", "a.pdn"]))
         def fuzz(body, hello, file):
-            answer = client.post("/games", content=body.encode("utf-8", "surrogatepass"))
-            assert answer.status_code in (201, 400, 413)
-            assert answer.status_code == 201 or answer.json()["error"]
+            response = client.post("/games", content=body.encode("utf-8", "surrogatepass"))
+            assert response.status_code in (201, 400, 413)
+            assert response.status_code == 201 or response.json()["error"]
             path = "".join(f"%{byte:02x}" for byte in file[:99].encode("utf-8", "surrogatepass"))
             assert client.get(f"/games/{path}").status_code in (400, 404, 405)
             with client.websocket_connect(place, headers={"origin": HERE}) as socket:
                 socket.send_text(hello.encode("utf-8", "replace").decode())
-                assert json.loads(socket.receive_text())["type"] in ("welcome", "refused")
+                assert json.loads(socket.receive_text())["type"] in ("welcome", "error")
 
         fuzz()

@@ -5,19 +5,19 @@ from fuzz.harness import refused_or_fine
 from fuzz.mutations import lines
 from hypothesis import given
 
-from cc_env import games
-from cc_env.exact.hardest import SHIPPED, read, suite_name
+from cc_env.accuracy.hard_positions import SHIPPED, read_suite, suite_name
+from cc_env.games.factory import make_game
 
 
 @pytest.mark.parametrize("size", [4, 5])
 def test_suites(size, tmp_path):
-    game, path = games.make("capture_conquer", size=size), tmp_path / "suite.jsonl"
+    game, path = make_game("capture_conquer", size=size), tmp_path / "suite.jsonl"
     good = (SHIPPED / suite_name(game)).read_text().splitlines()[:3]
 
     @given(lines(good))
     def fuzz(line):
         path.write_text(f"{good[0]}\n{line}", "utf-8", "surrogatepass")
-        for hard in refused_or_fine(read, path, game) or ():
+        for hard in refused_or_fine(read_suite, path, game) or ():
             assert hard.action in game.legal_actions(hard.position)
 
     fuzz()

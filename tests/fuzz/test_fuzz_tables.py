@@ -10,11 +10,11 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env import games
-from cc_env.exact import solver
-from cc_env.exact.tables import Tables
+from cc_env.games.factory import make_game
+from cc_env.solver import solver
+from cc_env.tablebase.tablebase import Tablebase
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 POSITIONS = [GAME.from_text(text) for text in ("b3/4/2r1/4 b", "4/1b2/4/2r1 r", "3b/4/4/r3 b")]
 
 
@@ -33,8 +33,8 @@ def whole(folder):
 
 def probes(folder):
     """Use the tables of a folder in every way."""
-    tables = Tables(GAME, folder)
-    solved = [tables.find(position) for position in POSITIONS]
+    tables = Tablebase(GAME, folder)
+    solved = [tables.get(position) for position in POSITIONS]
     tables.table((1, 1)).read()
     tables.close()
     return solved

@@ -10,11 +10,12 @@ from fuzz.harness import refused_or_fine
 from fuzz.mutations import lines, texts
 from hypothesis import given
 
-from cc_env import games, oracle
+from cc_env.core.rules import ONGOING
 from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
-from cc_env.pictures import draw
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.rendering.picture import draw
+from cc_env.verification import reference_positions
 
 GAMES = {
     "capture_conquer": ({}, {"size": 8}, {"size": 4, "corner": 3}),
@@ -23,7 +24,7 @@ GAMES = {
     "morris": ({}, {"free_move": "never", "removals": "one", "flying": True, "count_hand": True}),
     "cannon": ({}, {"rows": 10, "columns": 10}),
 }
-MADE = [games.make(name, **options) for name, several in GAMES.items() for options in several]
+MADE = [make_game(name, **options) for name, several in GAMES.items() for options in several]
 FILES = {  # of recorded positions
     "capture_conquer": "capture_conquer",
     "checkers": "checkers8",
@@ -61,7 +62,7 @@ def use(game, text):
 
 
 @pytest.mark.parametrize("game", MADE, ids=str)
-def test_positions(game):
+def test_random_position_texts_give_clean_errors(game):
     good = [game.to_text(position) for position in along_a_game(game)]
     other = [known.to_text(known.initial) for known in MADE]
 
@@ -73,7 +74,7 @@ def test_positions(game):
 
 
 @pytest.mark.parametrize("game", MADE, ids=str)
-def test_turns(game):
+def test_random_turn_texts_give_clean_errors(game):
     positions = [passed for passed in along_a_game(game)[:-1] if not game.mid_turn(passed)]
     good = [game.turn_text(passed, next(game.turns(passed))) for passed in positions]
     position = positions[len(positions) // 2]
@@ -88,8 +89,8 @@ def test_turns(game):
     fuzz()
 
 
-def test_commands_of_cannon():
-    game = games.make("cannon")
+def test_random_cannon_commands_give_clean_errors():
+    game = make_game("cannon")
 
     @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], most=5000))
     def fuzz(text):
@@ -98,8 +99,8 @@ def test_commands_of_cannon():
     fuzz()
 
 
-def test_positions_and_moves_of_pdn():
-    game = games.make("checkers", **pdn.ENGLISH)
+def test_random_pdn_gives_clean_errors():
+    game = make_game("checkers", **pdn.ENGLISH)
     position = pdn.parse_position(game, "B:W14,15,22,23,K32:B1,10")
 
     @given(texts(["B:W21,K22:B1,2", "W:WK30-K32:BK1-2.", "B:W 21-32:B 1-12", "10x17x26", "10-14"]))
@@ -113,7 +114,7 @@ def test_positions_and_moves_of_pdn():
 
 
 @pytest.mark.parametrize("game", FILES)
-def test_recorded_positions(game, tmp_path):
+def test_random_reference_positions_give_clean_errors(game, tmp_path):
     path, short = tmp_path / "line.jsonl", {}
     with gzip.open(ORACLE / f"{FILES[game]}.jsonl.gz", "rt") as file:
         for line in file:
@@ -130,6 +131,6 @@ def test_recorded_positions(game, tmp_path):
     @given(lines(list(short.values())))
     def fuzz(line):
         path.write_text(line, "utf-8", "surrogatepass")
-        refused_or_fine(lambda: list(oracle.compare(path, game)))
+        refused_or_fine(lambda: list(reference_positions.compare(path, game)))
 
     fuzz()

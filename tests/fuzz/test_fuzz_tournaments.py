@@ -10,10 +10,11 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cc_env.terminal import Terminal
+from cc_env.output import Terminal
 from training import arena
 from training.arena import report, tables
-from training.arena.folder import CONFIG, GAMES, LOCK, RESULTS
+from training.arena.folder import GAMES, RESULTS
+from training.runs.folder import CONFIG, LOCK
 
 SETTLED = arena.Config(players=("random", "greedy"), options={"size": 4}, games=4, seed=1)
 FILES = CONFIG, GAMES, RESULTS, LOCK, CONFIG + ".half"
@@ -38,7 +39,7 @@ values = st.recursive(
 def whole(tmp_path_factory):
     """What the files of a finished tournament hold, and the folder to change them in."""
     path = tmp_path_factory.mktemp("fuzzed") / "run"
-    arena.run(SETTLED, path, workers=0)
+    arena.run_tournament(SETTLED, path, workers=0)
     return path, {file.name: file.read_bytes() for file in path.iterdir()}
 
 
@@ -61,7 +62,7 @@ def put(whole, change):
 
 def go_on(path):
     """Go on with a tournament, and tell all that is told of it."""
-    tournament = arena.run(SETTLED, path, workers=0)
+    tournament = arena.run_tournament(SETTLED, path, workers=0)
     with contextlib.redirect_stdout(io.StringIO()):
         tables.show(tournament, Terminal())
     report.to_html(tournament, "command").encode()

@@ -1,4 +1,4 @@
-"""UGI: sequences of commands in any order, compared with a model of the conversation."""
+"""UGI: random sequences of commands, compared with a model of the engine."""
 
 import threading
 
@@ -6,21 +6,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from cc_env import games
-from cc_env.play.engine import Engine
-from cc_env.play.words import turn_word
-from cc_env.rules import ONGOING
+from cc_env.core.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.play.ugi_engine import UGIEngine
+from cc_env.protocols.ugi import turn_word
 
 GAMES = {
-    "capture_conquer size=4": games.make("capture_conquer", size=4),
-    "mini_checkers": games.make("mini_checkers"),
+    "capture_conquer size=4": make_game("capture_conquer", size=4),
+    "mini_checkers": make_game("mini_checkers"),
 }
 COMMANDS = "ugi", "isready", "setgame", "setoption", "uginewgame", "position", "go", "stop", "query"
 ERROR = "info string error "
 
 blanks = st.text(" \t", min_size=1, max_size=3)
 numbers = st.integers(-(2**70), 2**70).map(str)
-times = st.integers(-(10**17), 3).map(str)  # in milliseconds, a few at most: they end a search
+times = st.integers(-(10**17), 3).map(str)  # milliseconds
 words = st.one_of(
     st.sampled_from([*COMMANDS, "startpos", "moves", "text", "fen", "depth", "infinite", "Seed"]),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=6),
@@ -49,60 +49,63 @@ bad_positions = st.one_of(
 
 
 class Conversation(RuleBasedStateMachine):
-    """An engine, and a model: the game, the last accepted position, and what was refused since."""
+    """An engine and its model: game, last accepted position, and the setup command that failed."""
 
     def __init__(self):
         super().__init__()
         self.lines, self.has_line = [], threading.Condition()
-        self.game, self.refused = GAMES["capture_conquer size=4"], ""
-        self.position, self.thinks_in = self.game.initial, None
-        self.engine = Engine("minimax:depth=1", self.game, self.write)
+        self.game, self.failed_setup = GAMES["capture_conquer size=4"], ""
+        self.position, self.searched_position = self.game.initial, None
+        self.engine = UGIEngine("minimax:depth=1", self.game, self.write)
 
     def write(self, text):
         with self.has_line:
             self.lines += text.split("\n")
             self.has_line.notify_all()
 
-    def send(self, *line, blank=" ", awaited=None):
-        """Send a line; return what is answered, up to a line that begins with `awaited`."""
+    def send(self, *line, blank=" ", expected_prefix=None):
+        """Send a line; return the output up to a line that begins with `expected_prefix`."""
         self.lines.clear()
-        assert self.engine.take(blank.join(line))
+        assert self.engine.handle_line(blank.join(line))
         with self.has_line:
             assert self.has_line.wait_for(
-                lambda: awaited is None or any(line.startswith(awaited) for line in self.lines),
+                lambda: (
+                    expected_prefix is None
+                    or any(line.startswith(expected_prefix) for line in self.lines)
+                ),
                 timeout=60,
             )
         return list(self.lines)
 
-    def assert_refused(self, *line, blank=" "):
-        (answer,) = self.send(*line, blank=blank)
-        assert answer.startswith(ERROR)
+    def assert_error(self, *line, blank=" "):
+        (output,) = self.send(*line, blank=blank)
+        assert output.startswith(ERROR)
 
     def assert_best(self, lines, position):
-        """Assert that exactly one whole turn was answered, legal in this position."""
+        """Assert that the output has exactly one `bestmove`, a complete legal turn."""
         (best,) = [line for line in lines if line.startswith("bestmove ")]
         assert best == lines[-1]
         turn = self.game.parse_turn(position, best.removeprefix("bestmove "))
         assert not self.game.mid_turn(self.game.play_turn(position, turn))
         assert not any(line.startswith(ERROR) for line in lines)
 
-    def needs(self, command):
-        """Return whether a command has to be refused by the model."""
-        depends_on_game = self.refused == "setgame" and command in ("uginewgame", "position")
-        depends_on_all = bool(self.refused) and command in ("go", "query")
-        is_busy = self.thinks_in is not None and command not in ("query", "isready", "stop")
+    def must_fail(self, command):
+        """Return whether a command fails in the model."""
+        depends_on_game = self.failed_setup == "setgame" and command in ("uginewgame", "position")
+        depends_on_all = bool(self.failed_setup) and command in ("go", "query")
+        is_busy = self.searched_position is not None and command not in ("query", "isready", "stop")
         return depends_on_game or depends_on_all or is_busy
 
-    def note_refusal(self, command):
-        if self.refused != "setgame":
-            self.refused = command
+    def record_failure(self, command):
+        if self.failed_setup != "setgame":
+            self.failed_setup = command
 
     @initialize()
     def begin(self):
         assert self.send("ugi")[-1] == "ugiok"
 
     @rule(blank=blanks, data=st.data())
-    def place(self, blank, data):
+    def set_position(self, blank, data):
         position, turns = self.game.initial, []
         for _ in range(data.draw(st.integers(0, 6))):
             if self.game.outcome(position) != ONGOING:
@@ -114,72 +117,72 @@ class Conversation(RuleBasedStateMachine):
         line = ["position", "startpos", *moves]
         if data.draw(st.booleans()):
             line = ["position", "text", *self.game.to_text(position).split()]
-        if self.needs("position"):
-            self.assert_refused(*line, blank=blank)
-            self.note_refusal("position")
+        if self.must_fail("position"):
+            self.assert_error(*line, blank=blank)
+            self.record_failure("position")
         else:
             assert self.send(*line, blank=blank) == []
-            self.position, self.refused = position, ""
+            self.position, self.failed_setup = position, ""
 
     @rule(blank=blanks, rest=bad_positions)
-    def place_nothing(self, blank, rest):
-        self.assert_refused("position", *rest, blank=blank)
-        self.note_refusal("position")
+    def set_invalid_position(self, blank, rest):
+        self.assert_error("position", *rest, blank=blank)
+        self.record_failure("position")
 
     @rule(name=st.sampled_from([*GAMES]), blank=blanks)
     def set_game(self, name, blank):
         line = ["setgame", *name.split()]
-        if self.needs("setgame"):
-            self.assert_refused(*line, blank=blank)
-            self.note_refusal("setgame")
+        if self.must_fail("setgame"):
+            self.assert_error(*line, blank=blank)
+            self.record_failure("setgame")
         else:
             assert self.send(*line, blank=blank) == []
-            self.game, self.refused = GAMES[name], ""
+            self.game, self.failed_setup = GAMES[name], ""
             self.position = self.game.initial
 
     @rule(rest=st.sampled_from(["", "chess", "morris size=x", "a.b", "capture_conquer size=-1"]))
-    def set_no_game(self, rest):
-        self.assert_refused("setgame", *rest.split())
-        self.note_refusal("setgame")
+    def set_invalid_game(self, rest):
+        self.assert_error("setgame", *rest.split())
+        self.record_failure("setgame")
 
     @rule(blank=blanks)
-    def begin_another(self, blank):
-        if self.needs("uginewgame"):
-            self.assert_refused("uginewgame", blank, blank=blank)
-            self.note_refusal("uginewgame")
+    def start_game(self, blank):
+        if self.must_fail("uginewgame"):
+            self.assert_error("uginewgame", blank, blank=blank)
+            self.record_failure("uginewgame")
         else:
             assert self.send("uginewgame", blank=blank) == []
-            self.position, self.refused = self.game.initial, ""
+            self.position, self.failed_setup = self.game.initial, ""
 
     @rule(rest=limits, blank=blanks)
     def go(self, rest, blank):
-        if self.needs("go") or self.game.outcome(self.position) != ONGOING:
-            self.assert_refused("go", *rest, blank=blank)
+        if self.must_fail("go") or self.game.outcome(self.position) != ONGOING:
+            self.assert_error("go", *rest, blank=blank)
         else:
-            lines = self.send("go", *rest, blank=blank, awaited="bestmove ")
+            lines = self.send("go", *rest, blank=blank, expected_prefix="bestmove ")
             self.assert_best(lines, self.position)
 
     @rule(rest=bad_limits)
-    def go_nowhere(self, rest):
-        self.assert_refused("go", *rest)
+    def go_with_invalid_limits(self, rest):
+        self.assert_error("go", *rest)
 
     @rule(blank=blanks)
     def go_until_stop(self, blank):
-        if self.needs("go") or self.game.outcome(self.position) != ONGOING:
-            self.assert_refused("go", "infinite", blank=blank)
+        if self.must_fail("go") or self.game.outcome(self.position) != ONGOING:
+            self.assert_error("go", "infinite", blank=blank)
         else:
             assert self.send("go", "infinite", blank=blank) == []
-            self.thinks_in = self.position
+            self.searched_position = self.position
 
-    @precondition(lambda self: self.thinks_in is not None)
+    @precondition(lambda self: self.searched_position is not None)
     @rule()
     def stop(self):
-        self.assert_best(self.send("stop", awaited="bestmove "), self.thinks_in)
-        self.thinks_in = None
+        self.assert_best(self.send("stop", expected_prefix="bestmove "), self.searched_position)
+        self.searched_position = None
 
-    @precondition(lambda self: self.thinks_in is None)
+    @precondition(lambda self: self.searched_position is None)
     @rule()
-    def stop_nothing(self):
+    def stop_without_search(self):
         assert self.send("stop") == []
 
     @rule()
@@ -188,8 +191,8 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(blank=blanks)
     def query(self, blank):
-        if self.needs("query"):
-            self.assert_refused("query", "p1turn", blank=blank)
+        if self.must_fail("query"):
+            self.assert_error("query", "p1turn", blank=blank)
         else:
             expected = str(self.game.to_move(self.position) == 0).lower()
             assert self.send("query", "p1turn", blank=blank) == [f"response {expected}"]
@@ -197,13 +200,13 @@ class Conversation(RuleBasedStateMachine):
     @rule(
         line=st.lists(words, max_size=5).filter(lambda line: " ".join(line).split()[:1] != ["quit"])
     )
-    def say_anything_else(self, line):
+    def send_unknown_command(self, line):
         first = [*" ".join(line).split(), ""][0]
         if first and first not in COMMANDS:
-            self.assert_refused(*line)
+            self.assert_error(*line)
 
     def teardown(self):
-        self.engine.end()
+        self.engine.shut_down()
 
 
 TestConversation = Conversation.TestCase

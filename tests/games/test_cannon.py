@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, record
+from cc_env.core.game import PlayedGame
+from cc_env.core.grid import Grid
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
-from cc_env.game import Played
 from cc_env.games.cannon import bots, log
 from cc_env.games.cannon.evaluation import STANDARD
-from cc_env.grid import Grid
-from cc_env.match import RESIGNED, Limits, Match
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
-from training import tune
+from cc_env.games.factory import make_game
+from cc_env.match.match import RESIGNED, Limits, Match
+from cc_env.match.random_games import play_random_games
+from cc_env.match.record import export_match, replay_foreign, valid_games
+from cc_env.verification.perft import perft
+from training.experiments import tune
 
 RECORDED = ORACLE / "cannon.jsonl.gz"
 FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy
@@ -26,7 +27,7 @@ FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy
 
 @pytest.fixture(scope="module")
 def cannon():
-    return games.make("cannon")
+    return make_game("cannon")
 
 
 def place(game, side, **letters):
@@ -34,7 +35,7 @@ def place(game, side, **letters):
     cells = {}
     for letter, at in (FAR | letters).items():
         cells |= {(int(xy[1]), int(xy[0])): letter for xy in at.split()}
-    return game.from_text(f"{Grid(8, 8).text(cells)} {side}")
+    return game.from_text(f"{Grid(8, 8).board_text(cells)} {side}")
 
 
 def commands(game, position, start=None):
@@ -55,9 +56,9 @@ def commands(game, position, start=None):
 
 @pytest.mark.parametrize("rows", [8, 10])
 @pytest.mark.parametrize("columns", [8, 10])
-def test_boards_of_all_sizes_begin_alike(rows, columns):
+def test_start_positions_of_all_board_sizes(rows, columns):
     """cannon: n x m boards of 8 and 10."""
-    game = games.make("cannon", rows=rows, columns=columns)
+    game = make_game("cannon", rows=rows, columns=columns)
     letters = game.pieces(game.initial)
     for row in range(rows):
         line = "".join(letters.get((row, column), ".") for column in range(columns))
@@ -65,7 +66,7 @@ def test_boards_of_all_sizes_begin_alike(rows, columns):
         assert line == {0: "Ww", rows - 1: "bB"}.get(row, inner) * (columns // 2)
 
 
-def test_the_start(cannon):
+def test_start_position(cannon):
     assert len(commands(cannon, cannon.initial)) == 53
     assert len(cannon.legal_actions(cannon.initial)) == 37
     assert commands(cannon, cannon.initial, "07") == {"07M16", "07M04", "07B03", "07B02"}
@@ -76,14 +77,14 @@ def test_steps_and_retreats(cannon):
     assert commands(cannon, position) == {"33M22", "33M32", "33M42", "33M15", "33M35", "33M55"}
 
 
-def test_sideways_only_to_capture(cannon):
+def test_sideways_moves_must_capture(cannon):
     position = place(cannon, "b", b="24", w="34 23 55")
     assert commands(cannon, position) == {
         *("24M13", "24M23", "24M33", "24M34", "24M06", "24M26", "24M46")
     }
 
 
-def test_a_cannon_shoots_and_shifts(cannon):
+def test_cannon_bombs_and_shifts(cannon):
     position = place(cannon, "b", b="22 23 24", w="77", W="20 00 40", B="17 37 57")
     assert len(commands(cannon, position)) == 18
     assert {"22B20", "23B20", "24B20", "22B26", "22B27", "24M21", "22M25"} <= commands(
@@ -91,7 +92,7 @@ def test_a_cannon_shoots_and_shifts(cannon):
     )
 
 
-def test_what_stands_before_a_cannon_bars_it(cannon):
+def test_piece_in_front_blocks_a_cannon(cannon):
     position = place(cannon, "b", b="25 34 43", w="52")
     legal = commands(cannon, position)
     assert {"43M52", "43M16", "43M45", "43M65"} <= legal
@@ -99,7 +100,7 @@ def test_what_stands_before_a_cannon_bars_it(cannon):
     assert "43B07" in legal
 
 
-def test_a_shift_takes_no_hall_unless_it_may(cannon):
+def test_shift_captures_a_hall_only_by_option(cannon):
     letters = {"b": "21 22 23", "w": "77", "W": "20 00 40", "B": "17 37 57"}
     assert commands(cannon, place(cannon, "b", **letters), "23") == {
         *("23M12", "23M32", "23B25", "23B26")
@@ -109,13 +110,13 @@ def test_a_shift_takes_no_hall_unless_it_may(cannon):
         if command[2] == "B"
     }
     assert "21M20" in commands(cannon, place(cannon, "b", **letters))
-    changed = games.make("cannon", shift_captures_hall=True)
+    changed = make_game("cannon", shift_captures_hall=True)
     assert "23M20" in commands(changed, place(changed, "b", **letters))
     blocked = letters | {"b": "21 22 23 24"}
     assert "23M20" not in commands(changed, place(changed, "b", **blocked))
 
 
-def test_longer_rows_are_several_cannons(cannon):
+def test_four_in_a_row_are_two_cannons(cannon):
     position = place(cannon, "b", b="23 33 43 53", w="70")
     legal = commands(cannon, position)
     assert {"33M63", "43M13"} <= legal
@@ -125,35 +126,35 @@ def test_longer_rows_are_several_cannons(cannon):
 # Options
 
 
-def test_a_retreat_needs_a_soldier_beside_or_before(cannon):
+def test_retreat_requires_an_adjacent_enemy(cannon):
     behind = {"b": "33", "w": "34"}
     assert "33M15" not in commands(cannon, place(cannon, "b", **behind))
-    eight = games.make("cannon", retreat_neighbours=8)
+    eight = make_game("cannon", retreat_neighbours=8)
     assert "33M15" in commands(eight, place(eight, "b", **behind))
     hall = {"b": "33", "w": "77", "W": "32 00 20"}
     assert "33M35" not in commands(cannon, place(cannon, "b", **hall))
 
 
-def test_a_retreat_over_an_occupied_cell(cannon):
+def test_retreat_over_an_occupied_cell(cannon):
     letters = {"b": "33 34", "w": "32"}
     assert "33M35" in commands(cannon, place(cannon, "b", **letters))
-    clear = games.make("cannon", retreat_clear_path=True)
+    clear = make_game("cannon", retreat_clear_path=True)
     legal = commands(clear, place(clear, "b", **letters), "33")
     assert "33M35" not in legal
     assert "33M55" in legal
 
 
-def test_a_bomb_over_an_occupied_cell(cannon):
+def test_bomb_over_an_occupied_cell(cannon):
     letters = {"b": "24 25 26", "w": "22 21"}
     assert {"24B22", "24B21"} <= commands(cannon, place(cannon, "b", **letters))
-    clear = games.make("cannon", bomb_clear_path=True)
+    clear = make_game("cannon", bomb_clear_path=True)
     legal = commands(clear, place(clear, "b", **letters))
     assert "24B22" in legal
     assert "24B21" not in legal
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("options", "message"),
     [
         ({"rows": 9}, "rows=9; it is 8 or 10"),
         ({"columns": "8"}, "columns='8'"),
@@ -161,9 +162,9 @@ def test_a_bomb_over_an_occupied_cell(cannon):
         ({"bomb_clear_path": "yes"}, "bomb_clear_path='yes'; it is True or False"),
     ],
 )
-def test_wrong_options_are_refused(options, why):
-    with pytest.raises(BadOption, match=why):
-        games.make("cannon", **options)
+def test_invalid_options_are_rejected(options, message):
+    with pytest.raises(BadOption, match=message):
+        make_game("cannon", **options)
 
 
 # Endings and scores
@@ -208,7 +209,7 @@ def test_endings_and_their_scores(cannon, letters, command, outcome, ending, sco
     assert cannon.margin(after) == round(abs(int(score[0]) - int(score[1])))
 
 
-def test_all_recorded_scores_are_ours(cannon):
+def test_scores_equal_all_recorded_scores(cannon):
     """cannon: all score tables, army margin, final score."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
@@ -221,13 +222,13 @@ def test_all_recorded_scores_are_ours(cannon):
 
 
 def cannon_of(line):
-    return games.make("cannon", rows=line["rows"], columns=line["cols"])
+    return make_game("cannon", rows=line["rows"], columns=line["cols"])
 
 
 # What is recorded
 
 
-def test_recorded_positions_games_and_counts_agree(assert_agreement):
+def test_rules_agree_with_reference_positions(assert_agreement):
     """cannon: n x m boards of 8 and 10; commands in three-part moves; both kinds of stalemate."""
     assert_agreement(RECORDED, "cannon", 20_000)
 
@@ -242,14 +243,14 @@ def test_recorded_positions_games_and_counts_agree(assert_agreement):
     ],
 )
 def test_perft_from_the_start(rows, columns, counts):
-    game = games.make("cannon", rows=rows, columns=columns)
+    game = make_game("cannon", rows=rows, columns=columns)
     depths = range(1, len(counts) + 1)
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
 
-def test_random_play_ends_by_itself(cannon):
+def test_random_games_end(cannon):
     """cannon: random bot as a template: 1,000 games without an invalid command."""
-    playouts = play_randomly(cannon, 1000, seed=2)
+    playouts = play_random_games(cannon, 1000, seed=2)
     assert not playouts.unfinished
     for row in play_randomly_seen(cannon, seed=2):
         position = type(cannon.initial)(*row)
@@ -261,7 +262,7 @@ def test_random_play_ends_by_itself(cannon):
 # Texts
 
 
-def test_a_bomb_may_be_named_by_any_soldier_of_the_cannon(cannon):
+def test_any_soldier_of_the_cannon_may_name_a_bomb(cannon):
     turns = {cannon.parse_turn(cannon.initial, f"s 0 {y} b 0 2") for y in (5, 6, 7)}
     assert len(turns) == 1
     assert cannon.turn_text(cannon.initial, turns.pop()) == "S 0 5 B 0 2"
@@ -269,30 +270,30 @@ def test_a_bomb_may_be_named_by_any_soldier_of_the_cannon(cannon):
         cannon.parse_turn(cannon.initial, "S 2 5 B 0 2")
 
 
-def test_a_shot_is_tracked_from_the_cannon_to_what_it_hits(cannon):
+def test_track_of_a_bomb_leads_from_cannon_to_target(cannon):
     position = place(cannon, "b", b="24 25 26", w="22 70")
     (turn,) = [t for t in cannon.turns(position) if "B 2 2" in cannon.turn_text(position, t)]
     assert cannon.track(position, turn) == (((4, 2), (2, 2)), ((2, 2),))
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("8/8 b", "8 rows of 8 cells"),
         ("b7/8/8/8/8/8/8/8 b", "w has just moved, so it needs a soldier"),
-        ("bk6/8/8/8/8/8/8/w7 b", "made of b, B, w, W and digits"),
+        ("bk6/8/8/8/8/8/8/w7 b", "made of b, B, w, W and numbers"),
         ("BBBBB2b/8/8/8/8/8/8/w7 b", "5 pieces B; there are 4"),
         ("bbbbbbbb/bbbbb3/8/8/8/8/8/w7 b", "13 pieces b; there are 12"),
         ("b6w/8/8/8/8/8/8/8 r", "side to move"),
         (1, "given as text"),
     ],
 )
-def test_a_wrong_position_text_is_refused(cannon, text, why):
-    with pytest.raises(BadPosition, match=why):
+def test_invalid_position_text_is_rejected(cannon, text, message):
+    with pytest.raises(BadPosition, match=message):
         cannon.from_text(text)
 
 
-def test_neither_leads_by_stagnation_from_the_start(cannon):
+def test_stagnation_from_the_start_is_a_draw(cannon):
     assert cannon.score(cannon.initial) == (5.12, 5.12)
     assert cannon.ending(cannon.initial) == "stagnant"
     assert cannon.outcome(cannon.initial) == ONGOING
@@ -312,7 +313,7 @@ def shots(game, count):
 
 
 @pytest.mark.parametrize("repetitions", [None, 2, 3])
-def test_a_position_that_moves_led_to_three_times_ends_the_game(cannon, repetitions):
+def test_third_repetition_ends_the_game(cannon, repetitions):
     """cannon: stagnation by third repetition."""
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     match = Match(cannon, start, Limits(repetitions=repetitions))
@@ -337,7 +338,7 @@ def test_halls_decide_a_stagnant_game(cannon):
 
 
 @pytest.mark.parametrize("max_turns", [None, 50])
-def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
+def test_environments_terminate_stagnant_games(cannon, max_turns):
     envs = gymnasium.make_vec(
         "cc_env/Cannon-v0", num_envs=2, opponent=None, max_turns=max_turns, repetitions=None
     )
@@ -350,26 +351,26 @@ def test_environments_end_stagnant_games_by_the_rules(cannon, max_turns):
     assert not rewards.any()
 
 
-def test_a_limit_of_repetitions_is_refused():
+def test_repetition_limit_is_rejected():
     with pytest.raises(BadOption, match="cannon, whose own rules end a game that repeats"):
         gymnasium.make("cc_env/Cannon-v0", repetitions=3)
 
 
 @pytest.mark.parametrize("name", ["aggressive", "enhanced", "defensive", "neutral"])
-def test_bots_compile_when_they_are_made(cannon, monkeypatch, name):
-    looked = []
-    monkeypatch.setattr(bots, "look", lambda game, position: looked.append(position))
+def test_bots_compile_in_their_constructor(cannon, monkeypatch, name):
+    calls = []
+    monkeypatch.setattr(bots, "find_candidates", lambda game, position: calls.append(position))
     cannon.search.bots[name](cannon)
-    assert looked
+    assert calls
 
 
-def test_a_repetition_long_ago_is_seen_without_a_limit_of_turns():
-    from cc_env.envs.boards import LONGEST, TURNS, Boards
+def test_distant_repetition_counts_without_a_turn_limit():
+    from cc_env.envs.boards import REPETITION_WINDOW, TURNS, Boards
 
-    game = games.make("cannon")
+    game = make_game("cannon")
     boards = Boards(game)
     boards.reset(starts=[place(game, "b", b="24 25 26", w="61 62 63")])
-    boards._batch.rows[:, TURNS] = LONGEST - 1  # turns so far
+    boards._batch.rows[:, TURNS] = REPETITION_WINDOW - 1  # turns so far
     over = []
     for _, action in shots(game, 5):
         boards.step(np.array([action]))
@@ -385,7 +386,7 @@ def recorded_games():
         return [line for line in map(json.loads, file) if line["kind"] == "game"]
 
 
-def said(data, client=0, action="NORMAL", meta=""):
+def log_line(data, client=0, action="NORMAL", meta=""):
     message = json.dumps({"meta": meta, "action": action, "data": data})
     return f"{message} Received from client {client}"
 
@@ -396,7 +397,7 @@ def logged(line):
     for number, command in enumerate(line["cmds"]):
         is_last = line["end"] and number == len(line["cmds"]) - 1
         sender = number % 2
-        told = (
+        parts = (
             []
             if not is_last
             else [
@@ -404,9 +405,9 @@ def logged(line):
                 for player in (sender, 1 - sender)
             ]
         )
-        meta = " : ".join(told) if is_last else ""
+        meta = " : ".join(parts) if is_last else ""
         action = "FINISH" if is_last else "NORMAL"
-        messages.append(said(command, sender, action, meta) + "\n")
+        messages.append(log_line(command, sender, action, meta) + "\n")
     return "".join(messages)
 
 
@@ -415,30 +416,31 @@ def test_logs_of_recorded_games_are_replayed():
     ends = set()
     for line in recorded_games()[::3]:
         game = cannon_of(line)
-        (played,) = log.read(logged(line), game)
+        (logged_game,) = log.read(logged(line), game)
         position = game.initial
-        for turn in played.turns:
+        for turn in logged_game.turns:
             position = game.play_turn(position, turn)
         assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
-        assert played.scores == (tuple(line["score"]) if line["score"] else None)
-        assert not played.fault
-        match = record.play_through(game, played)
-        assert match.score == played.scores
+        assert logged_game.scores == (tuple(line["score"]) if line["score"] else None)
+        assert not logged_game.fault
+        match = replay_foreign(game, logged_game)
+        assert match.score == logged_game.scores
         assert (match.result.reason if match.result else None) == line["end"]
         ends.add(line["end"])
     assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
 
 
-def test_logs_are_written_as_they_are_read():
+def test_logs_round_trip():
     """cannon: replay of a recorded game; commands in three-part moves S / M / B."""
     for line in recorded_games()[::6]:
         game = cannon_of(line)
-        (played,) = log.read(logged(line), game)
+        (logged_game,) = log.read(logged(line), game)
         position, commands = game.initial, []
-        for turn in played.turns:  # which name the first soldier of a cannon, as we do
+        # Commands name the first soldier of a cannon.
+        for turn in logged_game.turns:
             commands.append(game.turn_text(position, turn))
             position = game.play_turn(position, turn)
-        assert log.FORMAT.write(game, played) == logged(line | {"cmds": commands})
+        assert log.FORMAT.write(game, logged_game) == logged(line | {"cmds": commands})
 
 
 FIRST_MOVE = "S 2 5 M 1 4"
@@ -448,73 +450,73 @@ LOST[1] = "Player 2 SCORE : 0.12 : Player 1 SCORE : 10.12"
 
 @pytest.mark.parametrize("loser", [0, 1])
 @pytest.mark.parametrize("fault", ["TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"])
-def test_faults_are_written_as_they_are_read(cannon, fault, loser):
+def test_logs_with_faults_round_trip(cannon, fault, loser):
     action = "FINISH" if fault == "TIMEOUT" else "KILLPROC"
     meta = f"{fault} BY PLAYER {loser + 1} : {LOST[loser]}"
     for count in (0, 1):
-        lines = [said(FIRST_MOVE)] * count + [said("", loser, action, meta)]
+        lines = [log_line(FIRST_MOVE)] * count + [log_line("", loser, action, meta)]
         text = "".join(f"{line}\n" for line in lines)
-        (played,) = log.read(text, cannon)
-        assert log.FORMAT.write(cannon, played) == text
-        match = record.play_through(cannon, played)
-        assert log.FORMAT.write(cannon, record.played_of(match, ("a", "b"))) == text
+        (logged_game,) = log.read(text, cannon)
+        assert log.FORMAT.write(cannon, logged_game) == text
+        match = replay_foreign(cannon, logged_game)
+        assert log.FORMAT.write(cannon, export_match(match, ("a", "b"))) == text
 
 
 @pytest.mark.parametrize(
-    "end", ["", "None Received from client 1\n", said("", 1, "KILLPROC") + "\n"]
+    "end", ["", "None Received from client 1\n", log_line("", 1, "KILLPROC") + "\n"]
 )
-def test_other_ends_are_written_as_they_are_read(cannon, end):
-    text = f"{said(FIRST_MOVE)}\n{end}"
-    (played,) = log.read(text, cannon)
-    assert log.FORMAT.write(cannon, played) == text
+def test_logs_with_other_endings_round_trip(cannon, end):
+    text = f"{log_line(FIRST_MOVE)}\n{end}"
+    (logged_game,) = log.read(text, cannon)
+    assert log.FORMAT.write(cannon, logged_game) == text
 
 
-def test_what_people_decide_is_logged_as_far_as_logs_can_tell_it(cannon):
+def test_resignation_and_agreed_draw_are_logged(cannon):
     for end, last in (
         (lambda match: match.forfeit(1, RESIGNED), f"UNEXPECTED STOP BY PLAYER 2 : {LOST[1]}"),
-        (Match.agree, ""),
+        (Match.agree_on_draw, ""),
     ):
         match = Match(cannon)
         match.play(*log.parse_command(cannon, cannon.initial, FIRST_MOVE))
         end(match)
-        text = log.FORMAT.write(cannon, record.played_of(match, ("a", "b")))
-        lines = [said(FIRST_MOVE), said("", 1, "KILLPROC", last)][: 2 if last else 1]
+        text = log.FORMAT.write(cannon, export_match(match, ("a", "b")))
+        lines = [log_line(FIRST_MOVE), log_line("", 1, "KILLPROC", last)][: 2 if last else 1]
         assert text.splitlines() == lines
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
-        log.FORMAT.write(cannon, Played(start, ()))
-    with pytest.raises(BadRecord, match="a line for each turn, and no turn was played yet"):
-        log.FORMAT.write(cannon, Played(cannon.initial, ()))
+        log.FORMAT.write(cannon, PlayedGame(start, ()))
+    with pytest.raises(BadRecord, match="without turns"):
+        log.FORMAT.write(cannon, PlayedGame(cannon.initial, ()))
 
 
-def test_a_second_selection_replaces_the_first(cannon):
+def test_second_selection_replaces_the_first(cannon):
     turn = log.parse_command(cannon, cannon.initial, "S 0 5 S 2 5 M 1 4")
     assert cannon.turn_text(cannon.initial, turn) == "S 2 5 M 1 4"
 
 
 @pytest.mark.parametrize("selected", ["S 0 0", "S 0 1", "S 7 2", "S 4 4"])
-def test_whatever_is_selected_can_do_something(cannon, selected):
+def test_selected_soldier_must_be_able_to_act(cannon, selected):
     position = place(cannon, "b", b="00 66", w="01 50", W="20 40 60 72")  # 00 has nowhere to go
     assert log.parse_command(cannon, position, "S 6 6 M 6 5")
-    why = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
-    with pytest.raises(IllegalAction, match=why):
+    message = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
+    with pytest.raises(IllegalAction, match=message):
         log.parse_command(cannon, position, f"{selected} S 6 6 M 6 5")
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "message"),
     [
-        ("M 1 4", "one M or B has to come"),
-        ("S 2 5", "one M or B has to come"),
-        ("S 2 5 M 1 4 M 1 3", "one M or B has to come"),
+        ("M 1 4", "expected one M or B"),
+        ("S 2 5", "expected one M or B"),
+        ("S 2 5 M 1 4 M 1 3", "expected one M or B"),
         ("S 2 5 X 1 4", "is not a command"),
         ("S 2 5 M 1", "is not a command"),
         ("S 1 2 M 2 4", "not legal"),
-        ("", "one M or B has to come"),
+        ("", "expected one M or B"),
     ],
 )
-def test_a_wrong_command_is_refused(cannon, command, why):
-    with pytest.raises(IllegalAction, match=why):
+def test_invalid_command_is_rejected(cannon, command, message):
+    with pytest.raises(IllegalAction, match=message):
         log.parse_command(cannon, cannon.initial, command)
 
 
@@ -522,29 +524,35 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
 
 
 @pytest.mark.parametrize(
-    ("lines", "why"),
+    ("lines", "message"),
     [
-        (["S 2 5 M 1 4"], "line 1: move 1: .* wanted a message"),
-        ([said("S 2 5 M 1 4"), said("S 2 5 M 1 4")], "line 2: move 2: client 0 has a command"),
-        ([said("S 4 8 M 5 7")], "S 4 8 M 5 7' is not legal.*; read as a game by rows=8, columns=8"),
+        (["S 2 5 M 1 4"], "line 1: move 1: .* expected a message"),
         (
-            [said("1 10 10 150", action="INIT")],
-            "INIT '1 10 10 150'; wanted: .* 8 8 .*columns=8:",
+            [log_line("S 2 5 M 1 4"), log_line("S 2 5 M 1 4")],
+            "line 2: move 2: client 0 has a command",
         ),
-        ([said("", meta="TIMEOUT BY PLAYER 7")], "wanted: TIMEOUT or .* BY PLAYER 1 or 2"),
-        ([said("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
-        ([said("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
-        ([said("S 2 5 M 1 4"), said("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
+        (
+            [log_line("S 4 8 M 5 7")],
+            "S 4 8 M 5 7' is not legal.*; read with rows=8, columns=8",
+        ),
+        (
+            [log_line("1 10 10 150", action="INIT")],
+            "INIT '1 10 10 150'; expected .* 8 8 .*columns=8;",
+        ),
+        ([log_line("", meta="TIMEOUT BY PLAYER 7")], "expected TIMEOUT or .* BY PLAYER 1 or 2"),
+        ([log_line("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
+        ([log_line("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
+        ([log_line("S 2 5 M 1 4"), log_line("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
         (["{oops} Received from client 0"], "line 1: move 1: not JSON"),
-        ([said("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; it is one of"),
-        (['{"meta": 1} Received from client 0'], "wanted texts for: meta, action, data"),
+        ([log_line("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; expected one of"),
+        (['{"meta": 1} Received from client 0'], "expected strings for: meta, action, data"),
         ([], "the log is empty"),
         (["", " "], "the log is empty"),
         *(
             (
                 [
-                    said("S 2 5 M 1 4", action=action, meta=DRAWN),
-                    said("S 1 2 M 0 3", 1),
+                    log_line("S 2 5 M 1 4", action=action, meta=DRAWN),
+                    log_line("S 1 2 M 0 3", 1),
                 ],
                 f"line 2: move 2: a message after the game has ended, with {action}",
             )
@@ -552,67 +560,72 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         ),
     ],
 )
-def test_a_broken_log_is_refused_with_line_and_move(cannon, lines, why):
-    with pytest.raises(BadRecord, match=why):
-        list(log.read("\n".join(lines), cannon))
+def test_broken_log_is_reported_with_line_and_move(cannon, lines, message):
+    with pytest.raises(BadRecord, match=message):
+        list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
-def test_a_log_tells_of_faults(cannon):
+def test_faults_in_logs_are_read(cannon):
     meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    (played,) = log.read(said("", action="FINISH", meta=meta), cannon)
-    assert played == Played(
+    (logged_game,) = log.read(log_line("", action="FINISH", meta=meta), cannon)
+    assert logged_game == PlayedGame(
         cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
     )
-    match = record.play_through(cannon, played)
+    match = replay_foreign(cannon, logged_game)
     assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
-    (killed,) = log.read(said("", action="KILLPROC"), cannon)
+    (killed,) = log.read(log_line("", action="KILLPROC"), cannon)
     assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
-    assert record.play_through(cannon, killed).result is None
-    lines = said("", action="FINISH", meta=meta), said("S 2 5 M 1 4")
+    assert replay_foreign(cannon, killed).result is None
+    lines = log_line("", action="FINISH", meta=meta), log_line("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2: move 1: a message after"):
-        list(log.read("\n".join(lines), cannon))
+        list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
-def test_a_client_that_is_silent_has_lost_by_time(cannon):
-    lines = said("S 2 5 M 1 4"), "None Received from client 1"
-    (played,) = log.read("\n".join(lines), cannon)
-    assert (len(played.turns), played.fault, played.outcome, played.scores) == (1, "time", 0, None)
-    assert record.play_through(cannon, played).result == (FIRST_WINS, "time")
-    (played,) = log.read("None Received from client 0\n", cannon)
-    assert (played.fault, played.outcome) == ("time", SECOND_WINS)
+def test_silent_client_loses_on_time(cannon):
+    lines = log_line("S 2 5 M 1 4"), "None Received from client 1"
+    (logged_game,) = log.read("\n".join(lines), cannon)
+    assert (len(logged_game.turns), logged_game.fault, logged_game.outcome, logged_game.scores) == (
+        1,
+        "time",
+        0,
+        None,
+    )
+    assert replay_foreign(cannon, logged_game).result == (FIRST_WINS, "time")
+    (logged_game,) = log.read("None Received from client 0\n", cannon)
+    assert (logged_game.fault, logged_game.outcome) == ("time", SECOND_WINS)
     with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
-        list(log.read("\n".join((*lines, said("S 1 2 M 0 3", 1))), cannon))
+        list(valid_games("text", log.read("\n".join((*lines, log_line("S 1 2 M 0 3", 1))), cannon)))
 
 
-def test_scores_that_the_rules_contradict_are_refused(cannon):
+def test_scores_that_contradict_the_rules_are_rejected(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
-    (played,) = log.read(said("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
+    (logged_game,) = log.read(log_line("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
     with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
-        record.play_through(cannon, played)
+        replay_foreign(cannon, logged_game)
     for fault in ("TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"):
-        (played,) = log.read(said("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
+        (logged_game,) = log.read(log_line("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)
         with pytest.raises(
             BadRecord, match=r"scores are 10\.12 - 0\.12, by the file 8\.12 - 2\.09"
         ):
-            record.play_through(cannon, played)
+            replay_foreign(cannon, logged_game)
 
     line = next(recorded for recorded in recorded_games() if recorded["end"])
-    (played,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
+    (logged_game,) = log.read(logged(line | {"score": [1.5, 2]}), cannon_of(line))
     ours = "{:g} - {:g}".format(*line["score"])
     with pytest.raises(BadRecord, match=f"by the rules .* are {ours}, by the file 1.5 - 2"):
-        record.play_through(cannon_of(line), played)
+        replay_foreign(cannon_of(line), logged_game)
 
 
-def test_nothing_is_played_after_stagnation(cannon):
+def test_turn_after_stagnation_is_rejected(cannon):
     position = place(cannon, "b", b="24 25 26", w="61 62 63")
     turns = [(action,) for _, action in shots(cannon, 7)]
     with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
-        record.play_through(cannon, Played(position, tuple(turns)))
+        replay_foreign(cannon, PlayedGame(position, tuple(turns)))
 
 
 @pytest.mark.parametrize("rows", [8, 10])
-def test_every_row_of_soldiers_has_a_weight_of_its_board(rows):
-    game = games.make("cannon", rows=rows, columns=10)
+def test_weights_cover_every_row_of_the_board(rows):
+    game = make_game("cannon", rows=rows, columns=10)
     weights = game.search.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()
     counts = [play_randomly_seen(game, seed) for seed in range(4)]
@@ -624,8 +637,8 @@ def test_every_row_of_soldiers_has_a_weight_of_its_board(rows):
 
 def play_randomly_seen(game, seed):
     """Return the positions of a random game."""
-    rng, position, seen = np.random.default_rng(seed), game.initial, []
-    while game.outcome(position) == ONGOING and len(seen) < 300:
-        seen.append(position)
+    rng, position, positions = np.random.default_rng(seed), game.initial, []
+    while game.outcome(position) == ONGOING and len(positions) < 300:
+        positions.append(position)
         position = game.apply(position, int(rng.choice(game.legal_actions(position))))
-    return np.array(seen, np.uint64)
+    return np.array(positions, np.uint64)

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from cc_env import games, players
+from cc_env.core.grid import Grid
 from cc_env.errors import BadOption
-from cc_env.games.cannon.bots import BOTS, look
-from cc_env.grid import Grid
-from cc_env.match import Limits
-from cc_env.referee import Clock, play
+from cc_env.games.cannon.bots import BOTS, find_candidates
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import Clock, play_match
+from cc_env.players.specs import make_player
 
-CANNON = games.make("cannon")
+CANNON = make_game("cannon")
 ROWS = COLUMNS = 8
 
 
@@ -18,15 +19,15 @@ def at(side, **letters):
     cells = {
         (int(xy[1]), int(xy[0])): letter for letter, all in letters.items() for xy in all.split()
     }
-    return CANNON.from_text(f"{Grid(ROWS, COLUMNS).text(cells)} {side}")
+    return CANNON.from_text(f"{Grid(ROWS, COLUMNS).board_text(cells)} {side}")
 
 
 def texts(name, position, seeds=range(12)):
     """Return all that a bot plays in a position, asked again each time."""
     actions = set()
     for seed in seeds:
-        player = players.make(name, CANNON)
-        player._bot._turns = 9  # beyond the turns that are known
+        player = make_player(name, CANNON)
+        player._bot._turns = 9
         actions.add(player.choose(position, np.random.default_rng(seed), Clock()).action)
     return {CANNON.action_text(position, action) for action in actions}
 
@@ -60,12 +61,12 @@ def slow_danger(position, cell):
     return count * (1.5 if near_halls else 1.0)
 
 
-def test_danger_is_what_enemies_could_do_to_a_cell():
+def test_danger_counts_enemy_attacks():
     rng, compared = np.random.default_rng(5), 0
     for _ in range(12):
         position = CANNON.initial
         for _ in range(60):
-            view = look(CANNON, position)
+            view = find_candidates(CANNON, position)
             rows = CANNON.to_move(position)
             for cell, danger in view.soldiers.items():
                 row, column = divmod(cell, COLUMNS)
@@ -79,19 +80,19 @@ def test_danger_is_what_enemies_could_do_to_a_cell():
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_a_hall_is_taken_where_it_can_be(name):
+def test_bots_capture_halls(name):
     """cannon: the four heuristic bots: attacks a hall whenever one can be taken."""
     position = at("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 1 1 M 0 0"}
 
 
 @pytest.mark.parametrize("name", ["aggressive", "enhanced"])
-def test_of_soldiers_that_can_be_taken_the_most_attacked_one_is(name):
+def test_aggressive_captures_the_most_attacked_soldier(name):
     position = at("b", b="34 54 16", w="43 05", W="00 20 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 3 4 M 4 3", "S 5 4 M 4 3"}
 
 
-def test_enhanced_goes_forward_where_it_is_safe_and_aggressive_anywhere():
+def test_enhanced_prefers_safe_forward_moves():
     position = at("b", b="26 24 25", w="71", W="00 20 40 60", B="17 37 57 77")
     forward = texts("enhanced", position, range(40))
     assert {turn.split()[3] for turn in forward} == {"M"}
@@ -106,30 +107,32 @@ def test_defensive_saves_the_soldier_in_danger():
     assert all(turn.startswith("S 3 4 M") for turn in turns)
 
 
-def test_neutral_plays_the_first_legal_action_after_twenty_turns_that_take_nothing():
-    player = players.make("neutral", CANNON)
+def test_neutral_plays_the_first_action_after_20_quiet_turns():
+    player = make_player("neutral", CANNON)
     position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
-    player._bot._turns, player._bot._blank = 9, 20
-    chosen = player.choose(position, np.random.default_rng(0), Clock()).action
-    assert chosen == CANNON.legal_actions(position)[0]
+    player._bot._turns, player._bot._waits = 9, 20
+    action = player.choose(position, np.random.default_rng(0), Clock()).action
+    assert action == CANNON.legal_actions(position)[0]
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_the_first_two_turns_are_known(name):
-    game = play(
-        CANNON, [players.make(name, CANNON), players.make(name, CANNON)], limits=Limits(max_turns=4)
+def test_first_two_turns_are_fixed(name):
+    game = play_match(
+        CANNON, [make_player(name, CANNON), make_player(name, CANNON)], limits=Limits(max_turns=4)
     )
     assert game.turns == ("S 2 7 M 1 6", "S 3 0 M 2 1", "S 4 7 M 5 6", "S 5 0 M 6 1")
 
 
 @pytest.mark.parametrize("name", BOTS)
-def test_each_beats_random_clearly(name):
+def test_bots_beat_random_play(name):
     """cannon: the four heuristic bots: each beats random clearly."""
-    pair = players.make(name, CANNON), players.make("random", CANNON)
+    pair = make_player(name, CANNON), make_player("random", CANNON)
     won = 0
     for seed in range(20):
         seat = seed % 2
-        game = play(CANNON, pair[::-1] if seat else pair, seed=seed, limits=Limits(max_turns=500))
+        game = play_match(
+            CANNON, pair[::-1] if seat else pair, seed=seed, limits=Limits(max_turns=500)
+        )
         assert game.reason not in ("illegal", "error")
         won += game.result == ("0-1" if seat else "1-0")
     assert won >= 15
@@ -137,14 +140,14 @@ def test_each_beats_random_clearly(name):
 
 @pytest.mark.parametrize("columns", [8, 10])
 @pytest.mark.parametrize("rows", [8, 10])
-def test_they_play_on_every_board(rows, columns):
-    game = games.make("cannon", rows=rows, columns=columns)
+def test_bots_play_on_boards_of_every_size(rows, columns):
+    game = make_game("cannon", rows=rows, columns=columns)
     for first, other in (("aggressive", "defensive"), ("enhanced", "neutral")):
-        pair = players.make(first, game), players.make(other, game)
-        played = play(game, pair, limits=Limits(max_turns=120))
-        assert played.reason not in ("illegal", "error"), played.detail
+        pair = make_player(first, game), make_player(other, game)
+        match_record = play_match(game, pair, limits=Limits(max_turns=120))
+        assert match_record.reason not in ("illegal", "error"), match_record.detail
 
 
-def test_other_games_are_refused():
+def test_other_games_are_rejected():
     with pytest.raises(BadOption, match="aggressive does not play morris, only: cannon"):
-        players.make("aggressive", games.make("morris"))
+        make_player("aggressive", make_game("morris"))

@@ -1,4 +1,4 @@
-"""C&C: drawn positions, published examples, recorded positions, counts, and random play."""
+"""C&C: drawn positions, published and recorded ones, and comparison with path enumeration."""
 
 import re
 
@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.worst_case import WORST
-from cc_env import games
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, IllegalAction, UnknownOption
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import make_game
+from cc_env.match.random_games import play_random_games
+from cc_env.verification.perft import perft
 
 EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"  # published
 SIZES = (4, 5, 6, 7, 8)
@@ -21,23 +21,23 @@ SIZES = (4, 5, 6, 7, 8)
 
 def turns(text):
     """Return the legal turns of a position, in notation."""
-    made = games.make("capture_conquer", size=text.count("/") + 1)
-    position = made.from_text(text)
-    return {made.turn_text(position, turn) for turn in made.turns(position)}
+    game = make_game("capture_conquer", size=text.count("/") + 1)
+    position = game.from_text(text)
+    return {game.turn_text(position, turn) for turn in game.turns(position)}
 
 
 def result(text):
-    """Return the outcome and, when the game is over, how it ended."""
-    made = games.make("capture_conquer", size=text.count("/") + 1)
-    position = made.from_text(text)
-    outcome = made.outcome(position)
-    return outcome if outcome == ONGOING else (outcome, made.ending(position))
+    """Return the outcome and, if the game is over, the ending."""
+    game = make_game("capture_conquer", size=text.count("/") + 1)
+    position = game.from_text(text)
+    outcome = game.outcome(position)
+    return outcome if outcome == ONGOING else (outcome, game.ending(position))
 
 
 # Drawn positions, one rule each
 
 
-def test_steps_go_towards_the_far_corner():
+def test_steps_lead_towards_the_far_corner():
     assert turns("4/1b2/4/3r b") == {"1,1-1,2", "1,1-2,1", "1,1-2,2"}
     assert turns("b3/4/2r1/4 r") == {"2,2-1,1", "2,2-1,2", "2,2-2,1"}
 
@@ -47,13 +47,13 @@ def test_steps_stay_on_the_board_and_off_other_pieces():
     assert turns("4/4/4/2br b") == set()
 
 
-def test_jumps_go_in_all_eight_directions():
+def test_jumps_lead_in_all_eight_directions():
     around = turns("6/1rrr2/1rbr2/1rrr2/6/5b b")
     for end in ("0,0", "0,2", "0,4", "2,0", "2,4", "4,0", "4,2", "4,4"):
         assert any(turn.startswith(f"2,2-{end}x") for turn in around)
 
 
-def test_a_chain_may_stop_after_each_hop():
+def test_chain_may_stop_after_each_hop():
     assert {"0,0-0,2", "0,0-0,4"} <= turns("bb1b2/6/6/6/6/5r b")
 
 
@@ -61,16 +61,16 @@ def test_jumping_over_an_own_piece_captures_nothing():
     assert "0,0-0,2" in turns("bb4/6/6/6/6/5r b")
 
 
-def test_the_first_enemy_piece_is_captured_and_the_second_stays():
+def test_only_the_first_enemy_piece_is_captured():
     text = "br1r2/6/6/6/6/b4r b"
     assert {"0,0-0,2x0,1", "0,0-0,4x0,1"} <= turns(text)
-    made = games.make("capture_conquer")
-    position = made.from_text(text)
-    (action,) = made.parse_turn(position, "0,0-0,4x0,1")
-    assert made.to_text(made.apply(position, action)) == "3rb1/6/6/6/6/b4r r"
+    game = make_game("capture_conquer")
+    position = game.from_text(text)
+    (action,) = game.parse_turn(position, "0,0-0,4x0,1")
+    assert game.to_text(game.apply(position, action)) == "3rb1/6/6/6/6/b4r r"
 
 
-def test_own_pieces_hopped_over_before_the_enemy_piece_do_not_shield_it():
+def test_own_pieces_do_not_shield_an_enemy_piece():
     assert "0,0-0,4x0,3" in turns("bb1r2/6/6/6/6/5r b")
 
 
@@ -81,14 +81,14 @@ def test_no_hop_lands_on_the_start_cell():
     assert not any(turn.startswith("0,0-0,0") for turn in round_trip)
 
 
-def test_a_piece_is_hopped_over_once_in_a_chain():
+def test_chain_hops_over_each_piece_once():
     # 0,0 over 1,1 to 2,2, over 2,1 to 2,0; to 0,2 it would have to cross 1,1 again.
     reached = turns("b4/1b3/1b3/5/4r b")
     assert {"0,0-2,2", "0,0-2,0"} <= reached
     assert "0,0-0,2" not in reached
 
 
-def test_two_ways_that_differ_in_the_capture_are_two_turns():
+def test_chains_with_different_captures_are_different_turns():
     assert {"1,2-3,2x2,2", "1,2-3,2x2,3", "1,2-3,2x3,1", "1,2-3,2x3,3", "1,2-3,2x-"} <= turns(
         EXAMPLE
     )
@@ -97,26 +97,28 @@ def test_two_ways_that_differ_in_the_capture_are_two_turns():
 # Published examples
 
 
-def test_the_published_jumps():
+def test_published_jumps():
     published = """3,2x2,2 3,0x2,2 3,4x2,2 1,4x2,2 3,0x- 3,2x3,1 3,4x3,1 1,4x3,1 1,0x- 3,2x- 3,4x3,3
     1,4x3,3 3,4x2,3 1,4x2,3"""
     legal = turns(EXAMPLE)
     assert {f"1,2-{jump}" for jump in published.split()} <= legal
     assert "1,2-3,2x2,3" in legal  # legal, but missing from the published list
     assert "1,2-1,3" in legal
-    walked, _ = all_turns(["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True)
+    enumerated_turns, _ = all_turns(
+        ["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True
+    )
     assert len([turn for turn in legal if turn.startswith("1,2-")]) == len(
-        [turn for turn in walked if turn[0] == (1, 2)]
+        [turn for turn in enumerated_turns if turn[0] == (1, 2)]
     )
 
 
-def test_the_published_example_has_37_jump_chains_for_its_piece():
+def test_published_example_has_37_jump_chains():
     # The two other blue pieces become red: what is jumped over matters not for counting paths.
     _, paths = all_turns(["......", ".rb...", ".rrrr.", ".r.r..", "......", "......"], True)
     assert paths - 1 == 37
 
 
-def test_the_published_draw():
+def test_published_draw():
     assert turns("6/6/6/6/5b/3brr b") == set()
     assert result("6/6/6/6/5b/3brr b") == (DRAW, "blocked")
 
@@ -124,34 +126,34 @@ def test_the_published_draw():
 # Endings
 
 
-def test_a_piece_on_the_far_corner_wins():
+def test_piece_on_the_far_corner_wins():
     assert result("6/6/6/3rr1/6/4bb r") == (FIRST_WINS, "conquest")
     assert result("rb4/6/6/6/6/4bb b") == (SECOND_WINS, "conquest")
 
 
-def test_leaving_one_piece_wins_unless_the_mover_has_one_too():
+def test_leaving_the_opponent_one_piece_wins():
     assert result("bb4/6/6/6/6/4r1 r") == (FIRST_WINS, "capture")
     assert result("b5/6/6/6/6/3rr1 b") == (SECOND_WINS, "capture")
     assert result("b5/6/6/6/6/4r1 r") == ONGOING
 
 
-def test_one_against_one_the_capture_of_the_last_piece_blocks_and_so_draws():
-    made = games.make("capture_conquer")
-    position = made.from_text("6/6/2b3/3r2/6/6 b")
-    (action,) = made.parse_turn(position, "2,2-4,4x3,3")
-    left = made.apply(position, action)
-    assert (made.outcome(left), made.ending(left)) == (DRAW, "blocked")
-    assert made.from_text(made.to_text(left)) == left
+def test_capture_of_the_last_piece_draws_one_against_one():
+    game = make_game("capture_conquer")
+    position = game.from_text("6/6/2b3/3r2/6/6 b")
+    (action,) = game.parse_turn(position, "2,2-4,4x3,3")
+    after = game.apply(position, action)
+    assert (game.outcome(after), game.ending(after)) == (DRAW, "blocked")
+    assert game.from_text(game.to_text(after)) == after
 
 
-def test_conquest_comes_before_capture():
+def test_conquest_takes_precedence_over_capture():
     assert result("6/6/6/6/4r1/4bb r") == (FIRST_WINS, "conquest")
 
 
 # Recorded positions, counts, published statistics
 
 
-def test_recorded_positions_agree(assert_agreement):
+def test_rules_agree_with_reference_positions(assert_agreement):
     assert_agreement("capture_conquer.jsonl.gz", "capture_conquer", 4932)
 
 
@@ -162,52 +164,53 @@ def test_perft_from_the_6x6_start(game):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_perft_agrees_with_walking_every_path(size):
-    made = games.make("capture_conquer", size=size)
+def test_perft_equals_path_enumeration(size):
+    game = make_game("capture_conquer", size=size)
 
     def count(position, depth):
-        if made.outcome(position) != ONGOING:
+        if game.outcome(position) != ONGOING:
             return 0
-        assert played(made, position) == walked(made, position)
+        assert generated_turns(game, position) == enumerated_turns(game, position)
         if depth == 1:
-            return len(list(made.turns(position)))
+            return len(list(game.turns(position)))
         return sum(
-            count(made.play_turn(position, turn), depth - 1) for turn in made.turns(position)
+            count(game.play_turn(position, turn), depth - 1) for turn in game.turns(position)
         )
 
-    assert count(made.initial, 2) == perft(made, made.initial, 2)
+    assert count(game.initial, 2) == perft(game, game.initial, 2)
 
 
-def test_random_play_has_the_published_statistics(game):
-    played = play_randomly(game, 20000, seed=1)
-    assert played.unfinished == 0
-    assert 0.49 < played.first_wins / 20000 < 0.52
-    assert played.draws / 20000 < 0.003
-    assert 32.5 < played.turns / 20000 < 34
-    assert play_randomly(game, 20000, seed=1) == played
+def test_random_games_have_published_statistics(game):
+    counts = play_random_games(game, 20000, seed=1)
+    assert counts.unfinished == 0
+    assert 0.49 < counts.first_wins / 20000 < 0.52
+    assert counts.draws / 20000 < 0.003
+    assert 32.5 < counts.turns / 20000 < 34
+    assert play_random_games(game, 20000, seed=1) == counts
 
 
-# Against walking every path
+# Comparison with path enumeration
 
 
-def played(made, position):
-    """Return what the generator says: {(start, end, captured)}."""
+def generated_turns(game, position):
+    """Return the turns of the move generator, {(start, end, captured)}."""
     triples = set()
-    for turn in made.turns(position):
-        path, captured = made.track(position, turn)
+    for turn in game.turns(position):
+        path, captured = game.track(position, turn)
         triples.add((path[0], path[-1], captured[0] if captured else None))
     return triples
 
 
-def walked(made, position):
-    board, side = made.to_text(position).split()
+def enumerated_turns(game, position):
+    """Return the turns by path enumeration, None if there are too many paths."""
+    board, side = game.to_text(position).split()
     rows = [re.sub(r"\d", lambda digit: "." * int(digit[0]), row) for row in board.split("/")]
-    return all_turns(rows, side == "b")[0]  # None: too many paths to walk
+    return all_turns(rows, side == "b")[0]
 
 
 @st.composite
 def crowded(draw):
-    """A text of a position; one of the four classes of equal parity is emptier, for long chains."""
+    """Draw a position; one of the four parity classes is mostly empty, for long chains."""
     size = draw(st.sampled_from(SIZES))
     weights = draw(st.sampled_from(["..br", ".bbr", ".bbb", "bbbr", ".brr"]))
     empty_class = draw(st.sampled_from([(0, 0), (0, 1), (1, 0), (1, 1), None]))
@@ -224,22 +227,22 @@ def crowded(draw):
 
 
 @given(crowded())
-def test_crowded_positions_agree_with_walking_every_path(drawn):
-    board, side = drawn
-    made = games.make("capture_conquer", size=board.count("/") + 1)
+def test_crowded_positions_equal_path_enumeration(board_and_side):
+    board, side = board_and_side
+    game = make_game("capture_conquer", size=board.count("/") + 1)
     if "b" not in board or "r" not in board:
         return
-    position = made.from_text(f"{board} {side}")
-    expected = walked(made, position)
-    if made.outcome(position) == ONGOING and expected is not None:
-        assert played_ends(made, position) == expected
+    position = game.from_text(f"{board} {side}")
+    expected = enumerated_turns(game, position)
+    if game.outcome(position) == ONGOING and expected is not None:
+        assert generated_ends(game, position) == expected
 
 
-def played_ends(made, position):
-    """As `played`, without asking for paths, which can take long in crowded positions."""
+def generated_ends(game, position):
+    """As `generated_turns`, without paths, which can take long in crowded positions."""
     triples = set()
-    for turn in made.turns(position):
-        start, end, *captured = re.split("[-x]", made.turn_text(position, turn))
+    for turn in game.turns(position):
+        start, end, *captured = re.split("[-x]", game.turn_text(position, turn))
         cells = [tuple(map(int, cell.split(","))) for cell in (start, end, *filter(None, captured))]
         triples.add((*cells, None) if len(cells) == 2 else tuple(cells))
     return triples
@@ -247,43 +250,43 @@ def played_ends(made, position):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", WORST)
-def test_the_worst_positions_agree_with_walking_every_path(text):
-    made = games.make("capture_conquer", size=8)
-    position = made.from_text(text)
-    assert played_ends(made, position) == walked(made, position)
+def test_worst_positions_equal_path_enumeration(text):
+    game = make_game("capture_conquer", size=8)
+    position = game.from_text(text)
+    assert generated_ends(game, position) == enumerated_turns(game, position)
 
 
 # Random play
 
 
 @given(st.sampled_from(SIZES), st.integers(0, 2**32))
-def test_along_a_random_game(size, seed):
-    made = games.make("capture_conquer", size=size)
+def test_random_games_equal_path_enumeration(size, seed):
+    game = make_game("capture_conquer", size=size)
     rng = np.random.default_rng(seed)
-    (transposition,) = made.symmetries
-    position = made.initial
-    while made.outcome(position) == ONGOING:
-        legal = made.legal_actions(position)
+    (transposition,) = game.symmetries
+    position = game.initial
+    while game.outcome(position) == ONGOING:
+        legal = game.legal_actions(position)
         assert np.all(np.diff(legal) > 0)
-        assert np.array_equal(np.flatnonzero(made.action_mask(position)), legal)
-        assert made.from_text(made.to_text(position)) == position
+        assert np.array_equal(np.flatnonzero(game.action_mask(position)), legal)
+        assert game.from_text(game.to_text(position)) == position
 
         image = transposition.position(position)
-        assert sorted(transposition.actions[legal]) == list(made.legal_actions(image))
-        planes = made.observe(position)
+        assert sorted(transposition.actions[legal]) == list(game.legal_actions(image))
+        planes = game.observe(position)
         turned = planes.reshape(4, -1)[:, transposition.cells].reshape(planes.shape)
-        assert np.array_equal(turned, made.observe(image))
+        assert np.array_equal(turned, game.observe(image))
 
         action = int(rng.choice(legal))
-        before, position = position, made.apply(position, action)
-        assert transposition.position(position) == made.apply(image, transposition.actions[action])
-        if not made.mid_turn(position):
-            assert made.to_move(position) != made.to_move(before)
-    assert not made.legal_actions(position).size
-    assert not made.action_mask(position).any()
+        before, position = position, game.apply(position, action)
+        assert transposition.position(position) == game.apply(image, transposition.actions[action])
+        if not game.mid_turn(position):
+            assert game.to_move(position) != game.to_move(before)
+    assert not game.legal_actions(position).size
+    assert not game.action_mask(position).any()
 
 
-def test_observations_show_the_board_from_both_sides(game):
+def test_observations_show_the_board_in_both_frames(game):
     position = game.apply(game.initial, game.parse_turn(game.initial, "0,2-1,3")[0])
     red, blue = game.observe(position), game.observe(position, 0)
     assert np.array_equal(red, game.observe(position, 1))
@@ -293,7 +296,7 @@ def test_observations_show_the_board_from_both_sides(game):
     assert blue[0, 0, 2] == 0
 
 
-def test_the_paths_of_a_turn_come_shortest_first(game):
+def test_paths_are_sorted_by_length(game):
     from cc_env.games.capture_conquer.chains import paths
 
     chains = list(paths(0, 4, own=0b1010 | 1 << 8, enemy=0, empty=0b10100 | 1 << 16))
@@ -306,32 +309,32 @@ def test_the_paths_of_a_turn_come_shortest_first(game):
 
 
 @pytest.mark.parametrize("size", [3, 9, 6.0, "6", None, -1])
-def test_a_wrong_size_is_refused(size):
+def test_invalid_size_is_rejected(size):
     with pytest.raises(BadOption, match=r"size=.*4 to 8"):
-        games.make("capture_conquer", size=size)
+        make_game("capture_conquer", size=size)
 
 
 @pytest.mark.parametrize("corner", [1, 6, 2.5, "3"])
-def test_a_wrong_corner_is_refused(corner):
+def test_invalid_corner_is_rejected(corner):
     with pytest.raises(BadOption, match=r"corner=.*2 to 5"):
-        games.make("capture_conquer", corner=corner)
+        make_game("capture_conquer", corner=corner)
 
 
-def test_unknown_names_are_refused_with_the_known_ones():
+def test_unknown_name_is_rejected_with_valid_names():
     with pytest.raises(UnknownOption, match=r"no game 'chess'.*capture_conquer"):
-        games.make("chess")
+        make_game("chess")
     with pytest.raises(UnknownOption, match=r"no option colour; it has: size, corner"):
-        games.make("capture_conquer", colour="blue")
+        make_game("capture_conquer", colour="blue")
     with pytest.raises(UnknownOption, match=r"no option sise; did you mean size\? it has: size"):
-        games.make("capture_conquer", sise=6)
+        make_game("capture_conquer", sise=6)
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
-        ("", "wanted: rows"),
-        ("6/6/6/6/6/b4r", "wanted: rows"),
-        ("6/6/6/6/6/b4r w", "wanted: rows"),
+        ("", "expected rows"),
+        ("6/6/6/6/6/b4r", "expected rows"),
+        ("6/6/6/6/6/b4r w", "expected rows"),
         ("6/6/6/6/b4r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b5r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b3kr b", "6 rows of 6 cells"),
@@ -342,25 +345,25 @@ def test_unknown_names_are_refused_with_the_known_ones():
         (f"r{EXAMPLE.replace('6', '5', 1)} 1,2-3,2", r"the game is over \(conquest\)"),
     ],
 )
-def test_a_wrong_position_text_is_refused(game, text, why):
-    with pytest.raises(BadPosition, match=why) as caught:
+def test_invalid_position_text_is_rejected(game, text, message):
+    with pytest.raises(BadPosition, match=message) as caught:
         game.from_text(text)
     assert repr(text) in str(caught.value)
 
 
 @pytest.mark.parametrize("text", [None, 5, ["6/6/6/6/6/b5 r"]])
-def test_a_malformed_text_is_not_a_position(game, text):
+def test_malformed_position_text_is_rejected(game, text):
     with pytest.raises(BadPosition, match="given as text, not as"):
         game.from_text(text)
 
 
 @pytest.mark.parametrize("depth", [-1, 1.5, "2", True])
-def test_a_wrong_perft_depth_is_refused(game, depth):
+def test_invalid_perft_depth_is_rejected(game, depth):
     with pytest.raises(BadOption, match="depth="):
         perft(game, game.initial, depth)
 
 
-def test_an_illegal_action_is_refused_in_words(game):
+def test_illegal_action_is_rejected_with_its_notation(game):
     with pytest.raises(IllegalAction) as caught:
         game.apply(game.initial, 5)
     message = str(caught.value)
@@ -372,7 +375,7 @@ def test_an_illegal_action_is_refused_in_words(game):
             game.apply(game.initial, action)
 
 
-def test_an_illegal_turn_is_refused_with_near_ones(game):
+def test_illegal_turn_is_rejected_with_similar_turns(game):
     position = game.from_text(EXAMPLE)
     with pytest.raises(IllegalAction, match=r"did you mean .*1,2-3,2x-"):
         game.parse_turn(position, "1,2-3,2")
@@ -380,7 +383,7 @@ def test_an_illegal_turn_is_refused_with_near_ones(game):
         game.parse_turn(position, "9,9-9,9")
 
 
-def test_a_line_of_actions_is_told_turn_by_turn(game):
+def test_line_of_actions_is_described_by_turns(game):
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     turns = ["1,2-3,0x3,3", "2,3-1,2"]
     line, at = (), position
@@ -396,8 +399,8 @@ def test_a_line_of_actions_is_told_turn_by_turn(game):
 
 
 @pytest.mark.parametrize("size", range(4, 9))
-def test_actions_know_their_cells(size):
-    game = games.make("capture_conquer", size=size)
+def test_action_cells(size):
+    game = make_game("capture_conquer", size=size)
     texts = [game.action_text(game.initial, action) for action in range(game.num_actions)]
     cells = [divmod(cell, size) for cell in game.action_cells.ravel().tolist()]
     for text, start, end in zip(texts, cells[::2], cells[1::2], strict=True):
@@ -413,7 +416,7 @@ def test_actions_know_their_cells(size):
     assert (game.action_cells[transposition.actions] == images[game.action_cells]).all()
 
 
-def test_a_position_text_may_have_more_pieces_than_a_game_begins_with():
-    game, crowded = games.make("capture_conquer", size=4), "bbbb/bb1b/rrrr/rrr1 b"
+def test_position_may_have_more_pieces_than_the_start():
+    game, crowded = make_game("capture_conquer", size=4), "bbbb/bb1b/rrrr/rrr1 b"
     assert game.to_text(game.from_text(crowded)) == crowded
     assert len(game.legal_actions(game.from_text(crowded)))

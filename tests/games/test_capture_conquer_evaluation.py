@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cc_env import games, rules
+from cc_env.core import rules
 from cc_env.games.capture_conquer.evaluation import (
     ANY_PREY,
     CONNECTED,
@@ -20,6 +20,7 @@ from cc_env.games.capture_conquer.evaluation import (
     Published,
     Standard,
 )
+from cc_env.games.factory import make_game
 
 
 def published(text):
@@ -29,7 +30,7 @@ def published(text):
     value = 0
     for r, row in enumerate(rows):
         for c, piece in enumerate(row):
-            down, right = (r, c) if piece == "b" else (5 - r, 5 - c)  # of its own corner
+            down, right = (r, c) if piece == "b" else (5 - r, 5 - c)
             if piece != ".":
                 size = 6 if piece == player else 5
                 points = (size - (5 - down)) ** 2 + (size - (5 - right)) ** 2 + 10
@@ -46,22 +47,22 @@ def published(text):
         "6/6/..b.../6/6/r...r.",
     ],
 )
-def test_published_is_what_was_published(game, board, player):
+def test_published_evaluation(game, board, player):
     position = game.from_text(f"{board} {player}")
     value = published(f"{board} {player}")
     mover = "br".index(player)
     assert rules.evaluate(position, mover, Published()) == value
 
 
-def value(game, text, which, player=0):
+def value(game, text, weight_index, player=0):
     """Return what one weight counts in a position."""
     weights = np.zeros(NUM_WEIGHTS, np.int64)
-    weights[which] = 1
+    weights[weight_index] = 1
     return rules.evaluate(game.from_text(text), player, Standard(weights))
 
 
 @pytest.mark.parametrize(
-    ("text", "which", "count"),
+    ("text", "weight_index", "count"),
     [
         ("b.b.../6/6/6/6/...rr. b", 0, 1),  # the guard at home
         ("b.b.../6/6/6/6/....rr b", 2, 1),
@@ -85,16 +86,16 @@ def value(game, text, which, player=0):
         ("6/6/6/...b../r...../.r.... r", RACE + 4, 1),
     ],
 )
-def test_what_each_weight_counts(game, text, which, count):
+def test_feature_counts(game, text, weight_index, count):
     player = "br".index(text[-1])
-    assert value(game, text, which, player) == count
-    assert value(game, text, which, 1 - player) == -count
+    assert value(game, text, weight_index, player) == count
+    assert value(game, text, weight_index, 1 - player) == -count
 
 
 @pytest.mark.parametrize("size", range(4, 9))
 @pytest.mark.parametrize("name", ["standard", "published"])
-def test_mirror_images_are_worth_the_same(size, name):
-    game = games.make("capture_conquer", size=size)
+def test_mirror_images_have_equal_values(size, name):
+    game = make_game("capture_conquer", size=size)
     evaluation, rng = game.search.evaluations[name], np.random.default_rng(size)
     (mirror,) = game.symmetries
     position = game.initial

@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, players, record, rules
+from cc_env.core import rules
+from cc_env.core.game import BrokenGame, PlayedGame
+from cc_env.core.grid import Grid
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition, BadRecord, IllegalAction
-from cc_env.game import Played
 from cc_env.games.checkers import pdn, pdn_text
 from cc_env.games.checkers.evaluation import NEARNESS, SYMMETRIC, Published
 from cc_env.games.checkers.rules import CELLS
-from cc_env.grid import Grid
-from cc_env.match import Limits, Match
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.referee import Clock
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.match import Limits, Match
+from cc_env.match.random_games import play_random_games
+from cc_env.match.record import replay_foreign
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from cc_env.verification.perft import perft
 
 RECORDED = ORACLE / "checkers8.jsonl.gz"
 GOLDEN_PDN = """
@@ -37,19 +41,19 @@ GOLDEN_PDN = """
 
 @pytest.fixture(scope="module")
 def checkers():
-    return games.make("checkers")
+    return make_game("checkers")
 
 
 @pytest.fixture(scope="module")
 def english():
-    return games.make("checkers", **pdn.ENGLISH)
+    return make_game("checkers", **pdn.ENGLISH)
 
 
 def place(game, side, idle=0, **letters):
     """Return a position with pieces on cells, such as r=("53", "57")."""
     words = {"red": "r", "red_kings": "R", "black": "b", "black_kings": "B"}
     cells = {divmod(int(at), 10): words[name] for name in letters for at in letters[name].split()}
-    return game.from_text(f"{Grid(8, 8).text(cells)} {side}" + (f" {idle}" if idle else ""))
+    return game.from_text(f"{Grid(8, 8).board_text(cells)} {side}" + (f" {idle}" if idle else ""))
 
 
 def turns(game, position):
@@ -59,21 +63,21 @@ def turns(game, position):
 # Worked examples
 
 
-def test_the_first_turns(checkers):
+def test_first_turns(checkers):
     legal = turns(checkers, checkers.initial)
     assert legal == {"51-40", "51-42", "53-42", "53-44", "55-44", "55-46", "57-46"}
 
 
-def test_who_can_capture_must_whichever_piece_it_is(checkers):
+def test_capture_is_mandatory_for_any_piece(checkers):
     assert turns(checkers, place(checkers, "r", red="53 57", black="42")) == {"53x31"}
 
 
-def test_a_capture_is_finished(checkers):
+def test_capture_must_be_completed(checkers):
     position = place(checkers, "r", red="64", black="53 31 55")
     assert turns(checkers, position) == {"64x42x20", "64x46"}
 
 
-def test_a_king_may_come_back_to_where_it_began(checkers):
+def test_king_may_capture_back_to_its_start(checkers):
     position = place(checkers, "r", red_kings="53", black="42 22 24 44")
     assert turns(checkers, position) == {"53x31x13x35x53", "53x35x13x31x53"}
     after = {
@@ -82,7 +86,7 @@ def test_a_king_may_come_back_to_where_it_began(checkers):
     assert after == {"8/8/8/8/8/3R4/8/8 b"}
 
 
-def test_whether_a_crowned_man_goes_on(checkers, english):
+def test_crowning_option_decides_whether_a_capture_continues(checkers, english):
     letters = {"red": "20", "black": "11 13 15"}
     assert turns(checkers, place(checkers, "r", **letters)) == {"20x02x24x06"}
     assert turns(english, place(english, "r", **letters)) == {"20x02"}
@@ -91,18 +95,18 @@ def test_whether_a_crowned_man_goes_on(checkers, english):
     assert turns(english, place(english, "r", **two)) == {"22x04", "62x40"}
 
 
-def test_who_cannot_move_loses(checkers):
+def test_player_without_a_move_loses(checkers):
     position = place(checkers, "r", red="20", black="11 02")
     assert (checkers.outcome(position), checkers.ending(position)) == (SECOND_WINS, "no_moves")
 
 
-def test_who_has_no_piece_loses(checkers):
+def test_player_without_pieces_loses(checkers):
     position = place(checkers, "r", red="42", black="31")
     after = checkers.play_turn(position, checkers.parse_turn(position, "42x20"))
     assert (checkers.outcome(after), checkers.ending(after)) == (FIRST_WINS, "no_pieces")
 
 
-def test_men_step_forward_and_kings_both_ways(checkers):
+def test_men_step_forward_and_kings_in_all_directions(checkers):
     position = place(checkers, "b", black="22", black_kings="44", red="71")
     assert turns(checkers, position) == {"22-31", "22-33", "44-33", "44-35", "44-53", "44-55"}
     assert turns(checkers, place(checkers, "r", red="33 42", black_kings="00")) == {
@@ -113,11 +117,11 @@ def test_men_step_forward_and_kings_both_ways(checkers):
 # Draws
 
 
-def test_without_progress_it_is_a_draw(checkers):
+def test_game_without_progress_is_drawn(checkers):
     position = place(checkers, "r", idle=79, red_kings="71", black_kings="06")
     after = checkers.play_turn(position, checkers.parse_turn(position, "71-60"))
     assert (checkers.outcome(after), checkers.ending(after)) == (DRAW, "no_progress")
-    endless = games.make("checkers", no_progress_limit=None)
+    endless = make_game("checkers", no_progress_limit=None)
     position = place(endless, "r", idle=500, red_kings="71", black_kings="06")
     assert endless.outcome(position) == ONGOING
 
@@ -126,19 +130,19 @@ def test_without_progress_it_is_a_draw(checkers):
     ("letters", "turn"),
     [({"red": "53", "black": "06"}, "53-42"), ({"red_kings": "53", "black": "42 06"}, "53x31")],
 )
-def test_a_step_of_a_man_and_a_capture_are_progress(checkers, letters, turn):
+def test_man_steps_and_captures_are_progress(checkers, letters, turn):
     position = place(checkers, "r", idle=79, **letters)
     after = checkers.play_turn(position, checkers.parse_turn(position, turn))
     assert checkers.to_text(after).endswith(" b")
 
 
-def test_a_win_comes_before_the_limit(checkers):
+def test_win_takes_precedence_over_the_limit(checkers):
     position = place(checkers, "r", idle=79, red_kings="20 22", black="00")
     after = checkers.play_turn(position, checkers.parse_turn(position, "20-11"))
     assert (checkers.outcome(after), checkers.ending(after)) == (FIRST_WINS, "no_moves")
 
 
-def test_a_position_that_comes_back_is_the_same_whatever_the_limit_says(checkers):
+def test_key_ignores_the_progress_counter(checkers):
     match = Match(checkers, place(checkers, "r", red_kings="71", black_kings="06"), Limits())
     for text in ("71-60", "06-17", "60-71", "17-06") * 2:
         assert match.result is None
@@ -150,7 +154,7 @@ def test_a_position_that_comes_back_is_the_same_whatever_the_limit_says(checkers
 # What is recorded
 
 
-def test_recorded_positions_games_and_counts_agree(assert_agreement):
+def test_rules_agree_with_reference_positions(assert_agreement):
     assert_agreement(RECORDED, "checkers", 3800)  # by both rules of crowning, where they differ
 
 
@@ -162,31 +166,33 @@ def recorded_positions():
                 yield line, {cell: letter for cell, letter in letters if letter != "."}
 
 
-def test_the_published_evaluation_is_that_of_the_recorded_positions(checkers):
+def test_published_evaluation_equals_recorded_values(checkers):
     for line, letters in recorded_positions():
-        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
         assert rules.evaluate(position, 1, Published()) == line["score"]
         assert rules.evaluate(position, 0, Published()) == -line["score"]
 
 
-def test_the_symmetric_evaluation_gives_both_sides_what_is_published_for_one(checkers):
+def test_symmetric_evaluation_counts_both_sides_alike(checkers):
     tiles, both = Published(man=np.int64(0)), SYMMETRIC._replace(man=np.int64(0))
     swap = str.maketrans("rRbB", "bBrR")
     for line, letters in islice(recorded_positions(), 300):
-        position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
+        position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
         turned = {(7 - r, 7 - c): letter.translate(swap) for (r, c), letter in letters.items()}
-        other = checkers.from_text(f"{Grid(8, 8).text(turned)} {line['turn'].translate(swap)}")
-        black, red = (rules.evaluate(seen, 1, tiles) for seen in (position, other))
+        other = checkers.from_text(
+            f"{Grid(8, 8).board_text(turned)} {line['turn'].translate(swap)}"
+        )
+        black, red = (rules.evaluate(state, 1, tiles) for state in (position, other))
         assert rules.evaluate(position, 1, both) == black - red
         assert rules.evaluate(position, 0, both) == red - black
 
 
 @pytest.mark.parametrize("level", ["normal", "hard", "depth=6"])
-def test_a_won_ending_is_won(checkers, level):
+def test_search_wins_a_won_ending(checkers, level):
     """Four kings and two men against a king: once, only moves were repeated."""
     position, rng = checkers.from_text("2R1R3/3r4/2R5/1R6/8/8/r5B1/8 b 8"), np.random.default_rng(0)
-    red = players.make(f"minimax:{level}", checkers)
-    black = players.make("minimax:depth=6", checkers)
+    red = make_player(f"minimax:{level}", checkers)
+    black = make_player("minimax:depth=6", checkers)
     for _ in range(80):
         mover = black if checkers.to_move(position) else red
         position = checkers.apply(position, mover.choose(position, rng, Clock()).action)
@@ -195,7 +201,7 @@ def test_a_won_ending_is_won(checkers, level):
     assert checkers.outcome(position) == 0
 
 
-def test_a_side_with_few_pieces_is_chased_by_either_player(checkers):
+def test_evaluation_rewards_chasing_a_weak_side(checkers):
     standard = checkers.evaluation()
     weights = np.zeros_like(standard.weights)
     weights[NEARNESS] = 1
@@ -214,13 +220,13 @@ def test_a_side_with_few_pieces_is_chased_by_either_player(checkers):
         assert rules.evaluate(position, 1, nearness) == -value
 
 
-def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
-    published = players.make("greedy:evaluation=published", checkers)
+def test_depth_1_choices_equal_recorded_choices(checkers):
+    published = make_player("greedy:evaluation=published", checkers)
     rng = np.random.default_rng(0)
-    chosen = 0
+    choices = 0
     for line, letters in list(recorded_positions())[::25]:
         if "one_ply" in line:
-            position = checkers.from_text(f"{Grid(8, 8).text(letters)} {line['turn']}")
+            position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
             best = place_board(checkers, line["one_ply"], line["turn"])
             while True:
                 action = published.choose(position, rng, Clock()).action
@@ -230,30 +236,30 @@ def test_one_ply_ahead_it_chooses_as_well_as_was_recorded(checkers):
             if checkers.outcome(position) == ONGOING:
                 score = rules.evaluate(position, 1, Published())
                 assert score == rules.evaluate(best, 1, Published())
-                chosen += 1
-    assert chosen > 80
+                choices += 1
+    assert choices > 80
 
 
 def place_board(game, board, mover):
     letters = {c: letter for c, letter in zip(CELLS, board, strict=True) if letter != "."}
-    return game.from_text(f"{Grid(8, 8).text(letters)} {'b' if mover == 'r' else 'r'}")
+    return game.from_text(f"{Grid(8, 8).board_text(letters)} {'b' if mover == 'r' else 'r'}")
 
 
 def test_perft_from_the_start(checkers, english):
     same = [7, 49, 302, 1469, 7361, 36768, 179740, 845931]
     for game, more in {english: 3963680, checkers: 3963629}.items():
-        known = [*same, more]
-        assert [perft(game, game.initial, depth) for depth, _ in enumerate(known, 1)] == known
+        counts = [*same, more]
+        assert [perft(game, game.initial, depth) for depth, _ in enumerate(counts, 1)] == counts
 
 
 @pytest.mark.slow
-def test_perft_deeper_from_the_start(checkers, english):
+def test_deep_perft_from_the_start(checkers, english):
     assert [perft(english, english.initial, depth) for depth in (10, 11)] == [18391564, 85242128]
     assert perft(checkers, checkers.initial, 10) == 18391602
 
 
-def test_random_play_ends_by_the_rules(checkers):
-    playouts = play_randomly(checkers, 4000, seed=1)
+def test_random_games_end_by_the_rules(checkers):
+    playouts = play_random_games(checkers, 4000, seed=1)
     assert not playouts.unfinished
     assert playouts.first_wins == pytest.approx(playouts.second_wins, rel=0.15)
     assert playouts.decisions > playouts.turns  # chains
@@ -262,7 +268,7 @@ def test_random_play_ends_by_the_rules(checkers):
 # Texts, observations, pictures of a turn
 
 
-def test_positions_along_random_games_survive_as_text(checkers):
+def test_positions_round_trip_as_text(checkers):
     rng = np.random.default_rng(1)
     jumpers = idle = 0
     for _ in range(30):
@@ -277,7 +283,7 @@ def test_positions_along_random_games_survive_as_text(checkers):
     assert idle > 100
 
 
-def test_in_the_middle_of_a_capture_only_its_piece_can_go_on(checkers):
+def test_only_the_capturing_piece_continues(checkers):
     position = place(checkers, "r", red="64 60", black="53 31 51")
     position = checkers.apply(position, checkers.parse_turn(position, "64x42x20")[0])
     assert checkers.to_text(position) == "8/8/8/1b6/2r5/1b6/r7/8 r x42"
@@ -287,7 +293,7 @@ def test_in_the_middle_of_a_capture_only_its_piece_can_go_on(checkers):
     assert checkers.observe(position, 1)[4].nonzero() == (3, 5)
 
 
-def test_observations_show_men_and_kings_from_both_sides(checkers):
+def test_observations_show_men_and_kings_in_both_frames(checkers):
     position = place(checkers, "b", red="71", red_kings="00", black="22", black_kings="77")
     own, own_kings, enemy, enemy_kings, jumper = checkers.observe(position)
     assert own[5, 5] == own_kings[0, 0] == enemy[0, 6] == enemy_kings[7, 7] == 1
@@ -297,7 +303,7 @@ def test_observations_show_men_and_kings_from_both_sides(checkers):
     assert own[7, 1] == own_kings[0, 0] == enemy[2, 2] == enemy_kings[7, 7] == 1
 
 
-def test_a_turn_is_tracked_from_cell_to_cell(checkers):
+def test_track_of_a_turn(checkers):
     position = place(checkers, "b", black="11", red="22 44")
     (turn,) = checkers.turns(position)
     path, captured = checkers.track(position, turn)
@@ -305,7 +311,7 @@ def test_a_turn_is_tracked_from_cell_to_cell(checkers):
     assert captured == ((2, 2), (4, 4))
 
 
-def test_actions_know_their_cells(checkers):
+def test_action_cells(checkers):
     position = checkers.initial
     for action in checkers.legal_actions(position):
         start, end = checkers.action_cells[action]
@@ -316,14 +322,14 @@ def test_actions_know_their_cells(checkers):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("8/8/8/8/8/8/8 r", "8 rows of 8 cells"),
         ("8/8/8/8/8/8/8/9 r", "8 rows of 8 cells"),
-        ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and digits"),
+        ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and numbers"),
         ("r7/8/8/8/8/8/8/8 w", "side to move"),
-        ("1r6/8/8/8/8/8/8/b7 r", "r on 01, a cell that is not used"),
-        ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; there are 12"),
+        ("1r6/8/8/8/8/8/8/b7 r", "r on 01, an unused cell"),
+        ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; expected at most 12"),
         ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
         ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is neither a number of turns"),
         ("b7/8/8/8/8/1r6/8/8 r 81", "81 turns without progress; after 80 the game is over"),
@@ -333,13 +339,13 @@ def test_actions_know_their_cells(checkers):
         (None, "given as text"),
     ],
 )
-def test_a_wrong_position_text_is_refused(checkers, text, why):
-    with pytest.raises(BadPosition, match=why):
+def test_invalid_position_text_is_rejected(checkers, text, message):
+    with pytest.raises(BadPosition, match=message):
         checkers.from_text(text)
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("options", "message"),
     [
         ({"crowning": "never"}, "crowning='never'; it is continue or ends_move"),
         ({"no_progress_limit": 0}, "no_progress_limit=0; it is 1 or more, or None"),
@@ -347,21 +353,21 @@ def test_a_wrong_position_text_is_refused(checkers, text, why):
         ({"size": 8}, "no option size; it has: crowning, no_progress_limit"),
     ],
 )
-def test_wrong_options_are_refused(options, why):
-    with pytest.raises(BadOption, match=why):
-        games.make("checkers", **options)
+def test_invalid_options_are_rejected(options, message):
+    with pytest.raises(BadOption, match=message):
+        make_game("checkers", **options)
 
 
 # Players
 
 
-def test_quiescence_sees_that_a_piece_can_be_taken_back(checkers):
+def test_quiescence_finds_the_recapture(checkers):
     # 42-33 wins nothing: 24x42 would follow. At depth 1 only captures show it.
     position = place(checkers, "r", red="42 60", black="24 06")
-    chosen = players.make("minimax:depth=1", checkers).choose(
+    decision = make_player("minimax:depth=1", checkers).choose(
         position, np.random.default_rng(0), Clock()
     )
-    assert checkers.action_text(position, chosen.action) != "42-33"
+    assert checkers.action_text(position, decision.action) != "42-33"
 
 
 @pytest.mark.parametrize(
@@ -369,17 +375,17 @@ def test_quiescence_sees_that_a_piece_can_be_taken_back(checkers):
 )
 def test_levels_are_the_published_depths(checkers, level, depth):
     """checkers8: three levels 2/4/8."""
-    player = players.make(f"minimax:{level}", checkers)
-    chosen = player.choose(checkers.initial, np.random.default_rng(0), Clock())
-    assert chosen.details["depth"] == depth
+    player = make_player(f"minimax:{level}", checkers)
+    decision = player.choose(checkers.initial, np.random.default_rng(0), Clock())
+    assert decision.details["depth"] == depth
 
 
-def test_the_stronger_player_wins(checkers):
+def test_stronger_player_wins(checkers):
     """checkers8: computer against computer: level 4 beats level 1 clearly."""
     from training import arena
 
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"
-    standings = arena.hold(names, "checkers", games=10).standings
+    standings = arena.play_tournament(names, "checkers", games=10).standings
     assert standings.pair(names[0], names[1]).line.score.value > 0.6  # many draws
     assert standings.pair(names[0], "random").line.score.value > 0.95
 
@@ -387,13 +393,13 @@ def test_the_stronger_player_wins(checkers):
 # Portable Draughts Notation
 
 
-def test_cells_have_their_usual_numbers():
+def test_pdn_numbers_of_cells():
     assert pdn_text.number((7, 1)) == 1
     assert pdn_text.number((0, 6)) == 32
     assert sorted(map(pdn_text.number, CELLS)) == list(range(1, 33))
 
 
-def test_a_game_is_read_past_comments_and_variations(english):
+def test_pdn_comments_and_variations_are_skipped(english):
     (game,) = pdn.read(GOLDEN_PDN, english)
     assert game.tags["Black"] == "One"
     assert (game.players, game.outcome) == (("One", "Other"), ONGOING)
@@ -404,25 +410,25 @@ def test_a_game_is_read_past_comments_and_variations(english):
     assert " ".join(texts) == "51-40 22-33 53-42 33x51 60x42 24-33 42x24 15x33"
 
 
-def test_games_are_written_as_they_are_read(english):
+def test_pdn_games_round_trip(english):
     rng = np.random.default_rng(2)
     lengths = Counter()
     for number in range(20):
-        position, played = english.initial, []
+        position, turns = english.initial, []
         for _ in range(number):  # some begin later
             position = random_turn(english, position, rng)[1]
         start = position
-        while english.outcome(position) == ONGOING and len(played) < 80:
+        while english.outcome(position) == ONGOING and len(turns) < 80:
             turn, position = random_turn(english, position, rng)
-            played.append(turn)
+            turns.append(turn)
         tags = {"Event": f"game {number}"}
-        text = pdn.write(english, tuple(played), start=start, tags=tags, result="1-0")
+        text = pdn.write(english, tuple(turns), start=start, tags=tags, result="1-0")
         (back,) = pdn.read(text, english)
-        assert back.turns == tuple(played)
+        assert back.turns == tuple(turns)
         assert english.key(back.start) == english.key(start)
         assert back.tags["Event"] == f"game {number}"
         assert max(map(len, text.splitlines()[7:])) < 80
-        lengths.update(map(len, played))
+        lengths.update(map(len, turns))
     assert len(lengths) > 1  # chains, too
 
 
@@ -435,7 +441,7 @@ def random_turn(game, position, rng):
             return tuple(turn), position
 
 
-def test_a_capture_names_all_its_cells_where_its_ends_do_not_tell(checkers):
+def test_ambiguous_capture_is_written_with_all_cells(checkers):
     position = place(checkers, "r", red_kings="53", black="42 22 24 44")
     texts = {pdn.turn_text(checkers, position, turn) for turn in checkers.turns(position)}
     assert texts == {"10x17x26x19x10", "10x19x26x17x10"}
@@ -445,7 +451,7 @@ def test_a_capture_names_all_its_cells_where_its_ends_do_not_tell(checkers):
         pdn.parse_turn(checkers, position, "10x10")
 
 
-def test_positions_survive_as_pdn(checkers):
+def test_pdn_positions_round_trip(checkers):
     position = place(checkers, "b", red="71", red_kings="00", black="22", black_kings="77 06")
     assert pdn.position_text(position) == "W:WK4,22,K32:B1,K29"
     assert checkers.key(pdn.parse_position(checkers, pdn.position_text(position))) == checkers.key(
@@ -505,7 +511,7 @@ def test_moves_of_other_programs_are_read(english, moves):
         ("*", ONGOING),
     ],
 )
-def test_results_stand_after_the_game_or_in_a_tag(english, result, outcome):
+def test_result_is_read_after_the_game_or_from_a_tag(english, result, outcome):
     tag = f'[Result "{result}"]\n'
     for text in (result, f"{tag}{result}", f"{tag}*", f'[Result "?"] {result}'):
         assert [game.outcome for game in pdn.read(text, english)] == [outcome]
@@ -513,18 +519,18 @@ def test_results_stand_after_the_game_or_in_a_tag(english, result, outcome):
     assert [game.outcome for game in pdn.read(text, english)] == [outcome] * 4
 
 
-def test_tags_may_hold_quotes_and_backslashes(english):
+def test_tags_may_contain_quotes_and_backslashes(english):
     texts = r'[Event "the \"open\""] [Site "C:\"] [Black "a\\b"]' '\n[White "two\nlines"] *'
     (game,) = pdn.read(texts, english)
-    wanted = {"Event": 'the "open"', "Site": "C:\\", "Black": "a\\b", "White": "two lines"}
-    assert game.tags == wanted
+    expected_tags = {"Event": 'the "open"', "Site": "C:\\", "Black": "a\\b", "White": "two lines"}
+    assert game.tags == expected_tags
     (again,) = pdn.read(pdn.FORMAT.write(english, game), english)
-    assert again.tags == wanted | {"GameType": "21", "Result": "*"}
+    assert again.tags == expected_tags | {"GameType": "21", "Result": "*"}
     (game,) = pdn.read(pdn.write(english, (), tags={"A": "\\", "B": "]"}), english)
     assert (game.tags["A"], game.tags["B"]) == ("\\", "]")
 
 
-def test_tags_stay_when_a_game_is_written_again(english, checkers):
+def test_tags_are_preserved_by_export(english, checkers):
     text = (
         '[Event "e"] [White "w"] [Black "b"] [Result "2-0"] [SetUp "1"] [FEN "B:W30:B1"]'
         ' [GameType "21,B"] 1. 1-6 2-0'
@@ -544,7 +550,7 @@ def test_tags_stay_when_a_game_is_written_again(english, checkers):
     ]
     (game,) = pdn.read(text, checkers)
     assert "GameType" not in pdn.FORMAT.write(checkers, game)  # it would not be true
-    plain = Played(english.initial, (), ("a\nb", "c"), FIRST_WINS)
+    plain = PlayedGame(english.initial, (), ("a\nb", "c"), FIRST_WINS)
     assert pdn.FORMAT.write(english, plain).splitlines() == [
         '[Black "a b"]',
         '[White "c"]',
@@ -565,44 +571,44 @@ def test_tags_stay_when_a_game_is_written_again(english, checkers):
         ('[FEN "B:W13,14:B5"] 1. 5-9 14x5', "0-1", SECOND_WINS),
     ],
 )
-def test_the_result_of_black_who_moves_first_stands_first(english, moves, result, winner):
+def test_result_starts_with_black_who_moves_first(english, moves, result, winner):
     (game,) = pdn.read(f"{moves} {result}", english)
-    assert record.play_through(english, game).result.outcome == game.outcome == winner
+    assert replay_foreign(english, game).result.outcome == game.outcome == winner
     assert f'[Result "{result}"]' in pdn.export(english, game)
     (other,) = pdn.read(f"{moves} {result[::-1]}", english)
     with pytest.raises(BadRecord, match="by the rules it is won by"):
-        record.play_through(english, other)
+        replay_foreign(english, other)
 
 
-def test_where_other_rules_would_do_the_error_says_so(checkers):
+def test_error_mentions_the_rules_of_pdn(checkers):
     hint = "; PDN is English draughts: crowning=ends_move, no_progress_limit=None"
-    english = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+    english = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     crowned = '[FEN "B:W26,27,9:B22,6"] 1. 22x31 9x2 *'  # 22x31x24 where crowning continues
     endless = '[FEN "B:WK4:BK29"] ' + "29-25 4-8 25-29 8-4 " * 21 + "*"
-    for text, why in (
+    for text, message in (
         (crowned, "22x31"),
         (endless, r"move 41: '29-25': the game is over \(no_pro"),
     ):
         assert len(list(pdn.read(text, english))) == 1
-        with pytest.raises(BadRecord, match=f"{why}.*{hint}$"):
-            list(pdn.read(text, checkers))
+        with pytest.raises(BadRecord, match=f"{message}.*{hint}$"):
+            list(record.valid_games("text", pdn.read(text, checkers)))
     with pytest.raises(BadRecord, match=r"legal: 9-13, [^;]*$"):  # nothing of other rules
-        list(pdn.read("1. 11-20 *", english))
+        list(record.valid_games("text", pdn.read("1. 11-20 *", english)))
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("1. 9-13\n22-19 *", "line 2: move 1: '22-19' is not legal"),
         ("1. 9-13 22-18 2. 99-1 *", "line 1: move 2: '99-1' is not legal"),
-        ('[Event "x"]', "line 1: move 1: there is no move, no position and no result: 1-0, 0-1"),
+        ('[Event "x"]', "line 1: move 1: expected a move, a position or a result: 1-0, 0-1"),
         ('[Event "x] *', r"line 1: move 1: cannot read '\[Event \"x\] \*'"),
         ('[FEN "B:W40:B1"] *', "40 is neither a cell from 1 to 32"),
-        ('[FEN "B:W4:B4"] *', "4 is there twice"),
+        ('[FEN "B:W4:B4"] *', "4 is occupied twice"),
         ('[FEN "nonsense"] *', "'nonsense' is not a position"),
         ('[FEN "B:W30-33:B1"] *', "30-33 is neither a cell from 1 to 32 nor a range of cells"),
         ('[FEN "B:W9-7:B1"] *', "9-7 is neither a cell"),
-        ('[FEN "B:W1-3:B2"] *', "2 is there twice"),
+        ('[FEN "B:W1-3:B2"] *', "2 is occupied twice"),
         ("1. 9-13\n(22-18 *\n\n", r"line 2: move 1: \( without \)"),
         ("1. 9-13 22-18) *", r"line 1: move 2: cannot read '\) \*'"),
         ("\n\nfoo", "line 3: move 1: cannot read 'foo'; expected: a move such as 9-13, a result"),
@@ -614,7 +620,7 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         ('(9-14\n[Event "x"]\n) *', r"line 1: move 1: \( without \)"),
         (f"{'9' * 5000}. 9-13 *", "line 1: move 1: cannot read '9999"),
         ("1. ٩-١٣ *", "line 1: move 1: cannot read '٩-١٣"),
-        ('[GameType "20"] *', "GameType '20', number '20'; English draughts are '21,B,8,8,N1,0'"),
+        ('[GameType "20"] *', "GameType '20', number '20'; English draughts is '21,B,8,8,N1,0'"),
         ("1. 9-13 22-18 3. 11-15 *", "line 1: move 2: its number is 3; expected: 2"),
         ("4. 9-13 22-18\n4. 11-15 *", "line 2: move 2: its number is 4; expected: 5"),
         ('[RuleOptions "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
@@ -622,13 +628,13 @@ def test_where_other_rules_would_do_the_error_says_so(checkers):
         ('[RuleOptions "oops"] *', "'oops'"),
     ],
 )
-def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
-    with pytest.raises(BadRecord, match=why):
-        list(pdn.read(text, english))
+def test_broken_pdn_is_reported_with_line_and_move(english, text, message):
+    with pytest.raises(BadRecord, match=message):
+        list(record.valid_games("text", pdn.read(text, english)))
 
 
 @pytest.mark.parametrize(
-    ("broken", "why"),
+    ("broken", "message"),
     [
         ('[Event "b"]\n1. 9-13 22-19 2. 13-17 1-0', "line 7: move 1: '22-19' is not legal"),
         ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7: move 1: 40 is neither"),
@@ -640,17 +646,14 @@ def test_broken_pdn_is_refused_with_line_and_move(english, text, why):
         ('[Event "b"]\n[RuleOptions "x=1"]\n1. 9-13', "line 7: move 1: checkers has no option"),
     ],
 )
-def test_reading_goes_on_past_broken_games(english, broken, why):
+def test_reading_continues_after_broken_games(english, broken, message):
     good = '[Event "{}"]\n[Result "1-0"]\n\n1. 9-13 22-18 1-0\n\n'
-    text, errors = good.format("a") + broken + "\n\n" + good.format("c"), []
-    played = [
-        game for game in pdn.read(text, english, errors.append) if game.outcome != SECOND_WINS
-    ]
-    assert [(game.tags["Event"], len(game.turns)) for game in played] == [("a", 2), ("c", 2)]
-    assert len(errors) == 1
-    assert re.match(why, str(errors[0]))
-    with pytest.raises(BadRecord, match=why):
-        list(pdn.read(text, english))
+    text = good.format("a") + broken + "\n\n" + good.format("c")
+    entries = list(pdn.read(text, english))
+    (error,) = (entry for entry in entries if isinstance(entry, BrokenGame))
+    assert re.match(message, str(error))
+    games = [entry for entry in entries if entry is not error and entry.outcome != SECOND_WINS]
+    assert [(game.tags["Event"], len(game.turns)) for game in games] == [("a", 2), ("c", 2)]
 
 
 @pytest.mark.parametrize(
@@ -663,24 +666,24 @@ def test_reading_goes_on_past_broken_games(english, broken, why):
         ("1. 10x17x26", "10x17x26"),
     ],
 )
-def test_a_capture_told_by_its_ends_is_the_one_that_later_moves_fit(english, moves, first):
+def test_later_moves_resolve_an_ambiguous_capture(english, moves, first):
     (game,) = pdn.read(f'[FEN "B:W14,15,22,23,K32:B1,10"] {moves} *', english)
     assert pdn.turn_text(english, game.start, game.turns[0]) == first
-    assert record.play_through(english, game).course[0] == (game.start, game.turns[0])
+    assert replay_foreign(english, game).history[0] == (game.start, game.turns[0])
 
 
-def test_a_capture_that_no_later_move_makes_clear_is_refused(english):
+def test_unresolved_ambiguous_capture_is_rejected(english):
     setup = '[FEN "B:W14,15,22,23,K32:B1,10"]\n1.'
-    why = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later move is legal in"
-    with pytest.raises(BadRecord, match=why):
-        list(pdn.read(f"{setup} 10x26 32-28 *", english))
+    message = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later move is legal in"
+    with pytest.raises(BadRecord, match=message):
+        list(record.valid_games("text", pdn.read(f"{setup} 10x26 32-28 *", english)))
     with pytest.raises(BadRecord, match="line 2: move 1: '9-6' is not legal in 'W:W"):
-        list(pdn.read(f"{setup} 10x26 9-6 *", english))
+        list(record.valid_games("text", pdn.read(f"{setup} 10x26 9-6 *", english)))
     loop = '[FEN "B:W22,14,15,23:BK10"] 1. 10x10 1-0'  # both ways round take all
     assert len(list(pdn.read(loop, english))) == 1
 
 
-def test_of_tags_of_one_name_the_last_counts(english):
+def test_last_of_repeated_tags_counts(english):
     (game,) = pdn.read('[Event "a"]\n[Event "b"]\n[White "?"]\n[White "Bea"]\n*', english)
     assert (game.tags["Event"], game.players) == ("b", ("?", "Bea"))
 
@@ -695,22 +698,22 @@ def test_of_tags_of_one_name_the_last_counts(english):
         ("Red", ("Ann", "Dora")),
     ],
 )
-def test_a_header_with_two_positions_results_or_names_is_refused(english, name, values):
+def test_contradicting_tags_are_rejected(english, name, values):
     tags = [f'[{name} "{value}"]\n' for value in values]
     with pytest.raises(BadRecord, match=f"line 2: move 1: {name} is {values[0]}, {values[1]}"):
-        list(pdn.read("".join(tags), english))
+        list(record.valid_games("text", pdn.read("".join(tags), english)))
     assert len(list(pdn.read("*\n\n".join([*tags, ""]), english))) == 2
     assert len(list(pdn.read(f"{tags[0]}{tags[0]}*", english))) == 1
 
 
-def test_a_missing_result_is_not_known(english):
-    played = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
-    assert [(len(game.turns), game.outcome) for game in played] == [
+def test_missing_result_means_ongoing(english):
+    games = list(pdn.read('1. 9-13 22-18\n[Event "y"] 1. 9-13 0-0\n[Event "z"] 9-13', english))
+    assert [(len(game.turns), game.outcome) for game in games] == [
         (count, -1) for count in (2, 1, 1)
     ]
 
 
-def test_numbers_of_moves_go_on_from_the_first_and_a_star_can_be_a_mark(english):
+def test_move_numbers_may_start_anywhere(english):
     for text in (
         "7. 11-15* 23-19 8. 8-11 *",
         "11-15 1... 23-19 2. 8-11 *",
@@ -729,13 +732,13 @@ def test_numbers_of_moves_go_on_from_the_first_and_a_star_can_be_a_mark(english)
         ('1. 9-13*\n[Event "x"]\n*', [1, 0]),
     ],
 )
-def test_a_star_behind_the_last_move_is_the_result(english, text, turns):
-    played = list(pdn.read(text, english))
-    assert [len(game.turns) for game in played] == turns
-    assert {game.outcome for game in played} == {ONGOING}
+def test_star_after_the_last_move_is_the_result(english, text, turns):
+    games = list(pdn.read(text, english))
+    assert [len(game.turns) for game in games] == turns
+    assert {game.outcome for game in games} == {ONGOING}
 
 
-def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):
+def test_rule_options_are_read_from_a_tag(checkers, english, tmp_path):
     path, crowned = tmp_path / "games.pdn", pdn.parse_position(checkers, "B:W26,27,9:B22,6")
     turn = pdn.parse_turn(checkers, crowned, "22x31x24")
     text = pdn.write(checkers, (turn,), start=crowned)
@@ -751,23 +754,23 @@ def test_a_file_says_by_which_rules_its_games_are(checkers, english, tmp_path):
     assert (again.turns, again.start) == ((turn,), crowned)
 
 
-def test_what_cannot_be_written_is_refused(english):
+def test_inexpressible_games_are_rejected(english):
     with pytest.raises(BadRecord, match="result 'won'"):
         pdn.write(english, (), result="won")
-    for tags, why in (
-        ({"Event": "two\nlines"}, "a text of one line"),
-        ({"two words": ""}, "expected: a word"),
-        ({"FEN": "B:W30:B1"}, "tag FEN: start= is for that"),
-        ({"SetUp": "1"}, "tag SetUp: start= is for that"),
-        ({"Result": "1-0"}, "tag Result: result= is for that"),
-        ({"RuleOptions": "crowning=continue"}, "tag RuleOptions: game= is for that"),
+    for tags, message in (
+        ({"Event": "two\nlines"}, "a single line of text"),
+        ({"two words": ""}, "expected a word"),
+        ({"FEN": "B:W30:B1"}, "tag FEN: use the argument start"),
+        ({"SetUp": "1"}, "tag SetUp: use the argument start"),
+        ({"Result": "1-0"}, "tag Result: use the argument result"),
+        ({"RuleOptions": "crowning=continue"}, "tag RuleOptions: use the argument game"),
         ({"GameType": "20"}, "GameType '20', number '20'"),
     ):
-        with pytest.raises(BadRecord, match=why):
+        with pytest.raises(BadRecord, match=message):
             pdn.write(english, (), tags=tags)
-    amid = place(english, "r", red="64", black="53 31 55")
-    amid = english.apply(amid, english.parse_turn(amid, "64x42x20")[0])
-    with pytest.raises(BadRecord, match="r x42' is amid a turn"):
-        pdn.write(english, (), start=amid)
+    capturing = place(english, "r", red="64", black="53 31 55")
+    capturing = english.apply(capturing, english.parse_turn(capturing, "64x42x20")[0])
+    with pytest.raises(BadRecord, match="r x42' is in the middle of a turn"):
+        pdn.write(english, (), start=capturing)
     with pytest.raises(IllegalAction):
         pdn.write(english, ((0,),))

@@ -5,35 +5,39 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cc_env import games, record, referee, rules
-from cc_env.catalogue import GAMES
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
-from cc_env.players import RandomPlayer
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import game_option_defaults, game_option_values, make_game
+from cc_env.match import record
+from cc_env.match.record import read_records
+from cc_env.match.referee import play_match
+from cc_env.players.builtin import RandomPlayer
+from cc_env.registry.catalogue import GAMES
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def others(name):
-    """Return options that are all, so far as is known, other than by default."""
-    defaults = games.option_defaults(name)
+def other_options(name):
+    """Return options with non-default values."""
+    defaults = game_option_defaults(name)
     switched = {option: not value for option, value in defaults.items() if type(value) is bool}
-    few = games.option_values(name).items()
+    few = game_option_values(name).items()
     return switched | {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in few}
 
 
-MADE = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")]
-MADE += [(name, others(name)) for name in GAMES if others(name)]
+PARAMETERS = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")]
+PARAMETERS += [(name, other_options(name)) for name in GAMES if other_options(name)]
 
 
-@pytest.fixture(params=MADE, ids=str)
+@pytest.fixture(params=PARAMETERS, ids=str)
 def any_game(request):
     name, options = request.param
-    return games.make(name, **options)
+    return make_game(name, **options)
 
 
 def random_games(game, count):
-    """Yield each position of random games with a legal action drawn there, None at the end."""
+    """Yield the positions of random games with the action played there, None at the end."""
     rng = np.random.default_rng(7)
     for _ in range(count):
         position = game.initial
@@ -48,17 +52,17 @@ def random_games(game, count):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_golden_games_end_as_they_did(name):
-    """How their turns end is in their records, the positions in which they do beside them."""
+def test_golden_games_have_recorded_endings(name):
+    """The records contain the results; the final positions are in a file next to them."""
     ends = []
-    for _, golden in record.read(GOLDEN / f"{name}.jsonl"):
+    for _, golden in read_records(GOLDEN / f"{name}.jsonl"):
         match = record.replay(golden)
         ends.append(match.game.to_text(match.position))
     assert ends
     assert ends == (GOLDEN / f"{name}.txt").read_text().splitlines()
 
 
-def test_the_words_of_positions_are_taken_and_no_others(any_game):
+def test_only_words_of_valid_positions_are_accepted(any_game):
     """Of each position all words are replaced in turn, which compiled rules could not stand."""
     rows = np.array([position for position, _ in random_games(any_game, 3)][:200], np.uint64)
     any_game.check_words(rows)
@@ -75,16 +79,16 @@ def test_the_words_of_positions_are_taken_and_no_others(any_game):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_options_take_all_their_values_and_no_others(name):
-    for option, values in games.option_values(name).items():
-        assert games.option_defaults(name)[option] in values
+def test_only_valid_option_values_are_accepted(name):
+    for option, values in game_option_values(name).items():
+        assert game_option_defaults(name)[option] in values
         for value in values:
-            assert games.make(name, **{option: value}).options[option] == value
+            assert make_game(name, **{option: value}).options[option] == value
         with pytest.raises(BadOption, match=option):
-            games.make(name, **{option: "none"})
+            make_game(name, **{option: "none"})
 
 
-def test_positions_survive_as_text(any_game):
+def test_positions_round_trip_as_text(any_game):
     for position, action in random_games(any_game, 3):
         if action is not None:
             back = any_game.from_text(any_game.to_text(position))
@@ -92,7 +96,7 @@ def test_positions_survive_as_text(any_game):
             assert any_game.to_text(back) == any_game.to_text(position)
 
 
-def test_legal_actions_are_ascending_ids_without_which_the_game_is_over(any_game):
+def test_legal_actions_are_ascending_and_empty_at_the_end(any_game):
     for position, action in random_games(any_game, 3):
         legal = any_game.legal_actions(position)
         assert (np.diff(legal) > 0).all()
@@ -103,7 +107,7 @@ def test_legal_actions_are_ascending_ids_without_which_the_game_is_over(any_game
             assert any_game.ending(position).isidentifier()
 
 
-def test_a_player_stays_to_move_until_the_turn_ends(any_game):
+def test_player_to_move_is_constant_within_a_turn(any_game):
     for position, action in random_games(any_game, 3):
         if action is not None:
             after = any_game.apply(position, action)
@@ -112,8 +116,8 @@ def test_a_player_stays_to_move_until_the_turn_ends(any_game):
                 assert any_game.outcome(after) == ONGOING
 
 
-def test_observations_are_zeros_and_ones_that_tell_positions_apart(any_game):
-    seen = {}
+def test_observations_are_binary_and_distinguish_positions(any_game):
+    legal_by_planes = {}
     for position, action in random_games(any_game, 3):
         if action is not None:
             planes = any_game.observe(position)
@@ -121,10 +125,10 @@ def test_observations_are_zeros_and_ones_that_tell_positions_apart(any_game):
             assert planes.shape == (len(any_game.planes), *any_game.observation_shape[1:])
             assert set(np.unique(planes)) <= {0, 1}
             legal = tuple(any_game.legal_actions(position).tolist())
-            assert seen.setdefault(planes.tobytes(), legal) == legal
+            assert legal_by_planes.setdefault(planes.tobytes(), legal) == legal
 
 
-def test_symmetries_keep_the_rules(any_game):
+def test_symmetries_preserve_the_rules(any_game):
     for symmetry in any_game.symmetries:
         for position, action in random_games(any_game, 2):
             image = symmetry.position(position)
@@ -138,7 +142,7 @@ def test_symmetries_keep_the_rules(any_game):
                 assert symmetry.position(any_game.apply(position, action)) == after
 
 
-def test_actions_have_cells_and_tracks_on_the_board(any_game):
+def test_action_cells_and_tracks_are_on_the_board(any_game):
     _, rows, columns = any_game.observation_shape
     cells = {(row, column) for row in range(rows) for column in range(columns)}
     assert any_game.action_cells.shape == (any_game.num_actions, 2)
@@ -152,13 +156,13 @@ def test_actions_have_cells_and_tracks_on_the_board(any_game):
             assert any_game.action_text(position, action)
 
 
-def test_no_two_actions_of_a_position_share_their_cells(any_game):
+def test_legal_actions_have_distinct_cells(any_game):
     for position, _ in random_games(any_game, 2):
         used = any_game.action_cells[any_game.legal_actions(position)]
         assert len(np.unique(used, axis=0)) == len(used)
 
 
-def test_every_turn_can_be_read_as_it_is_written(any_game):
+def test_turn_notation_round_trips(any_game):
     for position, action in list(random_games(any_game, 2))[::5]:
         if action is not None:
             texts = [any_game.turn_text(position, turn) for turn in any_game.turns(position)]
@@ -171,12 +175,12 @@ def test_every_turn_can_be_read_as_it_is_written(any_game):
 def test_games_are_recorded_and_replayed(any_game):
     players = RandomPlayer(any_game), RandomPlayer(any_game)
     for seed in range(3):
-        played = referee.play(any_game, players, seed=seed)
-        again = record.Record.from_json(played.to_json())
-        assert record.replay(again).turns == list(played.turns)
+        match_record = play_match(any_game, players, seed=seed)
+        again = record.Record.from_json(match_record.to_json())
+        assert record.replay(again).turns == list(match_record.turns)
 
 
-def test_the_standard_evaluation_of_one_player_is_the_others_negated(any_game):
+def test_standard_evaluation_is_antisymmetric(any_game):
     assert next(iter(any_game.search.evaluations)) == "standard"
     values = set()
     for position, action in random_games(any_game, 2):

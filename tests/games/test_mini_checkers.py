@@ -7,22 +7,24 @@ import numpy as np
 import pytest
 from conftest import ORACLE
 
-from cc_env import games, players, rules
+from cc_env.core import rules
+from cc_env.core.grid import Grid
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
+from cc_env.games.factory import make_game
 from cc_env.games.mini_checkers import CELLS, Published
-from cc_env.grid import Grid
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.referee import Clock
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.match.random_games import play_random_games
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.verification.perft import perft
 
 RECORDED = ORACLE / "checkers6.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
 def mini():
-    return games.make("mini_checkers")
+    return make_game("mini_checkers")
 
 
 @pytest.fixture(scope="module")
@@ -33,49 +35,49 @@ def solver(mini):
 def compact(game, board, side):
     """Return the position of a board of 18 letters."""
     letters = zip(CELLS, board, strict=True)
-    rows = Grid(6, 6).text({cell: letter for cell, letter in letters if letter != "."})
+    rows = Grid(6, 6).board_text({cell: letter for cell, letter in letters if letter != "."})
     return game.from_text(f"{rows} {side}")
 
 
 def place(game, side, black, white):
     letters = {divmod(int(at), 10): "b" for at in black.split()}
     letters |= {divmod(int(at), 10): "w" for at in white.split()}
-    return game.from_text(f"{Grid(6, 6).text(letters)} {side}")
+    return game.from_text(f"{Grid(6, 6).board_text(letters)} {side}")
 
 
 def turns(game, position):
     return {game.turn_text(position, turn) for turn in game.turns(position)}
 
 
-def test_the_first_turns_of_both_sides(mini):
+def test_first_turns_of_both_sides(mini):
     """checkers6: choose to move first or second."""
     assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
-    other = games.make("mini_checkers", first="white")
+    other = make_game("mini_checkers", first="white")
     assert other.to_move(other.initial) == 1
     assert turns(other, other.initial) == {"10-21", "12-21", "12-23", "14-23", "14-25"}
 
 
-def test_who_can_capture_must(mini):
+def test_capture_is_mandatory(mini):
     position = compact(mini, "www.www..bb...bbbb", "w")
     assert turns(mini, position) == {"21x43"}
     after = mini.play_turn(position, mini.parse_turn(position, "21x43"))
     assert turns(mini, after) == {"52x34", "54x32"}
 
 
-def test_there_is_one_jump_a_turn(mini):
+def test_turn_has_one_jump(mini):
     position = place(mini, "b", "41 45", "32 12")
     assert turns(mini, position) == {"41x23"}
     assert mini.to_move(mini.play_turn(position, mini.parse_turn(position, "41x23"))) == 1
 
 
-def test_who_cannot_move_passes(mini):
+def test_player_without_a_move_passes(mini):
     position = compact(mini, "w.bb............ww", "b")
     assert turns(mini, position) == {"pass"}
     after = mini.play_turn(position, mini.parse_turn(position, "pass"))
     assert "01-12" in turns(mini, after)
 
 
-def test_a_man_that_arrives_stays_a_man(mini):
+def test_men_are_not_crowned(mini):
     position = place(mini, "b", "10 30", "01 21")
     assert turns(mini, position) == {"30x12"}
 
@@ -88,7 +90,7 @@ def test_a_man_that_arrives_stays_a_man(mini):
         ("01", "50", DRAW, 0),
     ],
 )
-def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margin):
+def test_blocked_game_is_decided_by_men(mini, black, white, outcome, margin):
     """checkers6: utility: difference of men."""
     for side in "bw":
         position = place(mini, side, black, white)
@@ -96,7 +98,7 @@ def test_where_both_are_stuck_men_are_counted(mini, black, white, outcome, margi
         assert mini.margin(position) == margin
 
 
-def test_who_has_no_man_has_lost_by_six(mini):
+def test_player_without_men_loses_by_six(mini):
     """checkers6: utility ±6."""
     position = place(mini, "b", "41", "32")
     after = mini.play_turn(position, mini.parse_turn(position, "41x23"))
@@ -105,7 +107,7 @@ def test_who_has_no_man_has_lost_by_six(mini):
     assert mini.margin(position) == 0  # it goes on
 
 
-def test_recorded_positions_games_and_counts_agree(assert_agreement):
+def test_rules_agree_with_reference_positions(assert_agreement):
     assert_agreement(RECORDED.name, "mini_checkers", 3400)
 
 
@@ -115,7 +117,7 @@ def test_perft_from_the_start(mini):
 
 
 @pytest.mark.slow
-def test_the_game_is_solved(mini, solver):
+def test_start_is_solved(mini, solver):
     result = solver.search(mini.initial, depth=80)
     assert (result.score, result.margin, result.is_exact) == (0, 0, True)
     assert result.depth < 60
@@ -127,7 +129,7 @@ def test_the_game_is_solved(mini, solver):
 @pytest.mark.parametrize(
     ("every", "least"), [(100, 10), pytest.param(20, 50, marks=pytest.mark.slow)]
 )
-def test_recorded_values_are_found(mini, solver, every, least):
+def test_solver_finds_recorded_values(mini, solver, every, least):
     """checkers6: utility ±6 / difference of men: recorded `value`."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
@@ -142,18 +144,18 @@ def test_recorded_values_are_found(mini, solver, every, least):
     assert checked > least
 
 
-def test_the_published_levels_and_statistics(mini):
+def test_published_levels_and_statistics(mini):
     """checkers6: three levels; 15 s limit; statistics (depth, value, cut-offs max/min, nodes)."""
     rng = np.random.default_rng(0)
     for level, depth in (("easy", 5), ("normal", 15)):
-        details = players.make(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
+        details = make_player(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
         assert details["depth"] == depth
         assert details["nodes"] > 1
         assert details["cuts_max"] > 0 < details["cuts_min"]
     assert mini.search.levels["easy"]["seconds"] == mini.search.levels["normal"]["seconds"] == 15
     result = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
     assert (result.cuts_max, result.cuts_min) == (0, 0)
-    hard = players.make("minimax:hard,table_megabytes=64", mini)
+    hard = make_player("minimax:hard,table_megabytes=64", mini)
     position = place(mini, "b", "41 45", "12 10")
     details = hard.choose(position, rng, Clock()).details
     assert 5 < details["depth"] < 80  # to the end of the game
@@ -167,7 +169,7 @@ def test_the_published_levels_and_statistics(mini):
         ("..w.....b.........", "b", 5 - 2),
     ],
 )
-def test_the_published_evaluation(mini, board, side, value):
+def test_published_evaluation(mini, board, side, value):
     """checkers6: four-term evaluation."""
     position = compact(mini, board, side)
     black = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "b"]
@@ -179,30 +181,30 @@ def test_the_published_evaluation(mini, board, side, value):
     assert by_hand == value
 
 
-def test_random_play_is_bounded(mini):
-    playouts = play_randomly(mini, 5000, seed=1)
+def test_random_games_are_bounded(mini):
+    playouts = play_random_games(mini, 5000, seed=1)
     assert not playouts.unfinished
     assert playouts.draws > 0
     assert playouts.turns / 5000 < 60
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("6/6/6/6/6 b", "6 rows of 6 cells"),
         ("6/6/6/6/6/6 b", "no men on the board"),
-        ("b5/6/6/6/6/6 b", "b on 00, a cell that is not used"),
-        ("1k4/6/6/6/6/6 b", "made of b, w and digits"),
+        ("b5/6/6/6/6/6 b", "b on 00, an unused cell"),
+        ("1k4/6/6/6/6/6 b", "made of b, w and numbers"),
         ("1b4/6/6/6/6/6", "side to move"),
-        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; there are 6"),
+        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; expected at most 6"),
         (7, "given as text"),
     ],
 )
-def test_a_wrong_position_text_is_refused(mini, text, why):
-    with pytest.raises(BadPosition, match=why):
+def test_invalid_position_text_is_rejected(mini, text, message):
+    with pytest.raises(BadPosition, match=message):
         mini.from_text(text)
 
 
-def test_a_wrong_option_is_refused():
+def test_invalid_option_is_rejected():
     with pytest.raises(BadOption, match="first='red'; it is black or white"):
-        games.make("mini_checkers", first="red")
+        make_game("mini_checkers", first="red")

@@ -2,24 +2,24 @@
 
 import pytest
 
-from cc_env import games
+from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadOption, BadPosition
+from cc_env.games.factory import make_game
 from cc_env.games.morris import STANDARD_RULES
-from cc_env.perft import perft
-from cc_env.playouts import play_randomly
-from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.match.random_games import play_random_games
+from cc_env.verification.perft import perft
 
 POINTS = "ABCDEFGHIJKLMNOPQRSTUVWX"
 
 
 @pytest.fixture(scope="module")
 def morris():
-    return games.make("morris")
+    return make_game("morris")
 
 
 @pytest.fixture(scope="module")
 def usual():
-    return games.make("morris", **STANDARD_RULES)
+    return make_game("morris", **STANDARD_RULES)
 
 
 def place(game, rest, white="", black=""):
@@ -39,29 +39,29 @@ def after(game, position, turn):
 # Worked examples
 
 
-def test_a_bead_is_placed_on_any_point(morris):
+def test_bead_may_be_placed_on_any_empty_point(morris):
     assert turns(morris, morris.initial) == set(POINTS)
 
 
-def test_a_mill_takes_any_bead_also_one_of_a_mill(morris):
+def test_mill_removes_any_bead(morris):
     """morris: variant rule: any bead may be removed."""
     position = place(morris, "w 76", white="AB", black="DEF")
     assert {"C-D", "C-E", "C-F"} == {turn for turn in turns(morris, position) if turn[0] == "C"}
 
 
-def test_two_mills_at_once_take_two_beads(morris):
+def test_two_mills_at_once_remove_two_beads(morris):
     few = place(morris, "w 54", white="ABJV", black="GHIKL")
     assert all(len(turn) == 3 for turn in turns(morris, few) if turn[0] == "C")
     two = place(morris, "w 34", white="ABJVOX", black="GHIKL")
     assert {turn for turn in turns(morris, two) if turn[0] == "C"} == {
         f"C-{first}-{second}" for first in "GHIKL" for second in "GHIKL" if first != second
     }
-    single = games.make("morris", removals="one")
+    single = make_game("morris", removals="one")
     position = place(single, "w 34", white="ABJVOX", black="GHIKL")
     assert all(len(turn) == 3 for turn in turns(single, position) if turn[0] == "C")
 
 
-def test_a_free_move_goes_anywhere(morris):
+def test_free_move_may_end_on_any_point(morris):
     """morris: variant rule: free move."""
     board = "121.1.12222..1..1.112212".translate(str.maketrans("12", "wb"))
     assert len(morris.legal_actions(morris.from_text(f"{board} w 00 fw"))) == 63
@@ -69,14 +69,14 @@ def test_a_free_move_goes_anywhere(morris):
     assert len(morris.legal_actions(morris.from_text(f"{board} w 00 fb"))) == 9
 
 
-def test_without_a_free_move_it_goes_to_a_neighbour(morris):
+def test_other_moves_end_on_a_neighbor(morris):
     board = "122.111.2...121212.12..1".translate(str.maketrans("12", "wb"))
     position = morris.from_text(f"{board} b 00")
     starts = {turn[:2] for turn in turns(morris, position)}
     assert starts == {"IH", "PL"}
 
 
-def test_who_is_left_with_two_has_lost(morris):
+def test_player_with_two_beads_loses(morris):
     """morris: loss with two beads."""
     position = place(morris, "w 00", white="ABO", black="DEX")
     won = after(morris, position, "OC-X")
@@ -86,12 +86,12 @@ def test_who_is_left_with_two_has_lost(morris):
     assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
 
 
-def test_with_beads_in_hand_two_left_is_not_a_loss(morris):
+def test_two_beads_on_the_board_are_enough_with_beads_in_hand(morris):
     position = place(morris, "w 63", white="ABO", black="DEX")
     assert morris.outcome(after(morris, position, "C-X")) == ONGOING
 
 
-def test_who_is_blocked_has_lost(morris):
+def test_blocked_player_loses(morris):
     """morris: loss when blocked."""
     position = place(morris, "b 00", white="BJOW", black="ACV")
     assert (morris.outcome(position), morris.ending(position)) == (FIRST_WINS, "no_moves")
@@ -102,7 +102,7 @@ def test_who_is_blocked_has_lost(morris):
 # The free move
 
 
-def test_a_turn_with_a_removal_earns_one_free_move(morris):
+def test_turn_with_a_removal_grants_one_free_move(morris):
     """morris: variant rule: free move."""
     position = place(morris, "w 00", white="ABOUR", black="DEXVS")
     position = after(morris, position, "OC-X")
@@ -116,8 +116,8 @@ def test_a_turn_with_a_removal_earns_one_free_move(morris):
     ("free_move", "placed", "moved"),
     [("always", True, True), ("moving_phase_only", False, True), ("never", False, False)],
 )
-def test_when_a_removal_earns_a_free_move(free_move, placed, moved):
-    game = games.make("morris", free_move=free_move)
+def test_free_move_option(free_move, placed, moved):
+    game = make_game("morris", free_move=free_move)
     last = place(game, "w 10", white="ABOUR", black="DEXVS")
     assert ("fw" in game.to_text(after(game, last, "C-X"))) == placed
     moving = place(game, "w 00", white="ABOUR", black="DEXVS")
@@ -134,14 +134,14 @@ def test_beads_in_mills_are_protected_unless_all_are(usual):
     assert {turn for turn in turns(usual, position) if turn[0] == "C"} == {"C-D", "C-E", "C-F"}
 
 
-def test_who_has_three_beads_flies(usual):
+def test_player_with_three_beads_may_fly(usual):
     position = place(usual, "w 00", white="ABX", black="DEKS")
     assert len(usual.legal_actions(position)) == 3 * 17
     position = place(usual, "w 00", white="ABXV", black="DEKS")
     assert len(usual.legal_actions(position)) < 12
 
 
-def test_beads_in_hand_count(usual):
+def test_beads_in_hand_count_towards_a_loss(usual):
     position = place(usual, "w 00", white="ABX", black="DE")
     assert usual.outcome(position) == FIRST_WINS
     position = place(usual, "w 01", white="ABX", black="DE")
@@ -152,7 +152,7 @@ def test_beads_in_hand_count(usual):
 
 
 @pytest.mark.parametrize(("name", "least"), [("morris", 6000), ("morris_standard", 1000)])
-def test_recorded_decisions_games_and_counts_agree(assert_agreement, name, least):
+def test_rules_agree_with_reference_positions(assert_agreement, name, least):
     """morris: free move, any bead removed, loss with two beads or when blocked: recorded."""
     assert_agreement(f"{name}.jsonl.gz", "morris", least)
 
@@ -164,8 +164,8 @@ def test_perft_from_the_start_in_decisions(morris, usual):
         assert perfts == counts
 
 
-def test_random_play_ends(morris):
-    playouts = play_randomly(morris, 2000, seed=2)
+def test_random_games_end(morris):
+    playouts = play_random_games(morris, 2000, seed=2)
     assert playouts.unfinished < 40
     assert playouts.draws == 0
     assert playouts.decisions > playouts.turns
@@ -174,7 +174,7 @@ def test_random_play_ends(morris):
 # Symmetries
 
 
-def test_there_are_sixteen_symmetries(morris):
+def test_sixteen_symmetries(morris):
     assert len({symmetry.actions.tobytes() for symmetry in morris.symmetries}) == 15
     assert len({symmetry.name for symmetry in morris.symmetries}) == 15
     identity = list(range(morris.num_actions))
@@ -185,7 +185,7 @@ def test_there_are_sixteen_symmetries(morris):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("....................... w 99", "24 points"),
         ("........................ r 99", "side to move"),
@@ -199,13 +199,13 @@ def test_there_are_sixteen_symmetries(morris):
         (None, "given as text"),
     ],
 )
-def test_a_wrong_position_text_is_refused(morris, text, why):
-    with pytest.raises(BadPosition, match=why):
+def test_invalid_position_text_is_rejected(morris, text, message):
+    with pytest.raises(BadPosition, match=message):
         morris.from_text(text)
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("options", "message"),
     [
         ({"protect_mills": 1}, "protect_mills=1; it is True or False"),
         ({"removals": "two"}, "removals='two'; it is per_mill or one"),
@@ -214,13 +214,13 @@ def test_a_wrong_position_text_is_refused(morris, text, why):
         ({"removals": ["one"]}, r"removals=\['one'\]; it is"),
     ],
 )
-def test_wrong_options_are_refused(options, why):
-    with pytest.raises(BadOption, match=why):
-        games.make("morris", **options)
+def test_invalid_options_are_rejected(options, message):
+    with pytest.raises(BadOption, match=message):
+        make_game("morris", **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "text", "why"),
+    ("options", "text", "message"),
     [
         ({"free_move": "never"}, "w 00 fw", "fw: with free_move=never no move is free"),
         ({"free_move": "never"}, "w 00 fwb", "fwb: with free_move=never"),
@@ -228,17 +228,17 @@ def test_wrong_options_are_refused(options, why):
         ({"removals": "one"}, "w 00 x2", "x2: with removals=one a turn removes one bead"),
     ],
 )
-def test_what_the_options_exclude_is_not_a_position(morris, options, text, why):
+def test_position_excluded_by_options_is_rejected(morris, options, text, message):
     board = "www.bbb................."
     assert morris.from_text(f"{board} {text}")
-    game = games.make("morris", **options)
-    with pytest.raises(BadPosition, match=why):
+    game = make_game("morris", **options)
+    with pytest.raises(BadPosition, match=message):
         game.from_text(f"{board} {text}")
     for fine in ("w 00", "w 11 x1", "b 00 x1"):
         assert game.to_text(game.from_text(f"{board} {fine}")) == f"{board} {fine}"
 
 
-def test_second_wins_are_seen_by_both(morris):
+def test_both_players_observe_a_win_of_the_second(morris):
     position = place(morris, "b 00", white="ABX", black="DEO")
     assert morris.outcome(position) == ONGOING
     lost = place(morris, "w 00", white="AX", black="DEO")

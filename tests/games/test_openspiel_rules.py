@@ -9,9 +9,9 @@ import numpy as np
 import pyspiel
 import pytest
 
-from cc_env import games
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.games.factory import make_game
 from cc_env.games.morris import STANDARD_RULES
-from cc_env.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 
 RETURNS = {FIRST_WINS: [1, -1], SECOND_WINS: [-1, 1], DRAW: [0, 0]}
 GAMES = pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
@@ -33,8 +33,8 @@ def checkers_move(game, position, action):
 
 
 @GAMES
-def test_checkers(count):
-    game = games.make("checkers", crowning="ends_move", no_progress_limit=None)
+def test_checkers_agrees_with_openspiel(count):
+    game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     theirs, rng = pyspiel.load_game("checkers"), np.random.default_rng(1)
     crowned = jumps = 0
     for _ in range(count):
@@ -59,8 +59,8 @@ def test_checkers(count):
 
 
 @GAMES
-def test_morris(count):
-    game = games.make("morris", **STANDARD_RULES)
+def test_morris_agrees_with_openspiel(count):
+    game = make_game("morris", **STANDARD_RULES)
     theirs, rng = pyspiel.load_game("nine_mens_morris"), np.random.default_rng(1)
     endings = set()
     for _ in range(count):

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from cc_env import games, record
+from cc_env.core.game import BrokenGame
 from cc_env.games.checkers import pdn
-from cc_env.record import RESULTS
+from cc_env.games.factory import make_game
+from cc_env.match import record
+from cc_env.match.record import RESULTS
 
 FOLDER = Path(__file__).parent / "pdn"
 START = f"B:W{','.join(map(str, range(21, 33)))}:B{','.join(map(str, range(1, 13)))}"
@@ -142,44 +144,48 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
 
 @pytest.fixture(scope="module")
 def english():
-    return games.make("checkers", **pdn.ENGLISH)
+    return make_game("checkers", **pdn.ENGLISH)
 
 
-def test_every_file_of_the_folder_is_tested():
+def test_every_file_in_the_folder_is_tested():
     assert {path.stem for path in FOLDER.iterdir()} == set(FILES)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_dialect_is_read(english, name):
-    broken = []
-    read = [played for played, _ in record.read_foreign(path_of(name), english, broken.append)]
+def test_dialect_is_read(english, name):
+    entries = list(record.read_foreign(path_of(name), english))
     expected, refused = FILES[name]
-    assert [game.line for game in broken] == refused
-    assert [(len(played.turns), RESULTS[played.outcome], played.players) for played in read] == [
+    assert [entry.line for entry in entries if isinstance(entry, BrokenGame)] == refused
+    read = [entry[0] for entry in entries if not isinstance(entry, BrokenGame)]
+    assert [(len(entry.turns), RESULTS[entry.outcome], entry.players) for entry in read] == [
         (game.turns, game.result, game.players) for game in expected
     ]
-    for played, game in zip(read, expected, strict=True):
-        assert pdn.position_text(played.start) == game.start
-        assert game.tags.items() <= played.tags.items()
+    for entry, game in zip(read, expected, strict=True):
+        assert pdn.position_text(entry.start) == game.start
+        assert game.tags.items() <= entry.tags.items()
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_game_that_is_read_is_the_same_when_it_was_written(english, name):
-    for played, _ in record.read_foreign(path_of(name), english, lambda broken: None):
-        text = pdn.export(played.game, played)
+def test_games_of_all_dialects_round_trip(english, name):
+    for read in record.read_foreign(path_of(name), english):
+        if isinstance(read, BrokenGame):
+            continue
+        entry, _ = read
+        text = pdn.export(entry.game, entry)
         assert all(len(line) <= 79 for line in text.splitlines() if not line.startswith("["))
         (again,) = pdn.read(text, english)
-        assert facts_of(again) == facts_of(played)
-        same = played.tags.keys() - {"FEN", "Result"}  # written in one way: 1-0 for 2-0
+        assert facts_of(again) == facts_of(entry)
+        # Results are normalized: 1-0 for 2-0.
+        same = entry.tags.keys() - {"FEN", "Result"}
         assert {name: again.tags[name] for name in same} == {
-            name: played.tags[name] for name in same
+            name: entry.tags[name] for name in same
         }
         assert pdn.export(again.game, again) == text
 
 
-def facts_of(played):
-    """Return all of a game but its tags and its line."""
-    return played.start, played.turns, played.players, played.outcome, played.game.options
+def facts_of(entry):
+    """Return the fields of a game except its tags and line."""
+    return entry.start, entry.turns, entry.players, entry.outcome, entry.game.options
 
 
 def path_of(name):

@@ -6,31 +6,33 @@ import pytest
 from conftest import command_line
 
 from cc_env.__main__ import main
-from cc_env.catalogue import GAMES
+from cc_env.core.rules import DRAW
 from cc_env.errors import IllegalAction, UnknownOption
-from cc_env.match import Result
-from cc_env.play import lessons, telling
-from cc_env.play.pointing import cell_name
-from cc_env.rules import DRAW
+from cc_env.match.match import Result
+from cc_env.play import lessons
+from cc_env.play.descriptions import describe_result
+from cc_env.play.lessons import load_guide
+from cc_env.play.move_input import cell_name
+from cc_env.registry.catalogue import GAMES
 
 ALL = [
     pytest.param(name, lesson, id=f"{name}: {lesson.title}")
     for name in GAMES
-    for lesson in lessons.guide_of(name).lessons
+    for lesson in load_guide(name).lessons
 ]
 
 
 @pytest.mark.parametrize(("name", "lesson"), ALL)
-def test_a_lesson_shows_what_it_says(name, lesson):
-    sitting = lesson.sitting(name)
-    game, start = sitting.game, sitting.position
+def test_lesson_turns_match_their_claims(name, lesson):
+    session = lesson.start_session(name)
+    game, start = session.game, session.position
     assert not lesson.position or game.to_text(start) == lesson.position
     captures = []
-    for choice in lessons.decisions(sitting, lesson.turns):
+    for choice in lessons.play_turns(session, lesson.turns):
         captures += [cell_name(game, cell) for cell in choice.captures]
     assert captures == list(lesson.captures)
-    assert sitting.match.turns == list(lesson.turns)
-    outcome, reason = sitting.result or (DRAW, "")
+    assert session.match.turns == list(lesson.turns)
+    outcome, reason = session.result or (DRAW, "")
     winner = "" if outcome == DRAW else game.players[outcome]
     assert (reason, winner) == (lesson.ends, lesson.winner)
     if lesson.legal:
@@ -42,20 +44,22 @@ def test_a_lesson_shows_what_it_says(name, lesson):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_page_is_told_all_states_and_what_comes_next(name):
-    told = json.loads(json.dumps(lessons.told(name)))
-    assert len(told["lessons"]) == len(lessons.guide_of(name).lessons)
+def test_lesson_data_has_all_states_and_next_actions(name):
+    told = json.loads(json.dumps(lessons.lesson_data(name)))
+    assert len(told["lessons"]) == len(load_guide(name).lessons)
     for lesson in told["lessons"]:
         assert told["settings"][lesson["setting"]]["game"] == name
-        assert len(lesson["states"]) == len(lesson["wanted"]) + 1
-        for state, wanted in zip(lesson["states"], lesson["wanted"], strict=False):
-            assert wanted["action"] in [choice[0] for choice in state["choices"]]
-            assert wanted["asked"]
+        assert len(lesson["states"]) == len(lesson["steps"]) + 1
+        for state, step in zip(lesson["states"], lesson["steps"], strict=False):
+            assert step["action"] in [choice[0] for choice in state["choices"]]
+            assert step["instruction"]
 
 
-def test_lessons_are_asked_for_by_the_cells_to_point_at():
+def test_lesson_instructions_name_the_cells():
     def asked(name, place):
-        return [wanted["asked"] for wanted in lessons.told(name)["lessons"][place]["wanted"]]
+        return [
+            step["instruction"] for step in lessons.lesson_data(name)["lessons"][place]["steps"]
+        ]
 
     assert asked("checkers", 2) == [
         "row 6, column 4 goes to row 4, column 2",
@@ -98,26 +102,26 @@ white: 01-12
 
 
 @pytest.mark.parametrize(("name", "lesson"), [case for case in ALL if case.values[1].ends])
-def test_how_it_ended_is_told_in_a_sentence(name, lesson):
-    sitting = lesson.sitting(name)
-    said = telling.ended(sitting.game, Result(0, lesson.ends))
+def test_ending_is_described_in_a_sentence(name, lesson):
+    session = lesson.start_session(name)
+    said = describe_result(session.game, Result(0, lesson.ends))
     assert said.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
     assert not set("_{}") & set(said)
 
 
-def test_a_lesson_in_the_terminal():
+def test_one_lesson_in_the_terminal():
     assert command_line(main, "learn", "mini_checkers", "5") == GOLDEN
 
 
-def test_all_lessons_of_a_game_in_the_terminal():
+def test_all_lessons_in_the_terminal():
     said = command_line(main, "learn", "morris")
     assert said.startswith("Two players, white and black, have nine beads each")
-    titles = [lesson.title for lesson in lessons.guide_of("morris").lessons]
+    titles = [lesson.title for lesson in load_guide("morris").lessons]
     assert all(f"{number}. {title}\n" in said for number, title in enumerate(titles, 1))
     assert "white wins: black has fewer than three beads" in said
 
 
-def test_unknown_games_and_lessons_are_refused():
+def test_unknown_games_and_lessons_are_rejected():
     with pytest.raises(UnknownOption, match="there are: capture_conquer"):
-        lessons.guide_of("ludo")
+        load_guide("ludo")
     assert "there are 1 to" in command_line(main, "learn", "checkers", "99", status=2)

@@ -5,19 +5,21 @@ import subprocess
 import sys
 
 import pytest
-from page_server import needs_chromium, of_playwright
+from page_server import ignores_playwright_warnings, needs_chromium
 
-from cc_env import games, play, record
+from cc_env import play
 from cc_env.errors import MissingExtra, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.match import record
 from cc_env.play import notebook
 
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Return a function that makes a board as `play.board` does, with all that it sends."""
+    """Return a function that creates a board and records what it sends."""
     boards = []
-    monkeypatch.setattr(notebook, "PAUSE", 0.0)
-    monkeypatch.setattr(notebook, "ADVISER", "greedy")
+    monkeypatch.setattr(notebook, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(notebook, "HINT_PLAYER", "greedy")
 
     def open_board(game="mini_checkers", opponent="greedy", **options):
         board = play.board(game, opponent, **options)
@@ -32,10 +34,10 @@ def opened(monkeypatch):
         board.close()
 
 
-def ask(board, do, **values):
-    """Ask as the front end does; return what it is sent for it."""
+def send_command(board, command, **values):
+    """Send a command as the front end does; return the messages sent back."""
     board.sent.clear()
-    board.obey({"do": do, "version": board.state["version"], **values})
+    board.obey({"command": command, "version": board.state["version"], **values})
     board.wait()
     return board.sent
 
@@ -44,19 +46,19 @@ def first_choice(board):
     return board.state["choices"][0][0]
 
 
-def test_the_opponent_answers_and_the_game_is_recorded(opened):
+def test_opponent_replies_and_the_game_is_recorded(opened):
     board = opened()
     assert board.setting["players"] == ["black", "white"]
-    assert not ask(board, "play", action=first_choice(board))
+    assert not send_command(board, "play", action=first_choice(board))
     assert board.state["decisions"] == 2
     assert board.state["is_person"]
-    kept = board.sitting.record()
+    kept = board.session.record()
     assert kept.players == ("human", "greedy")
     assert len(record.replay(kept).turns) == 2
     json.dumps(board.state)
 
 
-def test_where_no_widgets_are_shown_it_is_a_picture(opened):
+def test_widget_has_a_picture_as_fallback(opened):
     bundle, _ = opened()._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle["text/plain"] == "<board of mini_checkers: human, greedy>"
@@ -65,30 +67,30 @@ def test_where_no_widgets_are_shown_it_is_a_picture(opened):
 
 def test_take_back_hint_and_a_new_game(opened):
     board = opened()
-    ask(board, "play", action=first_choice(board))
-    ask(board, "take_back")
+    send_command(board, "play", action=first_choice(board))
+    send_command(board, "take_back")
     assert board.state["decisions"] == 0
-    (hint,) = ask(board, "hint")
+    (hint,) = send_command(board, "hint")
     assert hint["text"].startswith("greedy would play ")
     assert hint["hint"] in [choice[0] for choice in board.state["choices"]]
-    ask(board, "play", action=hint["hint"])
-    before = board.sitting
-    ask(board, "again")
+    send_command(board, "play", action=hint["hint"])
+    before = board.session
+    send_command(board, "again")
     assert board.state["decisions"] == 0
-    assert board.sitting is not before
-    assert board.sitting.seed == before.seed + 1
+    assert board.session is not before
+    assert board.session.seed == before.seed + 1
 
 
-def test_what_cannot_be_done_is_said_and_changes_nothing(opened):
+def test_invalid_commands_are_reported_and_change_nothing(opened):
     board = opened()
     before = dict(board.state)
     for message in (
-        {"do": "play", "action": 10**6, "version": 0},
-        {"do": "play", "action": True, "version": 0},
-        {"do": "play", "action": first_choice(board), "version": 7},
-        {"do": "play"},
-        {"do": "take_back"},
-        {"do": ["play"]},
+        {"command": "play", "action": 10**6, "version": 0},
+        {"command": "play", "action": True, "version": 0},
+        {"command": "play", "action": first_choice(board), "version": 7},
+        {"command": "play"},
+        {"command": "take_back"},
+        {"command": ["play"]},
         {},
         "play",
         None,
@@ -99,22 +101,22 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(opened):
     assert board.state == before
 
 
-def test_a_player_may_begin_and_two_may_be_watched(opened):
+def test_player_can_move_first_and_two_can_be_watched(opened):
     board = opened(second=True)
     assert board.state["decisions"] == 1
     board = opened(player="random", opponent="greedy", seed=3)
     assert board.state["result"]
-    assert board.sitting.result is not None
-    assert not ask(board, "again")
+    assert board.session.result is not None
+    assert not send_command(board, "again")
     assert board.state["result"]
-    assert "over" in ask(board, "hint")[0]["refused"]
+    assert "over" in send_command(board, "hint")[0]["refused"]
 
 
-def test_boards_of_given_games_positions_and_options(opened):
+def test_board_accepts_games_positions_and_options(opened):
     board = opened("capture_conquer", opponent="human", size=4)
     assert board.setting["rows"] == 4
-    board = opened(games.make("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
-    ask(board, "play", action=first_choice(board))
+    board = opened(make_game("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
+    send_command(board, "play", action=first_choice(board))
     assert board.state["result"]["text"] == "a draw: neither side can move"
     with pytest.raises(UnknownOption, match="no option"):
         play.board("mini_checkers", size=9)
@@ -122,16 +124,16 @@ def test_boards_of_given_games_positions_and_options(opened):
         play.board("mini_checkers", "nobody")
 
 
-def test_a_closed_board_lets_nobody_play_on(opened):
+def test_closed_board_stops_the_game(opened):
     board = opened(player="random", opponent="random", position="6/2b3/6/6/6/w5 b")
     board.close()
     before = board.state["version"]
-    ask(board, "again")
+    send_command(board, "again")
     assert board.state["decisions"] == 0
     assert board.state["version"] == before + 1
 
 
-def test_without_anywidget_it_says_what_to_install(monkeypatch):
+def test_missing_anywidget_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "cc_env.play.notebook", raising=False)
     monkeypatch.delattr(play, "notebook", raising=False)
@@ -169,12 +171,12 @@ MODEL = """async ({ source, css, traits }) => {
 
 
 @needs_chromium
-@of_playwright
-def test_the_front_end_plays_by_mouse(opened, browser):
+@ignores_playwright_warnings
+def test_notebook_front_end_plays_by_mouse(opened, browser):
     board, wrong = opened(second=True), []
 
     def obey(message):
-        sent = list(ask(board, **message))
+        sent = list(send_command(board, **message))
         return [dict(board.state), sent]
 
     page = browser.new_page(reduced_motion="reduce")
@@ -191,7 +193,7 @@ def test_the_front_end_plays_by_mouse(opened, browser):
         for row, column in (pieces[0], cell):
             page.click(f"rect[data-cell='{row},{column}']")
         page.wait_for_selector(f".cc-env[data-version='{version + 1}']")
-        assert board.sitting.match.turns[-2] == text
+        assert board.session.match.turns[-2] == text
     page.click("text=Hint")
     page.wait_for_selector(".hint")
     page.click("text=Undo")

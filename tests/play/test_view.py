@@ -1,4 +1,4 @@
-"""A sitting as data: whatever a front end needs, in JSON's values, for every game."""
+"""A session as data: whatever a front end needs, in JSON's values, for every game."""
 
 import json
 from dataclasses import replace
@@ -6,16 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.catalogue import GAMES
+from cc_env.core.game import Look
 from cc_env.errors import IllegalAction
-from cc_env.look import Look
-from cc_env.match import Limits
-from cc_env.pictures import draw, shapes
-from cc_env.play import pointing, view
-from cc_env.play.choices import choices
-from cc_env.play.sitting import HUMAN, Sitting
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import Decision
+from cc_env.play import move_input, view
+from cc_env.play.choices import list_choices
+from cc_env.play.move_input import parse_move
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering import shapes
+from cc_env.rendering.picture import draw
 
 PEOPLE = HUMAN, HUMAN
 
@@ -34,24 +36,24 @@ def drawn(setting, state):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_face_draws_what_the_picture_shows(name):
+def test_session_state_draws_the_same_picture(name):
     """checkers8: two boards kept in step (internal and shown), after each move."""
-    game, rng = games.make(name), np.random.default_rng(4)
-    sitting, setting = Sitting(game, PEOPLE), json.loads(json.dumps(view.setting(game)))
+    game, rng = make_game(name), np.random.default_rng(4)
+    session, setting = GameSession(game, PEOPLE), json.loads(json.dumps(view.static_state(game)))
     for _ in range(60):
-        state = json.loads(json.dumps(view.state(sitting)))
-        picture = draw(game, sitting.position)
+        state = json.loads(json.dumps(view.session_state(session)))
+        picture = draw(game, session.position)
         painted = [tuple(shape) for shape in shapes.shapes(picture)]
         assert set(drawn(setting, state)) <= set(painted)
         assert len(state["pieces"]) == len(picture.pieces)
         assert [choice[0] for choice in state["choices"]] == game.legal_actions(
-            sitting.position
+            session.position
         ).tolist()
-        if sitting.result:
+        if session.result:
             break
-        sitting.play(int(rng.choice(game.legal_actions(sitting.position))))
-        assert view.state(sitting)["decisions"] == len(sitting.decisions)
-    assert state["turns"][0][:2] == [0, sitting.match.turns[0]]
+        session.play(int(rng.choice(game.legal_actions(session.position))))
+        assert view.session_state(session)["decisions"] == len(session.decisions)
+    assert state["turns"][0][:2] == [0, session.match.turns[0]]
 
 
 @pytest.mark.parametrize(
@@ -62,80 +64,80 @@ def test_a_face_draws_what_the_picture_shows(name):
         ("cannon", {"w": "white soldier", "B": "black town hall"}),
     ],
 )
-def test_pieces_are_called_by_colour_and_kind(name, called):
-    assert called.items() <= view.setting(games.make(name))["called"].items()
+def test_pieces_are_named_by_color_and_kind(name, called):
+    assert called.items() <= view.static_state(make_game(name))["piece_names"].items()
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_every_choice_can_be_pointed_at(name):
-    game, rng = games.make(name), np.random.default_rng(1)
-    sitting = Sitting(game, PEOPLE)
-    cells = {(row, column) for row, column, _ in view.setting(game)["cells"]}
-    while sitting.result is None:
-        for choice in choices(game, sitting.position):
+def test_every_choice_can_be_selected(name):
+    game, rng = make_game(name), np.random.default_rng(1)
+    session = GameSession(game, PEOPLE)
+    cells = {(row, column) for row, column, _ in view.static_state(game)["cells"]}
+    while session.result is None:
+        for choice in list_choices(game, session.position):
             assert set(choice.pieces) <= cells
             assert choice.cell is None or choice.cell in cells
-        sitting.play(int(rng.choice(game.legal_actions(sitting.position))))
+        session.play(int(rng.choice(game.legal_actions(session.position))))
 
 
-def test_a_chain_is_shown_hop_by_hop(game):
-    sitting = Sitting(game, PEOPLE, start=game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
-    turn = max(game.turns(sitting.position), key=len)
+def test_capture_chain_is_shown_hop_by_hop(game):
+    session = GameSession(game, PEOPLE, start=game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
+    turn = max(game.turns(session.position), key=len)
     assert len(turn) > 1
     for count, action in enumerate(turn[:-1], 1):
-        sitting.play(action)
-        state = view.state(sitting)
+        session.play(action)
+        state = view.session_state(session)
         assert state["mid_turn"]
         assert len(state["turns"]) == 1
         assert state["turns"][0][1].endswith("…")
-        assert state["moved"]["path"] == list(
-            game.track(game.play_turn(sitting.match.start, turn[: count - 1]), (action,)).path
+        assert state["last_decision"]["path"] == list(
+            game.track(game.play_turn(session.match.start, turn[: count - 1]), (action,)).path
         )
-    sitting.play(turn[-1])
-    state = view.state(sitting)
+    session.play(turn[-1])
+    state = view.session_state(session)
     assert not state["mid_turn"]
-    assert [entry[1] for entry in state["turns"]] == sitting.match.turns
+    assert [entry[1] for entry in state["turns"]] == session.match.turns
 
 
-def test_clocks_values_and_the_end_are_told():
-    game = games.make("mini_checkers")
-    sitting = Sitting(game, (HUMAN, "minimax:depth=1"), limits=Limits(seconds_per_game=60))
-    sitting.play(int(game.legal_actions(sitting.position)[0]))
-    sitting.think()
-    state = view.state(sitting)
+def test_session_state_has_clocks_values_and_result():
+    game = make_game("mini_checkers")
+    session = GameSession(game, (HUMAN, "minimax:depth=1"), limits=Limits(seconds_per_game=60))
+    session.play(int(game.legal_actions(session.position)[0]))
+    session.play_computer_decision()
+    state = view.session_state(session)
     assert [0 < seconds <= 60 for seconds in state["clocks"]] == [True, True]
     assert state["turns"][0][2] is None
-    assert state["turns"][1][2] == -round(sitting.decisions[-1].value, 3)
-    assert state["said"].startswith("depth 1 ")
+    assert state["turns"][1][2] == -round(session.decisions[-1].value, 3)
+    assert state["summary"].startswith("depth 1 ")
     assert state["result"] is None
-    sitting.resign(0)
-    state = view.state(sitting)
+    session.resign(0)
+    state = view.session_state(session)
     assert state["result"]["text"] == "white wins: black resigned"
     assert state["choices"] == []
-    assert view.state(Sitting(game, PEOPLE))["clocks"] is None
+    assert view.session_state(GameSession(game, PEOPLE))["clocks"] is None
 
 
-def test_scores_are_told_where_the_game_has_them():
-    sitting = Sitting(games.make("cannon"), PEOPLE)
-    sitting.resign(1)
-    assert view.state(sitting)["result"]["scores"] == list(sitting.match.score)
+def test_scores_are_reported_if_the_game_has_them():
+    session = GameSession(make_game("cannon"), PEOPLE)
+    session.resign(1)
+    assert view.session_state(session)["result"]["scores"] == list(session.match.score)
 
 
-def test_a_game_is_restored_decision_by_decision(game):
+def test_replayed_decisions_restore_a_game(game):
     start = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     turn = max(game.turns(start), key=len)
-    sitting = Sitting(game, PEOPLE, start=start)
+    session = GameSession(game, PEOPLE, start=start)
     for action in turn[:1]:
-        sitting.restore(Decision(action), 1.5)
-    assert sitting.seconds == (1.5,)
-    assert sitting.last == (start, turn[:1])
+        session.replay_decision(Decision(action), 1.5)
+    assert session.turn_seconds == (1.5,)
+    assert session.last_turn == (start, turn[:1])
     with pytest.raises(ValueError, match="not legal"):
-        sitting.restore(Decision(0), 1.0)
-    assert sitting.seconds == (1.5,)
+        session.replay_decision(Decision(0), 1.0)
+    assert session.turn_seconds == (1.5,)
 
 
-def test_the_first_player_begins_where_its_pieces_stand():
-    tops = {name: view.setting(games.make(name))["top"] for name in GAMES}
+def test_top_player_is_the_one_with_higher_pieces():
+    tops = {name: view.static_state(make_game(name))["top"] for name in GAMES}
     assert tops == {
         "capture_conquer": 0,
         "checkers": 1,
@@ -145,12 +147,12 @@ def test_the_first_player_begins_where_its_pieces_stand():
     }
 
 
-def test_cells_are_called_and_pointed_at_by_the_labels_of_the_board():
-    game = games.make("elsewhere.tictactoe")
+def test_cells_are_named_by_board_labels():
+    game = make_game("elsewhere.tictactoe")
     game = replace(game, look=Look(rows="321", columns="abc"))
-    moves = choices(game, game.initial)
-    assert pointing.cell_name(game, (1, 2)) == "2 c"
-    assert pointing.meant(game, game.initial, moves, None, "2 c").turn == (5,)
+    moves = list_choices(game, game.initial)
+    assert move_input.cell_name(game, (1, 2)) == "2 c"
+    assert parse_move(game, game.initial, moves, None, "2 c").turn == (5,)
     with pytest.raises(IllegalAction, match="0 1 is off the board: rows are 3 to 1, columns a to"):
-        pointing.meant(game, game.initial, moves, None, "0 1")
-    assert view.setting(game)["cells"][5] == [1, 2, "2 c"]
+        parse_move(game, game.initial, moves, None, "0 1")
+    assert view.static_state(game)["cells"][5] == [1, 2, "2 c"]

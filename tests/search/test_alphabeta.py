@@ -7,16 +7,17 @@ import exchange
 import numpy as np
 import pytest
 
-from cc_env import games, rules
-from cc_env.compile import jit
+from cc_env.accuracy.decisions import sample_uniform
+from cc_env.core import rules
+from cc_env.core.rules import DRAW, ONGOING
 from cc_env.errors import BadOption, IllegalAction, UnknownOption
-from cc_env.exact.accuracy import evenly
-from cc_env.exact.tables import Tables
-from cc_env.rules import DRAW, ONGOING
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
 from cc_env.search import alphabeta, transposition
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.scores import PROVEN, WIN, expected
+from cc_env.search.scores import PROVEN, WIN, expected_result
 from cc_env.search.workspace import NODES, STOP
+from cc_env.tablebase.tablebase import Tablebase
 
 
 @jit
@@ -79,7 +80,7 @@ MANY = [
 @pytest.mark.parametrize(("size", "count"), [(4, 20), *MANY])
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_values_equal_those_of_plain_minimax(size, count, name):
-    game = games.make("capture_conquer", size=size)
+    game = make_game("capture_conquer", size=size)
     search = AlphaBeta(game, game.search.evaluations[name], table_megabytes=1)
     for position in positions(game, count, seed=size):
         for depth in range(1, 5 if size < 8 else 4):
@@ -199,7 +200,7 @@ def test_searches_are_independent(game, before):
 
 def test_salts_do_not_collide_with_positions():
     """On the smallest board, the words of positions are small numbers, too."""
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     search = AlphaBeta(game)
     keys = set()
     for own in range(1, 16):
@@ -225,9 +226,9 @@ def test_cutoffs_are_counted_for_both_sides(game):
 
 
 def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
-    assert expected(0) == 0
-    assert 0.4 < expected(100) == -expected(-100) < 0.8
-    assert (expected(WIN - 7), expected(9 - WIN)) == (1, -1)
+    assert expected_result(0) == 0
+    assert 0.4 < expected_result(100) == -expected_result(-100) < 0.8
+    assert (expected_result(WIN - 7), expected_result(9 - WIN)) == (1, -1)
 
 
 @pytest.mark.parametrize(
@@ -271,9 +272,9 @@ def test_an_evaluation_is_given_by_name_or_as_an_object(game):
 @pytest.mark.parametrize("size", [4, 5])
 def test_what_a_selective_search_proves_is_true(size):
     """The truth is that of retrograde analysis."""
-    game, proven = games.make("capture_conquer", size=size), set()
-    tables, search = Tables(game), AlphaBeta(game, selective=True)
-    for position in evenly(tables, 300):
+    game, proven = make_game("capture_conquer", size=size), set()
+    tables, search = Tablebase(game), AlphaBeta(game, selective=True)
+    for position in sample_uniform(tables, 300):
         if len(game.legal_actions(position)) > 1:
             score = search.search(position, depth=8).score
             if abs(score) >= PROVEN:

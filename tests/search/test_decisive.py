@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cc_env import games, rules
-from cc_env.compile import jit
-from cc_env.rules import ONGOING
+from cc_env.core import rules
+from cc_env.core.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
 from cc_env.search import decisive
-from cc_env.search.mcts import PLAYOUTS, TreeSearch
+from cc_env.search.decisive import make_buffer
+from cc_env.search.mcts import MCTS, PLAYOUTS
 from cc_env.search.puct import PUCT
 
 SEVERAL = "morris", "capture_conquer", "checkers"  # games with wins of several decisions
@@ -89,9 +91,9 @@ def random_network(planes):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_mill_and_the_removal_that_wins_are_found_with_every_seed(seed):
-    game = games.make("morris")
+    game = make_game("morris")
     position = game.from_text(".wbwww..wb........w.wb.. w 00")
-    search = TreeSearch(game)
+    search = MCTS(game)
     result = search.search(position, np.random.default_rng(seed), simulations=400)
     assert game.action_text(position, result.action) == "IH"
     assert game.outcome(game.play_turn(position, result.line)) == game.to_move(position)
@@ -102,8 +104,8 @@ def test_a_mill_and_the_removal_that_wins_are_found_with_every_seed(seed):
 @pytest.mark.parametrize("playout", PLAYOUTS)
 @pytest.mark.parametrize("name", SEVERAL)
 def test_mcts_finds_every_win_that_takes_several_decisions(name, playout, count):
-    game = games.make(name)
-    tree, rng = TreeSearch(game, playout=playout), np.random.default_rng(1)
+    game = make_game(name)
+    tree, rng = MCTS(game, playout=playout), np.random.default_rng(1)
     for position in choices_that_win(game, count, decisions=2):
         assert_wins_the_turn(game, position, lambda there: tree.search(there, rng, simulations=400))
 
@@ -112,7 +114,7 @@ def test_mcts_finds_every_win_that_takes_several_decisions(name, playout, count)
 @pytest.mark.parametrize("evaluate", [uniform, random_network])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_puct_finds_every_win_that_takes_several_decisions(name, evaluate, count):
-    game = games.make(name)
+    game = make_game(name)
     tree = PUCT(game, evaluate, capacity=2**18)
     for position in choices_that_win(game, count, decisions=2):
         assert_wins_the_turn(game, position, lambda there: tree.search(there, simulations=1))
@@ -121,8 +123,8 @@ def test_puct_finds_every_win_that_takes_several_decisions(name, evaluate, count
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_wins_of_one_decision_are_found_in_all_games(name):
-    game = games.make(name)
-    mcts, puct = TreeSearch(game), PUCT(game, random_network, capacity=2**18)
+    game = make_game(name)
+    mcts, puct = MCTS(game), PUCT(game, random_network, capacity=2**18)
     rng = np.random.default_rng(2)
     for position in choices_that_win(game, 20, decisions=1):
         assert_wins_the_turn(game, position, lambda there: mcts.search(there, rng, simulations=400))
@@ -132,8 +134,8 @@ def test_wins_of_one_decision_are_found_in_all_games(name):
 @pytest.mark.parametrize("count", [100, pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALL)
 def test_the_shortest_win_is_that_of_all_turns(name, count):
-    game = games.make(name)
-    legal, wins = decisive.buffer(game.num_actions), 0
+    game = make_game(name)
+    legal, wins = make_buffer(game.num_actions), 0
     known = choices_that_win(game, 3, decisions=2) if name in SEVERAL else []
     for position in [*known, *itertools.islice(walk(game, seed=4), count)]:
         number = np.int64(rules.legal_actions(position, legal[0]))
@@ -203,6 +205,6 @@ rules.register(
 )
 def test_the_work_for_a_long_turn_is_bounded(decisions, expected):
     start = Countdown(np.uint64(decisions), np.uint64(1), np.uint64(0))
-    legal = decisive.buffer(2)
+    legal = make_buffer(2)
     count = np.int64(rules.legal_actions(start, legal[0]))
     assert decisive.winning_action(start, legal, count) == expected

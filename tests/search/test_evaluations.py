@@ -3,11 +3,12 @@
 import numpy as np
 
 from cc_env.search import evaluations
+from cc_env.search.evaluations import find_slot, hash_observation, make_cache
 
 
 def cache_of(*items, slots=8, ring=16):
     """Return a cache with these entries: key, value, logits."""
-    cache = evaluations.empty(slots, ring)
+    cache = make_cache(slots, ring)
     for key, value, logits in items:
         row = np.array(logits, np.float32)
         evaluations.store(cache, np.uint64(key), value, row, np.int64(len(logits)))
@@ -16,7 +17,7 @@ def cache_of(*items, slots=8, ring=16):
 
 def lookup(cache, key, count):
     """Return the value and the logits stored with a key, or None."""
-    slot = evaluations.find(cache, np.uint64(key))
+    slot = find_slot(cache, np.uint64(key))
     if slot < 0:
         return None
     logits = np.zeros(count, np.float32)
@@ -53,10 +54,10 @@ def test_hashes_tell_observations_apart(game):
         position = game.initial
         while len(legal := game.legal_actions(position)):
             planes = game.observe(position)
-            key = int(evaluations.hash_of(planes, legal, np.int64(len(legal))))
+            key = int(hash_observation(planes, legal, np.int64(len(legal))))
             assert key != 0
             assert seen.setdefault(key, planes.tobytes()) == planes.tobytes()
-            fewer = int(evaluations.hash_of(planes, legal, np.int64(len(legal) - 1)))
+            fewer = int(hash_observation(planes, legal, np.int64(len(legal) - 1)))
             assert fewer != key
             position = game.apply(position, int(rng.choice(legal)))
     assert len(seen) > 5000

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from cc_env import games
 from cc_env.errors import BadOption, IllegalAction, UnknownOption
-from cc_env.search.mcts import PLAYOUTS, TreeSearch
+from cc_env.games.factory import make_game
+from cc_env.search.mcts import MCTS, PLAYOUTS
 
 
 def search(game, position, seed=0, playout="random", **limit):
-    searcher = TreeSearch(game, playout=playout)
+    searcher = MCTS(game, playout=playout)
     return searcher.search(position, np.random.default_rng(seed), **limit)
 
 
@@ -57,7 +57,7 @@ def test_the_report(game):
 
 
 def test_the_same_seed_finds_the_same(game):
-    searcher = TreeSearch(game)
+    searcher = MCTS(game)
     runs = [
         searcher.search(game.initial, np.random.default_rng(seed), simulations=300).visits
         for seed in (1, 2, 1)
@@ -66,7 +66,7 @@ def test_the_same_seed_finds_the_same(game):
 
 
 def test_a_turn_of_several_decisions_is_searched_for_who_decides():
-    game = games.make("capture_conquer")
+    game = make_game("capture_conquer")
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     pending = next(
         game.apply(position, int(action))
@@ -83,7 +83,7 @@ def test_limits_and_a_full_tree(game):
     result = search(game, game.initial, seconds=0.1)  # nothing else would stop it
     assert result.nodes >= 1
     assert result.seconds > 0
-    small = TreeSearch(game, playout="evaluation", capacity=1)
+    small = MCTS(game, playout="evaluation", capacity=1)
     result = small.search(game.initial, np.random.default_rng(0), simulations=5000)
     assert result.nodes == 5000
     assert len(small._tree.first) == 2 * game.num_actions
@@ -105,8 +105,8 @@ def test_bad_input(game):
         with pytest.raises(BadOption, match=says):
             search(game, game.initial, **limit)
     with pytest.raises(UnknownOption, match="playout='lucky'; there are: random, evaluation"):
-        TreeSearch(game, playout="lucky")
+        MCTS(game, playout="lucky")
     with pytest.raises(BadOption, match="exploration=-1"):
-        TreeSearch(game, exploration=-1)
+        MCTS(game, exploration=-1)
     with pytest.raises(IllegalAction, match="the game is over"):
         search(game, game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)

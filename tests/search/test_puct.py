@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from agents.learned import PolicyPlayer
-from cc_env import games
-from cc_env.compile import jit
+from agents.network_players import PolicyPlayer
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, IllegalAction
-from cc_env.rules import ONGOING
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
 from cc_env.search import scores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.forest import FPU_REDUCTION, PROVEN_WIN
 from cc_env.search.puct import PUCT, Trees, _halving
-from cc_env.search.scores import PROVEN
+from cc_env.search.scores import PROVEN, proven_margin, repetition_score
 
 
 def flat(planes):
@@ -214,7 +214,7 @@ def test_it_proves_a_won_race_and_plays_it_out(game, turns):
 
 
 def test_what_it_proves_alpha_beta_finds_too():
-    game, proved = games.make("capture_conquer", size=4), 0
+    game, proved = make_game("capture_conquer", size=4), 0
     search, judge = PUCT(game, flat), AlphaBeta(game)
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -234,14 +234,14 @@ def test_what_it_proves_alpha_beta_finds_too():
 def test_a_tree_does_not_know_of_its_neighbours(game, some_positions):
     rows = np.array(some_positions, np.uint64)
     together = Trees(game, len(rows), simulations=40, considered=8)
-    together.begin(rows)
+    together.restart(rows)
     together.run(opinionated)
-    batched = [array.copy() for array in together.improved()]
+    batched = [array.copy() for array in together.results()]
     alone = Trees(game, 1, simulations=40, considered=8)
     for index, row in enumerate(rows):
-        alone.begin(row[np.newaxis])
+        alone.restart(row[np.newaxis])
         alone.run(opinionated)
-        for single, many in zip(alone.improved(), batched, strict=True):
+        for single, many in zip(alone.results(), batched, strict=True):
             np.testing.assert_array_equal(single[0], many[index])
 
 
@@ -293,9 +293,9 @@ def test_sequential_halving_gives_the_better_half_the_rest():
 def test_the_improved_policy_is_better_than_the_networks(game, some_positions):
     rows = np.array(some_positions, np.uint64)
     trees = Trees(game, len(rows), simulations=64, considered=16)
-    trees.begin(rows, np.random.default_rng(0))
+    trees.restart(rows, np.random.default_rng(0))
     trees.run(opinionated)
-    actions, policy, chosen, values = trees.improved()
+    actions, policy, chosen, values = trees.results()
     for tree, position in enumerate(some_positions):
         legal = game.legal_actions(position)
         assert actions[tree, : len(legal)].tolist() == legal.tolist()
@@ -306,9 +306,9 @@ def test_the_improved_policy_is_better_than_the_networks(game, some_positions):
     # Where the opponent is about to win unless he is stopped, it learns to stop him.
     position = game.from_text("b5/6/1b4/r5/r5/5r b")
     trees = Trees(game, 1, simulations=200, considered=32)
-    trees.begin(np.array([position], np.uint64))
+    trees.restart(np.array([position], np.uint64))
     trees.run(flat)
-    actions, policy, *_ = trees.improved()
+    actions, policy, *_ = trees.results()
     for action, chance in zip(actions[0], policy[0], strict=True):
         if action >= 0:
             after = game.apply(position, int(action))
@@ -323,17 +323,17 @@ def test_contempt_decides_whether_it_comes_back_to_what_occurred(game, contempt)
     back = game.apply(game.initial, int(legal[3]))
     keys = np.array([[game.key(game.initial), game.key(back), 0]], np.uint64)
     trees = Trees(game, 1, simulations=64, considered=16, contempt=contempt)
-    trees.begin(np.array([game.initial], np.uint64), earlier=keys)
+    trees.restart(np.array([game.initial], np.uint64), earlier=keys)
     trees.run(flat)
-    improved = trees.improved()
+    improved = trees.results()
     chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
     comes_back = chances[int(legal[3])]
     others = [chances[int(action)] for action in legal if action != legal[3]]
     if contempt < 0:
-        assert improved.chosen[0] == legal[3]
+        assert improved.selected_actions[0] == legal[3]
         assert comes_back > 100 * max(others)
     else:
-        assert improved.chosen[0] != legal[3]
+        assert improved.selected_actions[0] != legal[3]
         assert comes_back < 0.01 * min(others)
     search = PUCT(game, flat, contempt=contempt).search(
         game.initial, simulations=200, earlier=[game.initial, back]
@@ -347,23 +347,23 @@ BEHIND = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
 
 @pytest.mark.parametrize(("text", "contempt"), [(AHEAD, 0.9), (BEHIND, -0.9)])
 def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt):
-    cannon = games.make("cannon")
+    cannon = make_game("cannon")
     position = cannon.from_text(text)
     action = int(cannon.legal_actions(position)[3])
     back = cannon.apply(position, action)
     keys = np.array([[cannon.key(position), cannon.key(back), 0]], np.uint64)
     trees = Trees(cannon, 1, simulations=64, considered=16, contempt=contempt)
-    trees.begin(np.array([position], np.uint64), earlier=keys)
+    trees.restart(np.array([position], np.uint64), earlier=keys)
     trees.run(flat)
-    improved = trees.improved()
+    improved = trees.results()
     chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
     others = [chance for move, chance in chances.items() if move not in (-1, action)]
     if text == AHEAD:
-        assert improved.chosen[0] == action
+        assert improved.selected_actions[0] == action
         assert chances[action] > 100 * max(others)
         assert improved.values[0] > 0.9
     else:
-        assert improved.chosen[0] != action
+        assert improved.selected_actions[0] != action
         assert chances[action] < 0.01 * min(others)
     policy = PolicyPlayer(cannon, flat, contempt=contempt)
     assert (policy._repetition_value(position, action)) == np.inf
@@ -372,17 +372,17 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
 
 
 def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
-    cannon, other = games.make("cannon"), games.make("capture_conquer")
-    worth = jit(lambda position, player: scores.repeated(position, player))
+    cannon, other = make_game("cannon"), make_game("capture_conquer")
+    worth = jit(lambda position, player: repetition_score(position, player))
     ahead, behind = cannon.from_text(AHEAD), cannon.from_text(BEHIND)
     assert worth(ahead, 0) == -worth(ahead, 1) == scores.PROVEN - scores.MARGIN + 4
     assert worth(behind, 0) == -worth(ahead, 0)
     assert worth(cannon.initial, 0) == worth(other.initial, 0) == 0
-    assert scores.margin(worth(ahead, 0)) is None  # no proof
+    assert proven_margin(worth(ahead, 0)) is None  # no proof
 
 
 def test_gumbel_noise_draws_by_the_policy():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     legal = game.legal_actions(game.initial)
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(1, game.num_actions)).astype(np.float32)
@@ -392,9 +392,9 @@ def test_gumbel_noise_draws_by_the_policy():
 
     count = 4000
     trees = Trees(game, count, simulations=2, considered=2)
-    trees.begin(np.array([game.initial] * count, np.uint64), rng)
+    trees.restart(np.array([game.initial] * count, np.uint64), rng)
     trees.run(leaning)
-    drawn = np.bincount(trees.improved().chosen, minlength=game.num_actions)[legal] / count
+    drawn = np.bincount(trees.results().selected_actions, minlength=game.num_actions)[legal] / count
     expected = np.exp(logits[0, legal]) / np.exp(logits[0, legal]).sum()
     np.testing.assert_allclose(drawn, expected, atol=0.03)
 
@@ -426,9 +426,9 @@ def test_in_long_games_the_latest_positions_are_known(game):
     back = game.key(game.apply(game.initial, int(game.legal_actions(game.initial)[3])))
     for earlier in ([*range(1, 1001), back, 0, 0], [back, *[0] * 1000]):
         trees = Trees(game, 1, simulations=64, considered=16, contempt=-0.9)
-        trees.begin(np.array([game.initial], np.uint64), earlier=np.array([earlier], np.uint64))
+        trees.restart(np.array([game.initial], np.uint64), earlier=np.array([earlier], np.uint64))
         trees.run(flat)
-        assert trees.improved().chosen[0] == game.legal_actions(game.initial)[3]
+        assert trees.results().selected_actions[0] == game.legal_actions(game.initial)[3]
 
 
 def test_limits_of_time_and_room(game, stopwatch):
@@ -469,12 +469,12 @@ def test_bad_input(game):
         PUCT(game, flat, batch=20_000)
     trees, root = Trees(game, 2, simulations=4), np.array([game.initial] * 2, np.uint64)
     with pytest.raises(BadOption, match="simulations=5; it is 1 to 4"):
-        trees.begin(root, simulations=5)
+        trees.restart(root, simulations=5)
     with pytest.raises(BadOption, match="batch=2; it is 1 to 1"):
-        trees.begin(root, batch=2)
+        trees.restart(root, batch=2)
     with pytest.raises(ValueError, match=r"wanted: \(2, 5\)"):
-        trees.begin(root[:1])
-    trees.begin(root)
+        trees.restart(root[:1])
+    trees.restart(root)
     logits, values = flat(trees.select())
     for wrong in ((logits[:, :300], values), (logits[:1], values[:1]), (logits, values[:1])):
         with pytest.raises(ValueError, match=r"wanted: \(2, 410\), \(2,\)"):

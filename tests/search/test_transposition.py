@@ -5,7 +5,7 @@ import pytest
 
 from cc_env.errors import BadOption
 from cc_env.search import transposition
-from cc_env.search.transposition import EXACT, LOWER, NONE, UPPER, TableEntry
+from cc_env.search.transposition import EXACT, LOWER, NO_ACTION, UPPER, TableEntry, make_table
 
 
 def entry(value=5, action=7, depth=3, bound=EXACT):
@@ -21,18 +21,18 @@ def probe(entries, key):
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, 999_999, -1_000_000])
-@pytest.mark.parametrize("action", [NONE, 0, 409, 65_534])
+@pytest.mark.parametrize("action", [NO_ACTION, 0, 409, 65_534])
 @pytest.mark.parametrize("bound", [EXACT, LOWER, UPPER])
 def test_a_stored_entry_is_found(value, action, bound):
-    entries = transposition.empty(1)
+    entries = make_table(1)
     for depth in (1, 100):
         keep(entries, 2**63 + 12, entry(value, action, depth, bound), age=63)
         assert probe(entries, 2**63 + 12) == (value, action, depth, bound)
-    assert probe(entries, 12) == (0, NONE, 0, 0)
+    assert probe(entries, 12) == (0, NO_ACTION, 0, 0)
 
 
 def test_a_bucket_keeps_the_deepest_and_the_latest():
-    entries = transposition.empty(1)[:2]  # one bucket
+    entries = make_table(1)[:2]  # one bucket
     assert entries.shape == (2, 2)
     keep(entries, 1, entry(depth=5))
     keep(entries, 2, entry(depth=3))
@@ -43,7 +43,7 @@ def test_a_bucket_keeps_the_deepest_and_the_latest():
 
 
 def test_entries_of_older_searches_are_replaced():
-    entries = transposition.empty(1)[:2]
+    entries = make_table(1)[:2]
     keep(entries, 1, entry(depth=50), age=1)
     keep(entries, 2, entry(depth=1), age=2)
     assert [probe(entries, key)[2] for key in (1, 2)] == [0, 1]
@@ -51,7 +51,7 @@ def test_entries_of_older_searches_are_replaced():
 
 @pytest.mark.parametrize(("megabytes", "entries"), [(16, 2**20), (17, 2**20), (1 / 1024, 64)])
 def test_its_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
-    assert len(transposition.empty(megabytes)) == entries
+    assert len(make_table(megabytes)) == entries
 
 
 def test_a_table_larger_than_memory_is_refused(monkeypatch):
@@ -60,4 +60,4 @@ def test_a_table_larger_than_memory_is_refused(monkeypatch):
 
     monkeypatch.setattr(np, "zeros", refuse)
     with pytest.raises(BadOption, match="table_megabytes=65536: this machine does not have enough"):
-        transposition.empty(65536)
+        make_table(65536)

@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from cc_env.players import RandomPlayer
-from cc_env.referee import Decision
+from cc_env.match.referee import Decision
+from cc_env.players.builtin import RandomPlayer
 
 
 class Lowest:

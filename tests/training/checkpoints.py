@@ -4,8 +4,8 @@ import shutil
 
 import numpy as np
 
-from agents import arrays
-from training.checkpoints import CHECKPOINT, CHECKPOINTS
+from agents import weight_files
+from training.runs.checkpoints import CHECKPOINT, CHECKPOINTS
 
 
 def alter(run, copy, part, change):
@@ -17,11 +17,11 @@ def alter(run, copy, part, change):
     *others, newest = sorted((copy / CHECKPOINTS).iterdir())
     for other in others:
         other.unlink()
-    header, saved = arrays.load(newest, CHECKPOINT)
+    header, saved = weight_files.load(newest, CHECKPOINT)
     where = saved if part in saved else header["about"]
     if (new := change(where.pop(part))) is not None:
         where[part] = new
-    arrays.save(newest, CHECKPOINT, saved, header)
+    weight_files.save(newest, CHECKPOINT, saved, header)
 
 
 def numbers(change):

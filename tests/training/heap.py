@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO
-from cc_env.compile import jit
-from cc_env.game import Game, Grid, Look, Notation
-from cc_env.rules import ONGOING
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Game, Grid, Look, Notation
+from cc_env.core.rules import ONGOING
+from cc_env.jit.compiler import jit
 
 HEAP = 20
 

@@ -3,7 +3,7 @@
 import os
 import time
 
-from training.processes import THREADS, Failure
+from training.parallel.processes import THREAD_VARIABLES, Failure
 
 
 def work(task):
@@ -18,7 +18,7 @@ def work(task):
         case "sleep":
             time.sleep(3600)
         case "who":
-            return os.getpid(), [os.environ[name] for name in THREADS]
+            return os.getpid(), [os.environ[name] for name in THREAD_VARIABLES]
     return task * task
 
 
@@ -34,7 +34,7 @@ def check_that_a_worker_is_another_process_of_one_thread(map_unordered):
     before = dict(os.environ)
     ((_, (process, threads)),) = map_unordered(work, ["who"], 3)
     assert process != os.getpid()
-    assert threads == ["1"] * len(THREADS)
+    assert threads == ["1"] * len(THREAD_VARIABLES)
     assert dict(os.environ) == before
 
 

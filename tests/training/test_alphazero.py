@@ -18,16 +18,25 @@ from checkpoints import alter, numbers
 from conftest import wait_for
 from logs import log_of
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env import games
-from cc_env.catalogue import GAMES, Entry
-from cc_env.errors import BadCheckpoint, BadFolder, BadOption, BadPlayer, Diverged, UnknownOption
-from cc_env.referee import Clock
-from training import learner, runs, selfplay, state
-from training.alphazero import Config, Training, command, main
-from training.gate import Rivals
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
+from cc_env.cli.application import run as run_command
+from cc_env.errors import (
+    BadCheckpoint,
+    BadFolder,
+    BadOption,
+    BadPlayer,
+    TrainingDiverged,
+    UnknownOption,
+)
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.registry.catalogue import GAMES, GameEntry
+from training.alphazero import Config, Training, app, main
+from training.runs import state, training_run
+from training.selfplay import learner, worker
+from training.selfplay.promotion import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -37,25 +46,25 @@ TINY = Config(
     minutes=None,
     rounds=4,
     network=Size(blocks=1, channels=8, keys=4),
-    play=selfplay.SelfPlaySettings(boards=16, simulations=4, last_simulations=8, considered=4),
+    play=worker.SelfPlaySettings(boards=16, simulations=4, last_simulations=8, considered=4),
     learn=learner.LearnerSettings(batch_size=64),
     decisions=8,
     warm_up=50,
     replay=1000,
     evaluate_every=2,
-    rivals=Rivals(names=("random",), anchor="random", games=4),
+    evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=4),
 )
 
 
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
         game="heap",
         options={},
         rounds=16,
         network=Size(blocks=1, channels=32, keys=8),
-        play=selfplay.SelfPlaySettings(boards=32, simulations=8, considered=3, opponents_share=0),
+        play=worker.SelfPlaySettings(boards=32, simulations=8, considered=3, opponents_share=0),
         learn=learner.LearnerSettings(learning_rate=3e-3, ema_decay=0.95),
         decisions=16,
         replay=4000,
@@ -123,10 +132,10 @@ def test_the_same_seed_is_the_same_run(whole, tmp_path):
 def test_a_run_goes_on_where_it_was(tmp_path):
     path = tmp_path / "run"
     main(replace(TINY, rounds=2), path)
-    with runs.opened(path, json.loads((path / "config.json").read_text()), True) as run:
+    with training_run.open_run(path, json.loads((path / "config.json").read_text()), True) as run:
         saved = run.latest()
         resumed = Training(TINY, run)
-        parts = state.flat(**resumed.learner.parts())
+        parts = state.to_arrays(**resumed.learner.parts())
         resumed.close()
     assert len(parts) > 20
     for name, array in parts.items():
@@ -162,7 +171,7 @@ def test_broken_checkpoints_are_refused(whole, tmp_path):
 def test_a_run_starts_from_the_weights_of_another(whole, tmp_path):
     network, _ = load(whole / NETWORK, TINY.make_game())
     with (
-        runs.opened(tmp_path / "run", {}, False) as run,
+        training_run.open_run(tmp_path / "run", {}, False) as run,
         closing(Training(replace(TINY, start=str(whole)), run)) as training,
     ):
         started = training.learner.average.state_dict()
@@ -183,20 +192,24 @@ def short(tmp_path_factory):
     [
         ("replay.actions", numbers(32000), "replay.actions has values that are not -1 to"),
         ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
-        ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; wanted"),
+        ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; expected"),
         ("replay.targets", lambda array: None, "there is no array replay.targets"),
         ("average.stem.bias", lambda array: array[:4], r"average.stem.bias is float32\[4\]"),
         ("network.stem.bias", lambda array: None, "there is no array network.stem.bias"),
         ("best.stem.bias", numbers(np.inf), "best.stem.bias has values that are not finite"),
         ("optimizer.0.exp_avg", lambda array: array[:0], r"optimizer.0.exp_avg is float32\[0, "),
         ("optimizer.3.step", lambda array: None, r"there is no array optimizer.3.step"),
-        ("added", lambda _: 10**9, r"replay.positions is uint64\[\d+, 5\]; wanted: uint64\[1000, "),
-        ("added", lambda _: "many", "added is 'many'; wanted a whole number"),
-        ("steps", lambda _: -1, "steps is -1; wanted a whole number"),
-        ("seconds", lambda _: None, "seconds is None; wanted a number"),
-        ("rng", lambda _: None, "rng is not the state of a generator: KeyError"),
-        ("rng", lambda _: {"bit_generator": "PCG64", "state": 5}, "rng is not the state of"),
-        ("rng", lambda _: {"bit_generator": "MT19937"}, "rng is not the state of"),
+        (
+            "added",
+            lambda _: 10**9,
+            r"replay.positions is uint64\[\d+, 5\]; expected",
+        ),
+        ("added", lambda _: "many", "added is 'many'; expected a whole number"),
+        ("steps", lambda _: -1, "steps is -1; expected a whole number"),
+        ("seconds", lambda _: None, "seconds is None; expected a number"),
+        ("rng", lambda _: None, "rng is not a generator state: KeyError"),
+        ("rng", lambda _: {"bit_generator": "PCG64", "state": 5}, "rng is not a generator state"),
+        ("rng", lambda _: {"bit_generator": "MT19937"}, "rng is not a generator state"),
     ],
 )
 def test_what_somebody_altered_in_a_checkpoint_is_refused(
@@ -205,7 +218,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
     """The hash is right again; compiled code would take what was altered as it is."""
     alter(short, tmp_path / "run", part, change)
     with (
-        runs.opened(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
+        training_run.open_run(tmp_path / "run", asdict(replace(TINY, rounds=2)), True) as run,
         pytest.raises(BadCheckpoint, match=rf"000002\.safetensors: {why}"),
     ):
         run.restore(other.load)
@@ -215,7 +228,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
 def other(tmp_path_factory):
     """A run that has not begun."""
     with (
-        runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run,
+        training_run.open_run(tmp_path_factory.mktemp("runs") / "other", {}, False) as run,
         closing(Training(TINY, run)) as training,
     ):
         yield training
@@ -223,28 +236,28 @@ def other(tmp_path_factory):
 
 def test_a_network_that_loses_does_not_become_the_best(tmp_path, monkeypatch):
     scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
-    monkeypatch.setattr("training.gate.meet", lambda *_: next(scores))
+    monkeypatch.setattr("training.selfplay.promotion.score_against", lambda *_: next(scores))
     config, kept = replace(TINY, rounds=6), []
     with (
-        runs.opened(tmp_path / "run", asdict(config), False) as run,
+        training_run.open_run(tmp_path / "run", asdict(config), False) as run,
         closing(Training(config, run)) as training,
     ):
-        meet = training.best.meet
+        evaluate = training.best.evaluate
 
-        def meet_and_look(newest):
-            numbers = meet(newest)
+        def evaluate_and_record(newest):
+            numbers = evaluate(newest)
             kept.append(load(tmp_path / "run" / NETWORK, training.game)[1]["step"])
             return numbers
 
-        monkeypatch.setattr(training.best, "meet", meet_and_look)
+        monkeypatch.setattr(training.best, "evaluate", evaluate_and_record)
         training.train()
     assert kept == [2, 2, 6]
 
 
 def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    monkeypatch.setattr(training_run, "SAVE_INTERVAL_SECONDS", 0)
     with (
-        runs.opened(tmp_path / "run", asdict(TINY), False) as run,
+        training_run.open_run(tmp_path / "run", asdict(TINY), False) as run,
         closing(Training(TINY, run)) as training,
     ):
         learn, learned = training.learn, []
@@ -256,7 +269,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypat
             return {}
 
         monkeypatch.setattr(training, "learn", learn_once)
-        with pytest.raises(Diverged, match="no longer finite"):
+        with pytest.raises(TrainingDiverged, match="no longer finite"):
             training.train()
         assert "policy_loss" in learned
         assert run.latest().number == run.step > 0
@@ -265,7 +278,7 @@ def test_a_run_that_diverges_says_so_and_saves_nothing_of_it(tmp_path, monkeypat
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(BadOption, match="minutes=None, rounds=None; give at least one"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one"):
         Config(minutes=None)
     with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):
         Config(device="cuda")
@@ -276,23 +289,23 @@ def test_bad_settings_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--minutes", "0"], "minutes=0.0; it is above 0"),
-        (["--rounds", "-1"], "rounds=-1; it is above 0"),
-        (["--workers", "0"], "workers=0; it is a whole number from 1"),
-        (["--seed", "-1"], "seed=-1; it is a whole number from 0"),
-        (["--simulations", "0"], "simulations=0; it is a whole number from 1"),
-        (["--blocks", "0"], "blocks=0; it is a whole number from 1"),
+        (["--minutes", "0"], "minutes=0.0; expected more than 0"),
+        (["--rounds", "-1"], "rounds=-1; expected more than 0"),
+        (["--workers", "0"], "workers=0; expected a whole number from 1"),
+        (["--seed", "-1"], "seed=-1; expected a whole number from 0"),
+        (["--simulations", "0"], "simulations=0; expected a whole number from 1"),
+        (["--blocks", "0"], "blocks=0; expected a whole number from 1"),
         (["--device", "tpu"], "device='tpu'; this machine has: cpu"),
         (["--engine", "spark"], "there is no engine 'spark'"),
         (["--game", "chess"], "there is no game 'chess'"),
-        (["--set", "learn.learning_rate=fast"], "learn.learning_rate='fast'; wanted a number"),
+        (["--set", "learn.learning_rate=fast"], "learn.learning_rate='fast'; expected a number"),
         (["--set", "learn.speed=1"], "there is no learn.speed; there are: batch_size, learning"),
         (["--set", "play.opponents=max"], "there is no player 'max'"),
         (["-g", "mini_checkers", "--set", "play.opponents=aggressive"], "aggressive does not play"),
-        (["--set", "play.opponents=5"], "play.opponents=5; wanted a word, or several as"),
-        (["--rounds", "2", "--set", "options=5"], "options=5; wanted options.PART=VALUE"),
+        (["--set", "play.opponents=5"], "play.opponents=5; expected a word, or several as"),
+        (["--rounds", "2", "--set", "options=5"], "options=5; expected options.PART=VALUE"),
         (["--set", "learn"], "'learn': wanted NAME=VALUE"),
-        (["--set", "rivals.names=['max']"], "there is no player 'max'"),
+        (["--set", "evaluation_opponents.names=['max']"], "there is no player 'max'"),
         (["--name", "it", "--resume"], "there is no run runs/it to continue"),
     ],
 )
@@ -301,7 +314,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["alphazero", *arguments])
-    assert command() == 2
+    assert run_command(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert why in line
@@ -310,12 +323,13 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 
 def test_what_a_run_is_need_not_be_said_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    small = "--size 4 --blocks 1 --channels 8 --simulations 2 --set rivals.games=2 --name it"
+    small = "--size 4 --blocks 1 --channels 8 --simulations 2 --name it"
+    small += " --set evaluation_opponents.games=2"
     said = f"{small} --set play.boards=4 --set warm_up=20 --rounds 2".split()
     for arguments in (said, ["--name", "it", "--resume", "--rounds", "3"]):
         monkeypatch.setattr(sys, "argv", ["alphazero", *arguments])
         with pytest.raises(SystemExit, match="0"):
-            command()
+            run_command(app)
     config = json.loads((tmp_path / "runs/it/config.json").read_text())
     assert (config["options"]["size"], config["play"]["boards"]) == (4, 4)
     assert (config["rounds"], config["minutes"]) == (3, None)
@@ -335,7 +349,7 @@ def start(folder, *arguments):
 
 SMALL = (
     *("--blocks", 1, "--channels", 8, "--simulations", 2, "--name", "run"),
-    *("--set", "play.boards=4", "--set", "warm_up=20", "--set", "rivals.games=2"),
+    *("--set", "play.boards=4", "--set", "warm_up=20", "--set", "evaluation_opponents.games=2"),
 )
 
 
@@ -359,4 +373,4 @@ def test_the_command_and_interrupts(tmp_path):
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
     assert "the best network: runs/run/best.safetensors" in out
     assert len(log_of(log.parent)) >= done  # nothing that was finished is lost
-    load(log.parent / NETWORK, games.make("capture_conquer", size=4))
+    load(log.parent / NETWORK, make_game("capture_conquer", size=4))

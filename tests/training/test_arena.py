@@ -18,12 +18,13 @@ from arena_players import Lowest
 from conftest import wait_for
 
 import agents
-from agents.memory import Memory, MemoryPlayer
+from agents.memory_player import Memory, MemoryPlayer
 from agents.network import Network, Size, save
-from cc_env import games, record
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
-from cc_env.match import Limits
-from cc_env.players import RandomPlayer
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.record import read_records
+from cc_env.players.builtin import RandomPlayer
 from training import arena
 from training.arena import report
 
@@ -60,7 +61,7 @@ def results(path):
 def whole(tmp_path_factory):
     """The folder of a tournament that was played at once, here."""
     path = tmp_path_factory.mktemp("whole")
-    arena.run(config(), path, workers=0)
+    arena.run_tournament(config(), path, workers=0)
     return path
 
 
@@ -81,7 +82,7 @@ def half(whole, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_results_are_the_same_bytes_with_any_number_of_workers(whole, tmp_path, workers):
-    arena.run(config(), tmp_path, workers=workers)
+    arena.run_tournament(config(), tmp_path, workers=workers)
     assert results(tmp_path) == results(whole)
 
 
@@ -98,18 +99,18 @@ def test_results_hold_tables_and_games_but_no_times(whole):
 
 
 def test_all_games_replay(whole):
-    games = [game for _, game in record.read(whole / "games.jsonl")]
+    games = [game for _, game in read_records(whole / "games.jsonl")]
     assert len(games) == 30
     assert {game.limits["max_turns"] for game in games} == {200}
 
 
 def test_deterministic_players_play_different_games():
-    standings = arena.hold((LOWEST, HIGHEST), games=10).standings
+    standings = arena.play_tournament((LOWEST, HIGHEST), games=10).standings
     assert len(set(standings.turns)) > 2
 
 
 def test_another_seed_is_another_tournament(whole, tmp_path):
-    arena.run(config(seed=4), tmp_path, workers=0)
+    arena.run_tournament(config(seed=4), tmp_path, workers=0)
     assert json.loads(results(tmp_path))["games"] != json.loads(results(whole))["games"]
 
 
@@ -117,7 +118,7 @@ def test_another_seed_is_another_tournament(whole, tmp_path):
 
 
 def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypatch):
-    monkeypatch.setattr("cc_env.players.PLAYERS", dict(agents.PLAYERS))
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(agents.PLAYERS))
     monkeypatch.setattr("agents.PLAYERS", {})
     made = []
 
@@ -125,19 +126,22 @@ def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypa
         made.append(game)
         return RandomPlayer(game)
 
-    agents.register("candidate", candidate)
-    tournament = arena.hold(("candidate", HIGHEST), options={"size": 4}, games=4)
+    agents.register_player("candidate", candidate)
+    tournament = arena.play_tournament(("candidate", HIGHEST), options={"size": 4}, games=4)
     assert tournament.standings.pair(HIGHEST, "candidate").line.games == 4
     assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
 
 
 def test_players_are_entrants_beside_names():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     lowest, how = Lowest(game), {"options": {"size": 4}, "games": 4}
-    wanted = arena.hold((LOWEST, "random"), **how).standings.pair(LOWEST, "random").line
-    assert arena.hold((lowest, "random"), **how).standings.pair("Lowest", "random").line == wanted
+    wanted = arena.play_tournament((LOWEST, "random"), **how).standings.pair(LOWEST, "random").line
+    assert (
+        arena.play_tournament((lowest, "random"), **how).standings.pair("Lowest", "random").line
+        == wanted
+    )
     alias = {"mine": lowest, "theirs": LOWEST, "random": "random"}
-    standings = arena.hold(alias, **how).standings
+    standings = arena.play_tournament(alias, **how).standings
     assert {player.name for player in standings.players} == set(alias)
     assert standings.pair("mine", "theirs").line.score.value == 0.5
     assert not {"Lowest", "mine", "theirs"} & set(agents.PLAYERS)
@@ -145,27 +149,27 @@ def test_players_are_entrants_beside_names():
 
 @pytest.mark.slow
 def test_players_go_to_processes_as_copies():
-    lowest, how = Lowest(games.make("capture_conquer", size=4)), {"options": {"size": 4}}
-    here = arena.hold((lowest, "random"), games=4, **how).records
-    there = arena.hold((lowest, "random"), games=4, workers=2, **how).records
+    lowest, how = Lowest(make_game("capture_conquer", size=4)), {"options": {"size": 4}}
+    here = arena.play_tournament((lowest, "random"), games=4, **how).records
+    there = arena.play_tournament((lowest, "random"), games=4, workers=2, **how).records
     assert [game.turns for game in here.values()] == [game.turns for game in there.values()]
 
 
 def test_players_that_cannot_be_entrants_are_refused():
-    lowest = Lowest(games.make("capture_conquer"))
-    with pytest.raises(BadPlayer, match="Lowest twice; wanted different ones; a mapping names"):
-        arena.hold((lowest, lowest))
-    with pytest.raises(BadPlayer, match=r"5 is not a player; wanted: a player's name, an object"):
-        arena.hold((5, "random"))
+    lowest = Lowest(make_game("capture_conquer"))
+    with pytest.raises(BadPlayer, match="Lowest twice"):
+        arena.play_tournament((lowest, lowest))
+    with pytest.raises(BadPlayer, match=r"5 is not a player"):
+        arena.play_tournament((5, "random"))
     lowest.lock = threading.Lock()
-    with pytest.raises(BadPlayer, match=r"Lowest cannot go to another process \(.*; workers=0"):
-        arena.hold((lowest, "random"), workers=1)
+    with pytest.raises(BadPlayer, match=r"Lowest cannot be pickled"):
+        arena.play_tournament((lowest, "random"), workers=1)
 
 
 @pytest.mark.slow
 def test_a_match_in_processes_that_die_is_an_error():
     with pytest.raises(ChildProcessError, match=r"game \d could not be played: its process died"):
-        arena.hold(("random", "arena_players.Crash"), games=2, workers=1)
+        arena.play_tournament(("random", "arena_players.Crash"), games=2, workers=1)
 
 
 # Stopped and continued
@@ -174,7 +178,7 @@ def test_a_match_in_processes_that_die_is_an_error():
 def test_a_stopped_tournament_is_continued(whole, half):
     told = []
     before = (half / "games.jsonl").read_text()
-    arena.run(config(), half, workers=0, on_progress=lambda *state: told.append(state))
+    arena.run_tournament(config(), half, workers=0, on_progress=lambda *state: told.append(state))
     assert told == [(done, 30) for done in range(11, 31)]
     assert (half / "games.jsonl").read_text().startswith(before)
     assert results(half) == results(whole)
@@ -183,19 +187,19 @@ def test_a_stopped_tournament_is_continued(whole, half):
 def test_a_half_written_line_is_played_again(whole, half):
     with (half / "games.jsonl").open("a") as file:
         file.write('{"game":"capture_conquer","opt')
-    arena.run(config(), half, workers=0)
+    arena.run_tournament(config(), half, workers=0)
     assert results(half) == results(whole)
-    assert len(list(record.read(half / "games.jsonl"))) == 30
+    assert len(list(read_records(half / "games.jsonl"))) == 30
 
 
 def test_a_finished_tournament_is_not_played_again(whole):
     before = (whole / "games.jsonl").read_bytes()
-    again = arena.run(config(anchor="random"), whole, workers=0)
+    again = arena.run_tournament(config(anchor="random"), whole, workers=0)
     assert (whole / "games.jsonl").read_bytes() == before
     assert (
         next(player.elo.value for player in again.standings.players if player.name == "random") == 0
     )
-    arena.run(config(), whole, workers=0)
+    arena.run_tournament(config(), whole, workers=0)
 
 
 @pytest.mark.slow
@@ -204,7 +208,7 @@ def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path)
     script = (
         "from pathlib import Path; from training import arena\n"
         "if __name__ == '__main__':\n"
-        f"    arena.run(arena.Config(players={wanted.players}, games=24, seed=5),"
+        f"    arena.run_tournament(arena.Config(players={wanted.players}, games=24, seed=5),"
         f" Path({str(tmp_path / 'killed')!r}), workers=2)"
     )
     (tmp_path / "script.py").write_text(script)
@@ -223,11 +227,11 @@ def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path)
         process.wait()
         before = finished()
         assert count <= len(before) < 24, "killed in the middle"
-    arena.run(wanted, tmp_path / "killed", workers=0)
+    arena.run_tournament(wanted, tmp_path / "killed", workers=0)
     assert finished()[: len(before)] == before
-    seeds = [game.seed for _, game in record.read(killed)]
+    seeds = [game.seed for _, game in read_records(killed)]
     assert len(seeds) == len(set(seeds)) == 24
-    arena.run(wanted, tmp_path / "whole", workers=0)
+    arena.run_tournament(wanted, tmp_path / "whole", workers=0)
     assert results(tmp_path / "killed") == results(tmp_path / "whole")
 
 
@@ -239,35 +243,36 @@ def killed(*_):
     raise Killed
 
 
-@pytest.mark.parametrize("where", ["write", "played"])
+@pytest.mark.parametrize("where", ["write_atomically", "read_games"])
 def test_a_tournament_killed_before_its_first_game_goes_on(whole, tmp_path, monkeypatch, where):
     with monkeypatch.context() as patch:
         patch.setattr(f"training.arena.folder.{where}", killed)
         with pytest.raises(Killed):
-            arena.run(config(), tmp_path, workers=0)
-    assert (tmp_path / "config.json").exists() == (where == "played")
-    arena.run(config(), tmp_path, workers=0)
+            arena.run_tournament(config(), tmp_path, workers=0)
+    assert (tmp_path / "config.json").exists() == (where == "read_games")
+    arena.run_tournament(config(), tmp_path, workers=0)
     assert results(tmp_path) == results(whole)
 
 
 def test_an_empty_file_of_games_is_not_another_tournament(tmp_path):
     """0.1.0 left it when it was killed before config.json was there."""
     (tmp_path / "games.jsonl").touch()
-    assert len(arena.run(config(), tmp_path, workers=0).records) == 30
+    assert len(arena.run_tournament(config(), tmp_path, workers=0).records) == 30
 
 
 @pytest.mark.slow
 def test_killed_with_the_folder_locked_a_tournament_goes_on(whole, tmp_path):
     script = (
         "import os; from pathlib import Path; from training import arena\n"
-        "arena.folder.write = lambda *_: os.kill(os.getpid(), 9)\n"
-        f"arena.run(arena.Config(players={PLAYERS}, games=10, seed=3), Path({str(tmp_path)!r}))"
+        "arena.folder.write_atomically = lambda *_: os.kill(os.getpid(), 9)\n"
+        f"config = arena.Config(players={PLAYERS}, games=10, seed=3)\n"
+        f"arena.run_tournament(config, Path({str(tmp_path)!r}))"
     )
     paths = os.pathsep.join(map(str, (ROOT, HERE)))
     dead = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": paths})
     assert dead.returncode == -9
     assert not (tmp_path / "config.json").exists()
-    arena.run(config(), tmp_path, workers=0)
+    arena.run_tournament(config(), tmp_path, workers=0)
     assert results(tmp_path) == results(whole)
 
 
@@ -290,7 +295,7 @@ def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_
     whole, tmp_path, size
 ):
     with room(size), pytest.raises(OSError, match=r"File too large: '.*\.json") as full:
-        arena.run(config(), tmp_path, workers=0)
+        arena.run_tournament(config(), tmp_path, workers=0)
     assert full.value.errno == errno.EFBIG
     kept = [path.name for path in tmp_path.iterdir() if path.stat().st_size]
     assert set(kept) <= {"config.json", "games.jsonl"}
@@ -298,7 +303,7 @@ def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_
         games = (tmp_path / "games.jsonl").read_bytes()
         assert games.endswith(b"}\n")
         assert (whole / "games.jsonl").read_bytes()[:20] == games[:20]
-    arena.run(config(), tmp_path, workers=0)
+    arena.run_tournament(config(), tmp_path, workers=0)
     assert results(tmp_path) == results(whole)
 
 
@@ -318,25 +323,25 @@ def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_
 def test_the_folder_of_another_tournament_is_refused_and_left_alone(half, change, why):
     before = {path: path.read_bytes() for path in half.iterdir()}
     with pytest.raises(BadFolder, match=f"holds another tournament: .*{why}"):
-        arena.run(config(**change), half, workers=0)
+        arena.run_tournament(config(**change), half, workers=0)
     assert {path: path.read_bytes() for path in half.iterdir()} == before
 
 
 def test_a_folder_with_other_games_is_refused(half):
     (half / "config.json").unlink()
     with pytest.raises(BadFolder, match=r"has games\.jsonl but no config\.json"):
-        arena.run(config(), half, workers=0)
+        arena.run_tournament(config(), half, workers=0)
 
 
 def test_a_folder_in_use_is_refused(half):
     def again(done, total):
         with pytest.raises(FolderInUse, match="is in use"):
-            arena.run(config(), half, workers=0)
+            arena.run_tournament(config(), half, workers=0)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        arena.run(config(), half, workers=0, on_progress=again)
-    assert arena.run(config(), half, workers=0).unplayed == {}
+        arena.run_tournament(config(), half, workers=0, on_progress=again)
+    assert arena.run_tournament(config(), half, workers=0).unplayed == {}
 
 
 @pytest.mark.parametrize(
@@ -356,7 +361,7 @@ def test_a_folder_in_use_is_refused(half):
         (lambda line: altered(line, game="checkers", options={}), "3: .*: game is 'checkers'"),
         (lambda line: altered(line, limits={"max_turns": 4}), "3: .*: max_turns is 4 there"),
         (lambda line: altered(line, players=json.loads(line)["players"][::-1]), "3: .*players is"),
-        (lambda line: 2 * line, "4: game 2 of the tournament is there twice"),
+        (lambda line: 2 * line, "4: game 2 of the tournament is duplicated"),
     ],
 )
 def test_games_that_are_broken_altered_or_from_elsewhere_are_refused(half, change, why):
@@ -364,33 +369,33 @@ def test_games_that_are_broken_altered_or_from_elsewhere_are_refused(half, chang
     lines[2] = change(lines[2])
     (half / "games.jsonl").write_text("".join(lines))
     with pytest.raises(BadRecord, match=rf"games\.jsonl, line {why}"):
-        arena.run(config(), half, workers=0)
+        arena.run_tournament(config(), half, workers=0)
     assert (half / "games.jsonl").read_text() == "".join(lines)
     assert not (half / "results.json").exists()
 
 
 def test_a_fault_is_that_of_the_player_to_move(tmp_path):
     faulty = config(players=("random", "arena_players.Raiser"), games=2)
-    arena.run(faulty, tmp_path, workers=0)
-    assert len(arena.run(faulty, tmp_path, workers=0).records) == 2
+    arena.run_tournament(faulty, tmp_path, workers=0)
+    assert len(arena.run_tournament(faulty, tmp_path, workers=0).records) == 2
     lines = (tmp_path / "games.jsonl").read_text().splitlines(keepends=True)
     lines[0] = turned(lines[0])
     (tmp_path / "games.jsonl").write_text("".join(lines))
-    with pytest.raises(BadRecord, match=r"line 1: a fault \(error\) of the player who was not to"):
-        arena.run(faulty, tmp_path, workers=0)
+    with pytest.raises(BadRecord, match=r"line 1: a fault \(error\) of the player that was not to"):
+        arena.run_tournament(faulty, tmp_path, workers=0)
 
 
 def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path):
     wrong = config(players=("random", "arena_players.unmakable:depth=3"))
-    with pytest.raises(BadPlayer, match=r"cannot be made: RuntimeError: no depth 3 today"):
-        arena.run(wrong, tmp_path / "new", workers=0)
+    with pytest.raises(BadPlayer, match=r"RuntimeError: no depth 3 today"):
+        arena.run_tournament(wrong, tmp_path / "new", workers=0)
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5])
 def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
     with pytest.raises(BadOption, match=f"workers={workers}"):
-        arena.run(config(), tmp_path / "new", workers=workers)
+        arena.run_tournament(config(), tmp_path / "new", workers=workers)
     assert not (tmp_path / "new").exists()
 
 
@@ -408,7 +413,7 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
 )
 def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, name, reason, detail):
     faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.5))
-    tournament = arena.run(faulty, tmp_path, workers=0)
+    tournament = arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(tournament.records) == 6
     lost = [game for game in tournament.records.values() if name in game.players]
     assert len(lost) == 4
@@ -426,7 +431,7 @@ def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, na
 def test_a_game_whose_process_dies_is_left_out_and_named_and_tried_again(tmp_path):
     crashing = config(players=("random", "arena_players.Crash"), games=4)
     for _ in range(2):
-        tournament = arena.run(crashing, tmp_path, workers=2)
+        tournament = arena.run_tournament(crashing, tmp_path, workers=2)
         plan = tournament.schedule
         crashed = [
             pairing.index
@@ -444,7 +449,7 @@ def test_who_never_finishes_a_game_leaves_the_others_their_tables(tmp_path):
     config = arena.Config(
         players=("random", HIGHEST, "arena_players.Dead"), options={"size": 4}, games=2
     )
-    tournament = arena.run(config, tmp_path, workers=1)
+    tournament = arena.run_tournament(config, tmp_path, workers=1)
     assert len(tournament.records) == 2
     assert len(tournament.unplayed) == 4
     by_name = {player.name: player for player in tournament.standings.players}
@@ -455,7 +460,9 @@ def test_who_never_finishes_a_game_leaves_the_others_their_tables(tmp_path):
 
 
 def test_games_from_one_position_are_one_opening():
-    tournament = arena.hold(("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0)
+    tournament = arena.play_tournament(
+        ("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0
+    )
     assert {pairing.opening for pairing in tournament.schedule} == {0}
     interval = tournament.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
     assert interval.high - interval.low > 0.5
@@ -465,7 +472,7 @@ def test_games_from_one_position_are_one_opening():
 
 
 def test_a_tournament_of_other_weights_is_another_one(tmp_path):
-    game, names = games.make("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
+    game, names = make_game("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
     settled, hashes = {"players": names, "options": {"size": 4}, "games": 2}, []
     for seed in range(2):
         torch.manual_seed(seed)
@@ -473,10 +480,10 @@ def test_a_tournament_of_other_weights_is_another_one(tmp_path):
         save(tmp_path / "best.safetensors", network, game, {})
         hashes.append(config(**settled).to_json()["weights"][names[0]])
         if seed == 0:
-            arena.run(config(**settled), tmp_path / "run", workers=0)
+            arena.run_tournament(config(**settled), tmp_path / "run", workers=0)
     assert hashes[0] != hashes[1]
     with pytest.raises(BadFolder, match=r"holds another tournament: policy.* is .* there"):
-        arena.run(config(**settled), tmp_path / "run")
+        arena.run_tournament(config(**settled), tmp_path / "run")
 
 
 # Players that learn
@@ -499,7 +506,7 @@ def test_a_player_that_remembers_gets_better_and_the_same_each_time(tmp_path):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         settled = learning(tmp_path / name)
-        standings = arena.run(settled, tmp_path / name / "run").standings
+        standings = arena.run_tournament(settled, tmp_path / name / "run").standings
         scores.append(list(standings.learning.values()))
     assert scores[0] == scores[1]
     mine, other = scores[0]
@@ -510,10 +517,10 @@ def test_a_player_that_remembers_gets_better_and_the_same_each_time(tmp_path):
 
 def test_a_learning_tournament_goes_on_where_it_stopped(tmp_path):
     settled, path = learning(tmp_path, games=8), tmp_path / "run"
-    arena.run(settled, path)
+    arena.run_tournament(settled, path)
     content = (path / "games.jsonl").read_text().splitlines(keepends=True)
     (path / "games.jsonl").write_text("".join(content[:5]))
-    assert len(arena.run(settled, path).records) == 8
+    assert len(arena.run_tournament(settled, path).records) == 8
     assert (path / "games.jsonl").read_text().splitlines(keepends=True)[:5] == content[:5]
 
 
@@ -523,8 +530,8 @@ def remembered(path, game):
 
 @pytest.mark.parametrize("both", [False, True], ids=["one", "two of one file"])
 def test_each_game_is_remembered_once_whatever_was_killed(tmp_path, monkeypatch, both):
-    path, game = tmp_path / "memory.sqlite", games.make("mini_checkers")
-    names = (f"memory:path={path}", f"memory:path={path},by=balance" if both else "random")
+    path, game = tmp_path / "memory.sqlite", make_game("mini_checkers")
+    names = (f"memory:path={path}", f"memory:path={tmp_path}/./memory.sqlite" if both else "random")
     settled = config(
         players=names, game="mini_checkers", options={}, games=6, opening_turns=0, learn=True
     )
@@ -539,16 +546,18 @@ def test_each_game_is_remembered_once_whatever_was_killed(tmp_path, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(MemoryPlayer, "remember", killed)
         with pytest.raises(KeyboardInterrupt):
-            arena.run(settled, tmp_path / "run")
-    results = [game.result for game in arena.run(settled, tmp_path / "run").records.values()]
+            arena.run_tournament(settled, tmp_path / "run")
+    results = [
+        game.result for game in arena.run_tournament(settled, tmp_path / "run").records.values()
+    ]
     assert remembered(path, game) == [results.count("1-0"), results.count("0-1")]
 
 
 def test_the_same_players_do_not_learn_unless_asked(tmp_path):
     memory = tmp_path / "memory.sqlite"
-    arena.hold((f"memory:path={memory}", "random"), options={"size": 4}, games=2)
+    arena.play_tournament((f"memory:path={memory}", "random"), options={"size": 4}, games=2)
     assert not memory.exists()
-    tournament = arena.hold(
+    tournament = arena.play_tournament(
         (f"memory:path={memory}", "random"),
         options={"size": 4},
         games=2,
@@ -560,11 +569,11 @@ def test_the_same_players_do_not_learn_unless_asked(tmp_path):
 
 
 def test_learning_in_a_way_that_cannot_be_is_refused(tmp_path):
-    with pytest.raises(BadOption, match="opening_turns=4; players learn games from the start"):
+    with pytest.raises(BadOption, match="opening_turns=4; expected 0"):
         config(learn=True)
-    with pytest.raises(BadOption, match=r"none of random, .* can; memory:path=… does"):
-        arena.run(config(learn=True, opening_turns=0), tmp_path / "run")
+    with pytest.raises(BadOption, match=r"memory:path="):
+        arena.run_tournament(config(learn=True, opening_turns=0), tmp_path / "run")
     for how in ({"workers": 2}, {"engine": "ray"}):
-        with pytest.raises(BadOption, match="all games run in this process"):
-            arena.run(learning(tmp_path), tmp_path / "run", **how)
+        with pytest.raises(BadOption, match="expected workers=0"):
+            arena.run_tournament(learning(tmp_path), tmp_path / "run", **how)
     assert not (tmp_path / "run").exists()

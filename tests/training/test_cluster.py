@@ -23,14 +23,16 @@ from tasks import (
 )
 
 from agents.network import Evaluator, Network, Size
-from cc_env import games, record
 from cc_env.errors import BadOption, MissingExtra, UnknownOption
-from training import alphazero, arena, engines
+from cc_env.games.factory import make_game
+from cc_env.match.record import read_records
+from training import alphazero, arena
 from training.arena.folder import GAMES, RESULTS
-from training.gate import Rivals
-from training.learner import LearnerSettings
-from training.replay import Samples
-from training.selfplay import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
+from training.selfplay import engines
+from training.selfplay.learner import LearnerSettings
+from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.replay_buffer import Samples
+from training.selfplay.worker import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 HERE = Path(__file__).parent
 SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
@@ -46,10 +48,12 @@ def cluster():
     """A cluster that has one node, of two CPUs, for this process to join."""
     from ray.cluster_utils import Cluster
 
-    from training.cluster import connected
+    from training.parallel.cluster import connected
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.actors.PATIENCE", math.inf)  # a busy machine is not a fault here
+        patch.setattr(
+            "training.selfplay.actors.PENDING_WARNING_SECONDS", math.inf
+        )  # a busy machine is not a fault here
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
         patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
@@ -79,7 +83,7 @@ def lose(cluster, node):
 @pytest.fixture(scope="module")
 def little():
     """C&C on 4×4."""
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +100,7 @@ class Listener:
 
     def __init__(self, game, network, workers):
         self.game, self.network = game, network
-        self.engine = engines.make("ray", game, SETTINGS, workers, SEED, "cpu")
+        self.engine = engines.make_engine("ray", game, SETTINGS, workers, SEED, "cpu")
         self.crew, self.brought = list(self.engine._workers), defaultdict(list)
 
     def round(self, decisions):
@@ -104,19 +108,25 @@ class Listener:
         return self.engine.finish()
 
     def begun(self):
-        return [worker for worker in self.engine._workers if worker.home is not None]
+        return [worker for worker in self.engine._workers if worker.location is not None]
 
     def until_begun(self, workers):
         """Play a round whenever another has begun, or could not, until so many have."""
         while len(self.begun()) < workers:
-            ray.wait([worker.beginning for worker in self.engine._workers if worker.home is None])
+            ray.wait(
+                [
+                    worker.location_reference
+                    for worker in self.engine._workers
+                    if worker.location is None
+                ]
+            )
             self.round(10)
 
     def settle(self):
         """Play until nobody does."""
         self.engine.start(self.network, 10)
         for worker in self.engine._workers:
-            ray.wait([worker.busy()])
+            ray.wait([worker.pending_reference()])
         self.engine.finish()
         assert not any(worker.playing for worker in self.engine._workers)
 
@@ -135,7 +145,7 @@ class Listener:
 
 @pytest.fixture
 def listener(cluster, little, network, monkeypatch):
-    from training.actors import _Worker
+    from training.selfplay.actors import _Worker
 
     made = []
     receive = _Worker.receive
@@ -160,7 +170,7 @@ def listener(cluster, little, network, monkeypatch):
 
 
 def kill_process(cluster, node, worker):
-    os.kill(worker.home.process, signal.SIGKILL)
+    os.kill(worker.location.pid, signal.SIGKILL)
 
 
 def kill_node(cluster, node, worker):
@@ -173,8 +183,8 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
 ):
     playing = listener(2)
     playing.until_begun(2)
-    doomed, survivor = sorted(playing.crew, key=lambda worker: worker.home.node != node.node_id)
-    assert survivor.home.node != node.node_id, "one on each node"
+    doomed, survivor = sorted(playing.crew, key=lambda worker: worker.location.node != node.node_id)
+    assert survivor.location.node != node.node_id, "one on each node"
     playing.settle()
     before = playing.decided(doomed)
     playing.engine.start(playing.network, LONG)
@@ -192,9 +202,9 @@ def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
     )
     playing.settle()
     (heir,) = set(playing.engine._workers) - set(playing.crew)
-    assert heir.home.process != doomed.home.process
+    assert heir.location.pid != doomed.location.pid
     if kill is kill_node:
-        assert heir.home.node == survivor.home.node
+        assert heir.location.node == survivor.location.node
     assert 0 < playing.decided(doomed) - before < LONG, "killed in the middle"
     assert playing.decided(survivor) > before + LONG
     for worker in (*playing.crew, heir):
@@ -207,41 +217,41 @@ def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
 ):
     playing = listener(3)
     playing.until_begun(2)
-    monkeypatch.setattr("training.actors.PATIENCE", 0.0)
+    monkeypatch.setattr("training.selfplay.actors.PENDING_WARNING_SECONDS", 0.0)
     with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
         results = playing.round(10)
     assert sum((tally.decisions for _, tally in results), 0) >= 3 * 10 * SETTINGS.boards
     playing.round(10)  # says nothing more
     node = cluster.add_node(num_cpus=1)
     playing.until_begun(3)
-    assert [worker.home.node for worker in playing.begun()].count(node.node_id) == 1
+    assert [worker.location.node for worker in playing.begun()].count(node.node_id) == 1
     playing.engine.close()
     cluster.remove_node(node)
 
 
 def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
-    monkeypatch.setattr("training.actors.ATTEMPTS", 1)
+    monkeypatch.setattr("training.selfplay.actors.MAX_START_ATTEMPTS", 1)
     unknown = replace(little, name="chess")
-    engine = engines.make("ray", unknown, SETTINGS, 1, SEED, "cpu")
+    engine = engines.make_engine("ray", unknown, SETTINGS, 1, SEED, "cpu")
     with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
         engine.finish()
     engine.close()
 
 
 def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
-    from training.actors import PART, split
+    from training.selfplay.actors import PART_SAMPLES, split_samples
 
-    game = games.make("capture_conquer", size=8)
+    game = make_game("capture_conquer", size=8)
     rng = np.random.default_rng(0)
-    count = 3 * PART - 1
+    count = 3 * PART_SAMPLES - 1
     samples = Samples(
         rng.integers(2**63, size=(count, len(game.initial)), dtype=np.uint64),
         rng.integers(400, size=(count, 64)).astype(np.int16),
         rng.random((count, 64)).astype(np.float16),
         rng.random(count).astype(np.float32),
     )
-    parts = split(samples, SelfPlayTally(decisions=8), 3)
-    assert [len(part.values) for part, _ in parts] == [PART, PART, PART - 1]
+    parts = split_samples(samples, SelfPlayTally(decisions=8), 3)
+    assert [len(part.values) for part, _ in parts] == [PART_SAMPLES, PART_SAMPLES, PART_SAMPLES - 1]
     assert [tally.decisions for _, tally in parts] == [8, 0, 0]
     assert all(len(pickle.dumps(part)) < 100_000 for part in parts)
     for whole, *pieces in zip(samples, *(part for part, _ in parts), strict=True):
@@ -261,7 +271,9 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
         replay=2_000,
         warm_up=1,
         evaluate_every=2,
-        rivals=Rivals(names=("random", "minimax:depth=1"), anchor="random", games=2),
+        evaluation_opponents=EvaluationOpponents(
+            names=("random", "minimax:depth=1"), anchor="random", games=2
+        ),
         engine="ray",
     )
     last = alphazero.main(config, tmp_path / "run")
@@ -275,7 +287,7 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 
 
 def test_tasks_are_answered_as_by_processes(cluster):
-    from training.cluster_tasks import map_unordered
+    from training.parallel.cluster_tasks import map_unordered
 
     death = "its process died 2 times (WorkerCrashedError)"
     check_that_all_tasks_are_answered(map_unordered, death)
@@ -283,7 +295,7 @@ def test_tasks_are_answered_as_by_processes(cluster):
 
 
 def test_who_stops_iterating_stops_the_tasks(cluster):
-    from training.cluster_tasks import map_unordered
+    from training.parallel.cluster_tasks import map_unordered
 
     check_that_who_stops_iterating_stops_the_tasks(map_unordered)
     # Otherwise there were no room for others.
@@ -292,7 +304,7 @@ def test_who_stops_iterating_stops_the_tasks(cluster):
 
 def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster, node, tmp_path):
     config = arena.Config(players=("random", "arena_players.Stopping"), games=40, seed=5)
-    arena.run(config, tmp_path / "here", workers=0)
+    arena.run_tournament(config, tmp_path / "here", workers=0)
     killed = []
 
     def watch(done, total):
@@ -300,12 +312,12 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
             killed.append(done)
             lose(cluster, node)
 
-    tournament = arena.run(config, tmp_path / "there", engine="ray", on_progress=watch)
+    tournament = arena.run_tournament(config, tmp_path / "there", engine="ray", on_progress=watch)
     assert killed
     assert killed[0] < len(tournament.schedule)
     assert not tournament.unplayed
     games_here, games_there = (
-        {game.seed: replace(game, seconds=()) for _, game in record.read(tmp_path / name / GAMES)}
+        {game.seed: replace(game, seconds=()) for _, game in read_records(tmp_path / name / GAMES)}
         for name in ("here", "there")
     )
     assert games_here == games_there
@@ -314,7 +326,9 @@ def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster,
 
 
 def test_a_match_is_held_on_the_cluster(cluster):
-    tournament = arena.hold(("random", "arena_players.Lowest"), games=2, workers=1, engine="ray")
+    tournament = arena.play_tournament(
+        ("random", "arena_players.Lowest"), games=2, workers=1, engine="ray"
+    )
     assert len(tournament.records) == 2
 
 
@@ -332,13 +346,13 @@ def test_ray_leaves_print_as_it_is(cluster, monkeypatch):
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "training.cluster", raising=False)
-    monkeypatch.delattr("training.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "training.parallel.cluster", raising=False)
+    monkeypatch.delattr("training.parallel.cluster", raising=False)
     wanted = r"engine 'ray' needs ray: pip install '.\[ray\]' in the"
     with pytest.raises(MissingExtra, match=wanted):
         alphazero.Config(engine="ray")
     with pytest.raises(MissingExtra, match=wanted):
-        arena.hold(("random", "greedy"), engine="ray", workers=1)
+        arena.play_tournament(("random", "greedy"), engine="ray", workers=1)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "localhost:9"])
@@ -346,12 +360,12 @@ def test_an_address_where_no_cluster_is_is_refused_before_anything_is_written(
     monkeypatch, tmp_path, address
 ):
     monkeypatch.setenv("RAY_ADDRESS", address)
-    why = f"RAY_ADDRESS='{address}': no cluster answers"
+    why = f"RAY_ADDRESS='{address}': no cluster responds"
     with pytest.raises(BadOption, match=why):
         alphazero.Config(engine="ray")
     config = arena.Config(players=("random", "greedy"))
     with pytest.raises(BadOption, match=why):
-        arena.run(config, tmp_path / "new", engine="ray")
+        arena.run_tournament(config, tmp_path / "new", engine="ray")
     assert not (tmp_path / "new").exists()
 
 
@@ -359,10 +373,10 @@ def test_an_engine_that_there_is_not_is_refused():
     with pytest.raises(UnknownOption, match="no engine 'spark'; there are: threads, ray"):
         alphazero.Config(engine="spark")
     with pytest.raises(UnknownOption, match="no engine 'spark'; there are: processes, ray"):
-        arena.hold(("random", "greedy"), engine="spark")
+        arena.play_tournament(("random", "greedy"), engine="spark")
 
 
 @pytest.mark.parametrize("workers", [0, 1.5])
 def test_a_wrong_number_of_workers_is_refused(workers):
     with pytest.raises(BadOption, match=f"workers={workers}; .* from 1"):
-        arena.hold(("random", "greedy"), engine="ray", workers=workers)
+        arena.play_tournament(("random", "greedy"), engine="ray", workers=workers)

@@ -6,15 +6,16 @@ from dataclasses import asdict, dataclass, field
 import pytest
 
 from cc_env.errors import BadOption
-from training import alphazero, ppo
-from training.config import (
-    build,
+from training import alphazero
+from training.ppo import ppo
+from training.runs.config import (
+    build_config,
     check_between,
     check_limits,
     check_wholes,
-    merged,
-    nested,
-    share_done,
+    fraction_done,
+    merge,
+    nest,
 )
 
 
@@ -37,38 +38,38 @@ class Whole:
 
 
 def test_values_that_are_not_given_are_the_defaults_of_their_place():
-    assert build(Whole, {}) == Whole()
-    assert build(Whole, {"part": {"rate": 0.5}}) == Whole(part=Part(size=2, rate=0.5))
-    assert build(Whole, {"names": ["b", "c"], "count": None}).names == ("b", "c")
+    assert build_config(Whole, {}) == Whole()
+    assert build_config(Whole, {"part": {"rate": 0.5}}) == Whole(part=Part(size=2, rate=0.5))
+    assert build_config(Whole, {"names": ["b", "c"], "count": None}).names == ("b", "c")
 
 
 @pytest.mark.parametrize("kind", [alphazero.Config, ppo.Config])
 def test_what_was_saved_comes_back(kind):
-    config = build(kind, {"options": {"size": 4}, "network": {"blocks": 1}, "minutes": 5})
-    assert build(kind, json.loads(json.dumps(asdict(config)))) == config
+    config = build_config(kind, {"options": {"size": 4}, "network": {"blocks": 1}, "minutes": 5})
+    assert build_config(kind, json.loads(json.dumps(asdict(config)))) == config
     assert config.network.channels == kind().network.channels
 
 
 def test_a_word_may_be_missing():
-    assert build(Whole, {"word": "it"}).word == "it"
-    assert build(Whole, {"word": None}).word is None
+    assert build_config(Whole, {"word": "it"}).word == "it"
+    assert build_config(Whole, {"word": None}).word is None
 
 
 def test_a_word_is_a_tuple_of_one():
-    assert build(Whole, {"names": "one"}).names == ("one",)
-    assert build(Whole, {"names": ["one", "two"]}).names == ("one", "two")
+    assert build_config(Whole, {"names": "one"}).names == ("one",)
+    assert build_config(Whole, {"names": ["one", "two"]}).names == ("one", "two")
 
 
 def test_names_with_dots_are_parts():
-    assert nested({"a.b.c": 1, "a.d": 2, "e": 3}) == {"a": {"b": {"c": 1}, "d": 2}, "e": 3}
-    with pytest.raises(BadOption, match=r"a\.b: a has a value already"):
-        nested({"a": 1, "a.b": 2})
+    assert nest({"a.b.c": 1, "a.d": 2, "e": 3}) == {"a": {"b": {"c": 1}, "d": 2}, "e": 3}
+    with pytest.raises(BadOption, match=r"a\.b: a already has a value"):
+        nest({"a": 1, "a.b": 2})
 
 
 def test_new_values_take_the_place_of_old_ones():
     old = {"a": {"b": 1, "c": 2}, "d": 3}
-    assert merged(old, {"a": {"c": 4}, "e": 5}) == {"a": {"b": 1, "c": 4}, "d": 3, "e": 5}
-    assert merged(old, {"a": None}) == {"a": None, "d": 3}
+    assert merge(old, {"a": {"c": 4}, "e": 5}) == {"a": {"b": 1, "c": 4}, "d": 3, "e": 5}
+    assert merge(old, {"a": None}) == {"a": None, "d": 3}
     assert old == {"a": {"b": 1, "c": 2}, "d": 3}
 
 
@@ -77,37 +78,37 @@ def test_new_values_take_the_place_of_old_ones():
     [
         ({"other": 1}, "there is no other; there are: part, names, count, word"),
         ({"part": {"other": 1}}, "there is no part.other; there are: size, rate"),
-        ({"names": 5}, "names=5; wanted a word, or several as"),
-        ({"names": [1]}, r"names=\[1\]; wanted a word, or several as"),
-        ({"count": "abc"}, "count='abc'; wanted a number, or None"),
-        ({"count": {"x": 1}}, "count={'x': 1}; wanted a number, or None"),
-        ({"word": 3}, "word=3; wanted a word"),
-        ({"part": 3}, "part=3; wanted part.PART=VALUE"),
-        ({"part": {"size": 0}}, "size=0; it is a whole number from 1"),
-        ({"part": {"size": 1.5}}, "size=1.5; it is a whole number from 1"),
-        ({"part": {"rate": "x"}}, "part.rate='x'; wanted a number, or None"),
-        ({"part": {"rate": 1.5}}, "rate=1.5; it is 0 to 1"),
-        ({"part": {"rate": True}}, "rate=True; it is 0 to 1"),
+        ({"names": 5}, "names=5; expected a word, or several as"),
+        ({"names": [1]}, r"names=\[1\]; expected a word, or several as"),
+        ({"count": "abc"}, "count='abc'; expected a number, or None"),
+        ({"count": {"x": 1}}, "count={'x': 1}; expected a number, or None"),
+        ({"word": 3}, "word=3; expected a word"),
+        ({"part": 3}, "part=3; expected part.PART=VALUE"),
+        ({"part": {"size": 0}}, "size=0; expected a whole number from 1"),
+        ({"part": {"size": 1.5}}, "size=1.5; expected a whole number from 1"),
+        ({"part": {"rate": "x"}}, "part.rate='x'; expected a number, or None"),
+        ({"part": {"rate": 1.5}}, "rate=1.5; expected 0 to 1"),
+        ({"part": {"rate": True}}, "rate=True; expected 0 to 1"),
     ],
 )
 def test_what_cannot_be_is_refused(values, why):
     with pytest.raises(BadOption, match=why):
-        build(Whole, values)
+        build_config(Whole, values)
 
 
 def test_limits_of_runs():
     check_limits(minutes=0.5, rounds=None)
-    with pytest.raises(BadOption, match="minutes=None, rounds=None; give at least one of them"):
+    with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one of them"):
         check_limits(minutes=None, rounds=None)
     for wrong in (0, -1, "long", True):
-        with pytest.raises(BadOption, match=f"rounds={wrong!r}; it is above 0"):
+        with pytest.raises(BadOption, match=f"rounds={wrong!r}; expected more than 0"):
             check_limits(minutes=1, rounds=wrong)
-    with pytest.raises(BadOption, match=r"rounds=2\.5; it is a whole number"):
+    with pytest.raises(BadOption, match=r"rounds=2\.5; expected a whole number"):
         check_limits(minutes=1, rounds=2.5)
 
 
 def test_the_share_that_is_done_is_that_of_the_nearest_limit():
-    assert share_done((3, 12), (4, 8)) == 0.5
-    assert share_done((3, None), (4, 8)) == 0.5
-    assert share_done((30, 12), (4, 8)) == 1
-    assert share_done((0, 12), (0, None)) == 0
+    assert fraction_done((3, 12), (4, 8)) == 0.5
+    assert fraction_done((3, None), (4, 8)) == 0.5
+    assert fraction_done((30, 12), (4, 8)) == 1
+    assert fraction_done((0, 12), (0, None)) == 0

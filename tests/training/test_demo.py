@@ -5,7 +5,7 @@ import json
 import pytest
 from conftest import command_line
 
-from training import demo
+from training.experiments import demo
 
 
 @pytest.mark.slow

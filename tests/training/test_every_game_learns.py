@@ -8,16 +8,22 @@ import test_distillation
 import test_evaluation
 import test_ppo
 
-from agents import NETWORK
-from cc_env import games, players, referee
-from cc_env.catalogue import GAMES
-from cc_env.match import FAULTS, Limits
-from training import alphazero, distillation, evaluation, ppo, selfplay
+from agents.shipped_weights import NETWORK
+from cc_env.games.factory import make_game
+from cc_env.match.match import FAULTS, Limits
+from cc_env.match.referee import play_match
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import GAMES
+from training import alphazero
+from training.distillation import distillation
+from training.learned_evaluation import fitting
+from training.ppo import ppo
+from training.selfplay import worker
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
-PLAY = selfplay.SelfPlaySettings(
+PLAY = worker.SelfPlaySettings(
     boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)
 )
 
@@ -26,7 +32,7 @@ PLAY = selfplay.SelfPlaySettings(
 @pytest.mark.parametrize("name", [name for name in GAMES if name != "capture_conquer"])
 def test_they_run_on_it(tmp_path, name):
     options = OPTIONS.get(name, {})
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     tiny = {"game": name, "options": options}
     numbers = alphazero.main(
         replace(test_alphazero.TINY, **tiny, rounds=2, play=PLAY, warm_up=20), tmp_path / "zero"
@@ -37,7 +43,7 @@ def test_they_run_on_it(tmp_path, name):
     taught = replace(test_distillation.TINY, **tiny, rounds=1, evaluate_every=1, decisions=1000)
     numbers = distillation.main(taught, tmp_path / "taught")
     assert 0 < numbers["regret"] < 1
-    numbers = evaluation.main(replace(test_evaluation.TINY, **tiny), tmp_path / "evaluation")
+    numbers = fitting.main(replace(test_evaluation.TINY, **tiny), tmp_path / "evaluation")
     assert numbers["adopted"] >= 1
     assert 0 < numbers["loss"] < 2
     for player in (
@@ -45,8 +51,8 @@ def test_they_run_on_it(tmp_path, name):
         f"agents.policy:path={tmp_path / 'zero' / NETWORK}",
         f"agents.alphazero:simulations=4,path={tmp_path / 'zero'}",
         f"agents.ppo:path={tmp_path / 'ppo'}",
-        f"minimax:depth=2,evaluation={tmp_path / 'evaluation' / evaluation.FILE}",
+        f"minimax:depth=2,evaluation={tmp_path / 'evaluation' / fitting.FILE}",
     ):
-        pair = players.make(player, game), players.make("random", game)
-        played = referee.play(game, pair, limits=Limits(max_turns=20))
+        pair = make_player(player, game), make_player("random", game)
+        played = play_match(game, pair, limits=Limits(max_turns=20))
         assert played.reason not in FAULTS, played.detail

@@ -1,15 +1,16 @@
 import pytest
 
-from cc_env import games, players
 from cc_env.errors import BadOption
-from training.gate import Rivals, charts, meet
+from cc_env.games.factory import make_game
+from cc_env.players.specs import make_player
+from training.selfplay.promotion import EvaluationOpponents, charts, score_against
 
-SOLVED = games.make("capture_conquer", size=4)
-FEW = Rivals(names=("random",), anchor="random", games=2, positions=60)
+SOLVED = make_game("capture_conquer", size=4)
+FEW = EvaluationOpponents(names=("random",), anchor="random", games=2, positions=60)
 
 
-def met(name, game=SOLVED, rivals=FEW):
-    return meet(game, players.make(name, game), None, rivals, 0)
+def met(name, game=SOLVED, evaluation_opponents=FEW):
+    return score_against(game, make_player(name, game), None, evaluation_opponents, 0)
 
 
 def test_on_a_solved_board_the_log_tells_how_many_decisions_are_right():
@@ -24,24 +25,26 @@ def test_the_positions_are_the_same_at_each_evaluation():
 
 
 @pytest.mark.parametrize(
-    ("game", "rivals"),
+    ("game", "evaluation_opponents"),
     [
-        (SOLVED, Rivals(names=("random",), anchor="random", games=2, positions=0)),
-        (games.make("capture_conquer", size=6), FEW),  # it has numbers, but no table of its start
-        (games.make("cannon"), FEW),
+        (SOLVED, EvaluationOpponents(names=("random",), anchor="random", games=2, positions=0)),
+        (make_game("capture_conquer", size=6), FEW),  # it has numbers, but no table of its start
+        (make_game("cannon"), FEW),
     ],
     ids=["not wanted", "not solved", "without numbers"],
 )
-def test_elsewhere_it_tells_nothing_of_it(game, rivals):
-    assert "accuracy" not in met("random", game, rivals)
-    assert len(charts(game, rivals)) == 2
+def test_elsewhere_it_tells_nothing_of_it(game, evaluation_opponents):
+    assert "accuracy" not in met("random", game, evaluation_opponents)
+    assert len(charts(game, evaluation_opponents)) == 2
 
 
 def test_tables_of_another_folder_are_used_and_a_folder_that_is_not_there_is_refused(tmp_path):
-    empty = Rivals(names=("random",), anchor="random", games=2, tables=str(tmp_path))
+    empty = EvaluationOpponents(names=("random",), anchor="random", games=2, tables=str(tmp_path))
     assert "accuracy" not in met("random", SOLVED, empty)
-    wrong = Rivals(names=("random",), anchor="random", games=2, tables=str(tmp_path / "none"))
+    wrong = EvaluationOpponents(
+        names=("random",), anchor="random", games=2, tables=str(tmp_path / "none")
+    )
     with pytest.raises(BadOption, match="none"):
         met("random", SOLVED, wrong)
-    with pytest.raises(BadOption, match="positions=-1; it is a whole number"):
-        Rivals(positions=-1)
+    with pytest.raises(BadOption, match="positions=-1; expected a whole number"):
+        EvaluationOpponents(positions=-1)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from training.console import interrupts
+from training.runs.progress import interrupts
 
 
 def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time(capfd):

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cc_env import games
-from cc_env.openings import after_random_turns
-from cc_env.rules import DRAW, ONGOING
+from cc_env.core.rules import DRAW, ONGOING
+from cc_env.games.factory import make_game
+from cc_env.match.openings import play_random_turns
 from cc_env.search.alphabeta import AlphaBeta
-from training.judging import Judge
+from training.distillation.teacher import Teacher
 
 DEPTH = 3
 
@@ -18,7 +18,7 @@ def positions_of(game, turns, count, seed=0):
     rng = np.random.default_rng(seed)
     result = []
     while len(result) < count:
-        position = after_random_turns(game, int(rng.integers(turns)), rng)
+        position = play_random_turns(game, int(rng.integers(turns)), rng)
         result += [position] if game.outcome(position) == ONGOING else []
     return result
 
@@ -34,10 +34,10 @@ def positions_of(game, turns, count, seed=0):
     ],
 )
 def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluation, turns):
-    game = games.make(name, **options)
+    game = make_game(name, **options)
     search = AlphaBeta(game, evaluation)
     positions = positions_of(game, turns, 12)
-    actions, worth = Judge(game, evaluation, DEPTH)(np.array(positions, np.uint64))
+    actions, worth = Teacher(game, evaluation, DEPTH)(np.array(positions, np.uint64))
     compared = 0
     for position, row, values in zip(positions, actions, worth, strict=True):
         legal = game.legal_actions(position).tolist()
@@ -62,11 +62,11 @@ def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluati
 
 
 def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
-    game = games.make("capture_conquer", size=4)
+    game = make_game("capture_conquer", size=4)
     search = AlphaBeta(game)
     seen = set()
     for position in positions_of(game, 8, 60, seed=1):
-        (row,), (values,) = Judge(game, None, 6)(np.array([position], np.uint64))
+        (row,), (values,) = Teacher(game, None, 6)(np.array([position], np.uint64))
         told = {}
         for action, value in zip(row.tolist(), values.tolist(), strict=True):
             after = game.apply(position, action) if action >= 0 else position
@@ -87,10 +87,10 @@ def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
 def test_the_best_action_is_worth_what_the_search_of_the_position_expects(evaluation):
     """Of `published`, which values a position to one side only, in both seats."""
-    game = games.make("capture_conquer", size=6)
+    game = make_game("capture_conquer", size=6)
     search = AlphaBeta(game, evaluation)
     positions = positions_of(game, 20, 30)
-    _, worth = Judge(game, evaluation, 2)(np.array(positions, np.uint64))
+    _, worth = Teacher(game, evaluation, 2)(np.array(positions, np.uint64))
     seats = set()
     for position, values in zip(positions, worth.tolist(), strict=True):
         result = search.search(position, depth=2)
@@ -102,12 +102,12 @@ def test_the_best_action_is_worth_what_the_search_of_the_position_expects(evalua
 
 def test_no_lead_is_worth_as_much_as_a_win_that_is_proven():
     """Both are among the actions of these positions, and the lead is great."""
-    draughts = games.make("checkers"), "2b1b1b1/8/2b1b3/8/2r1b3/5b1b/8/5B1r b", 3
-    conquest = games.make("capture_conquer", size=6), "6/b4r/bbb3/1bb3/5r/6 b", 5
+    draughts = make_game("checkers"), "2b1b1b1/8/2b1b3/8/2r1b3/5b1b/8/5B1r b", 3
+    conquest = make_game("capture_conquer", size=6), "6/b4r/bbb3/1bb3/5r/6 b", 5
     for game, text, depth in (draughts, conquest):
         position = game.from_text(text)
         search, won, leads = AlphaBeta(game), [], []
-        (row,), (values,) = Judge(game, None, depth)(np.array([position], np.uint64))
+        (row,), (values,) = Teacher(game, None, depth)(np.array([position], np.uint64))
         for action, value in zip(row.tolist(), values.tolist(), strict=True):
             after = game.apply(position, action)
             if (outcome := game.outcome(after)) != ONGOING:

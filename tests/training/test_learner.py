@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from training.learner import Learner, LearnerSettings, training_dtype
-from training.replay import Minibatch
+from training.selfplay.learner import Learner, LearnerSettings, training_dtype
+from training.selfplay.replay_buffer import Minibatch
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_it_learns_what_the_samples_say(game, learner):
 def test_the_rate_falls_like_a_cosine(learner):
     rates = []
     for progress in (0, 0.25, 0.5, 1):
-        learner.slow_down(progress)
+        learner.schedule_learning_rate(progress)
         rates += [group["lr"] for group in learner.parts()["optimizer"].param_groups]
     assert rates == pytest.approx([4e-3, 3e-3 + 1e-3 * 0.5**0.5, 3e-3, 2e-3])
 

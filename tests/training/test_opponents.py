@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from cc_env import games, players
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadPlayer, Forfeit
-from cc_env.match import FAULTS
-from cc_env.referee import Decision
-from training.opponents import NOBODY, Opponents
+from cc_env.games.factory import make_game
+from cc_env.match.match import FAULTS
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from training.selfplay.opponents import NO_OPPONENT, Opponents
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 BOARDS = 40
 
 
@@ -28,7 +29,7 @@ class Bad:
 
 @pytest.fixture(autouse=True)
 def bad():
-    with players.named(bad=Bad):
+    with temporary_players(bad=Bad):
         yield
 
 
@@ -36,13 +37,13 @@ def begun(names, share):
     rng, boards = np.random.default_rng(0), Boards(GAME, BOARDS)
     boards.reset()
     opponents = Opponents(GAME, names, share, BOARDS)
-    opponents.begin(boards, np.ones(BOARDS, np.bool_), 0, rng)
+    opponents.start_games(boards, np.ones(BOARDS, np.bool_), 0, rng)
     return opponents, boards, rng
 
 
 def test_they_sit_in_their_share_of_the_games_on_either_side():
     opponents, boards, rng = begun(("greedy", "random"), 0.5)
-    counts = [(opponents.seats == seat).sum() for seat in (NOBODY, 0, 1)]
+    counts = [(opponents.seats == seat).sum() for seat in (NO_OPPONENT, 0, 1)]
     assert counts[0] == pytest.approx(BOARDS / 2, abs=8)
     assert counts[1] == pytest.approx(BOARDS / 4, abs=6)
     actions = np.full(BOARDS, -1, np.int64)

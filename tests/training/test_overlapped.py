@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from test_ppo import TINY
 
-from training import runs, state
-from training.ppo import Training
+from training.ppo.ppo import Training
+from training.runs import state, training_run
 
 
 @pytest.fixture
@@ -15,14 +15,14 @@ def start(tmp_path):
 
     def start(name="run", **change):
         config = replace(TINY, **change)
-        with runs.opened(tmp_path / name, asdict(config), False) as run:
+        with training_run.open_run(tmp_path / name, asdict(config), False) as run:
             return Training(config, run)
 
     return start
 
 
 def weights(ppo):
-    return {name: array.copy() for name, array in state.flat(it=ppo.policy).items()}
+    return {name: array.copy() for name, array in state.to_arrays(it=ppo.policy).items()}
 
 
 def same(first, other):
@@ -33,21 +33,21 @@ def test_what_is_played_is_learned_from_while_the_next_is_played(start):
     ppo = start().ppo
     first = weights(ppo.learner)
     assert ppo.state() == {}
-    ppo.improve()
+    ppo.update()
     assert same(weights(ppo.learner), first), "there was nothing to learn from"
-    assert ppo.numbers() == {}
+    assert ppo.metrics() == {}
     played = ppo.state()
-    ppo.improve()
+    ppo.update()
     second = weights(ppo.learner)
     assert not same(second, first)
     assert same(weights(ppo.player), first), "it played with what was known before"
-    assert ppo.numbers()["policy_gradient_loss"] != 0
+    assert ppo.metrics()["policy_gradient_loss"] != 0
     assert (ppo.state()["rollout.actions"] != played["rollout.actions"]).any()
 
 
 def test_a_rollout_is_kept_as_it_was_played(start):
     ppo = start().ppo
-    ppo.improve()
+    ppo.update()
     arrays = ppo.state()
     assert arrays["rollout.observations"].shape == (8, 32, 4, 4, 4)
     assert arrays["rollout.observations"].dtype == arrays["rollout.action_masks"].dtype == np.int8
@@ -57,27 +57,27 @@ def test_a_rollout_is_kept_as_it_was_played(start):
 
 def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
     first, other = start("one").ppo, start("other", seed=5).ppo
-    first.improve()
+    first.update()
     arrays = {name: array.copy() for name, array in first.state().items()}
     other.learner.policy.load_state_dict(first.learner.policy.state_dict())
     other.load(arrays)
     for ppo in (first, other):
         np.random.seed(0)
-        ppo.improve()
+        ppo.update()
     assert same(weights(first.learner), weights(other.learner))
 
 
 def test_what_goes_wrong_in_either_thread_is_raised(start, monkeypatch):
     training = start()
-    training.ppo.improve()
+    training.ppo.update()
 
     def fail(*_):
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(training.ppo.learner, "train", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
-        training.ppo.improve()
+        training.ppo.update()
     monkeypatch.undo()
     monkeypatch.setattr(training.env, "step_wait", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
-        training.ppo.improve()
+        training.ppo.update()

@@ -5,25 +5,26 @@ import pytest
 import torch
 
 from agents.network import Network, Size
-from cc_env import games, players
-from cc_env.envs.opponents import Asked, by_player
+from cc_env.envs.opponents import DecisionBatch, wrap_player
 from cc_env.errors import BadOption
-from cc_env.openings import after_random_turns
-from cc_env.referee import Clock
-from training.pool import Pool, PoolSettings, by_network
+from cc_env.games.factory import make_game
+from cc_env.match.openings import play_random_turns
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from training.ppo.opponent_pool import OpponentPool, PoolSettings, network_policy
 
 
 @pytest.fixture(scope="module")
 def game():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture(scope="module")
 def asked(game):
     rng = np.random.default_rng(0)
-    positions = [after_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
+    positions = [play_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
     observations = [game.observe(position) for position in positions]
-    return Asked(
+    return DecisionBatch(
         *map(
             np.array,
             (positions, observations, [game.action_mask(position) for position in positions]),
@@ -32,20 +33,20 @@ def asked(game):
 
 
 def many_times(asked, index, times):
-    return Asked(*(np.repeat(column[index : index + 1], times, 0) for column in asked))
+    return DecisionBatch(*(np.repeat(column[index : index + 1], times, 0) for column in asked))
 
 
 def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
     rng = np.random.default_rng(0)
-    actions = by_player("minimax:depth=2", game)(asked, rng)
-    player = players.make("minimax:depth=2", game)
+    actions = wrap_player("minimax:depth=2", game)(asked, rng)
+    player = make_player("minimax:depth=2", game)
     for row, action in zip(asked.positions, actions, strict=True):
         assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
 
 
 def test_random_draws_every_legal_action_as_often(game, asked):
     rng, many = np.random.default_rng(0), 4000
-    choose = by_player("random", game)
+    choose = wrap_player("random", game)
     repeated = many_times(asked, 0, many)
     counts = np.bincount(choose(repeated, rng), minlength=game.num_actions)
     legal = np.flatnonzero(asked.masks[0])
@@ -61,7 +62,7 @@ def test_a_network_draws_by_its_probabilities_and_only_what_is_legal(game, asked
 
     rng, many = np.random.default_rng(0), 4000
     repeated = many_times(asked, 0, many)
-    counts = np.bincount(by_network(evaluate)(repeated, rng), minlength=game.num_actions)
+    counts = np.bincount(network_policy(evaluate)(repeated, rng), minlength=game.num_actions)
     chances = np.exp(logits) * asked.masks[0]
     np.testing.assert_allclose(counts / many, chances / chances.sum(), atol=0.03)
     assert not counts[asked.masks[0] == 0].any()
@@ -79,7 +80,7 @@ def network(game):
 @pytest.fixture
 def pool(game, network):
     names = "random", "greedy"
-    return Pool(game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2))
+    return OpponentPool(game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2))
 
 
 def shares(pool):
@@ -98,16 +99,16 @@ def biases(pool):
 def test_the_newest_snapshots_are_met_equally_often(pool, network):
     assert pool.newest is None
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0, 0])
-    pool.join(turned(network, 1))
+    pool.add_snapshot(turned(network, 1))
     assert pool.newest is pool.networks[0]
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.3, 0])
-    pool.join(turned(network, 2))
+    pool.add_snapshot(turned(network, 2))
     assert pool.newest is pool.networks[1]
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.15, 0.15])
     assert biases(pool) == [1, 2]
-    pool.join(turned(network, 3))
+    pool.add_snapshot(turned(network, 3))
     assert pool.newest is pool.networks[0]
-    assert (pool.joined, biases(pool)) == (3, [3, 2])
+    assert (pool.snapshots_taken, biases(pool)) == (3, [3, 2])
     assert sum(shares(pool)) == pytest.approx(1)
 
 
@@ -115,13 +116,13 @@ def test_itself_follows_and_snapshots_stay_as_they_were(pool, network, asked):
     def choices(index):
         return pool.opponents[index].choose(many_times(asked, 0, 500), np.random.default_rng(0))
 
-    pool.join(network)
-    pool.follow(network)
+    pool.add_snapshot(network)
+    pool.set_current_network(network)
     before = choices(0)
     np.testing.assert_array_equal(before, choices(3))
     torch.nn.init.normal_(network.keys.weight, std=5)
     np.testing.assert_array_equal(before, choices(0))
-    pool.follow(network)
+    pool.set_current_network(network)
     assert (before != choices(0)).any()
     np.testing.assert_array_equal(before, choices(3))
 
@@ -138,9 +139,9 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
     ("change", "why"),
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
-        ({"snapshots": 0}, "snapshots=0; it is a whole number from 1"),
-        ({"named_share": 0.8}, r"named_share=0\.8, .* sum is below 1"),
-        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; it is 0 to 1"),
+        ({"snapshots": 0}, "snapshots=0; expected a whole number from 1"),
+        ({"named_share": 0.8}, r"named_share=0\.8, .* a sum below 1"),
+        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected 0 to 1"),
     ],
 )
 def test_what_cannot_be_is_refused(change, why):
@@ -150,4 +151,4 @@ def test_what_cannot_be_is_refused(change, why):
 
 def test_a_player_that_cannot_be_made_is_refused(game, network):
     with pytest.raises(BadOption, match="depth=0"):
-        Pool(game, network, PoolSettings(names=("minimax:depth=0",)))
+        OpponentPool(game, network, PoolSettings(names=("minimax:depth=0",)))

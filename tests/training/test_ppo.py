@@ -20,16 +20,18 @@ from conftest import wait_for
 from logs import log_of, timeless
 
 import agents
-from agents import NETWORK, arrays
-from agents.learned import PolicyPlayer
+from agents import weight_files
 from agents.network import Evaluator, Network, Size, load
-from cc_env.catalogue import GAMES, Entry
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
+from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
-from cc_env.referee import Clock
-from training import checkpoints, gate, runs
-from training.gate import Rivals
-from training.pool import PoolSettings
-from training.ppo import Config, Training, command, main
+from cc_env.match.referee import Clock
+from cc_env.registry.catalogue import GAMES, GameEntry
+from training.ppo.opponent_pool import PoolSettings
+from training.ppo.ppo import Config, Training, app, main
+from training.runs import checkpoints, training_run
+from training.selfplay.promotion import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -44,13 +46,13 @@ TINY = Config(
     batch_size=64,
     pool=PoolSettings(names=("random", "greedy"), snapshots=2),
     evaluate_every=512,
-    rivals=Rivals(names=("random",), anchor="random", games=4),
+    evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=4),
 )
 TIMES = "minutes", "_per_second", "_share"  # of columns that are never the same
 
 
 def checkpoint_of(path):
-    return arrays.load(max((path / "checkpoints").iterdir()), checkpoints.CHECKPOINT)[1]
+    return weight_files.load(max((path / "checkpoints").iterdir()), checkpoints.CHECKPOINT)[1]
 
 
 # It learns
@@ -58,7 +60,7 @@ def checkpoint_of(path):
 
 @pytest.mark.slow
 def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
-    monkeypatch.setitem(GAMES, "heap", Entry("heap", "heap/Heap-v0"))
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
         game="heap",
@@ -72,7 +74,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
         pool=PoolSettings(names=("random",)),
         opening_turns=3,
         evaluate_every=14 * 2048,
-        rivals=Rivals(names=("random",), anchor="random", games=20),
+        evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=20),
     )
     game = heap.make()
 
@@ -135,7 +137,7 @@ def test_the_best_policy_is_a_player(whole):
     assert network.size == TINY.network
     assert about["config"]["boards"] == TINY.boards
     assert about["step"] in (512, 1024)
-    player = agents.make(f"ppo:path={whole / NETWORK}", game)
+    player = agents.make_player(f"ppo:path={whole / NETWORK}", game)
     action = player.choose(game.initial, np.random.default_rng(0), Clock()).action
     assert action in game.legal_actions(game.initial)
 
@@ -151,14 +153,14 @@ def test_the_same_seed_and_steps_are_the_same_run(whole, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [256, 768])
 def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path, monkeypatch, step):
-    log = runs.Run.log
+    log = training_run.Run.log
 
     def log_and_press(run, numbers):
         log(run, numbers)
         if run.step == step:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(runs.Run, "log", log_and_press)
+    monkeypatch.setattr(training_run.Run, "log", log_and_press)
     with pytest.raises(KeyboardInterrupt):
         main(TINY, tmp_path / "run")
     monkeypatch.undo()
@@ -174,15 +176,21 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("where", "call"),
     [
-        ("training.checkpoints.save", 2),
+        ("training.runs.checkpoints.save", 2),
         *(
             pytest.param(*place, marks=pytest.mark.slow)
             for place in (
-                ("training.ppo.PlayAndLearn.improve", 2),  # nothing is saved yet, it starts again
-                ("training.gate.save", 1),  # of the best network, of which no checkpoint knows
-                ("training.checkpoints.save", 1),
-                ("training.runs.Run.draw", 1),
-                ("training.runs.Run.log", 4),
+                (
+                    "training.ppo.ppo.OverlappedPPO.update",
+                    2,
+                ),  # nothing is saved yet, it starts again
+                (
+                    "training.selfplay.promotion.save",
+                    1,
+                ),  # of the best network, of which no checkpoint knows
+                ("training.runs.checkpoints.save", 1),
+                ("training.runs.training_run.Run.draw", 1),
+                ("training.runs.training_run.Run.log", 4),
             )
         ),
     ],
@@ -191,7 +199,7 @@ class Killed(BaseException):
 def test_killed_and_continued_a_run_is_as_if_it_had_never_been(
     whole, tmp_path, monkeypatch, where, call
 ):
-    original, calls = pkgutil.resolve_name(where.replace(".PlayAndLearn", ":PlayAndLearn")), []
+    original, calls = pkgutil.resolve_name(where.replace(".OverlappedPPO", ":OverlappedPPO")), []
 
     def die(*given, **named):
         calls.append(where)
@@ -212,7 +220,7 @@ def same(run, other):
     assert timeless(log_of(run), TIMES) == timeless(log_of(other), TIMES)
     np.testing.assert_equal(checkpoint_of(run), checkpoint_of(other))
     np.testing.assert_equal(
-        *(arrays.load(folder / NETWORK, "network")[1] for folder in (run, other))
+        *(weight_files.load(folder / NETWORK, "network")[1] for folder in (run, other))
     )
     return True
 
@@ -230,10 +238,14 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for where in ("os.fsync", "training.runs.Run.log", "training.runs.write"):
+    for where in (
+        "os.fsync",
+        "training.runs.training_run.Run.log",
+        "training.runs.training_run.write_atomically",
+    ):
         monkeypatch.setattr(where, full)
         monkeypatch.setattr(sys, "argv", ["ppo", "--name", "run", "--resume", "--steps", "1024"])
-        assert command() == 2
+        assert run_command(app) == 2
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         (line,) = capsys.readouterr().err.splitlines()
@@ -257,8 +269,8 @@ import sys
 import threading
 from pathlib import Path
 
-from training import ppo
-from training.config import build
+from training.ppo import ppo
+from training.runs.config import build_config
 
 path, config, resume, last = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4]
 fsync, calls = os.fsync, []
@@ -273,7 +285,7 @@ def fsync_or_wait(file):
 
 
 os.fsync = fsync_or_wait
-ppo.main(build(ppo.Config, config), path, resume == "resume")
+ppo.main(build_config(ppo.Config, config), path, resume == "resume")
 """
 
 
@@ -312,8 +324,8 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
     [
         ("rollout.actions", numbers(-1), "rollout.actions has illegal actions"),
         ("rollout.actions", numbers(10**6), "rollout.actions has illegal actions"),
-        ("rollout.action_masks", numbers(7), "rollout.action_masks has impossible values"),
-        ("rollout.returns", numbers(np.nan), "rollout.returns has impossible values"),
+        ("rollout.action_masks", numbers(7), "rollout.action_masks has invalid values"),
+        ("rollout.returns", numbers(np.nan), "rollout.returns has invalid values"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
@@ -324,13 +336,13 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),  # what is legal
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
         ("boards.1", lambda array: None, "there is no array boards.1"),
-        ("met", numbers(9), "met has numbers without an opponent"),
-        ("met", numbers(-1), "met has numbers without an opponent"),
-        ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; wanted: int64\[32\]"),
+        ("met", numbers(9), "met has an invalid opponent number"),
+        ("met", numbers(-1), "met has an invalid opponent number"),
+        ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
-        ("joined", lambda _: "1", "joined is '1'; wanted a whole number"),
-        ("seconds", lambda _: float("nan"), "seconds is nan; wanted a number"),
+        ("joined", lambda _: "1", "joined is '1'; expected a whole number"),
+        ("seconds", lambda _: float("nan"), "seconds is nan; expected a number"),
     ],
 )
 def test_what_somebody_altered_in_a_checkpoint_is_refused(
@@ -338,7 +350,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
 ):
     alter(whole, tmp_path / "run", part, change)
     with (
-        runs.opened(tmp_path / "run", asdict(TINY), True) as run,
+        training_run.open_run(tmp_path / "run", asdict(TINY), True) as run,
         pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {why}"),
     ):
         run.restore(other.load)
@@ -347,7 +359,7 @@ def test_what_somebody_altered_in_a_checkpoint_is_refused(
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
     """A run that has not begun."""
-    with runs.opened(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
+    with training_run.open_run(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
         yield Training(TINY, run)
 
 
@@ -361,12 +373,12 @@ def shifted(rows, column, by):
 
 @pytest.fixture
 def training(tmp_path):
-    with runs.opened(tmp_path / "run", {}, False) as run:
+    with training_run.open_run(tmp_path / "run", {}, False) as run:
         yield Training(TINY, run)
 
 
 def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    monkeypatch.setattr(training_run, "SAVE_INTERVAL_SECONDS", 0)
     main(replace(TINY, steps=512, evaluate_every=10**6), tmp_path / "run")
     saved = {int(file.stem) for file in (tmp_path / "run/checkpoints").iterdir()}
     assert saved == {256, 512}
@@ -375,14 +387,14 @@ def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch)
 def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
     scores = [None, 0.44, 0.45, 0.2, 0.8]
 
-    def meet(game, newest, best, rivals, seed):
+    def score_against(game, newest, best, evaluation_opponents, seed):
         for player in filter(None, (newest, best)):
             assert (player._mirrored, player._contempt) == (False, 0)
         score = scores.pop(0)
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
 
-    monkeypatch.setattr(gate, "meet", meet)
+    monkeypatch.setattr("training.selfplay.promotion.score_against", score_against)
     best = []
     for number, joined in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)
@@ -426,9 +438,9 @@ def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"steps": None}, "minutes=None, steps=None; give at least one"),
-        ({"boards": 0}, "boards=0; it is a whole number from 1"),
-        ({"n_epochs": 1.5}, r"n_epochs=1\.5; it is a whole number"),
+        ({"steps": None}, "minutes=None, steps=None; set at least one"),
+        ({"boards": 0}, "boards=0; expected a whole number from 1"),
+        ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
         ({"options": {"size": 9}}, "sizes are 4 to 8"),
     ],
@@ -459,7 +471,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["ppo", *arguments])
-    assert command() == 2
+    assert run_command(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert why in line

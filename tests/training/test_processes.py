@@ -15,7 +15,7 @@ from tasks import (
     work,
 )
 
-from training.processes import map_unordered
+from training.parallel.processes import map_unordered
 
 
 class Unloadable:
@@ -86,5 +86,5 @@ def test_who_stops_iterating_stops_the_workers():
 
 
 def test_workers_that_cannot_begin_are_an_error():
-    with pytest.raises(ChildProcessError, match=r"could not begin: its process died .*status 7"):
+    with pytest.raises(ChildProcessError, match=r"could not start: its process died .*status 7"):
         list(map_unordered(Unloadable(), [1, 2], 1))

@@ -8,11 +8,17 @@ import pytest
 from conftest import command_line
 from rich.console import Console
 
-from cc_env import record
 from cc_env.errors import BadOption
-from cc_env.pictures import frames
-from training import published
-from training.published import SMART, Experiment, experiments, play_experiments, seat_advantage
+from cc_env.match import record
+from cc_env.rendering.picture import frames
+from training.experiments import published
+from training.experiments.published import (
+    SMART,
+    Experiment,
+    experiments,
+    play_experiments,
+    seat_advantage,
+)
 
 LOWEST = "arena_players.Lowest"
 HIGHEST = "arena_players.Lowest:highest=True"
@@ -107,7 +113,7 @@ def test_strong_players_can_be_made_on_each_size(size):
 
 def test_the_same_games_twice_say_nothing_more():
     row, twin = play_experiments(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
-    line = published.together([row, twin])
+    line = published.combine([row, twin])
     assert line.wins == 2 * row.line.wins
     assert line.score == row.line.score
 
@@ -124,10 +130,10 @@ def test_a_repeated_opening_says_nothing_more():
 
 def test_draws_are_told_by_their_reasons():
     (row,) = play_experiments(seat_advantage(6, 12, names=(LOWEST,)))
-    assert sum(row.drawn_by.values()) == row.line.draws > 0
-    assert set(row.drawn_by) <= {"repetition", "max_turns", "blocked"}
+    assert sum(row.draw_reasons.values()) == row.line.draws > 0
+    assert set(row.draw_reasons) <= {"repetition", "max_turns", "blocked"}
     text = as_text(published.seats_table([row]))
-    assert all(f"{count} {reason}" in text for reason, count in row.drawn_by.items())
+    assert all(f"{count} {reason}" in text for reason, count in row.draw_reasons.items())
 
 
 def test_progress_is_told():
@@ -152,10 +158,10 @@ def test_a_player_that_fails_is_not_a_result():
     [
         ({"first": "gambler"}, "no player 'gambler'; there are: "),
         ({"second": "minimax:depth=0"}, "depth=0"),
-        ({"second": "arena_players.unmakable"}, "cannot be made: RuntimeError: no depth 1"),
+        ({"second": "arena_players.unmakable"}, "RuntimeError: no depth 1"),
         ({"size": 9}, "sizes are 4 to 8"),
-        ({"games": 0}, "games=0; it is a whole number from 1"),
-        ({"opening_turns": 3}, "opening_turns=3; even"),
+        ({"games": 0}, "games=0; expected a whole number from 1"),
+        ({"opening_turns": 3}, "opening_turns=3"),
         ({"seed": -1}, "seed=-1"),
     ],
 )
@@ -172,7 +178,7 @@ def test_the_command_shows_both_parts():
     assert re.search(r"^1\. \d,\d-\d,\d +2\. ", out, re.MULTILINE)
     assert re.search(r"(blue|red) wins \(\w+\) · last", out)
     assert "Moving first, in 4 games after 4 random turns" in out
-    for name in ("6×6 " + LOWEST, "8×8 " + HIGHEST, "6×6 together", "8×8 together"):
+    for name in ("6×6 " + LOWEST, "8×8 " + HIGHEST, "6×6 total", "8×8 total"):
         assert re.search(rf"{re.escape(name)} +\d+ : \d+ : \d+ +\d+.\d %", out)
 
 

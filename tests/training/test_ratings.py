@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from training.arena.ratings import ELO, Games, elo, score
+from training.arena.ratings import ELO_PER_LOG_ODDS, Games, elo, score
 
 
 def games_of(rows):
@@ -87,7 +87,7 @@ def test_score_intervals_cover_the_truth_as_often_as_they_say(kind, count, rate)
 def test_two_players_differ_by_what_their_score_says(won, lost):
     winner, other = elo(split(won, lost), 2)
     # one game more, drawn
-    wanted = ELO * np.log((won + 0.5) / (lost + 0.5))
+    wanted = ELO_PER_LOG_ODDS * np.log((won + 0.5) / (lost + 0.5))
     assert winner.value - other.value == pytest.approx(wanted, abs=1e-4)
     assert winner.value == pytest.approx(-other.value, abs=1e-6)
 
@@ -142,7 +142,7 @@ def tournament(true, openings, draws, rng):
     for opening in range(openings):
         for pair in combinations(range(len(true)), 2):
             for first, second in (pair, pair[::-1]):
-                rate = 1 / (1 + np.exp((true[second] - true[first]) / ELO))
+                rate = 1 / (1 + np.exp((true[second] - true[first]) / ELO_PER_LOG_ODDS))
                 half = draws * min(rate, 1 - rate)
                 throw = rng.random()
                 points = 1.0 if throw < rate - half else 0.5 if throw < rate + half else 0.0

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from cc_env import games
 from cc_env.errors import BadCheckpoint
-from training.replay import WIDTH, Replay, Samples, greatest, sparse
+from cc_env.games.factory import make_game
+from training.selfplay.replay_buffer import (
+    MAX_ACTIONS,
+    ReplayBuffer,
+    Samples,
+    top_policy,
+    top_targets,
+)
 
 
 def samples_of(game, positions, value=0.5):
@@ -17,15 +23,15 @@ def samples_of(game, positions, value=0.5):
         actions[row, : len(legal)] = legal
         policy[row, : len(legal)] = np.arange(1, len(legal) + 1)
     values = np.full(len(positions), value, np.float32)
-    return Samples(np.array(positions, np.uint64), *sparse(actions, policy), values)
+    return Samples(np.array(positions, np.uint64), *top_policy(actions, policy), values)
 
 
 def test_a_policy_keeps_its_most_probable_actions():
     actions = np.arange(100, dtype=np.int32)[np.newaxis].repeat(2, 0)
     policy = np.tile(np.linspace(1, 2, 100, dtype=np.float32), (2, 1))
     actions[1, 3:], policy[1, 3:] = -1, 0
-    short, kept = sparse(actions, policy)
-    assert short[0].tolist() == list(range(99, 99 - WIDTH, -1))
+    short, kept = top_policy(actions, policy)
+    assert short[0].tolist() == list(range(99, 99 - MAX_ACTIONS, -1))
     assert sorted(short[1].tolist(), reverse=True)[:3] == [2, 1, 0]
     assert (short[1, 3:] == -1).all()
     assert kept.sum(1) == pytest.approx(1, abs=0.01)
@@ -33,10 +39,10 @@ def test_a_policy_keeps_its_most_probable_actions():
 
 def test_batches_hold_what_was_added_or_its_mirror_image(game):
     position = game.apply(game.initial, int(game.legal_actions(game.initial)[1]))
-    replay = Replay(game, 10)
+    replay = ReplayBuffer(game, 10)
     replay.add(samples_of(game, [position]))
     (mirror,) = game.symmetries
-    batch = replay.draw(np.random.default_rng(0), 64)
+    batch = replay.sample(np.random.default_rng(0), 64)
     seen = set()
     for row in range(64):
         straight = np.array_equal(batch.planes[row], game.observe(position))
@@ -56,32 +62,32 @@ def test_batches_hold_what_was_added_or_its_mirror_image(game):
 @pytest.fixture(scope="module")
 def many():
     """Return a game, and a position with more legal actions than are kept."""
-    game = games.make("morris")  # with a free move nearly everything is legal
+    game = make_game("morris")  # with a free move nearly everything is legal
     position = game.from_text("wwwbbbw.wwwww........... w 00 fw")
-    assert len(game.legal_actions(position)) > WIDTH
+    assert len(game.legal_actions(position)) > MAX_ACTIONS
     return game, position
 
 
 def test_probabilities_add_up_to_1_whatever_is_not_kept(many):
     game, position = many
     legal = game.legal_actions(position)[np.newaxis]
-    kept = sparse(legal, np.full(legal.shape, 1 / legal.size, np.float32))
-    replay = Replay(game, 1)
+    kept = top_policy(legal, np.full(legal.shape, 1 / legal.size, np.float32))
+    replay = ReplayBuffer(game, 1)
     replay.add(Samples(np.array([position], np.uint64), *kept, np.zeros(1, np.float32)))
-    (targets,) = replay.draw(np.random.default_rng(0), 1).targets
+    (targets,) = replay.sample(np.random.default_rng(0), 1).targets
     assert targets.sum() == pytest.approx(1, abs=1e-3)
-    assert (targets > 0).sum() == WIDTH
+    assert (targets > 0).sum() == MAX_ACTIONS
 
 
 def test_where_it_fills_actions_that_are_not_kept_have_the_least_target_that_is(many):
     game, position = many
     legal = game.legal_actions(position)
-    replay = Replay(game, 1, fills=True)
+    replay = ReplayBuffer(game, 1, fill_missing=True)
     worth = np.linspace(0.25, 0.75, len(legal), dtype=np.float32)[np.newaxis]
-    kept = greatest(legal[np.newaxis], worth)
+    kept = top_targets(legal[np.newaxis], worth)
     assert kept[1][0, -1] > 0.25
     replay.add(Samples(np.array([position], np.uint64), *kept, np.zeros(1, np.float32)))
-    batch = replay.draw(np.random.default_rng(0), 1)
+    batch = replay.sample(np.random.default_rng(0), 1)
     targets, mask = batch.targets[0], batch.legal[0]
     assert sorted(targets[mask])[0] == kept[1][0, -1]
     assert (targets[~mask] == 0).all()
@@ -89,26 +95,26 @@ def test_where_it_fills_actions_that_are_not_kept_have_the_least_target_that_is(
 
 
 def test_the_oldest_samples_go(game):
-    replay = Replay(game, 5)
+    replay = ReplayBuffer(game, 5)
     for value in range(8):
         replay.add(samples_of(game, [game.initial], value))
     assert (len(replay), replay.added) == (5, 8)
-    drawn = replay.draw(np.random.default_rng(0), 200).values
+    drawn = replay.sample(np.random.default_rng(0), 200).values
     assert set(drawn) == {3, 4, 5, 6, 7}
-    assert set(replay.draw(np.random.default_rng(0), 200, newest=2).values) == {6, 7}
-    assert set(replay.draw(np.random.default_rng(0), 200, newest=20).values) == {3, 4, 5, 6, 7}
+    assert set(replay.sample(np.random.default_rng(0), 200, newest=2).values) == {6, 7}
+    assert set(replay.sample(np.random.default_rng(0), 200, newest=20).values) == {3, 4, 5, 6, 7}
     replay.add(samples_of(game, [game.initial] * 13, 9))
-    assert set(replay.draw(np.random.default_rng(0), 50).values) == {9}
+    assert set(replay.sample(np.random.default_rng(0), 50).values) == {9}
 
 
 def test_what_was_saved_is_drawn_as_before(game):
-    saved, other = Replay(game, 5), Replay(game, 5)
+    saved, other = ReplayBuffer(game, 5), ReplayBuffer(game, 5)
     for value in range(7):
         saved.add(samples_of(game, [game.initial], value / 7))
     other.load({name: array.copy() for name, array in saved.state().items()}, saved.added)
     for replay in (saved, other):
         replay.add(samples_of(game, [game.initial], 1))
-    drawn = (replay.draw(np.random.default_rng(0), 50) for replay in (saved, other))
+    drawn = (replay.sample(np.random.default_rng(0), 50) for replay in (saved, other))
     np.testing.assert_equal(*drawn)
 
 
@@ -124,16 +130,20 @@ def test_what_was_saved_is_drawn_as_before(game):
         (
             "actions",
             np.zeros((3, 64), np.int32),
-            r"replay.actions is int32\[3, 64\]; wanted: int16",
+            r"replay.actions is int32\[3, 64\]; expected int16",
         ),
-        ("actions", np.zeros((3, 65), np.int16), r"wanted: int16\[3, 64\]"),
+        ("actions", np.zeros((3, 65), np.int16), r"expected int16\[3, 64\]"),
         ("positions", np.zeros((3, 3), np.uint64), r"replay.positions is uint64\[3, 3\]"),
-        ("values", np.zeros(4, np.float32), r"replay.values is float32\[4\]; wanted: float32\[3\]"),
+        (
+            "values",
+            np.zeros(4, np.float32),
+            r"replay.values is float32\[4\]",
+        ),
         ("values", None, "there is no array replay.values"),
     ],
 )
 def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, change, why):
-    saved = Replay(game, 5)
+    saved = ReplayBuffer(game, 5)
     saved.add(samples_of(game, [game.initial] * 3))
     arrays = {name: array.copy() for name, array in saved.state().items()}
     if change is None:
@@ -142,7 +152,7 @@ def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, c
         arrays[f"replay.{name}"] = change
     else:
         arrays[f"replay.{name}"][1] = change
-    replay = Replay(game, 5)
+    replay = ReplayBuffer(game, 5)
     replay.add(samples_of(game, [game.initial], 0.25))
     before = {name: array.copy() for name, array in replay.state().items()}
     with pytest.raises(BadCheckpoint, match=why):

@@ -7,14 +7,15 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from cc_env import record
-from cc_env.confidence import Interval
-from cc_env.terminal import Terminal
+from cc_env.match import record
+from cc_env.match.confidence import Interval
+from cc_env.output import Terminal
 from training import arena
 from training.arena import charts, report
-from training.arena.standings import Line, Pair, Standing, Standings
+from training.arena.standings import Line, Pair, PlayerResult, Standings
 from training.arena.tables import show
 from training.arena.wording import elo, milliseconds, percent, summary
+from training.runs.chart_style import INK
 
 HIGHEST, RAISER = "arena_players.Lowest:highest=True", "arena_players.Raiser"
 STRANGE = "arena_players.Named:name=<b>$x_1$&'\""
@@ -24,7 +25,7 @@ COMMAND = "python -m training.evaluate random 'a & b'"
 @pytest.fixture(scope="module")
 def tournament(tmp_path_factory):
     config = arena.Config(players=("random", HIGHEST, RAISER, STRANGE), games=4)
-    return arena.run(config, tmp_path_factory.mktemp("arena"), workers=0)
+    return arena.run_tournament(config, tmp_path_factory.mktemp("arena"), workers=0)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
         svg = charts.to_svg(name, tournament.standings)
         assert svg.startswith("<svg")
         assert "currentColor" in svg
-        assert charts.INK not in svg
+        assert INK not in svg
 
 
 def test_the_ladder_shows_each_elo_with_its_interval(tournament):
@@ -148,10 +149,12 @@ def test_the_histogram_counts_every_game(tournament):
 def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
     assert "learning" not in charts.names(tournament.standings)
     players = f"memory:path={tmp_path / 'memory.sqlite'}", "minimax:depth=1"
-    learned = arena.hold(players, options={"size": 4}, games=20, opening_turns=0, learn=True)
+    learned = arena.play_tournament(
+        players, options={"size": 4}, games=20, opening_turns=0, learn=True
+    )
     (axes,) = charts.learning(learned.standings).axes
     assert [len(line.get_ydata()) for line in axes.lines] == [10, 10]
-    assert "Score while they learned" in report.to_html(learned, COMMAND)
+    assert "Score while learning" in report.to_html(learned, COMMAND)
     report.write(learned, tmp_path, COMMAND)
     assert (tmp_path / "learning.png").exists()
     show(learned, Terminal())
@@ -174,7 +177,7 @@ def test_all_files_are_written(tournament, tmp_path):
 )
 def test_the_verdict_is_no_surer_than_the_games(score, verdict):
     line = Line(7, 0, 3, score)
-    ladder = tuple(Standing(name, score, line, {}) for name in "ab")
+    ladder = tuple(PlayerResult(name, score, line, {}) for name in "ab")
     pair = Pair(("a", "b"), line, score)
     assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}, {}))
 

@@ -12,13 +12,19 @@ import pytest
 from conftest import wait_for
 from tensorboard.summary.writer import event_file_writer
 
-from agents import NETWORK
-from agents.arrays import load, save
+from agents.shipped_weights import NETWORK
+from agents.weight_files import load, save
 from cc_env.errors import BadCheckpoint, BadFolder, BadRecord, FolderInUse
-from training import checkpoints, curves, runs
+from training.runs import checkpoints, curves, training_run
 
 ROOT = Path(__file__).parents[2]
-CONFIG = {"game": "capture_conquer", "options": {"size": 6}, "minutes": 3, "rates": (0.1, 0.2)}
+CONFIG = {
+    "game": "capture_conquer",
+    "options": {"size": 6},
+    "minutes": 3,
+    "seed": 0,
+    "rates": (0.1, 0.2),
+}
 
 
 def arrays(number):
@@ -35,7 +41,7 @@ def arrays(number):
 
 
 def opened(path, resume=False, **change):
-    return runs.opened(path, {**CONFIG, **change}, resume)
+    return training_run.open_run(path, {**CONFIG, **change}, resume)
 
 
 def same(saved, number):
@@ -180,9 +186,11 @@ def test_curves_are_drawn(path):
 
 
 def test_many_points_are_smoothed_and_few_are_not():
-    few = np.random.default_rng(0).random(curves.FEW)
+    few = np.random.default_rng(0).random(curves.MAX_MARKERS)
     np.testing.assert_allclose(curves._smooth(few), few)
-    many = np.random.default_rng(0).random(20 * curves.FEW) + np.linspace(0, 5, 20 * curves.FEW)
+    many = np.random.default_rng(0).random(20 * curves.MAX_MARKERS) + np.linspace(
+        0, 5, 20 * curves.MAX_MARKERS
+    )
     smooth = curves._smooth(many)
     np.testing.assert_allclose(smooth, np.linspace(0.5, 5.5, len(many)), atol=0.35)
     assert np.abs(np.diff(smooth)).max() < np.abs(np.diff(many)).max() / 10
@@ -248,7 +256,7 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
 def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
     header, saved = load(checkpoint(path, 3), checkpoints.CHECKPOINT)
     save(checkpoint(path, 3), checkpoints.CHECKPOINT, saved, {**header, **change})
-    with pytest.warns(UserWarning, match=r"000003.* wanted .*continuing from 000002"):
+    with pytest.warns(UserWarning, match=r"000003.* expected .*continuing from 000002"):
         saved, _ = go_on(path)
     assert same(saved, 2)
 
@@ -284,8 +292,8 @@ def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
 
 
 def test_another_format_is_refused(path, monkeypatch):
-    monkeypatch.setattr("agents.arrays.FORMAT", 2)
-    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; wanted .* of format 2"):
+    monkeypatch.setattr("agents.weight_files.FORMAT", 2)
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected .* of format 2"):
         load(checkpoint(path, 3), checkpoints.CHECKPOINT)
 
 
@@ -304,9 +312,9 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import numpy as np
-from training import runs
+from training.runs.training_run import open_run
 
-with runs.opened(Path(sys.argv[1]), {}, resume=sys.argv[2] == "resume") as run:
+with open_run(Path(sys.argv[1]), {}, resume=sys.argv[2] == "resume") as run:
     run.restore(lambda saved: None)
     while True:
         run.advance()
@@ -328,7 +336,7 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
             assert process.poll() is None
         process.kill()
         assert process.wait() == -signal.SIGKILL
-        with runs.opened(path, {}, resume=True) as run:
+        with training_run.open_run(path, {}, resume=True) as run:
             saved = run.latest()
             assert saved.number > number
             number = saved.number
@@ -361,7 +369,9 @@ def kill_at(monkeypatch, name):
     monkeypatch.setattr(name, die)
 
 
-@pytest.mark.parametrize("where", ["training.runs.locked", "training.runs.write"])
+@pytest.mark.parametrize(
+    "where", ["training.runs.training_run.locked", "training.runs.training_run.write_atomically"]
+)
 def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
     tmp_path, monkeypatch, where
 ):
@@ -378,22 +388,21 @@ def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
 
 
 def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, monkeypatch):
-    kill_at(monkeypatch, "training.runs.Run.__init__")
+    kill_at(monkeypatch, "training.runs.training_run.Run.__init__")
     with pytest.raises(Killed):
         opened(tmp_path / "run").__enter__()
     monkeypatch.undo()
     with pytest.raises(BadFolder, match="exists: --resume continues it"):
         opened(tmp_path / "run").__enter__()
-    with pytest.raises(BadFolder, match="minutes is 3 there, 90 here"):
-        go_on(tmp_path / "run", minutes=90)
+    with pytest.raises(BadFolder, match="size is 6 there, 8 here"):
+        go_on(tmp_path / "run", options={"size": 8})
     assert go_on(tmp_path / "run") == (None, [])
 
 
 def test_another_config_is_refused_and_the_run_left_alone(path):
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    why = "another run: minutes is 3 there, 4 here; size is 6 there, 8 here"
-    with pytest.raises(BadFolder, match=why):
-        go_on(path, options={"size": 8}, minutes=4)
+    with pytest.raises(BadFolder, match="size is 6 there, 8 here; seed is 0 there, 4 here"):
+        go_on(path, options={"size": 8}, seed=4)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
@@ -407,7 +416,7 @@ def test_a_run_of_before_a_setting_was_there_goes_on(path):
     ("name", "content", "why"),
     [
         ("config.json", '{"game": ', "config.json is not JSON"),
-        ("config.json", "[1]", r"config.json: wanted an object, got \[1\]"),
+        ("config.json", "[1]", r"config.json: expected an object, got \[1\]"),
         ("log.jsonl", '{"step": 1}\nnothing\n', "log.jsonl, line 2: not a row of numbers"),
         ("log.jsonl", '{"loss": 1}\n', "log.jsonl, line 1: not a row of numbers"),
         ("log.jsonl", '{"step": "x"}\n', "log.jsonl, line 1: not a row of numbers"),
@@ -425,8 +434,8 @@ def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, w
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
-def test_what_may_differ_may(path):
-    with runs.opened(path, {**CONFIG, "minutes": 9}, True, may_differ=("minutes", "device")):
+def test_limits_may_change_when_a_run_is_resumed(path):
+    with opened(path, resume=True, minutes=9):
         assert json.loads((path / "config.json").read_text())["minutes"] == 9
 
 
@@ -459,7 +468,7 @@ def count(path, resume=False, every=2, by=1, work=noop, dawdle=noop, **limits):
     def load(saved):
         counted[0] = int(saved.arrays["counted"])
 
-    with runs.opened(path, config, resume, runs.LIMITS) as run:
+    with training_run.open_run(path, config, resume) as run:
         run.restore(load)
         assert counted[0] == run.step
         for _ in run.steps(
@@ -472,7 +481,7 @@ def count(path, resume=False, every=2, by=1, work=noop, dawdle=noop, **limits):
             counted[0] += by
             run.advance(by)
             dawdle(run)
-            if run.is_due:
+            if run.evaluation_due:
                 evaluated.append(run.step)
                 (path / NETWORK).touch()
             run.log({"loss": counted[0]})
@@ -505,8 +514,10 @@ def test_after_evaluations_it_is_saved_and_told(tmp_path, capsys):
 
 def test_curves_are_drawn_whenever_it_is_saved(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(runs.Run, "draw", lambda run, charts: drawn.append((run.step, charts)))
-    monkeypatch.setattr(runs, "SAVE_EVERY", 0)
+    monkeypatch.setattr(
+        training_run.Run, "draw", lambda run, charts: drawn.append((run.step, charts))
+    )
+    monkeypatch.setattr(training_run, "SAVE_INTERVAL_SECONDS", 0)
     count(tmp_path, every=10, rounds=2)
     assert drawn == [(1, {"Loss": ["loss"]}), (2, {"Loss": ["loss"]})]
 

@@ -38,7 +38,7 @@ def test_the_seed_decides_openings_and_games():
     ("change", "why"),
     [
         ({"players": ("random",)}, "two or more"),
-        ({"players": ()}, "none; wanted two or more"),
+        ({"players": ()}, "none; expected two or more"),
         ({"players": ("random", "random")}, "random twice"),
         ({"players": ("random", "gambler")}, "no player 'gambler'; there are: .*random"),
         ({"players": ("random", "random:x=1")}, "no option x"),
@@ -46,12 +46,12 @@ def test_the_seed_decides_openings_and_games():
         ({"game": "chess"}, "no game 'chess' .*; there are: .*capture_conquer"),
         ({"options": {"sise": 6}}, "no option sise; did you mean size. it has: size, corner"),
         ({"options": {"size": 9}}, "sizes are 4 to 8"),
-        ({"games": 7}, "games=7; it is even"),
+        ({"games": 7}, "games=7; expected an even number"),
         ({"games": 0}, "games=0"),
         ({"games": 2.0}, "games=2.0"),
         ({"opening_turns": -1}, "opening_turns=-1"),
         ({"seed": -1}, "seed=-1"),
-        ({"anchor": "greedy"}, "anchor 'greedy' does not play; random"),
+        ({"anchor": "greedy"}, "anchor 'greedy' is not a player"),
     ],
 )
 def test_what_cannot_be_is_refused(change, why):

@@ -3,22 +3,23 @@
 import numpy as np
 import pytest
 
-from cc_env import games, rules
-from cc_env.rules import FIRST
+from cc_env.core import rules
+from cc_env.core.rules import FIRST
+from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.scores import PROVEN, expected
-from training import search_play
-from training.small_network import joined, picked, sample_of
+from cc_env.search.scores import PROVEN, expected_result
+from training.learned_evaluation.small_network import concatenate, extract_sample, select_rows
+from training.selfplay import search_games
 
-GAME = games.make("capture_conquer", size=4)
+GAME = make_game("capture_conquer", size=4)
 
 
 def pace(depth=2, opening=6, exploration=0):
-    return search_play.pace(depth, opening, exploration)
+    return search_games.play_settings(depth, opening, exploration)
 
 
 def play(game, *given):
-    return sample_of(game, search_play.play(game, *given))
+    return extract_sample(game, search_games.play(game, *given))
 
 
 def positions_of(sample):
@@ -58,7 +59,7 @@ def test_without_weight_of_what_follows_targets_are_values_of_the_search():
     for position, target in zip(positions_of(sample), sample.targets, strict=True):
         result = search.search(position, depth=3)
         if result.score is not None and len(GAME.legal_actions(position)) > 1:
-            assert target == pytest.approx((1 + expected(result.score)) / 2, abs=1e-6)
+            assert target == pytest.approx((1 + expected_result(result.score)) / 2, abs=1e-6)
 
 
 def test_with_full_weight_targets_are_results():
@@ -72,7 +73,7 @@ def test_targets_are_the_recursion_from_the_end_of_each_game():
     weight, seed = 0.6, 4
     values = play(GAME, None, pace(), 0, 300, seed).targets.astype(float)
     sample = play(GAME, None, pace(), weight, 300, seed)
-    sure = expected(PROVEN)
+    sure = expected_result(PROVEN)
     for number in range(sample.games[-1] + 1):
         rows = np.flatnonzero(sample.games == number)
         later = 1 - sample.results[rows[-1]] if len(rows) else 0
@@ -86,15 +87,15 @@ def test_targets_are_the_recursion_from_the_end_of_each_game():
 
 def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
     """Of morris: where a mill is closed, the turn goes on with the choice of a piece to take."""
-    game, seed, weight = games.make("morris"), 5, 0.9
+    game, seed, weight = make_game("morris"), 5, 0.9
     given = pace(depth=1, opening=8, exploration=0.5)
     searched, mixed = (
-        search_play.play(game, None, given, part, 2000, seed) for part in (0, weight)
+        search_games.play(game, None, given, part, 2000, seed) for part in (0, weight)
     )
     assert np.array_equal(searched.positions, mixed.positions)
     pairs = 0
-    for row in range(len(mixed.begins) - 1):
-        if mixed.begins[row] and not mixed.begins[row + 1]:
+    for row in range(len(mixed.turn_starts) - 1):
+        if mixed.turn_starts[row] and not mixed.turn_starts[row + 1]:
             removal = row + 1
             if mixed.targets[removal] == searched.targets[removal]:  # random, or proven
                 alone = searched.targets[row]
@@ -116,7 +117,7 @@ def test_the_seed_makes_the_games():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers", "morris", "cannon"])
 def test_every_game_is_played(name):
-    game = games.make(name)
+    game = make_game(name)
     sample = play(game, None, pace(depth=1), 0.5, 500, 0)
     assert 300 < len(sample.base) <= 500
     assert ((sample.targets >= 0) & (sample.targets <= 1)).all()
@@ -126,10 +127,10 @@ def test_every_game_is_played(name):
 
 def test_samples_are_joined_and_games_numbered_through():
     former, latter = (play(GAME, None, pace(), 0.5, 100, seed) for seed in (1, 2))
-    both = joined([former, latter])
+    both = concatenate([former, latter])
     assert len(both.base) == len(former.base) + len(latter.base)
     steps = np.diff(both.games)
     assert set(steps) <= {0, 1}
     assert both.games[-1] == former.games[-1] + latter.games[-1] + 1
-    newest = picked(both, slice(-len(latter.base), None))
+    newest = select_rows(both, slice(-len(latter.base), None))
     assert np.array_equal(newest.inputs, latter.inputs)

@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games, players
-from cc_env.errors import BadOption, Diverged, UnknownOption
-from cc_env.referee import Clock
-from training.selfplay import SelfPlaySettings, SelfPlayWorker
+from cc_env.errors import BadOption, TrainingDiverged, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+from training.selfplay.worker import SelfPlaySettings, SelfPlayWorker
 
 SETTINGS = SelfPlaySettings(boards=16, simulations=8, considered=4, value_mix=0, opponents_share=0)
 
 
 @pytest.fixture(scope="module")
 def small():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 def even(planes):
@@ -88,13 +89,13 @@ def test_the_tally_says_what_it_cost(small):
 
 def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     play = SelfPlayWorker(small, SETTINGS, 0)
-    begun, begin = [], play._trees.begin
+    begun, begin = [], play._trees.restart
 
     def spy(rows, rng, *, earlier, **rest):
         begun.append((rows.copy(), earlier.copy()))
         begin(rows, rng, earlier=earlier)
 
-    monkeypatch.setattr(play._trees, "begin", spy)
+    monkeypatch.setattr(play._trees, "restart", spy)
     play.play(even, 12)
     (before, _), (rows, earlier) = begun[-2:]
     long = np.flatnonzero((earlier != 0).sum(1) > 3)
@@ -118,7 +119,7 @@ def test_a_network_is_asked_once_however_decisions_are_cut(small):
 def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     settings = replace(SETTINGS, opponents=("minimax:depth=2",), opponents_share=0.5)
     play = SelfPlayWorker(small, settings, 0)
-    minimax, step = players.make("minimax:depth=2", small), play._boards.step
+    minimax, step = make_player("minimax:depth=2", small), play._boards.step
     decided = []
 
     def spy(actions):
@@ -133,8 +134,8 @@ def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
     _, tally = play.play(even, 60)
     assert all(decided)
     assert len(decided) == pytest.approx(tally.decisions / 4, rel=0.3)
-    assert tally.met == pytest.approx(tally.games / 2, rel=0.4)
-    assert tally.points / tally.met < 0.4  # without a network it loses
+    assert tally.opponent_games == pytest.approx(tally.games / 2, rel=0.4)
+    assert tally.points / tally.opponent_games < 0.4  # without a network it loses
 
 
 def test_searches_become_longer_in_the_course_of_a_run(small):
@@ -171,13 +172,13 @@ def test_numbers_that_are_not_finite_are_not_a_policy(small):
     def broken(planes):
         return tuple(np.full_like(array, np.nan) for array in even(planes))
 
-    with pytest.raises(Diverged, match="values are not finite"):
+    with pytest.raises(TrainingDiverged, match="values are not finite"):
         play.play(broken, 3)
 
 
 def test_without_opponents_all_meet_themselves(small):
     settings = replace(SETTINGS, opponents=(), opponents_share=0)
-    assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].met == 0
+    assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].opponent_games == 0
     with pytest.raises(BadOption, match="name some, or set it to 0"):
         replace(settings, opponents_share=0.1)
     with pytest.raises(UnknownOption, match="no player 'nobody'"):

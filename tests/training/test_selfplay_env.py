@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sb3_contrib.common.maskable.utils import get_action_masks
 
-from cc_env import games
-from cc_env.envs.opponents import Opponent, drawn
+from cc_env.core.rules import ONGOING
+from cc_env.envs.opponents import Opponent, random_policy
 from cc_env.errors import IllegalAction
-from cc_env.rules import ONGOING
-from training.selfplay_env import make
+from cc_env.games.factory import make_game
+from training.ppo.selfplay_env import make_env
 
 
 class Noted(Opponent):
@@ -20,17 +20,17 @@ class Noted(Opponent):
 
     def note(self, asked, rng):
         self.asked.append(asked)
-        return drawn(asked, rng)
+        return random_policy(asked, rng)
 
 
 @pytest.fixture(scope="module")
 def game():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture
 def env(game):
-    return make(game, 40, [Noted()], opening_turns=3, seed=1)
+    return make_env(game, 40, [Noted()], opening_turns=3, seed=1)
 
 
 def any_actions(env, rng):
@@ -71,7 +71,7 @@ def test_rewards_are_the_learner_s_and_come_when_the_game_is_over(game):
         return asked.masks.argmax(1)
 
     opponent = Opponent("lowest", lowest, 1.0)
-    env = make(game, 40, [opponent], opening_turns=3, seed=1)
+    env = make_env(game, 40, [opponent], opening_turns=3, seed=1)
     env.reset()
     rng, points = np.random.default_rng(0), []
     for _ in range(60):
@@ -106,7 +106,7 @@ def test_an_opponent_is_asked_about_many_boards_at_once_and_sees_its_own_side(en
 
 def test_opponents_are_drawn_by_their_shares_for_each_game(game):
     pool = [Noted("often", 3.0), Noted("never", 0.0), Noted("seldom", 1.0)]
-    env = make(game, 40, pool, opening_turns=0, seed=2)
+    env = make_env(game, 40, pool, opening_turns=0, seed=2)
     env.reset()
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -120,7 +120,7 @@ def test_opponents_are_drawn_by_their_shares_for_each_game(game):
 @pytest.mark.parametrize(("turns", "fewest", "most"), [(0, 1, 1), (4, 10, 1000)])
 def test_games_begin_after_random_turns(game, turns, fewest, most):
     starts = set()
-    env = make(game, 400, [Noted()], opening_turns=turns, seed=3)
+    env = make_env(game, 400, [Noted()], opening_turns=turns, seed=3)
     env.reset()
     for board in range(400):  # those in which the learner is to move first began there
         if env.boards.turns(board) == 0:
@@ -132,7 +132,7 @@ def test_games_begin_after_random_turns(game, turns, fewest, most):
 
 def test_the_same_seed_is_the_same_games(game):
     def play(seed):
-        env = make(game, 16, [Noted()], opening_turns=3, seed=seed)
+        env = make_env(game, 16, [Noted()], opening_turns=3, seed=seed)
         rng, seen = np.random.default_rng(0), [env.reset()]
         for _ in range(20):
             seen += env.step(any_actions(env, rng))[:2]
@@ -156,11 +156,11 @@ def test_illegal_actions_are_refused(env):
 def test_illegal_answers_are_refused(game, action):
     pool = [Opponent("cheat", lambda asked, rng: np.full(len(asked.masks), action), 1.0)]
     with pytest.raises(IllegalAction, match=f"action {action} is not legal in"):
-        make(game, 8, pool, opening_turns=0, seed=0).reset()
+        make_env(game, 8, pool, opening_turns=0, seed=0).reset()
 
 
 def test_the_arena_s_limits_are_draws_not_games_of_unknown_value():
-    env = make(games.make("morris"), 40, [Noted()], opening_turns=3, seed=1)
+    env = make_env(make_game("morris"), 40, [Noted()], opening_turns=3, seed=1)
     env.reset()
     rng, truncated = np.random.default_rng(0), 0
     for _ in range(300):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cc_env.record import Record
+from cc_env.match.record import Record
 from training.arena.schedule import Config
 from training.arena.standings import standings, times
 

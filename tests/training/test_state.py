@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from cc_env.errors import BadCheckpoint
-from training import state
+from training.runs import state
 
 
 def learner(seed):
@@ -25,7 +25,7 @@ def learn(network, optimizer):
 def test_what_is_loaded_learns_as_what_was_saved():
     network, optimizer = learner(0)
     learn(network, optimizer)
-    arrays = {name: array.copy() for name, array in state.flat(a=network, b=optimizer).items()}
+    arrays = {name: array.copy() for name, array in state.to_arrays(a=network, b=optimizer).items()}
     assert {"a.0.weight", "a.2.bias", "b.0.exp_avg", "b.3.step"} <= set(arrays)
     assert all(isinstance(array, np.ndarray) for array in arrays.values())
 
@@ -33,7 +33,10 @@ def test_what_is_loaded_learns_as_what_was_saved():
     state.load({**arrays, "c.other": np.zeros(3)}, a=other, b=its_optimizer)
     for pair in ((network, optimizer), (other, its_optimizer)):
         learn(*pair)
-    loaded, wanted = state.flat(a=other, b=its_optimizer), state.flat(a=network, b=optimizer)
+    loaded, wanted = (
+        state.to_arrays(a=other, b=its_optimizer),
+        state.to_arrays(a=network, b=optimizer),
+    )
     assert loaded.keys() == wanted.keys()
     for name, array in wanted.items():
         np.testing.assert_array_equal(loaded[name], array)
@@ -44,9 +47,9 @@ def test_what_is_loaded_learns_as_what_was_saved():
     [
         ("a.0.weight", None, "there is no array a.0.weight"),
         ("b.1.exp_avg", None, "there is no array b.1.exp_avg"),
-        ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; wanted: float32\[1\]"),
+        ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; expected float32\[1\]"),
         ("a.2.bias", np.zeros(1, np.int32), r"a.2.bias is int32\[1\]"),
-        ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; wanted: float32\[4, 3\]"),
+        ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; expected float32\[4, 3\]"),
         ("a.2.bias", np.full(1, np.nan, np.float32), "a.2.bias has values that are not finite"),
         ("b.0.step", np.full((), np.inf, np.float32), "b.0.step has values that are not finite"),
         ("b.2.exp_avg_sq", np.zeros((0, 9), np.float32), r"b.2.exp_avg_sq is float32\[0, 9\]"),
@@ -56,32 +59,34 @@ def test_what_is_loaded_learns_as_what_was_saved():
 def test_what_is_not_what_was_saved_is_refused_and_nothing_is_changed(name, array, why):
     network, optimizer = learner(0)
     learn(network, optimizer)
-    saved = {name: array.copy() for name, array in state.flat(a=network, b=optimizer).items()}
+    saved = {name: array.copy() for name, array in state.to_arrays(a=network, b=optimizer).items()}
     if array is None:
         del saved[name]
     else:
         saved[name] = array
     other, its_optimizer = learner(1)
-    before = {name: array.copy() for name, array in state.flat(a=other, b=its_optimizer).items()}
+    before = {
+        name: array.copy() for name, array in state.to_arrays(a=other, b=its_optimizer).items()
+    }
     with pytest.raises(BadCheckpoint, match=why):
         state.load(saved, a=other, b=its_optimizer)
-    np.testing.assert_equal(state.flat(a=other, b=its_optimizer), before)
+    np.testing.assert_equal(state.to_arrays(a=other, b=its_optimizer), before)
 
 
 def test_an_optimizer_that_took_no_step_yet_has_nothing():
     network, optimizer = learner(0)
-    saved = state.flat(a=network, b=optimizer)
+    saved = state.to_arrays(a=network, b=optimizer)
     assert not [name for name in saved if name.startswith("b.")]
     state.load(saved, a=network, b=optimizer)
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
 def test_what_is_not_a_whole_number_is_refused(value):
-    with pytest.raises(BadCheckpoint, match=r"steps is .*; wanted a whole number from 0"):
-        state.whole({"steps": value}, "steps")
+    with pytest.raises(BadCheckpoint, match=r"steps is .*; expected a whole number from 0"):
+        state.read_whole({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
 def test_what_is_not_a_number_is_refused(value):
-    with pytest.raises(BadCheckpoint, match=r"seconds is .*; wanted a number"):
-        state.number({"seconds": value}, "seconds")
+    with pytest.raises(BadCheckpoint, match=r"seconds is .*; expected a number"):
+        state.read_number({"seconds": value}, "seconds")

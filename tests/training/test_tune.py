@@ -5,16 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cc_env import games, players, rules
+from cc_env.core import rules
+from cc_env.core.game import Search
 from cc_env.errors import BadOption
-from cc_env.game import Search
-from training import tune
-from training.tune import Config, Sample
+from cc_env.games.factory import make_game
+from cc_env.players.specs import PLAYERS
+from training.experiments import tune
+from training.experiments.tune import Config, Sample
 
 
 @pytest.fixture(scope="module")
 def game():
-    return games.make("capture_conquer", size=4)
+    return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def with_weights(game, weights):
 
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris", "cannon"])
 def test_counts_times_weights_are_the_evaluation(name):
-    game = games.make(name)
+    game = make_game(name)
     positions = some_positions(game, 300)
     evaluation = game.search.evaluations["standard"]
     values = tune.features(game, positions) @ evaluation.weights
@@ -66,7 +68,7 @@ def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
 
 
 def test_weights_that_count_nowhere_in_a_sample_stay():
-    morris = games.make("morris")
+    morris = make_game("morris")
     positions = some_positions(morris, 400)
     before = morris.search.evaluations["standard"].weights
     unused = np.flatnonzero(~tune.features(morris, positions).any(0))
@@ -95,13 +97,13 @@ def test_self_play_notes_the_results_of_those_to_move(game):
 
 @pytest.mark.slow
 def test_one_round_makes_something_of_nothing():
-    game = games.make("capture_conquer", size=5)
+    game = make_game("capture_conquer", size=5)
     config = Config(rounds=1, positions=10_000, matches=60, depth=2, exploration=0.3, workers=0)
     nothing = with_weights(game, np.zeros(len(game.search.evaluations["standard"].weights)))
     (judged,) = tune.tune(nothing, config)
-    assert judged.adopted
+    assert judged.is_adopted
     assert judged.score.low > 0.5
-    assert not {"new", "best"} & set(players.PLAYERS)
+    assert not {"new", "best"} & set(PLAYERS)
 
 
 def test_a_game_without_weights_is_refused(game):

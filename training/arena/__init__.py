@@ -1,13 +1,13 @@
 """The arena: tournaments of players, with ratings and confidence intervals.
 
-    hold   a match or a tournament in memory: hold(("random", player), games=40).standings
-    run    a tournament in a folder; after an interruption the same call continues it
+    play_tournament   a match or tournament in memory: play_tournament(("random", player), games=40)
+    run_tournament    a tournament in a folder; the same call resumes it after an interruption
 
 `tables.show` prints a tournament, `report.write` writes it as an HTML page.
 
-The same config and seed give the same games, whatever the number of workers. If players learn
-during the tournament, the games run one after the other in one process, and also depend on what
-the players had learned before.
+The same config and seed give the same games, independently of the number of workers. If players
+learn during the tournament, its games run in one process, in order, and also depend on what the
+players have learned before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,42 +16,47 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from cc_env import players, referee
-from cc_env.confidence import Interval
-from cc_env.errors import BadOption, listed
-from cc_env.files import write
-from cc_env.game import Game
-from cc_env.match import Limits
-from cc_env.record import Record
-from cc_env.referee import Player
+from cc_env.core.game import Game
+from cc_env.errors import BadOption
+from cc_env.files import write_atomically
+from cc_env.match.confidence import Interval
+from cc_env.match.match import Limits
+from cc_env.match.record import Record
+from cc_env.match.referee import Player, play_match
+from cc_env.players.specs import make_player
 from training.arena import entrants, folder
 from training.arena.entrants import Entrants
-from training.arena.schedule import Config, Pairing, schedule, try_players
+from training.arena.schedule import Config, Pairing, make_players, schedule
 from training.arena.standings import Standings, standings
-from training.processes import Failure
-from training.tasks import Mapper, mapper
+from training.parallel.processes import Failure
+from training.parallel.tasks import Mapper, task_mapper
+from training.runs.folder import to_text
 
 __all__ = [
     "Config",
     "Interval",
     "Standings",
     "Tournament",
-    "hold",
-    "run",
-    "try_players",
+    "make_players",
+    "play_tournament",
+    "run_tournament",
 ]
 
-Progress = Callable[[int, int], None]  # called with the games finished and the games in all
+# Called with the number of finished games and of all games.
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Tournament:
-    """A tournament: the games played, and those that failed."""
+    """A tournament: the records of its games, and the reasons for failed games.
+
+    Both are mappings by index in the schedule, ascending.
+    """
 
     config: Config
     schedule: Sequence[Pairing]
-    records: Mapping[int, Record]  # by index in the schedule, ascending
-    unplayed: Mapping[int, str]  # by index: why the game failed
+    records: Mapping[int, Record]
+    unplayed: Mapping[int, str]
 
     @cached_property
     def standings(self) -> Standings:
@@ -61,7 +66,7 @@ class Tournament:
 
     def to_json(self) -> dict[str, Any]:
         """Return config, standings and games as JSON, without thinking times."""
-        played = [
+        games = [
             {
                 "game": index,
                 "opening": self.schedule[index].opening,
@@ -76,12 +81,12 @@ class Tournament:
             "config": self.config.to_json(),
             "anchor": self.config.anchor,
             **self.standings.to_json(),
-            "games": played,
-            "unplayed": [{"game": index, "why": why} for index, why in self.unplayed.items()],
+            "games": games,
+            "unplayed": [{"game": index, "why": reason} for index, reason in self.unplayed.items()],
         }
 
 
-def hold(
+def play_tournament(
     players: Entrants,
     game: str = "capture_conquer",
     *,
@@ -91,30 +96,31 @@ def hold(
 ) -> Tournament:
     """Play a tournament without writing files; `config` are further fields of `Config`.
 
-    Players are spoken names, made again for each game, and objects with `choose`, which play all of
-    their games (see `cc_env.referee.fresh`) under the names of their classes. A mapping gives other
-    names to either.
+    Players are player specs, from which new players are created for each game, or objects with
+    `choose`, which play all of their games (see `cc_env.match.referee.player_for_new_game`) under
+    the names of their classes. A mapping gives other names to either.
 
-    With 0 workers the games are played in this process, which also knows players that were added
-    by `agents.register`; other numbers as in `run`: each game then has pickled copies of objects.
-    Raises BadOption if a player cannot be made or pickled or a field of the config is invalid,
-    ChildProcessError if a game could not be played.
+    With 0 workers the games run in this process, where players of `register_player` are available,
+    too; other numbers are as in `run_tournament`, and each game has pickled copies of objects.
+    Raises BadOption if a player cannot be created or pickled or a config field is invalid,
+    ChildProcessError if a game failed.
     """
-    named = entrants.by_name(players)
-    with entrants.known(named):
-        complete = Config(players=tuple(named), game=game, **config)
-        play_all = _mapper(engine, workers, complete.learn)
-        plan, records = schedule(complete), {}
-        learners = _learners(complete, try_players(complete.players, complete.make_game()))
-        for pairing, record in play_all(_work(complete, named, workers), plan):
+    by_name = entrants.name_entrants(players)
+    with entrants.registered(by_name):
+        full_config = Config(players=tuple(by_name), game=game, **config)
+        play_all = _mapper(engine, workers, full_config.learn)
+        pairings, records = schedule(full_config), {}
+        created = make_players(full_config.players, full_config.make_game())
+        learners = _learners(full_config, created)
+        for pairing, record in play_all(_game_function(full_config, by_name, workers), pairings):
             if isinstance(record, Failure):
                 raise ChildProcessError(f"game {pairing.index} could not be played: {record}")
             records[pairing.index] = record
             _learn(learners, record)
-    return Tournament(complete, plan, dict(sorted(records.items())), {})
+    return Tournament(full_config, pairings, dict(sorted(records.items())), {})
 
 
-def run(
+def run_tournament(
     config: Config,
     path: Path,
     *,
@@ -122,40 +128,41 @@ def run(
     engine: str = "processes",
     on_progress: Progress = lambda finished, total: None,
 ) -> Tournament:
-    """Play a tournament in a folder, or the rest of it, and write its results.json.
+    """Play the remaining games of a tournament in a folder and write its results.json.
 
-    `workers` is the number of processes, None for one per core; if players learn, it is 0.
-    With the engine "ray" the processes are on a cluster (`training.cluster`), which only knows
-    players of `agents` and those with dotted names. A game whose process dies is left out; the next
-    call tries it again.
+    `workers` is the number of processes, None for one per core; if players learn, it is 0. With the
+    engine "ray" the processes are on a cluster (`training.parallel.cluster`), where only players of
+    `agents` and those with dotted names are available. A game whose process dies is skipped; the
+    next call plays it again.
 
     Before anything is written, raises BadFolder if the folder holds another tournament, FolderInUse
-    if another process works there, BadOption if a player cannot be made, there is no such
-    engine or no cluster answers, and MissingExtra without Ray. Raises BadRecord if the games in the
-    folder are broken, ChildProcessError if the processes cannot start.
+    if another process uses it, BadOption if a player cannot be created, the engine is unknown or
+    the cluster is unreachable, and MissingExtra without Ray. Raises BadRecord if the games in the
+    folder are invalid, ChildProcessError if the processes cannot start.
     """
-    plan = schedule(config)
-    learners = _learners(config, try_players(config.players, config.make_game()))
+    pairings = schedule(config)
+    learners = _learners(config, make_players(config.players, config.make_game()))
     play_all = _mapper(engine, workers, config.learn)
     unplayed: dict[int, str] = {}
-    with folder.opened(path, config):
-        records = folder.played(path, config, plan)
-        for record in records.values():  # the last run may have stopped before it learned
+    with folder.open_tournament(path, config):
+        records = folder.read_games(path, config, pairings)
+        # The last session may have stopped before the players learned from its last game.
+        for record in records.values():
             _learn(learners, record)
-        on_progress(len(records), len(plan))
-        left = [pairing for pairing in plan if pairing.index not in records]
-        for pairing, record in play_all(partial(_play_scheduled, config), left):
+        on_progress(len(records), len(pairings))
+        remaining = [pairing for pairing in pairings if pairing.index not in records]
+        for pairing, record in play_all(partial(_play_scheduled, config), remaining):
             if isinstance(record, Failure):
                 unplayed[pairing.index] = str(record)
             else:
                 folder.append(path, record)
                 records[pairing.index] = record
                 _learn(learners, record)
-                on_progress(len(records), len(plan))
+                on_progress(len(records), len(pairings))
         tournament = Tournament(
-            config, plan, dict(sorted(records.items())), dict(sorted(unplayed.items()))
+            config, pairings, dict(sorted(records.items())), dict(sorted(unplayed.items()))
         )
-        write(path / folder.RESULTS, folder.to_text(tournament.to_json()))
+        write_atomically(path / folder.RESULTS, to_text(tournament.to_json()))
     return tournament
 
 
@@ -163,26 +170,27 @@ def _play_scheduled(config: Config, pairing: Pairing) -> Record:
     return play_pairing(config.make_game(), pairing, config.limits)
 
 
-def _work(
-    config: Config, named: Mapping[str, str | Player], workers: int | None
+def _game_function(
+    config: Config, by_name: Mapping[str, str | Player], workers: int | None
 ) -> Callable[[Pairing], Record]:
-    """Return what plays a game: here by the players themselves, elsewhere by copies of them."""
+    """Return the function that plays a game; in other processes, it uses copies of the players."""
     if workers == 0 or config.learn:
         return partial(_play_scheduled, config)
-    return partial(_play_sent, config, entrants.pickled(named))
+    return partial(_play_pickled, config, entrants.pickle_entrants(by_name))
 
 
-def _play_sent(config: Config, sent: Mapping[str, bytes], pairing: Pairing) -> Record:
-    with entrants.known(entrants.unpickled(sent, pairing.players)):
+def _play_pickled(config: Config, pickles: Mapping[str, bytes], pairing: Pairing) -> Record:
+    with entrants.registered(entrants.unpickle_entrants(pickles, pairing.players)):
         return _play_scheduled(config, pairing)
 
 
 def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> Record:
     """Play one game of a schedule, with new players."""
-    next(game.turns(game.initial))  # compiles the rules; players compile when they are made
-    return referee.play(
+    # Compile the rules outside of the clock; players compile when they are created.
+    next(game.turns(game.initial))
+    return play_match(
         game,
-        [players.make(name, game) for name in pairing.players],
+        [make_player(name, game) for name in pairing.players],
         names=pairing.players,
         start=game.from_text(pairing.start),
         limits=limits,
@@ -191,25 +199,26 @@ def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> 
 
 
 def _mapper(engine: str, workers: int | None, learn: bool) -> Mapper:
-    """Return the function that plays a schedule; raise as `training.tasks.mapper`."""
+    """Return the function that plays a schedule; raise as `training.parallel.tasks.mapper`."""
     if learn and (workers or engine != "processes"):
-        given = f"workers={workers!r}, engine={engine!r}"
-        raise BadOption(f"{given}; when players learn, all games run in this process: workers=0")
-    return mapper(engine, 0 if learn else workers)
+        raise BadOption(
+            f"workers={workers!r}, engine={engine!r}; expected workers=0, because players learn"
+        )
+    return task_mapper(engine, 0 if learn else workers)
 
 
-def _learners(config: Config, made: Mapping[str, Any]) -> dict[str, Any]:
+def _learners(config: Config, players: Mapping[str, Any]) -> dict[str, Any]:
     """Return the players that learn, by name."""
     if not config.learn:
         return {}
-    learners = {name: player for name, player in made.items() if hasattr(player, "remember")}
+    learners = {name: player for name, player in players.items() if hasattr(player, "remember")}
     if not learners:
-        raise BadOption(f"learn=True, but none of {listed(made)} can; memory:path=… does")
+        raise BadOption("learn=True, but no player learns; expected one such as memory:path=…")
     return learners
 
 
 def _learn(learners: Mapping[str, Any], record: Record) -> None:
-    """Let the players of a game learn from it; `remember` ignores a game that it knows."""
+    """Let the players of a game learn from it; `remember` ignores a game that it has."""
     for name in record.players:
         if name in learners:
             learners[name].remember(record)

@@ -11,32 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from cc_env.confidence import Interval
+from cc_env.match.confidence import Interval
 from training.arena.standings import Standings
+from training.runs.chart_style import FAINT, INK, STYLE
 
-INK, FAINT = "#23272e", "#8a919c"  # text and axes; grid and background lines
 DATA, MEDIAN = "#2f74c0", "#cf4a3e"
 WIDTH = 6.0  # inches
 NAME_WIDTH = 24  # characters per line
-STYLE: Any = {
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlesize": 12,
-    "font.size": 10.5,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.parse_math": False,  # a $ in a name is not mathematics
-}
 
 
 def ladder(standings: Standings) -> Figure:
-    """Return a chart of the players' Elo with intervals, the best on top."""
+    """Return a chart of the players' Elo with intervals, best first."""
     figure, axes = _rows(len(standings.players))
     _points(axes, [player.elo for player in standings.players], "{:+.0f}")
     _names(axes, [player.name for player in standings.players])
@@ -58,13 +43,13 @@ def matrix(standings: Standings) -> Figure:
         scores[row, column] = line.score.value
         text = f"{line.score.value:.0%}\n{line}"
         axes.text(column, row, text, ha="center", va="center", fontsize=size, color="#1d2026")
-    axes.imshow(scores, cmap=_two_colours(), vmin=0, vmax=1, aspect="auto")
+    axes.imshow(scores, cmap=_two_colors(), vmin=0, vmax=1, aspect="auto")
     _names(axes, names)
     labels = [_wrapped(name, 12) for name in names]
     axes.set_xticks(range(count), labels, fontsize=8.5)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set(title="Row against column")
+    axes.set(title="Score of row against column")
     return figure
 
 
@@ -106,9 +91,7 @@ def learning(standings: Standings) -> Figure:
         )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.set(
-        title="Score while they learned", xlabel="games played", xlim=(0, 1), ylim=(-0.02, 1.02)
-    )
+    axes.set(title="Score while learning", xlabel="games played", xlim=(0, 1), ylim=(-0.02, 1.02))
     axes.legend(frameon=False, fontsize=9)
     return figure
 
@@ -123,24 +106,24 @@ CHARTS: dict[str, Callable[[Standings], Figure]] = {
 
 
 def names(standings: Standings) -> list[str]:
-    """Return the names of the CHARTS that this tournament has data for."""
+    """Return the names of the CHARTS with data in this tournament."""
     return [name for name in CHARTS if name != "learning" or standings.learning]
 
 
 def to_png(name: str, standings: Standings) -> bytes:
     """Return a chart as a PNG with a white background; `name` is a key of CHARTS."""
-    return _drawn(name, standings, {"format": "png", "dpi": 160, "facecolor": "white"})
+    return _render(name, standings, {"format": "png", "dpi": 160, "facecolor": "white"})
 
 
 def to_svg(name: str, standings: Standings) -> str:
-    """Return a chart as a transparent SVG element in the page's text colour."""
+    """Return a chart as a transparent SVG element in the page's text color."""
     no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     options = {"format": "svg", "transparent": True, "metadata": no_metadata}
-    text = _drawn(name, standings, options).decode()
+    text = _render(name, standings, options).decode()
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
-def _drawn(name: str, standings: Standings, options: dict[str, Any]) -> bytes:
+def _render(name: str, standings: Standings, options: dict[str, Any]) -> bytes:
     with matplotlib.rc_context(STYLE | {"svg.hashsalt": name}), io.BytesIO() as file:
         CHARTS[name](standings).savefig(file, **options)
         return file.getvalue()
@@ -188,7 +171,7 @@ def _wrapped(name: str, width: int) -> str:
     return "\n".join(line.strip() for line in lines)
 
 
-def _two_colours() -> matplotlib.colors.Colormap:
-    colours = ["#e58a7e", "#f5f1ea", "#7fb0e0"]
-    colour_map = matplotlib.colors.LinearSegmentedColormap.from_list("score", colours)
-    return colour_map.with_extremes(bad=(0, 0, 0, 0.06))
+def _two_colors() -> matplotlib.colors.Colormap:
+    colors = ["#e58a7e", "#f5f1ea", "#7fb0e0"]
+    color_map = matplotlib.colors.LinearSegmentedColormap.from_list("score", colors)
+    return color_map.with_extremes(bad=(0, 0, 0, 0.06))

@@ -1,69 +1,68 @@
-"""Who plays a tournament in memory: spoken names, and players that are there already."""
+"""The entrants of a tournament in memory: player specs and player objects."""
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from cc_env import players
+from cc_env.core.game import Game
 from cc_env.errors import BadPlayer
-from cc_env.game import Game
-from cc_env.players import Factory
-from cc_env.referee import Player
+from cc_env.match.referee import Player
+from cc_env.players.specs import PlayerFactory, as_player, temporary_players
 
 Entrants = Iterable[str | Player] | Mapping[str, str | Player]
 
 
-def by_name(entrants: Entrants) -> dict[str, str | Player]:
-    """Return the entrants by name: spoken names under themselves, players under their class's.
+def name_entrants(entrants: Entrants) -> dict[str, str | Player]:
+    """Return the entrants by name: a spec is its own name, an object has the name of its class.
 
-    A mapping has the names already. Raises BadPlayer if two have the same.
+    A mapping already has names. Raises BadPlayer for a duplicate name.
     """
     if isinstance(entrants, Mapping):
         return dict(entrants)
-    named: dict[str, str | Player] = {}
+    by_name: dict[str, str | Player] = {}
     for entrant in entrants:
         name = entrant if isinstance(entrant, str) else type(entrant).__name__
-        if name in named:
-            would_do = "a mapping names them: {'one': …, 'other': …}"
-            raise BadPlayer(f"players: {name} twice; wanted different ones; {would_do}")
-        named[name] = entrant
-    return named
+        if name in by_name:
+            advice = "a mapping gives them names: {'one': …, 'other': …}"
+            raise BadPlayer(f"players: {name} twice; expected distinct names; {advice}")
+        by_name[name] = entrant
+    return by_name
 
 
 @contextmanager
-def known(named: Mapping[str, str | Player]) -> Iterator[None]:
+def registered(by_name: Mapping[str, str | Player]) -> Iterator[None]:
     """Let their names be spoken names while the block runs; raise BadPlayer as `players.named`."""
-    others = {name: _factory(entrant) for name, entrant in named.items() if entrant != name}
-    with players.named(**others):
+    factories = {name: _factory(entrant) for name, entrant in by_name.items() if entrant != name}
+    with temporary_players(**factories):
         yield
 
 
-def _factory(entrant: str | Player) -> Factory:
+def _factory(entrant: str | Player) -> PlayerFactory:
     def make(game: Game) -> Player:
-        return players.of(entrant, game)
+        return as_player(entrant, game)
 
     return make
 
 
-def pickled(named: Mapping[str, str | Player]) -> dict[str, bytes]:
-    """Return what other processes make the entrants of that are not there under their own names.
+def pickle_entrants(by_name: Mapping[str, str | Player]) -> dict[str, bytes]:
+    """Return pickles of the entrants that are not specs under their own names.
 
     Raises BadPlayer for a player that cannot be pickled.
     """
-    return {name: _pickled(name, entrant) for name, entrant in named.items() if entrant != name}
+    return {name: _pickle(name, entrant) for name, entrant in by_name.items() if entrant != name}
 
 
-def unpickled(sent: Mapping[str, bytes], names: Iterable[str]) -> dict[str, str | Player]:
-    """Return those of these names that `pickled` returned."""
-    return {name: pickle.loads(sent[name]) for name in names if name in sent}
+def unpickle_entrants(
+    pickles: Mapping[str, bytes], names: Iterable[str]
+) -> dict[str, str | Player]:
+    """Return the entrants with these names that are in `pickles`."""
+    return {name: pickle.loads(pickles[name]) for name in names if name in pickles}
 
 
-def _pickled(name: str, entrant: str | Player) -> bytes:
+def _pickle(name: str, entrant: str | Player) -> bytes:
     try:
         return pickle.dumps(entrant)
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        would_do = "workers=0 plays in this process, and a spoken name is made in each"
-        raise BadPlayer(
-            f"player {name} cannot go to another process ({why}); {would_do}"
-        ) from error
+        reason = f"{type(error).__name__}: {error}"
+        advice = "use workers=0, or a player spec"
+        raise BadPlayer(f"player {name} cannot be pickled ({reason}); {advice}") from error

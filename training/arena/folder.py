@@ -1,71 +1,65 @@
 """A tournament on disk: its config, the games played so far, and the results.
 
-A game counts once its line in games.jsonl is complete. The process may be killed at any moment: a
-half-written last line is dropped when the tournament continues. The files are not trusted: each
-game is replayed by the rules, and must be in the schedule. Thinking times and the description of a
-fault cannot be checked.
+A game is stored once its line in games.jsonl is complete. The process may be killed at any moment:
+a partial last line is dropped when the tournament resumes. The files are untrusted: each game is
+replayed by the rules and must be in the schedule. Thinking times and the description of a fault
+cannot be checked.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from reprlib import Repr
-from typing import Any
 
-from filelock import FileLock, Timeout
-
-from cc_env import record
-from cc_env.errors import BadFolder, BadRecord, FolderInUse
-from cc_env.files import drop_partial_line, lines, write
-from cc_env.match import FAULTS
-from cc_env.record import Record
+from cc_env.errors import BadFolder, BadRecord
+from cc_env.files import drop_partial_line, read_lines, write_atomically
+from cc_env.match import record
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record, append_record
 from training.arena.schedule import Config, Pairing
+from training.runs.folder import CONFIG, differences, locked, read_config, to_text
 
-CONFIG, GAMES, RESULTS, LOCK = "config.json", "games.jsonl", "results.json", ".lock"
-MISSING = "missing"
-
-_SHORT = Repr()  # limits the depth and length of untrusted values in messages
-_SHORT.maxstring = _SHORT.maxother = 200
-_SHORT.maxlist = _SHORT.maxdict = 20
+GAMES, RESULTS = "games.jsonl", "results.json"
 
 
 @contextmanager
-def opened(path: Path, config: Config) -> Iterator[None]:
-    """Keep the folder for this tournament and this process while the block runs.
+def open_tournament(path: Path, config: Config) -> Iterator[None]:
+    """Lock the folder for this tournament and process during the block.
 
-    Writes the config and drops a half-written last game. Raises BadFolder, and changes nothing, if
-    the folder holds another tournament, and FolderInUse if another process works there.
+    Writes the config and drops a partial last game. Raises BadFolder, and changes nothing, if the
+    folder holds another tournament, and FolderInUse if another process uses it.
     """
     _check(path, config)
     path.mkdir(parents=True, exist_ok=True)
     with locked(path):
-        _check(path, config)  # again: another process may have begun in the meantime
-        write(path / CONFIG, to_text(config.to_json()))
+        # Another process may have started before the lock.
+        _check(path, config)
+        write_atomically(path / CONFIG, to_text(config.to_json()))
         if (path / GAMES).exists():
             drop_partial_line(path / GAMES)
         yield
 
 
-def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int, Record]:
+def read_games(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int, Record]:
     """Return the finished games by their index in the schedule.
 
     Each is replayed, so its turns and its result agree with the rules. A fault (time, an error, an
-    illegal action) cannot be replayed; it is accepted for the player who was to move. Raises
-    BadRecord, with the line number, if a game is broken, not in the schedule, or there twice.
+    illegal action) cannot be replayed; it is accepted for the player to move. Raises BadRecord,
+    with the line number, if a game is invalid, not in the schedule, or duplicated.
     """
     by_seed = {pairing.seed: pairing for pairing in schedule}
     game = config.make_game()
-    default_start, records = game.to_text(game.initial), dict[int, Record]()
-    for number, text in lines(path / GAMES) if (path / GAMES).exists() else ():
+    default_start = game.to_text(game.initial)
+    records: dict[int, Record] = {}
+    for number, text in read_lines(path / GAMES) if (path / GAMES).exists() else ():
         try:
             loaded = Record.from_json(text)
             pairing = by_seed.get(loaded.seed or 0)
             if pairing is None:
                 raise BadRecord(f"not a game of this tournament: none has the seed {loaded.seed}")
             if pairing.index in records:
-                raise BadRecord(f"game {pairing.index} of the tournament is there twice")
+                raise BadRecord(f"game {pairing.index} of the tournament is duplicated")
             _check_game(loaded, pairing, config, default_start)
         except BadRecord as error:
             raise BadRecord(f"{path / GAMES}, line {number}: {error}") from error
@@ -74,77 +68,40 @@ def played(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int,
 
 
 def append(path: Path, finished: Record) -> None:
-    """Append a finished game; raise OSError, and then keep the earlier games intact."""
-    record.append(path / GAMES, finished)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep a folder for this process while the block runs; raise FolderInUse if it is taken."""
-    try:
-        lock = FileLock(path / LOCK).acquire(timeout=0)
-    except Timeout:
-        raise FolderInUse(f"{path} is in use: another process works there") from None
-    with lock:
-        yield
-
-
-def to_text(value: Any) -> str:
-    """Return indented JSON."""
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Return the config of a folder; raise BadRecord if it is not a JSON object."""
-    try:
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise BadRecord(f"{path / CONFIG}: wanted an object, got {_SHORT.repr(config)}")
-    return config
+    """Append a finished game; raise OSError and keep the earlier games on failure."""
+    append_record(path / GAMES, finished)
 
 
 def _check(path: Path, config: Config) -> None:
     """Raise BadFolder if the folder holds another tournament."""
     if not (path / CONFIG).exists():
         if (path / GAMES).exists() and (path / GAMES).stat().st_size:
-            raise BadFolder(f"{path} has {GAMES} but no {CONFIG}; wanted an empty or new folder")
+            raise BadFolder(f"{path} has {GAMES} but no {CONFIG}; expected an empty or new folder")
         return
     saved = read_config(path)
-    given = json.loads(to_text(config.to_json()))
-    if saved != given:
+    current = json.loads(to_text(config.to_json()))
+    if saved != current:
         raise BadFolder(
-            f"{path} holds another tournament: {'; '.join(differences(saved, given))}; "
-            "wanted the same config, or another folder"
+            f"{path} holds another tournament: {'; '.join(differences(saved, current))}; "
+            "expected the same config, or another folder"
         )
 
 
 def _check_game(loaded: Record, pairing: Pairing, config: Config, default_start: str) -> None:
     """Raise BadRecord if a record is not this game of the schedule, or breaks the rules."""
-    wanted = {
+    expected = {
         "game": config.game,
         "options": dict(config.options),
         "players": pairing.players,
         "start": None if pairing.start == default_start else pairing.start,
         "limits": asdict(config.limits),
     }
-    if wrong := "; ".join(differences({name: getattr(loaded, name) for name in wanted}, wanted)):
-        raise BadRecord(f"not a game of this tournament: {wrong}")
+    actual = {name: getattr(loaded, name) for name in expected}
+    if changes := "; ".join(differences(actual, expected)):
+        raise BadRecord(f"not a game of this tournament: {changes}")
     match = record.replay(loaded)
     if match.result is None:
         raise BadRecord(f"the game is unfinished, after {len(match.turns)} turns")
     winner, reason = match.result
     if reason in FAULTS and winner == match.game.to_move(match.position):
-        raise BadRecord(f"a fault ({reason}) of the player who was not to move")
-
-
-def differences(saved: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a phrase for each value in which two configs differ, at all depths."""
-    for key in sorted({*saved, *given}):
-        old, new = saved.get(key, MISSING), given.get(key, MISSING)
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from differences(old, new)
-        elif old != new:
-            texts = (value if value is MISSING else _SHORT.repr(value) for value in (old, new))
-            yield "{} is {} there, {} here".format(key, *texts)
+        raise BadRecord(f"a fault ({reason}) of the player that was not to move")

@@ -4,8 +4,8 @@ The sampling unit is the opening, not the game: games from the same opening, of 
 several, may be correlated in any way; different openings are independent.
 
 Scores  Wilson's interval (Wilson 1927) with an effective number of trials: fewer than the openings
-        if both games of an opening tend to end alike, more if seats or draws even them out. The
-        variance is estimated with two pseudo-openings, one won and one lost, so it is never zero.
+        if the games of an opening are positively correlated, more if negatively. The
+        variance is estimated with two pseudo-openings, a win and a loss, so it is never zero.
 Elo     the Bradley-Terry model, a draw being half a win; ratings by `choix` (I-LSR: Maystre and
         Grossglauser 2015). A prior of one drawn game per pair keeps the ratings finite. Intervals
         come from the sandwich estimator H^-1 M H^-1 (Huber 1967): H is the Fisher information, M
@@ -24,22 +24,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.confidence import Interval, Z, wilson
+from cc_env.match.confidence import Z_95, Interval, wilson_interval
 
 Array = NDArray[np.float64]
 
-UPPER = 0.975  # probability of that quantile
-ELO = 400 / np.log(10)  # Elo per unit of log odds
-PRIOR = 0.5  # wins that both players of a pair start with: one drawn game
+UPPER_PROBABILITY = 0.975
+ELO_PER_LOG_ODDS = 400 / np.log(10)
+# Wins of each player of a pair in the prior: one drawn game.
+PRIOR = 0.5
 
 
 class Games(NamedTuple):
-    """The results of N games."""
+    """The results of N games: indices of players, points of the first seat, opening numbers.
 
-    first: NDArray[np.int64]  # [N]: index of the player in the first seat
-    second: NDArray[np.int64]  # [N]: index of the player in the second seat
-    points: Array  # [N]: of the first seat, 0, 1/2 or 1
-    openings: NDArray[np.int64]  # [N]: number of the opening
+    Points are 0, 1/2 or 1.
+    """
+
+    first: NDArray[np.int64]  # [N]
+    second: NDArray[np.int64]  # [N]
+    points: Array  # [N]
+    openings: NDArray[np.int64]  # [N]
 
 
 def score(points: Array, openings: NDArray[np.int64]) -> Interval:
@@ -52,7 +56,7 @@ def score(points: Array, openings: NDArray[np.int64]) -> Interval:
     spread = padded.var() / (
         padded.mean() * (1 - padded.mean())
     )  # 1 if every opening scores 0 or 1
-    return wilson(float(points.mean()), len(means) / float(spread))
+    return wilson_interval(float(points.mean()), len(means) / float(spread))
 
 
 def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]:
@@ -60,7 +64,8 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
 
     Intervals are those of the difference.
     """
-    import choix  # imported late: takes a second, and worker processes do not need it
+    # Imported late: it takes a second, and worker processes do not need it.
+    import choix
     from scipy.special import stdtrit
 
     wins = np.zeros((players, players))
@@ -71,11 +76,12 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     contrasts = np.eye(players) - _zero(players, anchor)
     variance = np.diag(contrasts @ _covariance(games, wins, rating) @ contrasts.T)
     openings = len(np.unique(games.openings))
-    width = stdtrit(openings, UPPER) if openings > 1 else Z
-    values, halves = contrasts @ rating, width * np.sqrt(np.maximum(variance, 0))
+    width = stdtrit(openings, UPPER_PROBABILITY) if openings > 1 else Z_95
+    values = ELO_PER_LOG_ODDS * (contrasts @ rating)
+    half_widths = ELO_PER_LOG_ODDS * width * np.sqrt(np.maximum(variance, 0))
     return [
-        Interval(float(ELO * value), float(ELO * (value - half)), float(ELO * (value + half)))
-        for value, half in zip(values, halves, strict=True)
+        Interval(float(value), float(value - half), float(value + half))
+        for value, half in zip(values, half_widths, strict=True)
     ]
 
 

@@ -12,18 +12,21 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from cc_env import __version__, files, record
-from cc_env.match import FAULTS
-from cc_env.pictures import frames
-from cc_env.record import Record
+from cc_env.files import write_atomically
+from cc_env.match import record
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record
+from cc_env.rendering.picture import frames
+from cc_env.version import __version__
 from training.arena import Tournament, charts
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
 
 REPORT = "report.html"
-EXAMPLES = 8  # games to step through, at most
-LONGEST = 300  # turns of such a game that are shown
-MAX_FAULTS = 20  # different faults that are listed
+# Limits of the report: interactive games, their turns, and distinct faults.
+MAX_EXAMPLES = 8
+MAX_EXAMPLE_TURNS = 300
+MAX_FAULTS = 20
 
 
 def write(tournament: Tournament, path: Path, command: str, curves: Path | None = None) -> Path:
@@ -33,8 +36,8 @@ def write(tournament: Tournament, path: Path, command: str, curves: Path | None 
     curves of a training run.
     """
     for name in charts.names(tournament.standings):
-        files.write(path / f"{name}.png", charts.to_png(name, tournament.standings))
-    files.write(path / REPORT, to_html(tournament, command, curves))
+        write_atomically(path / f"{name}.png", charts.to_png(name, tournament.standings))
+    write_atomically(path / REPORT, to_html(tournament, command, curves))
     return path / REPORT
 
 
@@ -71,25 +74,28 @@ def to_html(tournament: Tournament, command: str, curves: Path | None = None) ->
 def faults(records: Sequence[Record]) -> list[tuple[str, str, str, int]]:
     """Return player, reason, detail and count of the faults, the most frequent first."""
     counts = Counter(
-        (game.players[game.result == "1-0"], game.reason, game.detail)
-        for game in records
-        if game.reason in FAULTS
+        (_loser(game), game.reason, game.detail) for game in records if game.reason in FAULTS
     )
     return [(*fault, count) for fault, count in counts.most_common(MAX_FAULTS)]
 
 
+def _loser(game: Record) -> str:
+    first, second = game.players
+    return second if game.result == "1-0" else first
+
+
 def breakable(name: str) -> Markup:
-    """Return a name as HTML in which lines may break after punctuation."""
+    """Return a name as HTML with line breaks allowed after punctuation."""
     return Markup(re.sub(r"([:.,=/])", r"\1<wbr>", str(escape(name))))
 
 
 def examples(tournament: Tournament) -> dict[str, Any]:
-    """Return the best player's games from the first opening, to step through.
+    """Return the best player's games from the first opening, for the interactive board.
 
     A frame is a list of indices into `lines`, the lines of SVG that all frames share.
     """
     best = tournament.standings.players[0].name
-    shown = [
+    selected = [
         game
         for index, game in tournament.records.items()
         if tournament.schedule[index].opening == 0 and best in game.players
@@ -104,12 +110,12 @@ def examples(tournament: Tournament) -> dict[str, Any]:
                 for frame in _frames(game)
             ],
         }
-        for game in shown[:EXAMPLES]
+        for game in selected[:MAX_EXAMPLES]
     ]
     return {"lines": list(lines), "games": games}
 
 
 def _frames(game: Record) -> list[str]:
     """Return the positions of a game as SVG, the start first."""
-    shown = islice(frames(record.replay(game)), 1 + LONGEST)
+    shown = islice(frames(record.replay(game)), 1 + MAX_EXAMPLE_TURNS)
     return [frame._repr_svg_() for frame in shown]

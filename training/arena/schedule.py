@@ -1,7 +1,7 @@
 """The schedule of a tournament: every pair in both seats from the same openings.
 
-Its order is opening, pair, seat, so that the tournament is fair whenever it stops. It follows from
-the config alone.
+Its order is opening, pair, seat, so that an incomplete tournament is fair. It depends only on the
+config.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,114 +12,139 @@ from typing import Any
 
 import numpy as np
 
-import agents  # noqa: F401  registers its players
-from cc_env import __version__, games, players
-from cc_env.errors import BadOption, BadPlayer, is_whole, listed
-from cc_env.game import Game
-from cc_env.match import Limits
-from cc_env.openings import openings
-from cc_env.referee import Player
-from training.config import check_wholes
+from cc_env.core.game import Game
+from cc_env.errors import BadOption, BadPlayer, format_list, is_integer
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.match.openings import random_openings
+from cc_env.match.referee import Player
+from cc_env.players.specs import check_spec, make_player
+from cc_env.version import __version__
+from training.runs.config import check_wholes
 
-GAMES = 1  # stream of random numbers for seeds; 0 is that of `cc_env.openings`
+# Random stream of seeds; `cc_env.match.openings` uses stream 0.
+SEED_STREAM = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A tournament. The same config gives the same games, unless time limits decide them.
+    """The settings of a tournament.
 
-    Raises BadOption if there is no such player, game or option, or a value is out of range.
+    The same config gives the same games, unless time limits decide them. Raises BadOption for an
+    unknown player, game or option, or a value out of range.
     """
 
-    players: tuple[str, ...]  # names, see `cc_env.players`
+    # Player specs.
+    players: tuple[str, ...]
     game: str = "capture_conquer"
-    options: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # of the game; missing ones are filled in
-    games: int = 100  # per pair; even, since each opening is played in both seats
-    opening_turns: int = 4  # random turns before the players take over
+    # Options of the game; missing ones are filled in.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    # Games per pair; even, because each opening is played in both seats.
+    games: int = 100
+    # Random turns before the first decision of a player.
+    opening_turns: int = 4
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
-    learn: bool = False  # let players with `remember` learn from each game before the next
-    anchor: str | None = None  # player whose Elo is 0; None: the mean of all is 0
+    # Whether players with `remember` learn from each game before the next.
+    learn: bool = False
+    # Player whose Elo is 0; None: the mean Elo is 0.
+    anchor: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields, and fill in the options of the game."""
+        """Check the fields and fill in the options of the game."""
         for name in self.players:
-            players.check(name)
-        twice = sorted({name for name in self.players if self.players.count(name) > 1})
-        if len(self.players) < 2 or twice:
-            given = f"{listed(twice)} twice" if twice else listed(self.players) or "none"
-            raise BadOption(f"players: {given}; wanted two or more different ones")
-        if not is_whole(self.games, 2) or self.games % 2:
+            check_spec(name)
+        duplicates = sorted({name for name in self.players if self.players.count(name) > 1})
+        if duplicates:
+            raise BadOption(f"players: {format_list(duplicates)} twice; expected distinct players")
+        if len(self.players) < 2:
+            names = format_list(self.players) or "none"
+            raise BadOption(f"players: {names}; expected two or more")
+        if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(
-                f"games={self.games!r}; it is even, 2 or more: each opening is played in both seats"
+                f"games={self.games!r}; expected an even number, 2 or more: "
+                "each opening is played in both seats"
             )
         if self.anchor is not None and self.anchor not in self.players:
-            raise BadOption(f"anchor {self.anchor!r} does not play; {listed(self.players)} do")
+            raise BadOption(
+                f"anchor {self.anchor!r} is not a player; there are: {format_list(self.players)}"
+            )
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
-            given = f"learn=True, but opening_turns={self.opening_turns}"
-            raise BadOption(f"{given}; players learn games from the start only: set it to 0")
+            raise BadOption(
+                f"learn=True, opening_turns={self.opening_turns}; expected 0: "
+                "players learn only games from the start"
+            )
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 
     def make_game(self) -> Game:
         """Return the game."""
-        return games.make(self.game, **self.options)
+        return make_game(self.game, **self.options)
 
     @cached_property
     def weights(self) -> dict[str, str]:
-        """Hashes of the files that players have learned, by player.
+        """Hashes of weights files by player, without players that learn during the tournament.
 
-        Players that learn during the tournament are left out. Raises BadOption as
-        `try_players`.
+        Raises as `make_players`.
         """
-        made = try_players(self.players, self.make_game())
-        hashes = {name: getattr(player, "fingerprint", "") for name, player in made.items()}
-        fixed = {name for name in made if not (self.learn and hasattr(made[name], "remember"))}
-        return {name: hashes[name] for name in self.players if name in fixed and hashes[name]}
+        players = make_players(self.players, self.make_game())
+        hashes = {
+            name: getattr(player, "fingerprint", "")
+            for name, player in players.items()
+            if not (self.learn and hasattr(player, "remember"))
+        }
+        return {name: digest for name, digest in hashes.items() if digest}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all that the games depend on, with version and weights; raise as `weights`."""
+        """Return everything that determines the games, version and weights included, as JSON.
+
+        Raises as `weights`.
+        """
         fields = {**asdict(self), "players": list(self.players), "version": __version__}
         del fields["anchor"]
         return fields | ({"weights": self.weights} if self.weights else {})
 
 
-def try_players(names: Iterable[str], game: Game) -> dict[str, Player]:
-    """Return the players by name; raise BadPlayer, or as `players.make`, if one cannot be made."""
-    made = {}
+def make_players(names: Iterable[str], game: Game) -> dict[str, Player]:
+    """Return players by spec; raise BadPlayer, or as `make_player`, if one cannot be created."""
+    players = {}
     for name in names:
         try:
-            made[name] = players.make(name, game)
+            players[name] = make_player(name, game)
         except BadOption:
             raise
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise BadPlayer(f"player {name} cannot be made: {why}") from error
-    return made
+            reason = f"{type(error).__name__}: {error}"
+            raise BadPlayer(f"player {name} cannot be created: {reason}") from error
+    return players
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """A game to be played."""
+    """A scheduled game.
 
-    index: int  # in the schedule
-    opening: int  # number; equal positions have equal numbers
-    players: tuple[str, str]  # in the first and the second seat
-    start: str  # position text
-    seed: int  # below 2**53: exact in every JSON reader
+    Equal starting positions have equal `opening` numbers. `players` are in the order of seats,
+    `start` is the text of a position. `seed` is below 2**53, which every JSON reader represents
+    exactly.
+    """
+
+    index: int
+    opening: int
+    players: tuple[str, str]
+    start: str
+    seed: int
 
 
 def schedule(config: Config) -> list[Pairing]:
     """Return all games of the tournament; raise BadOption as `openings`."""
-    starts = openings(config.make_game(), config.opening_turns, config.games // 2, config.seed)
+    starts = random_openings(
+        config.make_game(), config.opening_turns, config.games // 2, config.seed
+    )
     pairs = combinations(config.players, 2)
     seats = [seating for a, b in pairs for seating in ((a, b), (b, a))]
-    number = {
-        start: index for index, start in reversed(list(enumerate(starts)))
-    }  # of its first occurrence
+    # The number of an opening is the index of its first occurrence.
+    number = {start: index for index, start in reversed(list(enumerate(starts)))}
     return [
         Pairing(index, number[start], seating, start, game_seed(config.seed, index))
         for index, (start, seating) in enumerate(product(starts, seats))
@@ -127,6 +152,6 @@ def schedule(config: Config) -> list[Pairing]:
 
 
 def game_seed(seed: int, index: int) -> int:
-    """Return the seed of a game, given the seed of its tournament."""
-    words = np.random.SeedSequence((seed, GAMES, index)).generate_state(1, np.uint64)
+    """Return the seed of game `index` in a tournament with this seed."""
+    words = np.random.SeedSequence((seed, SEED_STREAM, index)).generate_state(1, np.uint64)
     return int(words[0]) >> 11

@@ -11,17 +11,20 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cc_env import games
-from cc_env.confidence import Interval
-from cc_env.match import FAULTS
-from cc_env.record import Record
-from training.arena.ratings import Games, elo, score
+from cc_env.games.factory import make_game
+from cc_env.match.confidence import Interval
+from cc_env.match.match import FAULTS
+from cc_env.match.record import Record
+from training.arena.ratings import Array, Games, elo, score
 from training.arena.schedule import Config
 
-POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of the first seat
-PARTS = 10  # of a tournament with learning
-DIGITS = 6  # decimal places in JSON
+# Points of the first seat by result.
+POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
+# Number of parts of a tournament for learning curves.
+LEARNING_PARTS = 10
+JSON_DECIMALS = 6
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Line:
     wins: int
     draws: int
     losses: int
-    score: Interval  # 0 to 1
+    score: Interval
 
     def __str__(self) -> str:
         return f"{self.wins}-{self.draws}-{self.losses}"
@@ -43,37 +46,46 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PlayerResult:
     """The result of a player in a tournament."""
 
     name: str
     elo: Interval
     line: Line
-    faults: Mapping[str, int]  # games lost by time, an illegal action or an error
+    # Games lost by time, an illegal action or an error, by reason.
+    faults: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The games of two players."""
+    """The games of two players; `line` is that of the first one, who has the higher Elo.
 
-    players: tuple[str, str]  # the one with the higher Elo first
-    line: Line  # of the first of them
-    first_seat: Interval  # score of the first seat
+    `first_seat` is the score of the first seat.
+    """
+
+    players: tuple[str, str]
+    line: Line
+    first_seat: Interval
 
 
 @dataclass(frozen=True)
 class Standings:
-    """All tables. None of them depends on thinking times."""
+    """All tables, which are independent of thinking times.
 
-    players: tuple[Standing, ...]  # by Elo, best first
-    pairs: tuple[Pair, ...]  # in the order of the players
-    first_seat: Line  # results of the first seat, in all games
-    turns: tuple[int, ...]  # of each game, without the opening
-    endings: Mapping[str, int]  # reason: games, most frequent first
-    learning: Mapping[str, tuple[float, ...]]  # player: score in each tenth; empty without `learn`
+    `players` are sorted by Elo, best first, and `pairs` likewise. `turns` are those of each game
+    without the opening, `endings` numbers of games by reason, most frequent first. `learning` has
+    each player's score in each tenth of the tournament; it is empty without `learn`.
+    """
+
+    players: tuple[PlayerResult, ...]
+    pairs: tuple[Pair, ...]
+    first_seat: Line
+    turns: tuple[int, ...]
+    endings: Mapping[str, int]
+    learning: Mapping[str, tuple[float, ...]]
 
     def pair(self, name: str, other: str) -> Pair:
-        """Return the games of two players, `name` first; raise KeyError if they did not meet."""
+        """Return the games of two players, `name` first; raise KeyError if there are none."""
         for pair in self.pairs:
             if pair.players == (name, other):
                 return pair
@@ -90,7 +102,7 @@ class Standings:
 
 
 def standings(config: Config, records: Sequence[Record], openings: Sequence[int]) -> Standings:
-    """Return the tables of these games; `openings` are the numbers of their openings."""
+    """Return the tables of these games; `openings` has the opening number of each game."""
     players, anchor = config.players, config.anchor
     number = {name: index for index, name in enumerate(players)}
     results = Games(
@@ -103,10 +115,10 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
     order = sorted(range(len(players)), key=lambda index: -ratings[index].value)
     return Standings(
         players=tuple(
-            Standing(players[i], ratings[i], _line(results, i), _faults(records, players[i]))
+            PlayerResult(players[i], ratings[i], _line(results, i), _faults(records, players[i]))
             for i in order
         ),
-        pairs=tuple(_pair(results, players, two) for two in combinations(order, 2)),
+        pairs=tuple(_pair(results, players, indices) for indices in combinations(order, 2)),
         first_seat=tally(results.points, results.openings),
         turns=tuple(len(game.turns) for game in records),
         endings=dict(Counter(sorted(game.reason for game in records)).most_common()),
@@ -117,38 +129,39 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
 def _parts(results: Games, player: int) -> tuple[float, ...]:
     """Return a player's score in each tenth of its games, or in each game if there are fewer."""
     points = _points(results, player)
-    parts = np.array_split(points, min(PARTS, len(points))) if len(points) else []
+    parts = np.array_split(points, min(LEARNING_PARTS, len(points))) if len(points) else []
     return tuple(float(part.mean()) for part in parts)
 
 
-def _mask(results: Games, player: int) -> Any:
-    """Return bool[N]: the games of a player."""
-    return (results.first == player) | (results.second == player)
+def _mask(results: Games, player: int) -> NDArray[np.bool_]:
+    """Return a mask of the games of a player, bool[N]."""
+    return np.asarray((results.first == player) | (results.second == player))
 
 
-def _points(results: Games, player: int) -> Any:
-    """Return the points of a player in each of its games."""
-    points = np.where(results.first == player, results.points, 1 - results.points)
+def _points(results: Games, player: int) -> Array:
+    """Return the points of a player in each of its games, float64."""
+    points: Array = np.where(results.first == player, results.points, 1 - results.points)
     return points[_mask(results, player)]
 
 
-def tally(points: Any, openings: Any) -> Line:
-    """Return the line of N games: points float64[N] (0, 1/2 or 1), numbers of openings int64[N]."""
+def tally(points: Array, openings: NDArray[np.int64]) -> Line:
+    """Return the line for points float64[N] (0, 1/2 or 1) and opening numbers int64[N]."""
     wins, draws = int((points == 1).sum()), int((points == 0.5).sum())
     return Line(wins, draws, len(points) - wins - draws, score(points, openings))
 
 
 def _line(results: Games, player: int) -> Line:
-    """Return the line of a player against all others."""
+    """Return the line of a player against all opponents."""
     return tally(_points(results, player), results.openings[_mask(results, player)])
 
 
-def _pair(results: Games, players: Sequence[str], two: tuple[int, int]) -> Pair:
-    better, other = two
-    theirs = np.isin(results.first, two) & np.isin(results.second, two)
-    points, openings = results.points[theirs], results.openings[theirs]
-    mine = np.where(results.first[theirs] == better, points, 1 - points)
-    return Pair((players[better], players[other]), tally(mine, openings), score(points, openings))
+def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> Pair:
+    better, worse = indices
+    mask = np.isin(results.first, indices) & np.isin(results.second, indices)
+    points, openings = results.points[mask], results.openings[mask]
+    better_points = np.where(results.first[mask] == better, points, 1 - points)
+    line = tally(better_points, openings)
+    return Pair((players[better], players[worse]), line, score(points, openings))
 
 
 def _reversed(line: Line) -> Line:
@@ -173,7 +186,7 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(item) for item in value]
-    return round(value, DIGITS) if isinstance(value, float) else value
+    return round(value, JSON_DECIMALS) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
@@ -185,16 +198,16 @@ class Times:
 
 
 def times(players: Sequence[str], records: Sequence[Record]) -> dict[str, Times]:
-    """Return the times of each player that made a turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in players}
+    """Return the times of each player with at least one turn."""
+    times: dict[str, list[float]] = {name: [] for name in players}
     for record in records:
         first = _first_to_move(record)
-        for turn, spent in enumerate(record.seconds):
-            seconds[record.players[(first + turn) % 2]].append(spent)
-    return {name: Times(mean(spent), max(spent)) for name, spent in seconds.items() if spent}
+        for turn, seconds in enumerate(record.seconds):
+            times[record.players[(first + turn) % 2]].append(seconds)
+    return {name: Times(mean(all_), max(all_)) for name, all_ in times.items() if all_}
 
 
 def _first_to_move(record: Record) -> int:
     """Return the player to move at the start of a game, 0 or 1."""
-    game = games.make(record.game, **record.options)
+    game = make_game(record.game, **record.options)
     return game.to_move(game.initial if record.start is None else game.from_text(record.start))

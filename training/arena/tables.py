@@ -5,7 +5,7 @@ from statistics import mean, median
 from rich.table import Table
 from rich.text import Text
 
-from cc_env.terminal import Terminal, table_of_numbers
+from cc_env.output import Terminal, make_number_table
 from training.arena import Tournament
 from training.arena.standings import times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
@@ -14,36 +14,36 @@ from training.arena.wording import elo, interval, milliseconds, percent, summary
 def show(tournament: Tournament, console: Terminal) -> None:
     """Print the tables."""
     standings = tournament.standings
-    console.show(_ladder(tournament))
+    console.print_table(_ladder(tournament))
     if len(standings.players) > 2:
         console.print()
-        console.show(_pairs(tournament))
+        console.print_table(_pairs(tournament))
     if standings.learning:
         console.print()
-        console.show(_learning(tournament))
+        console.print_table(_learning(tournament))
     seat = standings.first_seat
     console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
     if standings.turns:
-        average, middle = mean(standings.turns), median(standings.turns)
-        console.print(f"turns       {average:.1f} on average, median {middle:g}")
+        turns = standings.turns
+        console.print(f"turns       {mean(turns):.1f} on average, median {median(turns):g}")
     endings = ", ".join(f"{count} {reason}" for reason, count in standings.endings.items())
     console.print(f"endings     {endings}")
     console.print(f"\n{summary(standings)}")
-    for index, why in tournament.unplayed.items():
+    for index, reason in tournament.unplayed.items():
         names = " – ".join(tournament.schedule[index].players)
-        console.print(f"game {index}, {names}, could not be played: {why}")
+        console.print(f"game {index}, {names}, could not be played: {reason}")
 
 
 def _ladder(tournament: Tournament) -> Table:
-    thought = times(tournament.config.players, list(tournament.records.values()))
+    player_times = times(tournament.config.players, list(tournament.records.values()))
     players = tournament.standings.players
-    table = table_of_numbers("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
-    faulty = any(player.faults for player in players)
-    if faulty:
+    table = make_number_table("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
+    has_faults = any(player.faults for player in players)
+    if has_faults:
         table.add_column("faults")
     for player in players:
-        time = thought.get(player.name)
+        time = player_times.get(player.name)
         faults = ", ".join(f"{count} {reason}" for reason, count in player.faults.items())
         table.add_row(
             Text(player.name),
@@ -53,7 +53,7 @@ def _ladder(tournament: Tournament) -> Table:
             str(player.line),
             milliseconds(time.mean) if time else "",
             milliseconds(time.longest) if time else "",
-            *([faults] if faulty else []),
+            *([faults] if has_faults else []),
         )
     return table
 
@@ -62,14 +62,14 @@ def _learning(tournament: Tournament) -> Table:
     learning = tournament.standings.learning
     parts = max(map(len, learning.values()))
     numbers = (str(number + 1) for number in range(parts))
-    table = table_of_numbers("score in each part of the games", *numbers)
+    table = make_number_table("score in each part of the games", *numbers)
     for name, scores in learning.items():
         table.add_row(Text(name), *(f"{score:.0%}" for score in scores))
     return table
 
 
 def _pairs(tournament: Tournament) -> Table:
-    table = table_of_numbers("pair", "score", "95 %", "W-D-L", "first seat")
+    table = make_number_table("pair", "score", "95 %", "W-D-L", "first seat")
     for pair in tournament.standings.pairs:
         table.add_row(
             Text(" – ".join(pair.players)),

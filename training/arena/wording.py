@@ -1,11 +1,11 @@
-"""Numbers and the conclusion as text, for the terminal and the report."""
+"""Formats of numbers and the summary, for the terminal and the report."""
 
-from cc_env.confidence import Interval
+from cc_env.match.confidence import Interval
 from training.arena.standings import Standings
 
 
 def summary(standings: Standings) -> str:
-    """Return a sentence: who is strongest, and how certain that is."""
+    """Return a sentence that names the strongest player and the confidence in this result."""
     best, second, *_ = standings.players
     line = standings.pair(best.name, second.name).line
     scores = f"{best.name} scores {percent(line.score.value)} against {second.name}"

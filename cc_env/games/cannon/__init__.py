@@ -18,9 +18,9 @@ Symmetry  none: the start is not a mirror image of itself, nor are the halls opp
 from functools import partial
 from typing import Annotated
 
-from cc_env.bits import ZERO
-from cc_env.errors import BadOption, check_switch
-from cc_env.game import Game, Look, Notation, Search
+from cc_env.core.bitboard import ZERO
+from cc_env.core.game import Game, Look, Notation, Search
+from cc_env.errors import BadOption, check_bool
 from cc_env.games.cannon import log
 from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD
@@ -85,7 +85,7 @@ def make(
     }
     options = NEIGHBOURS[retreat_neighbours]
     for name, (chosen, bit) in switches.items():
-        check_switch(f"cannon: {name}", chosen)
+        check_bool(f"cannon: {name}", chosen)
         options |= bit if chosen else ZERO
     start = initial(int(rows), int(columns), options)
     return Game(

@@ -1,10 +1,10 @@
 """The heuristic players of the reference program: aggressive, enhanced, defensive and neutral.
 
-All share the danger of a cell: how many enemy soldiers could take there by a step, sideways or by
-a retreat, and how many enemy cannons could hit it; half as much again near the own halls. Where
-several actions are as good, one is drawn. They look at nothing that comes after their turn.
+All use the danger of a cell: the number of enemy soldiers that could capture there by a step,
+sideways or by a retreat, and of enemy cannons that could bomb it; times 1.5 near the own halls.
+Ties are broken at random. The players do not search: they score the actions of one turn.
 
-Shapes: K actions among which a bot chooses.
+Shapes: K legal actions.
 """
 
 from collections.abc import Callable
@@ -13,50 +13,58 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.compile import jit
-from cc_env.game import Game
-from cc_env.games.cannon.evaluation import turned_ground
+from cc_env.core.bitboard128 import Bitboard128, is_empty, lowest_cell, without_lowest
+from cc_env.core.game import Game
+from cc_env.games.cannon.evaluation import opponent_board
 from cc_env.games.cannon.rules import (
     STRIDE,
-    Ground,
+    Board,
     Position,
-    gone,
-    ground,
-    loaded,
-    near_enemies,
+    ahead,
+    loaded_muzzles,
+    make_board,
+    soldiers_near_enemies,
 )
-from cc_env.wide import Wide, after_first, first, is_empty
+from cc_env.jit.compiler import jit
 
-FIRST_TURNS = (  # on 8×8, of black and of white
+# The first turns of black and of white on 8×8.
+FIRST_TURNS = (
     ("S 2 7 M 1 6", "S 4 7 M 5 6"),
     ("S 3 0 M 2 1", "S 5 0 M 6 1"),
 )
-QUIET = 8  # turns without a capture that an aggressive player plays in a row, before any other
-BLANK = 20  # that a neutral one does
-NEAR_HALLS = 7, 2  # the row from which, or up to which, it is near the halls of black, of white
+# The longest runs of turns without a capture of the aggressive and of the neutral player.
+MAX_AGGRESSIVE_WAITS = 8
+MAX_NEUTRAL_WAITS = 20
+# The first row near the halls of black, and the last row near the halls of white.
+NEAR_HALLS = 7, 2
 
 
 class Candidates(NamedTuple):
-    """What a player looks at: the K legal actions, all arrays being [K], and its soldiers."""
+    """The legal actions of a position with the features that players use; all arrays are [K].
+
+    `starts` and `ends` are cells of an observation, for bombs both the target. `danger` is that of
+    the end cell, 0 for bombs; `attacks` is the number of own soldiers and cannons that attack the
+    end cell. `soldiers` maps the cells of own soldiers to their danger.
+    """
 
     actions: NDArray[np.int32]
-    starts: NDArray[np.int64]  # cells of an observation; of bombs the same as the ends
+    starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     is_bomb: NDArray[np.bool_]
     takes_soldier: NDArray[np.bool_]
     takes_hall: NDArray[np.bool_]
-    danger: NDArray[np.float64]  # where a move ends; 0 of bombs, which go nowhere
-    attacked: NDArray[np.int64]  # how often the own side could take or hit where it ends
-    soldiers: dict[int, float]  # own ones by cell: their danger
+    danger: NDArray[np.float64]
+    attacks: NDArray[np.int64]
+    soldiers: dict[int, float]
 
     @property
-    def is_blank(self) -> NDArray[np.bool_]:
-        """Which actions take nothing, bool[K]."""
+    def is_quiet(self) -> NDArray[np.bool_]:
+        """The actions without a capture, bool[K]."""
         return ~(self.takes_soldier | self.takes_hall)
 
 
-def look(game: Game, position: Position) -> Candidates:
-    """Return the legal actions of a position as the player to move sees them."""
+def find_candidates(game: Game, position: Position) -> Candidates:
+    """Return the legal actions of a position with their features."""
     planes, (_, rows, columns) = game.observe(position), game.observation_shape
     own, _, enemies, enemy_halls = planes[:4].reshape(4, -1).astype(bool)
     actions = game.legal_actions(position)
@@ -64,7 +72,7 @@ def look(game: Game, position: Position) -> Candidates:
     cells = (STRIDE * np.arange(rows)[:, None] + np.arange(columns)).ravel()
     counts = np.zeros((2, 128), np.int64)
     count_attacks(position, counts)
-    danger = counts[1][cells][::-1] * np.repeat(_weights(game, position, rows), columns)
+    danger = counts[1][cells][::-1] * np.repeat(_danger_weights(game, position, rows), columns)
     is_bomb = starts == ends
     return Candidates(
         actions=actions,
@@ -74,13 +82,13 @@ def look(game: Game, position: Position) -> Candidates:
         takes_soldier=enemies[ends],
         takes_hall=enemy_halls[ends],
         danger=np.where(is_bomb, 0.0, danger[ends]),
-        attacked=counts[0][cells][ends],
+        attacks=counts[0][cells][ends],
         soldiers={int(cell): float(danger[cell]) for cell in np.flatnonzero(own)},
     )
 
 
-def _weights(game: Game, position: Position, rows: int) -> NDArray[np.float64]:
-    """Return how much danger weighs on each row of the player to move."""
+def _danger_weights(game: Game, position: Position, rows: int) -> NDArray[np.float64]:
+    """Return the weight of danger on each row, in the frame of the player to move."""
     player = game.to_move(position)
     first_near = NEAR_HALLS[0] if player == 0 else rows - 1 - NEAR_HALLS[1]
     return np.where(np.arange(rows) >= first_near, 1.5, 1.0)
@@ -88,60 +96,60 @@ def _weights(game: Game, position: Position, rows: int) -> NDArray[np.float64]:
 
 @jit
 def count_attacks(position: Position, counts: NDArray[np.int64]) -> None:
-    """Add how often each side could take or hit each cell, int64[2, 128], each in its frame."""
-    at = ground(position)
-    _count(at, position.options, counts[0])
-    _count(turned_ground(at, position), position.options, counts[1])
+    """Count the attacks of each side on each cell (int64[2, 128]), each side in its own frame."""
+    board = make_board(position)
+    _count_side(board, position.options, counts[0])
+    _count_side(opponent_board(board, position), position.options, counts[1])
 
 
 @jit
-def _count(at: Ground, options: np.uint64, counts: NDArray[np.int64]) -> None:
-    """Add how often each cell could be taken or hit by the soldiers of this side."""
-    near = near_enemies(at, options)
-    for way in range(5):
-        _add(gone(at.soldiers, way, at.board), counts)
-    for way in range(5, 8):
-        _add(gone(gone(near, way, at.board), way, at.board), counts)
-    for way in range(8):
-        second = gone(loaded(at, way), way, at.board)
+def _count_side(board: Board, options: np.uint64, counts: NDArray[np.int64]) -> None:
+    """Add one side's attacks on each cell to `counts` (int64[128])."""
+    near = soldiers_near_enemies(board, options)
+    for direction in range(5):
+        _add(ahead(board.soldiers, direction, board.cells), counts)
+    for direction in range(5, 8):
+        _add(ahead(ahead(near, direction, board.cells), direction, board.cells), counts)
+    for direction in range(8):
+        second = ahead(loaded_muzzles(board, direction), direction, board.cells)
         _add(second, counts)
-        _add(gone(second, way, at.board), counts)
+        _add(ahead(second, direction, board.cells), counts)
 
 
 @jit
-def _add(cells: Wide, counts: NDArray[np.int64]) -> None:
+def _add(cells: Bitboard128, counts: NDArray[np.int64]) -> None:
     while not is_empty(cells):
-        counts[first(cells)] += 1
-        cells = after_first(cells)
+        counts[lowest_cell(cells)] += 1
+        cells = without_lowest(cells)
 
 
 class Bot:
-    """What the four share: known first turns, halls before all else, and turns that take nothing.
-
-    Each plays one game.
-    """
+    """A heuristic player of one game: it plays fixed first turns and captures halls if it can."""
 
     def __init__(self, game: Game) -> None:
-        look(game, game.initial)  # compiles
+        # Compiles.
+        find_candidates(game, game.initial)
         self._game, self._turns = game, 0
-        self._blank = 0  # turns in a row that took nothing
+        # The number of consecutive turns without a capture.
+        self._waits = 0
 
     def __call__(self, position: Position, rng: np.random.Generator) -> int:
-        """Return an action."""
-        candidates = look(self._game, position)
-        place = self._known(position, candidates)
-        if place is None:
-            best = np.flatnonzero(candidates.takes_hall)
-            place = int(rng.choice(best if len(best) else self.among(candidates)))
+        """Return a legal action."""
+        candidates = find_candidates(self._game, position)
+        index = self._opening_action(position, candidates)
+        if index is None:
+            hall_captures = np.flatnonzero(candidates.takes_hall)
+            best = hall_captures if len(hall_captures) else self.best_actions(candidates)
+            index = int(rng.choice(best))
         self._turns += 1
-        self._blank = self._blank + 1 if candidates.is_blank[place] else 0
-        return int(candidates.actions[place])
+        self._waits = self._waits + 1 if candidates.is_quiet[index] else 0
+        return int(candidates.actions[index])
 
-    def among(self, candidates: Candidates) -> NDArray[np.int64]:
-        """Return the best actions if no hall can be taken: int64[≥ 1] of indices into the K."""
+    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         raise NotImplementedError
 
-    def _known(self, position: Position, candidates: Candidates) -> int | None:
+    def _opening_action(self, position: Position, candidates: Candidates) -> int | None:
         turns = FIRST_TURNS[self._game.to_move(position)]
         if self._game.observation_shape[1:] != (8, 8) or self._turns >= len(turns):
             return None
@@ -151,29 +159,29 @@ class Bot:
 
 
 class Aggressive(Bot):
-    """Takes the soldier that its army attacks most; else waits safely; else moves least in danger.
+    """Captures the soldier that it attacks most often; else waits; else moves to the safest cell.
 
-    To wait is a shot at nothing, or a move to where nobody attacks.
+    Waiting is a bomb on an empty cell or a move to a cell without danger.
     """
 
-    def among(self, candidates: Candidates) -> NDArray[np.int64]:
-        """As `Bot.among`."""
+    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+        """As `Bot.best_actions`."""
         if candidates.takes_soldier.any():
-            return _where(candidates.takes_soldier, -candidates.attacked)
-        if self._blank < QUIET:
-            for safe in self.waits(candidates):
-                if safe.any():
-                    return np.flatnonzero(safe)
-        self._blank = 0
-        return _where(candidates.is_blank & ~candidates.is_bomb, candidates.danger)
+            return _cheapest(candidates.takes_soldier, -candidates.attacks)
+        if self._waits < MAX_AGGRESSIVE_WAITS:
+            for waits in self.waits(candidates):
+                if waits.any():
+                    return np.flatnonzero(waits)
+        self._waits = 0
+        return _cheapest(candidates.is_quiet & ~candidates.is_bomb, candidates.danger)
 
     def waits(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
-        """Return which actions are ways to wait, bool[K] for each way, the better ways first."""
-        return (candidates.is_blank & (candidates.danger == 0),)
+        """Return sets of waiting actions (bool[K]), the preferred set first."""
+        return (candidates.is_quiet & (candidates.danger == 0),)
 
 
 class Enhanced(Aggressive):
-    """As aggressive, but of safe actions those come first that go forward."""
+    """An aggressive player that prefers forward moves when it waits."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -187,41 +195,40 @@ class Enhanced(Aggressive):
 
 
 class Defensive(Bot):
-    """Moves the soldier that is most in danger to a safe cell, one with an enemy if it can.
+    """Moves the soldier in most danger to a cell without danger, by a capture if it can.
 
-    Where it has none, it shoots, at an enemy if it can; else it takes one; else it goes where the
-    danger is least.
+    Otherwise it bombs, an enemy if it can; else it captures; else it moves to the cell with the
+    least danger.
     """
 
-    def among(self, candidates: Candidates) -> NDArray[np.int64]:
-        """As `Bot.among`."""
-        most = max(candidates.soldiers.values())
-        threatened = [cell for cell, danger in candidates.soldiers.items() if danger == most]
+    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+        """As `Bot.best_actions`."""
+        greatest = max(candidates.soldiers.values())
+        threatened = [cell for cell, danger in candidates.soldiers.items() if danger == greatest]
         moves = ~candidates.is_bomb & np.isin(candidates.starts, threatened)
         safe = moves & (candidates.danger == 0)
         takes, is_bomb = candidates.takes_soldier, candidates.is_bomb
-        for wanted in (safe & takes, safe, is_bomb & takes, is_bomb, takes):
-            if wanted.any():
-                return np.flatnonzero(wanted)
-        return _where(moves if moves.any() else ~candidates.is_bomb, candidates.danger)
+        for preferred in (safe & takes, safe, is_bomb & takes, is_bomb, takes):
+            if preferred.any():
+                return np.flatnonzero(preferred)
+        return _cheapest(moves if moves.any() else ~candidates.is_bomb, candidates.danger)
 
 
 class Neutral(Defensive):
-    """As defensive, but after some turns that take nothing it plays the first legal action."""
+    """A defensive player that plays the first legal action after a run of quiet turns."""
 
-    def among(self, candidates: Candidates) -> NDArray[np.int64]:
-        """As `Bot.among`."""
-        if self._blank < BLANK:
-            return super().among(candidates)
-        self._blank = 0
+    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+        """As `Bot.best_actions`."""
+        if self._waits < MAX_NEUTRAL_WAITS:
+            return super().best_actions(candidates)
+        self._waits = 0
         return np.zeros(1, np.int64)
 
 
-def _where(wanted: NDArray[np.bool_], cost: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return the places of those wanted that cost least; of all, where none is wanted."""
-    wanted = wanted if wanted.any() else np.ones_like(wanted)
-    least = cost[wanted].min()
-    return np.flatnonzero(wanted & (cost == least))
+def _cheapest(mask: NDArray[np.bool_], cost: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Return the indices of the least cost within a mask, or overall if the mask is empty."""
+    mask = mask if mask.any() else np.ones_like(mask)
+    return np.flatnonzero(mask & (cost == cost[mask].min()))
 
 
 BOTS: dict[str, Callable[[Game], Bot]] = {

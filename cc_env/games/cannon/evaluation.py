@@ -1,39 +1,49 @@
-"""What Cannon positions are worth: our own evaluation."""
+"""The evaluation of Cannon positions."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard128 import (
+    EMPTY,
+    Bitboard128,
+    count,
+    difference,
+    intersection,
+    is_empty,
+    lowest_cell,
+    union,
+    without_lowest,
+)
+from cc_env.core.rules import Int
 from cc_env.games.cannon.rules import (
     STRIDE,
-    Ground,
+    Board,
     Position,
-    bombed,
-    capturing_sideways,
-    ground,
-    near_enemies,
-    rears,
+    bomb_targets,
+    cannon_rears,
+    make_board,
+    rotate,
+    side_capture_starts,
     sides,
-    stepping,
-    turned,
+    soldiers_near_enemies,
+    step_starts,
 )
-from cc_env.rules import Int
-from cc_env.wide import NONE, Wide, after_first, both, either, first, is_empty, size, without
+from cc_env.jit.compiler import jit
 
-# Where the weights of `Standard` lie: a soldier on each row from the far one, then these.
+# Indices of the weights of `Standard`: a soldier on each row, from the far row; then these.
 ROWS = 10
 SOLDIER, HALL, CANNON, AIM, HALL_AIM, THREAT, HALL_THREAT, TO_MOVE = range(10, 18)
 NUM_WEIGHTS = 18
 
 
 class Standard(NamedTuple):
-    """Our own evaluation: soldiers and how far they got, halls, cannons, and threats.
+    """The default evaluation: soldiers and their rows, halls, cannons, and threats.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side
-    minus what they count on the opponent's.
+    It is the weighted sum (`weights`, int64[NUM_WEIGHTS]) of the differences between both sides'
+    features.
     """
 
     weights: NDArray[np.int64]
@@ -43,61 +53,63 @@ class Standard(NamedTuple):
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
     weights, pieces, options = evaluation.weights, sides(position), position.options
-    at = ground(position)
-    value: Int = _side(at, weights, options) - _side(turned_ground(at, position), weights, options)
-    value += (size(pieces.halls) - size(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
+    board = make_board(position)
+    value: Int = _side(board, weights, options) - _side(
+        opponent_board(board, position), weights, options
+    )
+    value += (count(pieces.halls) - count(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
     return value if player == np.int64(position.player) else -value
 
 
 @jit
-def turned_ground(at: Ground, position: Position) -> Ground:
-    """Return the ground of a position as the opponent's moves depend on it, in their frame."""
+def opponent_board(board: Board, position: Position) -> Board:
+    """Return the board of a position in the frame of the opponent."""
     pieces, shape = sides(position), position.shape
-    return Ground(
-        turned(at.enemies, shape),
-        turned(at.empty, shape),
-        turned(at.soldiers, shape),
-        turned(either(pieces.soldiers, pieces.halls), shape),
-        at.board,
+    return Board(
+        rotate(board.enemies, shape),
+        rotate(board.empty, shape),
+        rotate(board.soldiers, shape),
+        rotate(union(pieces.soldiers, pieces.halls), shape),
+        board.cells,
     )
 
 
 @jit
-def _side(at: Ground, weights: NDArray[np.int64], options: np.uint64) -> Int:
-    """Return what one side's soldiers are worth, in its own frame."""
-    value: Int = np.int64(size(at.soldiers) * weights[SOLDIER])
-    left = at.soldiers
-    while not is_empty(left):
-        value += weights[first(left) // STRIDE]
-        left = after_first(left)
-    for way in range(4):
-        value += size(rears(at, way)) * weights[CANNON]
-    halls = without(at.targets, at.enemies)
-    hit = bombed(at, options)
-    value += size(both(hit, at.enemies)) * weights[AIM]
-    value += size(both(hit, halls)) * weights[HALL_AIM]
-    attackers = near_enemies(at, options)
-    value += size(attackers) * weights[THREAT]
-    value += size(_attacked(at, halls)) * weights[HALL_THREAT]
+def _side(board: Board, weights: NDArray[np.int64], options: np.uint64) -> Int:
+    """Return the value of one side's soldiers, in its own frame."""
+    value: Int = np.int64(count(board.soldiers) * weights[SOLDIER])
+    remaining = board.soldiers
+    while not is_empty(remaining):
+        value += weights[lowest_cell(remaining) // STRIDE]
+        remaining = without_lowest(remaining)
+    for direction in range(4):
+        value += count(cannon_rears(board, direction)) * weights[CANNON]
+    halls = difference(board.targets, board.enemies)
+    hits = bomb_targets(board, options)
+    value += count(intersection(hits, board.enemies)) * weights[AIM]
+    value += count(intersection(hits, halls)) * weights[HALL_AIM]
+    attackers = soldiers_near_enemies(board, options)
+    value += count(attackers) * weights[THREAT]
+    value += count(_attacked(board, halls)) * weights[HALL_THREAT]
     return value
 
 
 @jit
-def _attacked(at: Ground, targets: Wide) -> Wide:
-    """Return the soldiers that can step onto one of the targets, or take it sideways."""
-    only = Ground(at.soldiers, NONE, at.enemies, targets, at.board)
-    attackers = NONE
-    for way in range(3):
-        attackers = either(attackers, stepping(only, way))
-    for way in range(3, 5):
-        attackers = either(attackers, capturing_sideways(only, way))
+def _attacked(board: Board, targets: Bitboard128) -> Bitboard128:
+    """Return the soldiers that can capture one of the targets by a step or sideways."""
+    only = Board(board.soldiers, EMPTY, board.enemies, targets, board.cells)
+    attackers = EMPTY
+    for direction in range(3):
+        attackers = union(attackers, step_starts(only, direction))
+    for direction in range(3, 5):
+        attackers = union(attackers, side_capture_starts(only, direction))
     return attackers
 
 
 rules.register_evaluation(Position, Standard, standard)
 
-# By how many rows the board has; `python -m training.tune --game cannon -o rows=10 -o columns=10`
-# makes such weights and shows its matches. Against those chosen by hand before, depth 3, 200 games:
+# By number of rows; `cc_env tune --game cannon -o rows=10 -o columns=10` fits them and prints its
+# matches. Scores against weights chosen by hand, depth 3, 200 games:
 # 10×10 66.5 % (59.5 – 72.8), 10×8 55.5 % (48.3 – 62.5), 8×10 60.5 % (54.2 – 66.5), 8×8 50.5 %
 # (43.4 – 57.6; 400 games 55.0 %, depth 4 52.5 %).
 _WEIGHTS = {

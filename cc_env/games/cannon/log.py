@@ -1,10 +1,10 @@
-"""Commands of Cannon's player programs, and the log that its server writes of a game.
+"""Commands of Cannon player programs, and the game log of the tournament server.
 
-A command is one line of triples, S x y to select, M x y to move there or B x y to bomb it, read in
-order: a second S replaces the first, but each selects a soldier that can do something. A log has a
-line for each message of a client: a JSON object with `meta`, `action` and `data`, then the words
-"Received from client 0" or 1. Of a client that was silent for too long it has None instead of a
-message: it has lost by time. A log has one game, from the start, and no names.
+A command is one line of triples: S x y selects a soldier, M x y moves it, B x y bombs a cell. A
+later S replaces an earlier one, but each must select a soldier that can act. A log has a line for
+each message of a client: a JSON object with `meta`, `action` and `data`, then "Received from client
+0" or 1. For a client that exceeded its time the message is None. A log contains one game from the
+start, without names.
 """
 
 import json
@@ -14,50 +14,59 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cc_env import strict_json
-from cc_env.errors import BadRecord, CcEnvError, IllegalAction, listed
-from cc_env.game import BrokenGame, Format, Game, OnBroken, Played, Turn
-from cc_env.notation import normalize_newlines, report_broken
-from cc_env.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
+from cc_env import files
+from cc_env.core.game import (
+    BrokenGame,
+    Format,
+    Game,
+    PlayedGame,
+    Turn,
+    normalize_newlines,
+)
+from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
+from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
 
-CLOSING = "FINISH", "KILLPROC", "STAGNANT"  # after these the server has closed the game
+# The server closes the game after these actions.
+CLOSING = "FINISH", "KILLPROC", "STAGNANT"
 ACTIONS = "INIT", "NORMAL", *CLOSING
-SILENCE = "None"  # instead of a message
+# Stands for the message of a client that exceeded its time.
+SILENCE = "None"
 _LINE = re.compile(rf"(?P<message>\{{.*\}}|{SILENCE})\s*Received from client (?P<client>[01])\s*")
 _SCORES = re.compile(r"Player ([12]) SCORE : ([0-9]{1,9}(?:\.[0-9]{0,9})?)")
-FAULTS = {"TIMEOUT": "time", "INVALID MOVE": "illegal", "UNEXPECTED STOP": "error"}  # our words
+# The faults of `cc_env.match.match` by their names in a log.
+FAULTS = {"TIMEOUT": "time", "INVALID MOVE": "illegal", "UNEXPECTED STOP": "error"}
 _OPENING = re.compile(r"([12]) (\d{1,2}) (\d{1,2}) (\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
 _BY = "BY PLAYER"
 _FAULT = re.compile(rf"({'|'.join(FAULTS)}) {_BY} ([12])( :|$)")
 
 
 def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
-    """Return the legal turn that a line of triples says; raise IllegalAction where it says none.
+    """Return the legal turn of a command; raise IllegalAction if it is not legal.
 
-    Each soldier that is selected must be able to do something.
+    Each selected soldier must be able to act.
     """
     words = line.split()
     triples = [words[at : at + 3] for at in range(0, len(words), 3)]
     if not all(re.fullmatch("[SMB] [0-9] [0-9]", " ".join(triple)) for triple in triples):
-        raise IllegalAction(f"'{line}' is not a command; wanted: S x y, then M x y or B x y")
+        raise IllegalAction(f"'{line}' is not a command; expected S x y, then M x y or B x y")
     acts = [number for number, (kind, _, _) in enumerate(triples) if kind != "S"]
     if acts != [len(triples) - 1] or len(triples) < 2:
-        raise IllegalAction(f"'{line}': after what is selected, one M or B has to come, at the end")
+        raise IllegalAction(f"'{line}': expected one M or B, at the end")
     turn = game.parse_turn(position, " ".join(triples[-2] + triples[-1]))
     replaced = [" ".join(triple) for triple in triples[:-2]]
-    able = _able(game, position) if replaced else set()
+    movable = _movable_soldiers(game, position) if replaced else set()
     for selected in replaced:
-        if selected not in able:
+        if selected not in movable:
             where = game.to_text(position)
             raise IllegalAction(
                 f"'{line}': {selected} selects no soldier that can do anything in '{where}';"
-                f" these can: {listed(sorted(able))}"
+                f" these can: {format_list(sorted(movable))}"
             )
     return turn
 
 
-def _able(game: Game, position: tuple[int, ...]) -> set[str]:
-    """Return how the soldiers are selected that can do something: S x y."""
+def _movable_soldiers(game: Game, position: tuple[int, ...]) -> set[str]:
+    """Return the selections, S x y, of the soldiers that can act."""
     texts = set[str]()
     for action in map(int, game.legal_actions(position)):
         texts |= {game.action_text(position, action), *game.notation.other_texts(position, action)}
@@ -65,92 +74,92 @@ def _able(game: Game, position: tuple[int, ...]) -> set[str]:
 
 
 def opening(game: Game, player: int, seconds: float) -> str:
-    """Return the line that begins a game for a player program: id rows cols seconds."""
+    """Return the first line sent to a player program: id rows cols seconds."""
     return f"{player + 1} {game.options['rows']} {game.options['columns']} {seconds:g}"
 
 
 def parse_opening(line: str) -> tuple[int, int, int, float]:
-    """Return the player, rows, columns and seconds of such a line; raise BadRecord.
+    """Return the player, rows, columns and seconds of the line of `opening`; raise BadRecord.
 
-    Any run of blanks separates them.
+    Any run of whitespace separates the words.
     """
     match = _OPENING.fullmatch(" ".join(line.split()))
     if not match:
-        raise BadRecord(f"{line[:40]!r}; wanted: id rows cols seconds, such as 1 8 8 120")
+        raise BadRecord(f"{line[:40]!r}; expected id rows cols seconds, such as 1 8 8 120")
     player, rows, columns, seconds = match.groups()
     return int(player) - 1, int(rows), int(columns), float(seconds)
 
 
 def message(action: str, data: str = "", meta: str = "") -> str:
-    """Return a message of a client or of the server."""
+    """Return the JSON text of a message of a client or of the server."""
     return json.dumps({"meta": meta, "action": action, "data": data})
 
 
 def end_message(meta: str, command: str = "", fault: str = "") -> str:
-    """Return the message that ends a game: by a command, or by one of our faults."""
+    """Return the message that ends a game, by a command or by a fault."""
     action = "KILLPROC" if fault in ("illegal", "error") else "FINISH"
     return message(action, command, meta)
 
 
 def line(message: str, client: int) -> str:
-    """Return the line of a log for a message of a client."""
+    """Return the log line of a client's message."""
     return f"{message} Received from client {client}"
 
 
 def scores_text(scores: tuple[float, float], sender: int, fault: str = "", by: int = 0) -> str:
-    """Return the meta of a message that ends a game: the scores, that of the sender first.
+    """Return the `meta` of a message that ends a game: the scores, that of the sender first.
 
-    Before them stands who has lost by a fault, one of ours, if one ended it.
+    If a fault of player `by` ended the game, it precedes the scores.
     """
-    told = (f"Player {seat + 1} SCORE : {round(scores[seat], 2)}" for seat in (sender, 1 - sender))
-    theirs = {ours: name for name, ours in FAULTS.items()}
-    begin = f"{theirs[fault]} {_BY} {by + 1} : " if fault else ""
-    return begin + " : ".join(told)
+    seats = sender, 1 - sender
+    parts = [f"Player {seat + 1} SCORE : {round(scores[seat], 2)}" for seat in seats]
+    if fault:
+        log_names = {name: log_name for log_name, name in FAULTS.items()}
+        parts.insert(0, f"{log_names[fault]} {_BY} {by + 1}")
+    return " : ".join(parts)
 
 
 def fault_of(meta: str) -> tuple[str, int] | None:
-    """Return the fault that a meta tells, in our word, and who has lost by it; None for none."""
+    """Return the name of the fault in a `meta` field and the losing player, or None."""
     match = _FAULT.match(meta)
     return (FAULTS[match[1]], int(match[2]) - 1) if match else None
 
 
-def read(text: str, game: Game, on_broken: OnBroken | None = None) -> Iterator[Played]:
-    """Yield the one game of a log.
-
-    `on_broken` is called if it is broken; without it BadRecord is raised.
-    """
-    reading, number = _Reading(game), 1
+def read(text: str, game: Game) -> Iterator[PlayedGame | BrokenGame]:
+    """Yield the game of a log, or a BrokenGame if it is broken."""
+    parser, number = _LogParser(game), 1
     try:
         for number, line in enumerate(normalize_newlines(text).split("\n"), 1):  # noqa: B007 (used below)
             if line.strip():
-                reading.take(*_message(line))
-        played = reading.finished()
+                parser.add(*_parse_line(line))
+        entry: PlayedGame | BrokenGame = parser.finish()
     except CcEnvError as error:
-        more = hint(game) if isinstance(error, IllegalAction) else ""
-        broken = BrokenGame(number, f"move {reading.move}: {error}{more}")
-        report_broken(broken, on_broken, error)
-    else:
-        yield played
+        advice = hint(game) if isinstance(error, IllegalAction) else ""
+        entry = BrokenGame(number, f"move {parser.move}: {error}{advice}")
+    yield entry
 
 
 def count(text: str) -> int:
-    """Return how many games a log has: one, which may be broken."""
+    """Return the number of games in a log, which is 1."""
     return 1
 
 
-class _Reading:
-    """A game as far as it is read."""
+class _LogParser:
+    """The game of a log, read message by message.
+
+    `move` is the number of the move that the last message is about; `last` is the last action, or
+    SILENCE.
+    """
 
     def __init__(self, game: Game) -> None:
         self.game, self.position = game, game.initial
         self.turns: list[Turn] = []
-        self.move = 1  # that the message is about
-        self.last = ""  # what came last: an action, or SILENCE
+        self.move, self.last = 1, ""
         self.scores: tuple[float, float] | None = None
         self.fault, self.outcome = "", ONGOING
 
-    def take(self, message: dict[str, str], client: int) -> None:
-        """Take what a client sent; raise BadRecord or IllegalAction where it cannot be."""
+    def add(self, message: dict[str, str], client: int) -> None:
+        """Add the message of a client; raise BadRecord or IllegalAction if it is invalid."""
         self.move = len(self.turns) + 1
         if self.scores or self.fault or self.last in CLOSING:
             raise BadRecord(f"a message after the game has ended, with {self.last}")
@@ -161,7 +170,7 @@ class _Reading:
             _check_board(self.game, message["data"])
         elif message["data"]:
             self._play_command(message["data"], client)
-        self._end(message["meta"])
+        self._read_meta(message["meta"])
 
     def _play_command(self, command: str, client: int) -> None:
         to_move = self.game.to_move(self.position)
@@ -171,21 +180,22 @@ class _Reading:
         self.position = self.game.play_turn(self.position, turn)
         self.turns.append(turn)
 
-    def _end(self, meta: str) -> None:
-        """Take what a message says of the end of the game."""
-        self.scores = _scores(meta)
+    def _read_meta(self, meta: str) -> None:
+        """Read the scores and the fault of a message."""
+        self.scores = _parse_scores(meta)
         if _BY in meta:
-            self.fault, self.outcome = _fault(meta)
+            self.fault, self.outcome = _parse_fault(meta)
         elif self.last == "KILLPROC":
-            self.fault = "error"  # whose, nobody knows
+            # The log does not contain the losing player.
+            self.fault = "error"
         if self.last == "FINISH" and not (self.scores or self.fault):
             raise BadRecord("FINISH without scores")
 
-    def finished(self) -> Played:
-        """Return the game; raise BadRecord if there is no game in it."""
+    def finish(self) -> PlayedGame:
+        """Return the game; raise BadRecord for an empty log."""
         if not self.last:
-            raise BadRecord("the log is empty; wanted: a line for each message")
-        return Played(
+            raise BadRecord("the log is empty; expected a line for each message")
+        return PlayedGame(
             self.game.initial,
             tuple(self.turns),
             outcome=self.outcome,
@@ -194,58 +204,58 @@ class _Reading:
         )
 
 
-def _scores(meta: str) -> tuple[float, float] | None:
+def _parse_scores(meta: str) -> tuple[float, float] | None:
     scores = dict(_SCORES.findall(meta))
     if len(scores) == 1:
         raise BadRecord(f"meta {meta!r}: the score of the other player is missing")
     return (float(scores["1"]), float(scores["2"])) if scores else None
 
 
-def _fault(meta: str) -> tuple[str, int]:
-    """Return which fault it was, in our word, and who won by it."""
+def _parse_fault(meta: str) -> tuple[str, int]:
+    """Return the name of the fault in a `meta` field and the winner; raise BadRecord."""
     match = _FAULT.match(meta)
     if not match:
-        raise BadRecord(f"meta {meta!r}; wanted: {' or '.join(FAULTS)} {_BY} 1 or 2")
+        raise BadRecord(f"meta {meta!r}; expected {' or '.join(FAULTS)} {_BY} 1 or 2")
     return FAULTS[match[1]], 2 - int(match[2])
 
 
 def _check_board(game: Game, data: str) -> None:
-    """Raise BadRecord where the line that begins a game, id rows cols seconds, is of others."""
+    """Raise BadRecord unless the opening line has the board size of the game."""
     _, *shape = game.observation_shape
     if not re.fullmatch(rf"[12] {shape[0]} {shape[1]} \d+(\.\d+)?", data):
-        wanted = f"1 or 2, then {shape[0]} {shape[1]} and the seconds"
-        raise BadRecord(f"INIT {data!r}; wanted: {wanted}{hint(game)}")
+        expected = f"1 or 2, then {shape[0]} {shape[1]} and the seconds"
+        raise BadRecord(f"INIT {data!r}; expected {expected}{hint(game)}")
 
 
-def export(game: Game, played: Played) -> str:
-    """As `cc_env.game.Format.write`.
+def export(game: Game, played: PlayedGame) -> str:
+    """Return the log of a game, see `cc_env.core.game.Format`.
 
-    A player who resigned is logged as one that stopped. A draw by agreement or by a limit is not
-    logged: the log then ends as that of an unfinished game. Raises BadRecord where the game does
-    not begin at the start, or nothing was played yet.
+    A resignation is logged as an unexpected stop. The log of a draw by agreement or by a limit ends
+    like that of an unfinished game. Raises BadRecord for a game from another position or without
+    turns.
     """
     if played.start != game.initial:
-        where = game.to_text(played.start)
-        raise BadRecord(f"a log begins at the start of the game, not in '{where}'")
+        start = game.to_text(played.start)
+        raise BadRecord(f"a log begins at the start of the game, not in '{start}'")
     lines, position, is_over = list[str](), played.start, False
-    led_to = Counter[np.uint64]()
+    visits = Counter[np.uint64]()
     for turn in played.turns:
         mover, text = game.to_move(position), game.turn_text(position, turn)
         position = game.play_turn(position, turn)
-        led_to[key := game.key(position)] += 1
-        is_over = game.outcome(position) != ONGOING or led_to[key] >= game.repetition_limit
+        visits[key := game.key(position)] += 1
+        is_over = game.outcome(position) != ONGOING or visits[key] >= game.repetition_limit
         meta = scores_text(game.score(position), mover) if is_over else ""
-        said = end_message(meta, text) if is_over else message("NORMAL", text)
-        lines.append(line(said, mover))
+        reply = end_message(meta, text) if is_over else message("NORMAL", text)
+        lines.append(line(reply, mover))
     if not is_over:
         lines += _fault_lines(game, position, played)
     if not lines:
-        raise BadRecord("a log has a line for each turn, and no turn was played yet")
+        raise BadRecord("a game without turns cannot be logged")
     return "".join(f"{text}\n" for text in lines)
 
 
-def _fault_lines(game: Game, position: Position, played: Played) -> Iterator[str]:
-    """Yield the line that says by which fault a game ended; nothing where it did not."""
+def _fault_lines(game: Game, position: Position, played: PlayedGame) -> Iterator[str]:
+    """Yield the line of the fault that ended a game, if any."""
     loser = 1 - played.outcome
     resigned = played.outcome in (FIRST_WINS, SECOND_WINS) and not played.fault
     fault = "error" if resigned else played.fault
@@ -259,17 +269,17 @@ def _fault_lines(game: Game, position: Position, played: Played) -> Iterator[str
 
 
 def hint(game: Game) -> str:
-    """As `cc_env.game.Format.hint`."""
-    rows, columns = (game.options[name] for name in ("rows", "columns"))
-    return f"; read as a game by rows={rows}, columns={columns}: other boards want these options"
+    """Return the advice for a rejected log, see `cc_env.core.game.Format`."""
+    rows, columns = game.options["rows"], game.options["columns"]
+    return f"; read with rows={rows}, columns={columns}; set these options for other boards"
 
 
-def _message(line: str) -> tuple[dict[str, str], int]:
-    """Return the message of a line, and whose it is."""
+def _parse_line(line: str) -> tuple[dict[str, str], int]:
+    """Return the message and the client of a log line; raise BadRecord."""
     match = _LINE.fullmatch(line)
     if not match:
         raise BadRecord(
-            f"'{line.strip()[:40]}': wanted a message, then Received from client 0 or 1"
+            f"'{line.strip()[:40]}': expected a message, then Received from client 0 or 1"
         )
     client = int(match["client"])
     if match["message"] == SILENCE:
@@ -278,15 +288,15 @@ def _message(line: str) -> tuple[dict[str, str], int]:
 
 
 def parse_message(text: str) -> dict[str, str]:
-    """Return the meta, action and data of a message; raise BadRecord if it is not a message."""
-    parsed = strict_json.loads(text)
+    """Return the `meta`, `action` and `data` of a message; raise BadRecord if it is invalid."""
+    parsed = files.parse_json(text)
     fields = ("meta", "action", "data")
     if not isinstance(parsed, dict) or not all(
         isinstance(parsed.get(name), str) for name in fields
     ):
-        raise BadRecord(f"wanted texts for: {', '.join(fields)}")
+        raise BadRecord(f"expected strings for: {', '.join(fields)}")
     if parsed["action"] not in ACTIONS:
-        raise BadRecord(f"action {parsed['action']!r}; it is one of: {', '.join(ACTIONS)}")
+        raise BadRecord(f"action {parsed['action']!r}; expected one of: {', '.join(ACTIONS)}")
     return parsed
 
 

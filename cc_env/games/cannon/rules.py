@@ -1,44 +1,46 @@
-"""The compiled rules of Cannon; the head of the package describes positions and actions."""
+"""The compiled rules of Cannon; the package's docstring describes positions and actions."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO
-from cc_env.compile import jit
-from cc_env.grid import Cell
-from cc_env.rules import DRAW, ONGOING, Bool, Int
-from cc_env.wide import (
-    NONE,
-    Wide,
-    after_first,
-    both,
-    down,
-    either,
-    first,
-    has,
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.bitboard128 import (
+    EMPTY,
+    Bitboard128,
+    bitboard128,
+    contains,
+    count,
+    difference,
+    from_cell,
+    intersection,
     is_empty,
-    reversed_wide,
-    single,
-    size,
-    up,
-    wide,
-    without,
+    lowest_cell,
+    reverse,
+    shift_down,
+    shift_up,
+    union,
+    without_lowest,
 )
+from cc_env.core.grid import Cell
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZES = 8, 10
 SHAPES = [(rows, columns) for rows in SIZES for columns in SIZES]
-STRIDE = 11  # from row to row; the cells beside a board are not part of it
-# The eight directions in the mover's frame, in the order of the cells that they lead to.
+# The distance between rows, in bits; a board uses the first cells of each row.
+STRIDE = 11
+# The eight directions in the mover's frame, in the order of their end cells.
 DIRECTIONS = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
-_FAR = 1, 1, 1, 1, 1, 2, 2, 2  # steps, sideways captures, retreats
-# What a soldier can do, by how far it goes, in the same order: shifts 3, steps 1, retreats 2.
+# The distance of a step, sideways capture or retreat in each direction.
+_DISTANCES = 1, 1, 1, 1, 1, 2, 2, 2
+# The displacements of all moves of a soldier, ascending; those of length 3 are shifts.
 VECTORS = sorted(
     (by * down, by * right)
-    for far, (down, right) in zip(_FAR, DIRECTIONS, strict=True)
-    for by in (far, 3)
+    for distance, (down, right) in zip(_DISTANCES, DIRECTIONS, strict=True)
+    for by in (distance, 3)
 )
 PLANES = (
     *("own soldiers", "own halls", "enemy soldiers", "enemy halls"),
@@ -46,12 +48,12 @@ PLANES = (
 )
 RETREAT_8, RETREAT_CLEAR, BOMB_CLEAR, SHIFT_HALL = (np.uint64(1 << bit) for bit in range(4))
 
-# Where in VECTORS a shift in each direction is, and a step, capture or retreat.
+# By direction, the index in VECTORS of the shift, and of the step, capture or retreat.
 _SHIFT = np.array([VECTORS.index((3 * down, 3 * right)) for down, right in DIRECTIONS])
 _SHORT = np.array(
     [
-        VECTORS.index((far * down, far * right))
-        for far, (down, right) in zip(_FAR, DIRECTIONS, strict=True)
+        VECTORS.index((distance * down, distance * right))
+        for distance, (down, right) in zip(_DISTANCES, DIRECTIONS, strict=True)
     ]
 )
 _BY = np.array([abs(STRIDE * row + column) for row, column in DIRECTIONS], np.uint64)
@@ -62,9 +64,10 @@ def index(cell: Cell) -> int:
     return STRIDE * cell[0] + cell[1]
 
 
-# Tables, first index the shape: BOARD all cells; LAST the last one; MOVE_ID[start, vector] the id
-# of a soldier's move; STARTS[id], ENDS[id] the cells of a move, or twice that of a bomb; NUM_MOVES
-# how many moves there are, and so the id of the first bomb; BOMB_ID[cell]; HALLS at first.
+# Tables by shape: BOARD, all cells; LAST, the last cell; MOVE_ID[start, vector], the id of a
+# soldier's move; STARTS[id] and ENDS[id], the cells of a move, for a bomb both its target;
+# NUM_MOVES, the number of moves and the id of the first bomb; BOMB_ID[cell]; HALLS, the number of
+# halls of a side at the start.
 BOARD = np.zeros((4, 2), np.uint64)
 LAST = np.zeros(4, np.int64)
 MOVE_ID = np.zeros((4, 128, 16), np.int32)
@@ -76,7 +79,7 @@ BOMB_ID = np.zeros((4, 128), np.int32)
 HALLS = np.array([columns // 2 for _, columns in SHAPES], np.int64)
 for _shape, (_rows, _columns) in enumerate(SHAPES):
     _cells = [(_row, _column) for _row in range(_rows) for _column in range(_columns)]
-    BOARD[_shape] = wide(sum(1 << index(_cell) for _cell in _cells))
+    BOARD[_shape] = bitboard128(sum(1 << index(_cell) for _cell in _cells))
     LAST[_shape] = index(_cells[-1])
     _count = 0
     for _cell in _cells:
@@ -95,7 +98,7 @@ for _shape, (_rows, _columns) in enumerate(SHAPES):
 
 
 class Position(NamedTuple):
-    """Soldiers and halls of both sides, who moves, the shape; see the head of the package."""
+    """A position; the package's docstring describes the fields."""
 
     own_low: np.uint64
     own_high: np.uint64
@@ -111,22 +114,22 @@ class Position(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The pieces of a position, as the player to move sees them."""
+    """The pieces of a position, in the frame of the player to move."""
 
-    soldiers: Wide
-    halls: Wide
-    enemies: Wide
-    enemy_halls: Wide
+    soldiers: Bitboard128
+    halls: Bitboard128
+    enemies: Bitboard128
+    enemy_halls: Bitboard128
 
 
 @jit
 def sides(position: Position) -> Sides:
-    """Return the pieces."""
+    """Return the pieces of a position."""
     return Sides(
-        Wide(position.own_low, position.own_high),
-        Wide(position.own_halls_low, position.own_halls_high),
-        Wide(position.enemy_low, position.enemy_high),
-        Wide(position.enemy_halls_low, position.enemy_halls_high),
+        Bitboard128(position.own_low, position.own_high),
+        Bitboard128(position.own_halls_low, position.own_halls_high),
+        Bitboard128(position.enemy_low, position.enemy_high),
+        Bitboard128(position.enemy_halls_low, position.enemy_halls_high),
     )
 
 
@@ -150,155 +153,175 @@ def put(pieces: Sides, player: np.uint64, shape: np.uint64, options: np.uint64) 
 
 
 @jit
-def turned(cells: Wide, shape: np.uint64) -> Wide:
-    """Return the cells with the board turned by 180 degrees."""
-    return down(reversed_wide(cells), np.uint64(127 - LAST[shape]))
+def rotate(cells: Bitboard128, shape: np.uint64) -> Bitboard128:
+    """Return the cells after a rotation of the board by 180 degrees."""
+    return shift_down(reverse(cells), np.uint64(127 - LAST[shape]))
 
 
 @jit
-def board(shape: np.uint64) -> Wide:
-    """Return all cells."""
-    return Wide(BOARD[shape, 0], BOARD[shape, 1])
+def all_cells(shape: np.uint64) -> Bitboard128:
+    """Return all cells of the board."""
+    return Bitboard128(BOARD[shape, 0], BOARD[shape, 1])
 
 
 @jit
-def gone(cells: Wide, way: Int, inside: Wide) -> Wide:
-    """Return the cells of the board one step away from these in a direction."""
-    return both(down(cells, _BY[way]) if way < 4 else up(cells, _BY[way]), inside)
+def ahead(cells: Bitboard128, direction: Int, board_cells: Bitboard128) -> Bitboard128:
+    """Return the cells of the board one step from `cells` in a direction."""
+    bits = _BY[direction]
+    shifted = shift_down(cells, bits) if direction < 4 else shift_up(cells, bits)
+    return intersection(shifted, board_cells)
 
 
 @jit
-def come(cells: Wide, way: Int, inside: Wide) -> Wide:
-    """Return the cells of the board from which a step in a direction leads to these."""
-    return gone(cells, 7 - way, inside)
+def behind(cells: Bitboard128, direction: Int, board_cells: Bitboard128) -> Bitboard128:
+    """Return the cells of the board from which a step in a direction leads to `cells`."""
+    return ahead(cells, 7 - direction, board_cells)
 
 
-class Ground(NamedTuple):
-    """What moves depend on."""
+class Board(NamedTuple):
+    """The sets of cells that moves depend on: `targets` are enemy soldiers and halls."""
 
-    soldiers: Wide
-    empty: Wide
-    enemies: Wide  # soldiers
-    targets: Wide  # soldiers and halls of the enemy
-    board: Wide
-
-
-@jit
-def ground(position: Position) -> Ground:
-    """Return what the moves of the player to move depend on."""
-    pieces, inside = sides(position), board(position.shape)
-    targets = either(pieces.enemies, pieces.enemy_halls)
-    taken = either(targets, either(pieces.soldiers, pieces.halls))
-    return Ground(pieces.soldiers, without(inside, taken), pieces.enemies, targets, inside)
+    soldiers: Bitboard128
+    empty: Bitboard128
+    enemies: Bitboard128
+    targets: Bitboard128
+    cells: Bitboard128
 
 
 @jit
-def stepping(at: Ground, way: Int) -> Wide:
-    """Return the soldiers that can step that way."""
-    return both(at.soldiers, come(either(at.empty, at.targets), way, at.board))
+def make_board(position: Position) -> Board:
+    """Return the board in the frame of the player to move."""
+    pieces, board_cells = sides(position), all_cells(position.shape)
+    targets = union(pieces.enemies, pieces.enemy_halls)
+    occupied = union(targets, union(pieces.soldiers, pieces.halls))
+    return Board(
+        pieces.soldiers, difference(board_cells, occupied), pieces.enemies, targets, board_cells
+    )
 
 
 @jit
-def capturing_sideways(at: Ground, way: Int) -> Wide:
-    """Return the soldiers that can capture on that side."""
-    return both(at.soldiers, come(at.targets, way, at.board))
+def step_starts(board: Board, direction: Int) -> Bitboard128:
+    """Return the soldiers that can step in a direction."""
+    return intersection(
+        board.soldiers, behind(union(board.empty, board.targets), direction, board.cells)
+    )
 
 
 @jit
-def near_enemies(at: Ground, options: np.uint64) -> Wide:
-    """Return the soldiers that may retreat."""
-    near = both(at.soldiers, come(at.enemies, np.int64(0), at.board))
+def side_capture_starts(board: Board, direction: Int) -> Bitboard128:
+    """Return the soldiers that can capture sideways in a direction."""
+    return intersection(board.soldiers, behind(board.targets, direction, board.cells))
+
+
+@jit
+def soldiers_near_enemies(board: Board, options: np.uint64) -> Bitboard128:
+    """Return the soldiers next to an enemy soldier, which may retreat."""
+    near = intersection(board.soldiers, behind(board.enemies, np.int64(0), board.cells))
     last = 8 if options & RETREAT_8 else 5
-    for way in range(1, last):
-        near = either(near, both(at.soldiers, come(at.enemies, way, at.board)))
+    for direction in range(1, last):
+        near = union(
+            near, intersection(board.soldiers, behind(board.enemies, direction, board.cells))
+        )
     return near
 
 
 @jit
-def retreating(at: Ground, near: Wide, way: Int, options: np.uint64) -> Wide:
-    """Return those of the soldiers `near` that can retreat that way."""
-    passed = come(either(at.empty, at.targets), way, at.board)
+def retreat_starts(
+    board: Board, near: Bitboard128, direction: Int, options: np.uint64
+) -> Bitboard128:
+    """Return the soldiers of `near` that can retreat in a direction."""
+    passed = behind(union(board.empty, board.targets), direction, board.cells)
     if options & RETREAT_CLEAR:
-        passed = both(passed, at.empty)
-    return both(near, come(passed, way, at.board))
+        passed = intersection(passed, board.empty)
+    return intersection(near, behind(passed, direction, board.cells))
 
 
 @jit
-def rears(at: Ground, way: Int) -> Wide:
-    """Return the rearmost soldiers of cannons that point that way."""
-    second = both(at.soldiers, come(at.soldiers, way, at.board))
-    return both(second, come(second, way, at.board))
+def cannon_rears(board: Board, direction: Int) -> Bitboard128:
+    """Return the rear soldiers of the cannons that point in a direction."""
+    second = intersection(board.soldiers, behind(board.soldiers, direction, board.cells))
+    return intersection(second, behind(second, direction, board.cells))
 
 
 @jit
-def shifting(at: Ground, way: Int, options: np.uint64) -> Wide:
-    """Return the rearmost soldiers that can go before the front one."""
-    rear = rears(at, way)
-    rearmost = both(rear, _thrice_come(at.empty, way, at.board))
+def shift_starts(board: Board, direction: Int, options: np.uint64) -> Bitboard128:
+    """Return the rear soldiers that can shift to the front of their cannon."""
+    rear = cannon_rears(board, direction)
+    rearmost = intersection(rear, _three_behind(board.empty, direction, board.cells))
     if options & SHIFT_HALL:
-        halls = without(at.targets, at.enemies)
-        behind = both(rear, gone(at.empty, way, at.board))
-        rearmost = either(rearmost, both(behind, _thrice_come(halls, way, at.board)))
+        halls = difference(board.targets, board.enemies)
+        behind = intersection(rear, ahead(board.empty, direction, board.cells))
+        rearmost = union(
+            rearmost, intersection(behind, _three_behind(halls, direction, board.cells))
+        )
     return rearmost
 
 
 @jit
-def _thrice_come(cells: Wide, way: Int, inside: Wide) -> Wide:
-    return come(come(come(cells, way, inside), way, inside), way, inside)
+def _three_behind(cells: Bitboard128, direction: Int, board_cells: Bitboard128) -> Bitboard128:
+    for _ in range(3):
+        cells = behind(cells, direction, board_cells)
+    return cells
 
 
 @jit
-def loaded(at: Ground, way: Int) -> Wide:
-    """Return the empty cells directly before cannons that point that way."""
-    ahead = gone(gone(gone(rears(at, way), way, at.board), way, at.board), way, at.board)
-    return both(ahead, at.empty)
+def loaded_muzzles(board: Board, direction: Int) -> Bitboard128:
+    """Return the empty cells directly in front of cannons that point in a direction."""
+    cells = cannon_rears(board, direction)
+    for _ in range(3):
+        cells = ahead(cells, direction, board.cells)
+    return intersection(cells, board.empty)
 
 
 @jit
-def bombed(at: Ground, options: np.uint64) -> Wide:
-    """Return the cells that the cannons of the player to move can hit."""
-    hits, free = either(at.empty, at.targets), at.empty if options & BOMB_CLEAR else at.board
-    cells = NONE
-    for way in range(8):
-        second = gone(loaded(at, way), way, at.board)
-        third = gone(both(second, free), way, at.board)
-        cells = either(cells, both(either(second, third), hits))
+def bomb_targets(board: Board, options: np.uint64) -> Bitboard128:
+    """Return the cells that cannons of the player to move can bomb."""
+    hits, free = (
+        union(board.empty, board.targets),
+        board.empty if options & BOMB_CLEAR else board.cells,
+    )
+    cells = EMPTY
+    for direction in range(8):
+        second = ahead(loaded_muzzles(board, direction), direction, board.cells)
+        third = ahead(intersection(second, free), direction, board.cells)
+        cells = union(cells, intersection(union(second, third), hits))
     return cells
 
 
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     """As `rules.legal_actions`."""
-    at, options, shape = ground(position), position.options, position.shape
-    ways = np.empty((16, 2), np.uint64)  # the soldiers that can go by each vector
-    for way in range(8):
-        _note(ways[_SHIFT[way]], shifting(at, way, options))
-    for way in range(3):
-        _note(ways[_SHORT[way]], stepping(at, way))
-    for way in range(3, 5):
-        _note(ways[_SHORT[way]], capturing_sideways(at, way))
-    near = near_enemies(at, options)
-    for way in range(5, 8):
-        _note(ways[_SHORT[way]], retreating(at, near, way, options))
+    board, options, shape = make_board(position), position.options, position.shape
+    # The soldiers that can move by each of the VECTORS.
+    movers = np.empty((16, 2), np.uint64)
+    for direction in range(8):
+        _write_set(movers[_SHIFT[direction]], shift_starts(board, direction, options))
+    for direction in range(3):
+        _write_set(movers[_SHORT[direction]], step_starts(board, direction))
+    for direction in range(3, 5):
+        _write_set(movers[_SHORT[direction]], side_capture_starts(board, direction))
+    near = soldiers_near_enemies(board, options)
+    for direction in range(5, 8):
+        _write_set(movers[_SHORT[direction]], retreat_starts(board, near, direction, options))
     count = 0
-    left = at.soldiers
-    while not is_empty(left):
-        start = first(left)
-        left = after_first(left)
+    remaining = board.soldiers
+    while not is_empty(remaining):
+        start = lowest_cell(remaining)
+        remaining = without_lowest(remaining)
         for vector in range(16):
-            if has(Wide(ways[vector, 0], ways[vector, 1]), start):
+            if contains(Bitboard128(movers[vector, 0], movers[vector, 1]), start):
                 out[count] = MOVE_ID[shape, start, vector]
                 count += 1
-    hit = bombed(at, options)
+    hit = bomb_targets(board, options)
     while not is_empty(hit):
-        out[count] = BOMB_ID[shape, first(hit)]
-        hit = after_first(hit)
+        out[count] = BOMB_ID[shape, lowest_cell(hit)]
+        hit = without_lowest(hit)
         count += 1
     return count
 
 
 @jit
-def _note(row: NDArray[np.uint64], cells: Wide) -> None:
+def _write_set(row: NDArray[np.uint64], cells: Bitboard128) -> None:
     row[0], row[1] = cells
 
 
@@ -307,14 +330,14 @@ def apply(position: Position, action: Int) -> Position:
     """As `rules.apply`."""
     shape = position.shape
     soldiers, halls, enemies, enemy_halls = sides(position)
-    end = single(ENDS[shape, action])
+    end = from_cell(ENDS[shape, action])
     if action < NUM_MOVES[shape]:
-        soldiers = either(without(soldiers, single(STARTS[shape, action])), end)
+        soldiers = union(difference(soldiers, from_cell(STARTS[shape, action])), end)
     after = Sides(
-        turned(without(enemies, end), shape),
-        turned(without(enemy_halls, end), shape),
-        turned(soldiers, shape),
-        turned(halls, shape),
+        rotate(difference(enemies, end), shape),
+        rotate(difference(enemy_halls, end), shape),
+        rotate(soldiers, shape),
+        rotate(halls, shape),
     )
     return put(after, position.player ^ ONE, shape, position.options)
 
@@ -324,41 +347,41 @@ NOT_OVER, BY_HALLS, BY_SOLDIERS, BY_MOVES = range(4)
 
 @jit
 def how_over(position: Position) -> Int:
-    """Return how the game ended: NOT_OVER, or what was looked for first."""
+    """Return the reason why the game ended, NOT_OVER if it is in progress."""
     pieces, halls = sides(position), HALLS[position.shape]
-    if halls - min(size(pieces.halls), size(pieces.enemy_halls)) >= 2:
+    if halls - min(count(pieces.halls), count(pieces.enemy_halls)) >= 2:
         return np.int64(BY_HALLS)
     if is_empty(pieces.soldiers):
         return np.int64(BY_SOLDIERS)
-    return np.int64(NOT_OVER if can_act(position) else BY_MOVES)
+    return np.int64(NOT_OVER if has_legal_action(position) else BY_MOVES)
 
 
 @jit
-def can_act(position: Position) -> Bool:
-    """Return whether the player to move has anything to do."""
-    at, options = ground(position), position.options
-    active = bombed(at, options)
-    for way in range(3):
-        active = either(active, stepping(at, way))
-    for way in range(3, 5):
-        active = either(active, capturing_sideways(at, way))
-    near = near_enemies(at, options)
-    for way in range(5, 8):
-        active = either(active, retreating(at, near, way, options))
-    for way in range(8):
-        active = either(active, shifting(at, way, options))
+def has_legal_action(position: Position) -> Bool:
+    """Return whether the player to move has a legal action."""
+    board, options = make_board(position), position.options
+    active = bomb_targets(board, options)
+    for direction in range(3):
+        active = union(active, step_starts(board, direction))
+    for direction in range(3, 5):
+        active = union(active, side_capture_starts(board, direction))
+    near = soldiers_near_enemies(board, options)
+    for direction in range(5, 8):
+        active = union(active, retreat_starts(board, near, direction, options))
+    for direction in range(8):
+        active = union(active, shift_starts(board, direction, options))
     return not is_empty(active)
 
 
 @jit
 def lead(position: Position, how: Int) -> Int:
-    """Return the hall margin of the player who has just moved, minus the opponent's; 0: a draw.
+    """Return the hall margin of the player of the last turn minus the opponent's; 0 is a draw.
 
-    The two add up to 10. `how` is NOT_OVER for a game that ended by repetition.
+    The two margins add up to 10. `how` is NOT_OVER for a game that ended by repetition.
     """
     pieces = sides(position)
     halls: Int = HALLS[position.shape]
-    killed, lost = halls - size(pieces.halls), halls - size(pieces.enemy_halls)
+    killed, lost = halls - count(pieces.halls), halls - count(pieces.enemy_halls)
     if how == BY_HALLS:
         return 10 - 4 * lost if killed >= 2 else 4 * killed - 10
     more: Int = 4 * (killed - lost)
@@ -400,23 +423,23 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     shape, halls = position.shape, HALLS[position.shape]
     soldiers, own_halls, enemies, enemy_halls = sides(position)
     if player != np.int64(position.player):
-        soldiers, enemies = turned(enemies, shape), turned(soldiers, shape)
-        own_halls, enemy_halls = turned(enemy_halls, shape), turned(own_halls, shape)
+        soldiers, enemies = rotate(enemies, shape), rotate(soldiers, shape)
+        own_halls, enemy_halls = rotate(enemy_halls, shape), rotate(own_halls, shape)
     for plane, cells in enumerate((soldiers, own_halls, enemies, enemy_halls)):
         for row in range(planes.shape[1]):
             for column in range(planes.shape[2]):
-                planes[plane, row, column] = np.int8(has(cells, STRIDE * row + column))
-    planes[4] = np.int8(size(own_halls) < halls)
-    planes[5] = np.int8(size(enemy_halls) < halls)
+                planes[plane, row, column] = np.int8(contains(cells, STRIDE * row + column))
+    planes[4] = np.int8(count(own_halls) < halls)
+    planes[5] = np.int8(count(enemy_halls) < halls)
 
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.tactical_actions`: what removes a piece."""
-    targets, shape, count = ground(position).targets, position.shape, 0
-    for place in range(legal_actions(position, out)):
-        if has(targets, ENDS[shape, np.int64(out[place])]):
-            out[count] = out[place]
+    """As `rules.tactical_actions`: the actions that remove a piece."""
+    targets, shape, count = make_board(position).targets, position.shape, 0
+    for index in range(legal_actions(position, out)):
+        if contains(targets, ENDS[shape, np.int64(out[index])]):
+            out[count] = out[index]
             count += 1
     return count
 
@@ -434,8 +457,8 @@ rules.register(
 
 
 @jit
-def inputs_of(position: Position) -> tuple[np.uint64, ...]:
-    """As `rules.inputs_of`: the two words of own and enemy soldiers, own and enemy halls."""
+def network_inputs(position: Position) -> tuple[np.uint64, ...]:
+    """As `rules.network_inputs`: the two words of own and enemy soldiers, own and enemy halls."""
     soldiers, halls, enemies, enemy_halls = sides(position)
     return (
         *(soldiers.low, soldiers.high, enemies.low, enemies.high),
@@ -443,7 +466,7 @@ def inputs_of(position: Position) -> tuple[np.uint64, ...]:
     )
 
 
-rules.register_inputs(Position, inputs_of)
+rules.register_inputs(Position, network_inputs)
 
 
 def initial(rows: int, columns: int, options: np.uint64) -> Position:
@@ -454,5 +477,6 @@ def initial(rows: int, columns: int, options: np.uint64) -> Position:
     enemies = [(row, column) for row in range(3) for column in range(1, columns, 2)]
     enemy_halls = [(0, column) for column in range(0, columns, 2)]
     sets = soldiers, halls, enemies, enemy_halls
-    words = [word for cells in sets for word in wide(sum(1 << index(cell) for cell in cells))]
+    bitboards = [bitboard128(sum(1 << index(cell) for cell in cells)) for cells in sets]
+    words = [word for bitboard in bitboards for word in bitboard]
     return Position(*words, ZERO, np.uint64(shape), options)  # type: ignore[call-arg]

@@ -10,9 +10,10 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.bitboard128 import bitboard128
+from cc_env.core.game import Cell, Grid, Track, Turn
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid, Track, Turn
 from cc_env.games.cannon.rules import (
     BOARD,
     BOMB_CLEAR,
@@ -33,7 +34,6 @@ from cc_env.games.cannon.rules import (
     index,
     lead,
 )
-from cc_env.wide import wide
 
 LETTERS = "bB", "wW"  # soldiers and halls
 STAGNANT = "stagnant"
@@ -106,7 +106,7 @@ def to_text(position: Position) -> str:
 def parse_position(text: str, like: Position) -> Position:
     """As `Notation.parse_position`, of the shape and with the options of the start `like`."""
     board = grid(int(like.shape))
-    men, player, _ = board.read_position(text, LETTERS)
+    men, player, _ = board.parse_position(text, LETTERS)
     sets = dict.fromkeys("".join(LETTERS), 0)
     for cell, letter in men.items():
         sets[letter] |= 1 << board.bit(cell, player)
@@ -117,7 +117,7 @@ def parse_position(text: str, like: Position) -> Position:
     own, enemy = LETTERS[player], LETTERS[1 - player]
     if not sets[enemy[0]]:
         raise BadPosition(f"{enemy[0]} has just moved, so it needs a soldier")
-    words = (word for letter in own + enemy for word in wide(sets[letter]))
+    words = (word for letter in own + enemy for word in bitboard128(sets[letter]))
     rest = np.uint64(player), like.shape, like.options
     return Position(*words, *rest)  # type: ignore[call-arg]
 

@@ -17,8 +17,8 @@ Symmetry  transposition
 from functools import partial
 from typing import Annotated
 
-from cc_env.errors import BadOption, is_whole
-from cc_env.game import Game, Look, Notation, Numbering, Search, Symmetry
+from cc_env.core.game import Game, Look, Notation, Numbering, Search, Symmetry
+from cc_env.errors import BadOption, is_integer
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import BOARD, PLANES, SIZES, initial
 from cc_env.games.capture_conquer.text import (
@@ -47,11 +47,11 @@ def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
 
     `corner` is 2 to size - 1; None is the published one. Raises BadOption on other values.
     """
-    if not is_whole(size, min(SIZES)) or size > max(SIZES):
+    if not is_integer(size, min(SIZES)) or size > max(SIZES):
         raise BadOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
     size = int(size)
     corner = CORNERS[size] if corner is None else corner
-    if not is_whole(corner, 2) or corner >= size:
+    if not is_integer(corner, 2) or corner >= size:
         raise BadOption(f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}")
     symmetries = (transposition(size),)
     return Game(

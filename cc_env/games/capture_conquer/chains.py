@@ -1,25 +1,23 @@
-"""Where a piece can jump to in chains, and what it can capture, without walking every path.
+"""The ends and captures of jump chains, without enumerating paths.
 
     0  1  2  3  4  5  6  7     Sets of cells are 64-bit words on a frame of 8 by 8: cell (r, c) is
     8  9 10 11 12 13 14 15     bit 8r + c on every board size, so shifts are the same for all.
-   16 17 18 …                  "Middles" are the pieces that may be hopped over.
+   16 17 18 …                  "Middles" are pieces that may be hopped over.
 
 A dense 8x8 position has hundreds of thousands of paths for one piece, but the cells that a piece
 can land on form a small graph: a hop changes row and column by 0 or 2, so it stays on at most 16
-cells of equal parity, and what it hops over lies on the others. Therefore a capture never opens or
+cells of equal parity, and middles lie on other cells. Therefore a capture never opens or
 closes a landing cell, and a chain is a walk in that graph that uses no piece twice:
 
-- A straight middle joins one pair of cells, so a walk without cycles uses it once of itself. Only
-  a diagonal middle joins two pairs, whose hops cross. `reachable` floods; where hops can cross, a
-  chain makes one of the two at most, so that it ends where one can get to without the one, or
-  without the other. This gives all ends, with any capture or none.
-- A chain that captures `victim` is a walk over own pieces to a cell beside it, the hop, and a walk
-  over any pieces to the end; the two walks share no piece. `ends_capturing` floods both. Where they
-  could share a piece, it tries the first walks one by one; where these can be many, `_can_capture`
-  takes a shortest pair for each end, and if that uses a piece twice, branches on which use to
-  forbid.
+- A straight middle joins one pair of cells, so a walk without cycles uses it at most once. Only
+  a diagonal middle joins two pairs, whose hops cross. `reachable` is a flood fill; if hops cross,
+  it unites the fills with either hop forbidden. This gives all ends, with any capture or none.
+- A chain that captures `victim` is a walk over own pieces to a cell next to it, the hop, and a walk
+  over any pieces to the end; the two walks share no piece. `ends_capturing` fills both. If they
+  could share a piece, it enumerates the first walks; if these can be many, `_can_capture` takes a
+  shortest pair of walks for each end and, if it uses a piece twice, branches on the use to forbid.
 
-Both are exact. Cycles can be cut out of each walk without using more pieces.
+Both are exact: removing a cycle from a walk never uses more pieces.
 """
 
 from collections import deque
@@ -28,26 +26,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount
-from cc_env.compile import jit
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
+from cc_env.jit.compiler import jit
 
-Word = np.uint64  # a set of cells
+# A set of cells.
+Word = np.uint64
 
 _1, _2, _7, _8, _9, _14, _16, _18 = (np.uint64(n) for n in (1, 2, 7, 8, 9, 14, 16, 18))
-_TWO_RISING = _14  # index distance of a hop along a rising diagonal
-_FEW = 8  # own pieces: there are few walks over them
-_LANDS_EAST = np.uint64(0xFCFCFCFCFCFCFCFC)  # columns 2-7
-_LANDS_WEST = np.uint64(0x3F3F3F3F3F3F3F3F)  # columns 0-5
-NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)  # columns 1-7
-NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)  # columns 0-6
+# The distance of a hop along a rising diagonal, in bits.
+_RISING_HOP = _14
+# With at most this many own pieces, the walks over them are enumerated.
+_MAX_ENUMERATED = 8
+# Columns 2 to 7, 0 to 5, 1 to 7 and 0 to 6.
+_LANDS_EAST = np.uint64(0xFCFCFCFCFCFCFCFC)
+_LANDS_WEST = np.uint64(0x3F3F3F3F3F3F3F3F)
+NOT_FIRST = np.uint64(0xFEFEFEFEFEFEFEFE)
+NOT_LAST = np.uint64(0x7F7F7F7F7F7F7F7F)
 _INNER = NOT_FIRST & NOT_LAST
 
 
 @jit
 def hop(cells: Word, falling: Word, rising: Word, empty: Word) -> Word:
-    """Return the cells of `empty` that one hop from any of `cells` lands on.
+    """Return the landing cells in `empty` of one hop from any of `cells`.
 
-    It goes over `rising` in the two directions /, over `falling` in the other six.
+    Hops along / go over `rising`, hops in the other six directions over `falling`.
     """
     east = ((cells << _1 & falling) << _1) | ((cells << _9 & falling) << _9)
     east |= (cells >> _7 & rising) >> _7
@@ -58,7 +60,7 @@ def hop(cells: Word, falling: Word, rising: Word, empty: Word) -> Word:
 
 
 class Hops(NamedTuple):
-    """For each direction, the cells from which a hop can be made."""
+    """By direction, the cells from which a hop is possible."""
 
     east: Word
     southeast: Word
@@ -78,7 +80,7 @@ def hops_over(middles: Word, empty: Word) -> Hops:
 
 @jit
 def _hops_over(falling: Word, rising: Word, empty: Word) -> Hops:
-    """Return the hops over `rising` in the two directions /, over `falling` in the other six."""
+    """Return the hops along / over `rising` and in the other six directions over `falling`."""
     east, west = empty & _LANDS_EAST, empty & _LANDS_WEST
     return Hops(
         (east >> _1 & falling) >> _1,
@@ -94,14 +96,14 @@ def _hops_over(falling: Word, rising: Word, empty: Word) -> Hops:
 
 @jit
 def takeoffs(hops: Hops) -> Word:
-    """Return the cells from which there is any hop."""
+    """Return the cells from which any hop is possible."""
     east, west = hops.east | hops.southeast, hops.west | hops.northwest
     return east | west | hops.northeast | hops.southwest | hops.south | hops.north
 
 
 @jit
-def going_on(hops: Hops) -> Word:
-    """Return the cells from which a hop leads to where there is another."""
+def double_takeoffs(hops: Hops) -> Word:
+    """Return the cells from which two hops in a row are possible."""
     more = takeoffs(hops)
     east = hops.east & more >> _2 | hops.southeast & more >> _18
     west = hops.west & more << _2 | hops.northwest & more << _18
@@ -111,13 +113,13 @@ def going_on(hops: Hops) -> Word:
 
 @jit
 def jumpers(pieces: Word, middles: Word, empty: Word) -> Word:
-    """Return those of `pieces` that can hop at all."""
+    """Return the pieces of `pieces` that can hop."""
     return pieces & takeoffs(hops_over(middles, empty))
 
 
 @jit
 def count_hops(pieces: Word, middles: Word, empty: Word) -> np.int64:
-    """Return in how many ways one of `pieces` can hop once."""
+    """Return the number of single hops of `pieces`."""
     count = np.int64(0)
     hops = hops_over(middles, empty)
     for direction in range(len(hops)):
@@ -126,8 +128,8 @@ def count_hops(pieces: Word, middles: Word, empty: Word) -> np.int64:
 
 
 @jit
-def hopped(cells: Word, hops: Hops) -> Word:
-    """Return the middles that one hop from any of `cells` goes over."""
+def hop_middles(cells: Word, hops: Hops) -> Word:
+    """Return the middles of single hops from any of `cells`."""
     east = (cells & hops.east) << _1 | (cells & hops.southeast) << _9
     west = (cells & hops.west) >> _1 | (cells & hops.northwest) >> _9
     rising = (cells & hops.northeast) >> _7 | (cells & hops.southwest) << _7
@@ -135,8 +137,8 @@ def hopped(cells: Word, hops: Hops) -> Word:
 
 
 @jit
-def landed(cells: Word, hops: Hops) -> Word:
-    """Return the cells that one hop from any of `cells` lands on."""
+def hop_landings(cells: Word, hops: Hops) -> Word:
+    """Return the landing cells of single hops from any of `cells`."""
     east = (cells & hops.east) << _2 | (cells & hops.southeast) << _18
     west = (cells & hops.west) >> _2 | (cells & hops.northwest) >> _18
     rising = (cells & hops.northeast) >> _14 | (cells & hops.southwest) << _14
@@ -145,7 +147,7 @@ def landed(cells: Word, hops: Hops) -> Word:
 
 @jit
 def _without(hops: Hops, middles: Word) -> Hops:
-    """Return the hops that go over none of `middles`."""
+    """Return the hops that avoid all of `middles`."""
     return Hops(
         hops.east & ~(middles >> _1),
         hops.southeast & ~(middles >> _9),
@@ -160,73 +162,74 @@ def _without(hops: Hops, middles: Word) -> Hops:
 
 @jit
 def flood(cells: Word, hops: Hops) -> Word:
-    """Return `cells` and all that hops lead to, if a piece could be used more than once."""
+    """Return `cells` and all cells reached by hops, if middles could be used repeatedly."""
     reached = cells
     while True:
-        grown = reached | landed(reached, hops)
+        grown = reached | hop_landings(reached, hops)
         if grown == reached:
             return reached
         reached = grown
 
 
 @jit
-def _crossed(cells: Word) -> Word:
-    """Return the cells of which all four diagonal neighbours are in `cells`."""
+def _crossings(cells: Word) -> Word:
+    """Return the cells whose four diagonal neighbors are all in `cells`."""
     return cells << _9 & cells >> _9 & cells << _7 & cells >> _7 & _INNER
 
 
 @jit
-def _joined(cells: Word) -> Word:
-    """Return the cells that are in the middle between two of `cells`."""
+def _middles_between(cells: Word) -> Word:
+    """Return the cells midway between two of `cells`."""
     diagonal = cells << _9 & cells >> _9 | cells << _7 & cells >> _7
     return (cells << _1 & cells >> _1 | diagonal) & _INNER | cells << _8 & cells >> _8
 
 
 @jit
 def reachable(start: Word, hops: Hops, middles: Word, empty: Word) -> Word:
-    """Return `start` and all cells at which a chain can end that uses each of `middles` once.
+    """Return `start` and all ends of chains that use each of `middles` at most once.
 
     `hops` are those over `middles`.
     """
     reached = flood(start, hops)
-    if _crossed(reached) & middles:
+    if _crossings(reached) & middles:
         return _reachable_crossing(start, hops, middles, empty, reached)
     return reached
 
 
 @jit
 def _reachable_crossing(start: Word, hops: Hops, middles: Word, empty: Word, reached: Word) -> Word:
-    """Return those of `reached` that a chain gets to without using one of `middles` twice."""
-    crossed = _crossed(reached) & middles
-    others = _without(hops, crossed)
-    certain = flood(start, others)
-    certain |= landed(certain, hops)
+    """Return the cells of `reached` that chains reach without using a middle twice."""
+    crossings = _crossings(reached) & middles
+    plain_hops = _without(hops, crossings)
+    certain = flood(start, plain_hops)
+    certain |= hop_landings(certain, hops)
     if certain == reached:
         return reached
-    certain = flood(certain, others)  # what it gets to with one hop over `crossed` at most
-    if certain == reached or crossed == lowest_bit(crossed):
+    # The cells reached with at most one hop over a crossing.
+    certain = flood(certain, plain_hops)
+    if certain == reached or crossings == lowest_bit(crossings):
         return certain
-    return _add_crossing(start, middles, middles, empty, certain)
+    return _add_crossings(start, middles, middles, empty, certain)
 
 
 @jit
-def _add_crossing(start: Word, falling: Word, rising: Word, empty: Word, certain: Word) -> Word:
-    """Add to `certain` what chains get to that go over these pieces, over each in one direction."""
+def _add_crossings(start: Word, falling: Word, rising: Word, empty: Word, certain: Word) -> Word:
+    """Add the cells to `certain` that chains reach if each piece is used along one diagonal."""
     reached = flood(start, _hops_over(falling, rising, empty))
     if reached == reached & certain:
         return certain
-    crossed = lowest_bit(_crossed(reached) & falling & rising)
-    if not crossed:
+    crossing = lowest_bit(_crossings(reached) & falling & rising)
+    if not crossing:
         return certain | reached
-    certain = _add_crossing(start, falling ^ crossed, rising, empty, certain)
-    return _add_crossing(start, falling, rising ^ crossed, empty, certain)
+    certain = _add_crossings(start, falling ^ crossing, rising, empty, certain)
+    return _add_crossings(start, falling, rising ^ crossing, empty, certain)
 
 
 @jit
 def _reachable_from(starts: Word, hops: Hops, middles: Word, empty: Word) -> Word:
-    """Return all cells at which a chain from any of `starts` can end."""
+    """Return all ends of chains from any of `starts`."""
     reached = flood(starts, hops)
-    if not _crossed(reached) & middles:
+    if not _crossings(reached) & middles:
         return reached
     ends = ZERO
     while starts:
@@ -237,19 +240,22 @@ def _reachable_from(starts: Word, hops: Hops, middles: Word, empty: Word) -> Wor
 
 
 class Field(NamedTuple):
-    """A position as a piece sees it that jumps."""
+    """The sets of cells that the jumps of a piece depend on; `hops` go over any piece.
 
-    own: Word  # itself may be among them: it stands on no cell that it can hop over
+    `own` may include the piece itself, which never stands on a cell that it hops over.
+    """
+
+    own: Word
     occupied: Word
     empty: Word
-    hops: Hops  # over any piece
+    hops: Hops
 
 
 @jit
 def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> tuple[Word, bool]:
-    """Return the pieces of `enemy` that chains from `start` to `end` capture.
+    """Return the pieces of `enemy` that some chain from `start` to `end` captures.
 
-    And whether some chain does without; there is one of the two kinds at least.
+    The second value is whether some chain captures nothing. There must be at least one chain.
     """
     over_own = hops_over(own, empty)
     before = flood(start, over_own)
@@ -264,71 +270,77 @@ def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> tup
     while candidates:
         victim = lowest_bit(candidates)
         candidates ^= victim
-        if ends_capturing(start, before, victim, end, captured(victim, field)):
+        if ends_capturing(start, before, victim, end, remove_victim(victim, field)):
             victims |= victim
     return victims, True if before & end else False  # noqa: SIM210 (compiled)
 
 
 @jit
-def captured(victim: Word, field: Field) -> Field:
-    """Return the field without `victim`. Its cell is none that the piece could land on."""
+def remove_victim(victim: Word, field: Field) -> Field:
+    """Return the field after the capture of `victim`; the piece never lands on its cell."""
     occupied, hops = field.occupied ^ victim, _without(field.hops, victim)
     return Field(field.own, occupied, field.empty, hops)
 
 
 @jit
-def ends_capturing(start: Word, before: Word, victim: Word, wanted: Word, left: Field) -> Word:
-    """Return those of `wanted` at which chains end that capture `victim`.
+def ends_capturing(
+    start: Word, before: Word, victim: Word, targets: Word, remaining: Field
+) -> Word:
+    """Return the cells of `targets` where chains that capture `victim` end.
 
-    `before` are `start` and the cells that it gets to over own pieces; `left` is without `victim`.
+    `before` are `start` and the cells that it reaches over own pieces; `remaining` is the field
+    without `victim`.
     """
-    own, others, empty = left.own, left.occupied, left.empty
+    own, occupied, empty = remaining.own, remaining.occupied, remaining.empty
     landings = hop(before, victim, victim, empty)
-    possible = _reachable_from(landings, left.hops, others, empty)
-    used = _joined(before) & own
-    if not used & _joined(possible):
-        return possible & wanted
-    possible &= wanted
-    if popcount(used) <= _FEW:
+    possible = _reachable_from(landings, remaining.hops, occupied, empty)
+    used = _middles_between(before) & own
+    if not used & _middles_between(possible):
+        return possible & targets
+    possible &= targets
+    if popcount(used) <= _MAX_ENUMERATED:
         beside = hop(landings, victim, victim, before)
-        return _walk(_Question(victim, beside, possible, empty), start, own, others, ZERO) & wanted
-    at_once = hop(start, victim, victim, empty)  # the usual way, which decides most ends
-    doubtful = possible & ~_reachable_from(at_once, left.hops, others, empty)
+        query = _CaptureQuery(victim, beside, possible, empty)
+        return _walk(query, start, own, occupied, ZERO) & targets
+    # A capture by the first hop decides most ends.
+    direct = hop(start, victim, victim, empty)
+    doubtful = possible & ~_reachable_from(direct, remaining.hops, occupied, empty)
     while doubtful:
         end = lowest_bit(doubtful)
         doubtful ^= end
-        if not _can_capture(_Chain(start, victim, end, empty), _Ways(own, own, others, others)):
+        chain = _Chain(start, victim, end, empty)
+        if not _can_capture(chain, _UsableMiddles(own, own, occupied, occupied)):
             possible ^= end
     return possible
 
 
-class _Question(NamedTuple):
-    """At which cells of `wanted` does a chain end that captures `victim` from one of `beside`?"""
+class _CaptureQuery(NamedTuple):
+    """The search for ends in `targets` of chains that capture `victim` from a cell of `beside`."""
 
     victim: Word
     beside: Word
-    wanted: Word
+    targets: Word
     empty: Word
 
 
 @jit
-def _walk(question: _Question, cell: Word, own: Word, others: Word, ends: Word) -> Word:
-    """Add to `ends` the ends of all chains that go on from `cell`, over own pieces at first."""
-    if cell & question.beside:
-        landings = hop(cell, question.victim, question.victim, question.empty)
-        hops = hops_over(others, question.empty)
-        ends |= _reachable_from(landings, hops, others, question.empty)
-    cells = hop(cell, own, own, question.empty)
-    while cells and question.wanted & ~ends:
+def _walk(query: _CaptureQuery, cell: Word, own: Word, occupied: Word, ends: Word) -> Word:
+    """Add the ends of all chains from `cell`, which go over own pieces first, to `ends`."""
+    if cell & query.beside:
+        landings = hop(cell, query.victim, query.victim, query.empty)
+        hops = hops_over(occupied, query.empty)
+        ends |= _reachable_from(landings, hops, occupied, query.empty)
+    cells = hop(cell, own, own, query.empty)
+    while cells and query.targets & ~ends:
         next_cell = lowest_bit(cells)
         cells ^= next_cell
-        middle = ONE << ((lowest(cell) + lowest(next_cell)) >> ONE)
-        ends = _walk(question, next_cell, own ^ middle, others ^ middle, ends)
+        middle = ONE << ((lowest_index(cell) + lowest_index(next_cell)) >> ONE)
+        ends = _walk(query, next_cell, own ^ middle, occupied ^ middle, ends)
     return ends
 
 
 class _Chain(NamedTuple):
-    """The question: can a chain through `empty` go from `start` to `end`, capturing `victim`?"""
+    """A chain from `start` to `end` over cells of `empty` that captures `victim`."""
 
     start: Word
     victim: Word
@@ -336,8 +348,8 @@ class _Chain(NamedTuple):
     empty: Word
 
 
-class _Ways(NamedTuple):
-    """The pieces that may still be hopped over before and after the victim, by direction."""
+class _UsableMiddles(NamedTuple):
+    """The pieces that may be hopped over before and after the victim, by kind of diagonal."""
 
     falling: Word
     rising: Word
@@ -346,19 +358,19 @@ class _Ways(NamedTuple):
 
 
 @jit
-def _forbid(ways: _Ways, gone: _Ways) -> _Ways:
-    """Return the ways that are in `ways` and not in `gone`."""
-    return _Ways(
-        ways.falling & ~gone.falling,
-        ways.rising & ~gone.rising,
-        ways.falling_after & ~gone.falling_after,
-        ways.rising_after & ~gone.rising_after,
+def _subtract(usable: _UsableMiddles, forbidden: _UsableMiddles) -> _UsableMiddles:
+    """Return the uses in `usable` that are not in `forbidden`."""
+    return _UsableMiddles(
+        usable.falling & ~forbidden.falling,
+        usable.rising & ~forbidden.rising,
+        usable.falling_after & ~forbidden.falling_after,
+        usable.rising_after & ~forbidden.rising_after,
     )
 
 
 @jit
 def between(before: Word, after: Word, victims: Word) -> Word:
-    """Return those of `victims` that a hop from a cell of `before` to one of `after` goes over."""
+    """Return the victims that lie midway between a cell of `before` and one of `after`."""
     east, west = after & _LANDS_EAST, after & _LANDS_WEST
     sides = (before << _1 & east >> _1) | (before << _9 & east >> _9) | (before >> _7 & east << _7)
     sides |= (before >> _1 & west << _1) | (before >> _9 & west << _9) | (before << _7 & west >> _7)
@@ -367,21 +379,21 @@ def between(before: Word, after: Word, victims: Word) -> Word:
 
 
 @jit
-def _possible(chain: _Chain, ways: _Ways) -> bool:
-    """Return whether the chain exists if pieces could be used twice."""
-    before = flood(chain.start, _hops_over(ways.falling, ways.rising, chain.empty))
-    after = flood(chain.end, _hops_over(ways.falling_after, ways.rising_after, chain.empty))
+def _possible(chain: _Chain, usable: _UsableMiddles) -> bool:
+    """Return whether the chain exists if pieces could be used repeatedly."""
+    before = flood(chain.start, _hops_over(usable.falling, usable.rising, chain.empty))
+    after = flood(chain.end, _hops_over(usable.falling_after, usable.rising_after, chain.empty))
     return True if between(before, after, chain.victim) else False  # noqa: SIM210 (compiled)
 
 
 @jit
-def _can_capture(chain: _Chain, ways: _Ways) -> bool:
-    """Return whether the chain exists, within `ways` and each piece used once."""
-    before = flood(chain.start, _hops_over(ways.falling, ways.rising, chain.empty))
-    after = flood(chain.end, _hops_over(ways.falling_after, ways.rising_after, chain.empty))
+def _can_capture(chain: _Chain, usable: _UsableMiddles) -> bool:
+    """Return whether the chain exists if each piece is used at most once, as `usable` permits."""
+    before = flood(chain.start, _hops_over(usable.falling, usable.rising, chain.empty))
+    after = flood(chain.end, _hops_over(usable.falling_after, usable.rising_after, chain.empty))
     if not between(before, after, chain.victim):
         return False
-    used = _shortest(chain, ways, before, after)
+    used = _shortest(chain, usable, before, after)
     twice_before = used.falling & used.rising
     twice_after = used.falling_after & used.rising_after
     both = (used.falling | used.rising) & (used.falling_after | used.rising_after)
@@ -390,12 +402,21 @@ def _can_capture(chain: _Chain, ways: _Ways) -> bool:
         piece = lowest_bit(conflicts)
         conflicts ^= piece
         if piece & both:
-            first, second = _Ways(piece, piece, ZERO, ZERO), _Ways(ZERO, ZERO, piece, piece)
+            first, second = (
+                _UsableMiddles(piece, piece, ZERO, ZERO),
+                _UsableMiddles(ZERO, ZERO, piece, piece),
+            )
         elif piece & twice_before:
-            first, second = _Ways(piece, ZERO, ZERO, ZERO), _Ways(ZERO, piece, ZERO, ZERO)
+            first, second = (
+                _UsableMiddles(piece, ZERO, ZERO, ZERO),
+                _UsableMiddles(ZERO, piece, ZERO, ZERO),
+            )
         else:
-            first, second = _Ways(ZERO, ZERO, piece, ZERO), _Ways(ZERO, ZERO, ZERO, piece)
-        first, second = _forbid(ways, first), _forbid(ways, second)
+            first, second = (
+                _UsableMiddles(ZERO, ZERO, piece, ZERO),
+                _UsableMiddles(ZERO, ZERO, ZERO, piece),
+            )
+        first, second = _subtract(usable, first), _subtract(usable, second)
         if not _possible(chain, first):
             return _can_capture(chain, second)
         if not _possible(chain, second):
@@ -406,56 +427,57 @@ def _can_capture(chain: _Chain, ways: _Ways) -> bool:
 
 
 @jit
-def _shortest(chain: _Chain, ways: _Ways, before: Word, after: Word) -> _Ways:
-    """Return the pieces that one chain uses, shortest before the victim and shortest after it.
+def _shortest(chain: _Chain, usable: _UsableMiddles, before: Word, after: Word) -> _UsableMiddles:
+    """Return the pieces that a chain uses, by shortest walks before and after the capture.
 
-    `before` are the cells that it can reach from its start, `after` those that lead to its end.
+    `before` are the cells reached from its start, `after` those that lead to its end.
     """
-    beside = lowest_bit(hop(after, chain.victim, chain.victim, before))  # hops can be undone
+    # Hops are reversible.
+    beside = lowest_bit(hop(after, chain.victim, chain.victim, before))
     landing = lowest_bit(hop(beside, chain.victim, chain.victim, after))
     start, empty = chain.start, chain.empty
-    _, falling, rising = _trace(start, start, beside, ways.falling, ways.rising, empty)
+    _, falling, rising = _trace(start, start, beside, usable.falling, usable.rising, empty)
     _, falling_after, rising_after = _trace(
-        landing, landing, chain.end, ways.falling_after, ways.rising_after, empty
+        landing, landing, chain.end, usable.falling_after, usable.rising_after, empty
     )
-    return _Ways(falling, rising, falling_after, rising_after)
+    return _UsableMiddles(falling, rising, falling_after, rising_after)
 
 
 @jit
 def _trace(
     frontier: Word, reached: Word, target: Word, falling: Word, rising: Word, empty: Word
 ) -> tuple[Word, Word, Word]:
-    """Follow a shortest walk from `frontier` to `target`.
+    """Trace a shortest walk from `frontier` to `target`.
 
-    Return the cell of `frontier` where it begins and the pieces that it uses, falling and rising.
+    Return its first cell and the pieces that it uses, falling and rising.
     """
     if frontier & target:
         return target, ZERO, ZERO
     new = hop(frontier, falling, rising, empty) & ~reached
     cell, used_falling, used_rising = _trace(new, reached | new, target, falling, rising, empty)
     previous = lowest_bit(hop(cell, falling, rising, frontier))
-    here, there = lowest(previous), lowest(cell)
-    middle = ONE << ((here + there) >> ONE)
-    if max(here, there) - min(here, there) == _TWO_RISING:
+    start, end = lowest_index(previous), lowest_index(cell)
+    middle = ONE << ((start + end) >> ONE)
+    if max(start, end) - min(start, end) == _RISING_HOP:
         return previous, used_falling, used_rising | middle
     return previous, used_falling | middle, used_rising
 
 
 class Chain(NamedTuple):
-    """A jump chain: the bit indices of the cells it touches down on, and of what it captured."""
+    """A jump chain: the bit indices of its landing cells and of its victim, None for none."""
 
     cells: tuple[int, ...]
     victim: int | None
 
 
 def paths(start: int, end: int, own: int, enemy: int, empty: int) -> Iterator[Chain]:
-    """Yield the jump chains of the piece on `start` to `end`, shortest first; for display.
+    """Yield the jump chains of the piece on `start` to `end`, shortest first, for display.
 
     `start` and `end` are bit indices; `own`, without the moving piece, `enemy` and `empty` are sets
-    of cells. There can be very many: each is made when it is asked for.
+    of cells. There can be hundreds of thousands of chains, which are generated lazily.
     """
     queue = deque([(Chain((start,), None), own | enemy)])
-    seen = set()
+    visited = set()
     while queue:
         (cells, victim), middles = queue.popleft()
         if cells[-1] == end:
@@ -463,15 +485,15 @@ def paths(start: int, end: int, own: int, enemy: int, empty: int) -> Iterator[Ch
         if not _leads(cells[-1], middles, end, empty):
             continue
         for landing, middle in _hops(cells[-1], middles, empty):
-            taken = middle if victim is None and enemy >> middle & 1 else victim
-            left = middles ^ 1 << middle
-            if (landing, taken, left) not in seen:
-                seen.add((landing, taken, left))
-                queue.append((Chain((*cells, landing), taken), left))
+            new_victim = middle if victim is None and enemy >> middle & 1 else victim
+            remaining = middles ^ 1 << middle
+            if (landing, new_victim, remaining) not in visited:
+                visited.add((landing, new_victim, remaining))
+                queue.append((Chain((*cells, landing), new_victim), remaining))
 
 
 def _hops(cell: int, middles: int, empty: int) -> Iterator[tuple[int, int]]:
-    """Yield where a hop from `cell` lands and over what, as bit indices."""
+    """Yield the landing cell and the middle of each hop from `cell`, as bit indices."""
     row, column = divmod(cell, 8)
     for down in (-1, 0, 1):
         for right in (-1, 0, 1):
@@ -482,7 +504,7 @@ def _hops(cell: int, middles: int, empty: int) -> Iterator[tuple[int, int]]:
 
 
 def _leads(cell: int, middles: int, end: int, empty: int) -> bool:
-    """Return whether hops over `middles` may lead from `cell` to `end`."""
+    """Return whether hops over `middles`, each used repeatedly, lead from `cell` to `end`."""
     reached = _flood_over(ONE << np.uint64(cell), np.uint64(middles), np.uint64(empty))
     return bool(int(reached) >> end & 1)
 

@@ -1,17 +1,17 @@
-"""What C&C positions are worth: two evaluations made by hand and by matches."""
+"""The evaluations of C&C positions."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, popcount, summed
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, popcount, table_sum
+from cc_env.core.rules import Int
 from cc_env.games.capture_conquer.chains import NOT_FIRST, NOT_LAST, Word, between, count_hops
 from cc_env.games.capture_conquer.fitted import WEIGHTS
-from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, turned
-from cc_env.rules import Int
+from cc_env.games.capture_conquer.rules import BOARD, SIZES, Position, all_cells, rotate
+from cc_env.jit.compiler import jit
 
 _1, _8, _9 = (np.uint64(n) for n in (1, 8, 9))
 
@@ -22,21 +22,19 @@ for _size in SIZES:
         _steps = _size - 1 - min(_row, _column)
         RINGS[_size, _steps] |= np.uint64(1 << (8 * _row + _column))
 
-# Where the weights of `Standard` lie: one for each cell, then those of the features below.
+# Indices of the weights of `Standard`: one for each cell, then the features below.
 FEW, CONNECTED, STEPS, HOPS, PREY, ANY_PREY, DANGER, MORE_DANGER, TEMPO = range(64, 73)
 RACE, RACE_OTHER = 73, 81
 NUM_WEIGHTS = 89
 
 
 class Standard(NamedTuple):
-    """Our own evaluation: material, race, pieces in danger, mobility and structure.
+    """The default evaluation: material, race, pieces in danger, mobility and structure.
 
-    It is the sum of `weights` (int64[NUM_WEIGHTS]), times what they count on the mover's side minus
-    what they count on the opponent's: a piece on each cell (material, advance, and a guard at
-    home, without which the opponent need only get there); few pieces left; pieces beside each
-    other; possible steps; possible hops. For the mover alone: being to move; enemy pieces that it
-    can hop over at once, minus its own that can be hopped over; and where a target is not occupied,
-    how far the foremost piece is from it.
+    It is a weighted sum (`weights`, int64[NUM_WEIGHTS]) of features. Those of both sides, by their
+    difference: a piece on each cell, few pieces, connected pieces, possible steps, possible hops.
+    Those of the player to move: the tempo; enemy pieces that it can hop over at once, minus own
+    pieces that can be hopped over; and the distance of the foremost piece from an empty target.
     """
 
     weights: NDArray[np.int64]
@@ -46,9 +44,9 @@ class Standard(NamedTuple):
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
     weights, size = evaluation.weights, position.size
-    own, enemy = position.own, turned(position.enemy, size)
+    own, enemy = position.own, rotate(position.enemy, size)
     own_empty = BOARD[size] & ~(own | position.enemy)
-    enemy_empty = turned(own_empty, size)
+    enemy_empty = rotate(own_empty, size)
     value: Int = _side(own, own_empty, size, weights) - _side(enemy, enemy_empty, size, weights)
     value += weights[TEMPO]
     occupied = position.own | position.enemy
@@ -71,7 +69,7 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
 
 @jit
 def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int:
-    """Return what one side's pieces are worth, by themselves; all in its own frame."""
+    """Return the value of one side's pieces without interaction, in its own frame."""
     value: Int = np.int64(0)
     if popcount(own) <= 2:
         value += weights[FEW]
@@ -80,12 +78,12 @@ def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int
     value += popcount(own & (east | west | row << _8 | row >> _8)) * weights[CONNECTED]
     steps = popcount(east & empty) + popcount(own << _8 & empty) + popcount(east << _8 & empty)
     value += steps * weights[STEPS]
-    return value + summed(own, weights)
+    return value + table_sum(own, weights)
 
 
 @jit
 def _distance(own: Word, size: Word) -> int:
-    """Return how many steps the foremost piece is from its target."""
+    """Return the number of steps from the foremost piece to its target."""
     distance = 1
     while distance < np.int64(size) - 1 and not own & RINGS[size, distance]:
         distance += 1
@@ -96,14 +94,14 @@ class Published(NamedTuple):
     """The published evaluation of the "smart" player, in its own units.
 
     For each own piece `(size - dr)**2 + (size - dc)**2 + 10`, where `dr` and `dc` are the rows and
-    columns to its target; minus the same for the opponent, with `size - 1` for `size`. What was
-    published for finished games (win 1000, loss -9999999, draw 100) is not here: a win is a win.
+    columns to its target; minus the same for the opponent, with `size - 1` for `size`. The
+    published values of finished games (win 1000, loss -9999999, draw 100) are omitted.
     """
 
     piece: np.int64 = np.int64(10)
 
 
-# SQUARES[i, size, cell]: what is published for a piece there; i is 1 for the opponent's.
+# SQUARES[i, size, cell]: the published value of a piece on a cell; i is 1 for the opponent's.
 SQUARES = np.zeros((2, 9, 64), np.int64)
 for _size in SIZES:
     for _row, _column in all_cells(_size):
@@ -117,15 +115,14 @@ for _size in SIZES:
 def published(position: Position, player: Int, evaluation: Published) -> Int:
     """As `rules.evaluate`."""
     size = position.size
-    own, enemy = position.own, turned(position.enemy, size)
+    own, enemy = position.own, rotate(position.enemy, size)
     if player != np.int64(position.player):
         own, enemy = enemy, own
     value = evaluation.piece * (popcount(own) - popcount(enemy))
-    return value + summed(own, SQUARES[0, size]) - summed(enemy, SQUARES[1, size])
+    return value + table_sum(own, SQUARES[0, size]) - table_sum(enemy, SQUARES[1, size])
 
 
 rules.register_evaluation(Position, Standard, standard)
 rules.register_evaluation(Position, Published, published)
 
-# Sizes differ in how much is won by what.
 STANDARD = {size: Standard(np.array(WEIGHTS[size], np.int64)) for size in SIZES}

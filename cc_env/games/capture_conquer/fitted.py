@@ -1,11 +1,11 @@
 """The weights of the evaluation `standard`, by size: fitted to self-play, judged by matches.
 
-`python -m training.tune --size 6` makes such a table and shows its matches. The first eight lines
-are the cells in the mover's frame, its target at the lower right; the others are few pieces,
-beside each other, steps, hops, prey, any prey, danger, more danger, tempo; the race by distance
-and the opponent's.
+`cc_env tune --size 6` fits such a table and prints its matches. The first eight lines are
+the cells in the mover's frame, its target at the lower right. The others are few pieces, connected
+pieces, steps, hops, prey, any prey, danger, more danger, tempo; the race by distance, and that of
+the opponent.
 
-Against `published` at the same depth they score, in 400 games of `python -m training.evaluate
+Scores against `published` at the same depth, in 400 games of `python -m training.evaluate
 minimax:depth=3 minimax:depth=3,evaluation=published --size 6 --games 400` and the like:
 
     size   depth 3                  depth 5                 (95 % intervals)

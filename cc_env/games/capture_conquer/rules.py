@@ -1,4 +1,4 @@
-"""The compiled rules of C&C; the head of the package describes positions and actions."""
+"""The compiled rules of C&C; the package's docstring describes positions and actions."""
 
 from functools import partial
 from typing import NamedTuple
@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, lowest_bit, popcount, reverse
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
+from cc_env.core.grid import Cell
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.capture_conquer.chains import (
     NOT_FIRST,
     Word,
@@ -18,33 +19,36 @@ from cc_env.games.capture_conquer.chains import (
     reachable,
     takeoffs,
 )
-from cc_env.grid import Cell
-from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZES = range(4, 9)
-STEPS = (0, 1), (1, 0), (1, 1)  # towards the far corner, in the mover's frame
+# Displacements of steps, towards the far corner, in the mover's frame.
+STEPS = (0, 1), (1, 0), (1, 1)
 PLANES = "own pieces", "enemy pieces", "start of the pending jump", "end of the pending jump"
 
 _1, _3, _7, _8, _9, _63 = (np.uint64(n) for n in (1, 3, 7, 8, 9, 63))
 
 
 def bit(row: int, column: int) -> int:
+    """Return the set of one cell."""
     return 1 << (8 * row + column)
 
 
 def all_cells(size: int) -> list[Cell]:
+    """Return the cells of a board in reading order."""
     return [(row, column) for row in range(size) for column in range(size)]
 
 
-def _leads(start: Cell, end: Cell) -> bool:
+def _has_action(start: Cell, end: Cell) -> bool:
     """Return whether a step or a jump chain can go from `start` to `end` on an open board."""
-    by = end[0] - start[0], end[1] - start[1]
-    return by in STEPS or (by != (0, 0) and by[0] % 2 == 0 and by[1] % 2 == 0)
+    down, right = end[0] - start[0], end[1] - start[1]
+    is_jump = (down, right) != (0, 0) and down % 2 == 0 and right % 2 == 0
+    return (down, right) in STEPS or is_jump
 
 
-# Tables, first index the size: BOARD all cells; ENDS[start] where actions from there can end;
-# FIRST_ID[start] the id of the first of them; STARTS[id], ENDINGS[id] the cells of an action;
-# NUM_JUMPS how many there are, and so the id of the first capture decision.
+# Tables by size: BOARD, all cells; ENDS[start], the end cells of actions from `start`;
+# FIRST_ID[start], the id of the first of these actions; STARTS[id] and ENDINGS[id], the cells of an
+# action; NUM_JUMPS, the number of these actions and the id of the first capture decision.
 BOARD = np.zeros(9, np.uint64)
 ENDS = np.zeros((9, 64), np.uint64)
 FIRST_ID = np.zeros((9, 64), np.int64)
@@ -56,7 +60,7 @@ for _size in SIZES:
         _start = 8 * _row + _column
         BOARD[_size] |= np.uint64(1 << _start)
         FIRST_ID[_size, _start] = NUM_JUMPS[_size]
-        for _end in filter(partial(_leads, (_row, _column)), all_cells(_size)):
+        for _end in filter(partial(_has_action, (_row, _column)), all_cells(_size)):
             ENDS[_size, _start] |= np.uint64(bit(*_end))
             STARTS[_size, NUM_JUMPS[_size]] = _start
             ENDINGS[_size, NUM_JUMPS[_size]] = 8 * _end[0] + _end[1]
@@ -64,7 +68,7 @@ for _size in SIZES:
 
 
 class Position(NamedTuple):
-    """Two sets of cells, a pending jump, who moves, the size; see the head of the package."""
+    """A position; the package's docstring describes the fields."""
 
     own: np.uint64
     enemy: np.uint64
@@ -97,12 +101,13 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
         ends = steps(start, empty)
         if start & jumping:
             ends |= reachable(start, hops, occupied, empty) ^ start
-        count = _write(position.size, lowest(start), ends, out, count)
+        count = _write(position.size, lowest_index(start), ends, out, count)
     return count
 
 
 @jit
 def steps(cells: Word, empty: Word) -> Word:
+    """Return the cells of `empty` one step from any of `cells`."""
     return ((cells << _1 | cells << _9) & NOT_FIRST | cells << _8) & empty
 
 
@@ -120,15 +125,15 @@ def _write(size: Word, start: Word, ends: Word, out: NDArray[np.int32], count: i
 @jit
 def _legal_captures(position: Position, out: NDArray[np.int32]) -> int:
     start, end = jump(position, np.int64(position.pending) - 1)
-    victims, free = choices(position, start, end)
+    victims, is_optional = choices(position, start, end)
     size = np.int64(position.size)
     count = 0
     while victims:
-        cell = lowest(victims)
+        cell = lowest_index(victims)
         victims ^= ONE << cell
         out[count] = NUM_JUMPS[size] + np.int64(cell >> _3) * size + np.int64(cell & _7)
         count += 1
-    if free:
+    if is_optional:
         out[count] = NUM_JUMPS[size] + size * size
         count += 1
     return count
@@ -136,13 +141,13 @@ def _legal_captures(position: Position, out: NDArray[np.int32]) -> int:
 
 @jit
 def jump(position: Position, action: Int) -> tuple[Word, Word]:
-    """Return the start and the end of a (start, end) action."""
+    """Return the start and end cells of a step or jump."""
     return ONE << STARTS[position.size, action], ONE << ENDINGS[position.size, action]
 
 
 @jit
 def choices(position: Position, start: Word, end: Word) -> tuple[Word, bool]:
-    """Return what a legal jump chain can capture, and whether it can do without."""
+    """Return the possible victims of a legal jump chain, and whether it may capture nothing."""
     empty = BOARD[position.size] & ~(position.own | position.enemy)
     return captures(start, end, position.own, position.enemy, empty)
 
@@ -152,15 +157,15 @@ def apply(position: Position, action: Int) -> Position:
     """As `rules.apply`."""
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
-        return moved(position, start, end, _victim(position, action))
+        return play_jump(position, start, end, _victim(position, action))
     start, end = jump(position, action)
     if steps(start, end):
-        return moved(position, start, end, ZERO)
-    victims, free = choices(position, start, end)
-    if popcount(victims) + np.int64(free) > 1:
+        return play_jump(position, start, end, ZERO)
+    victims, is_optional = choices(position, start, end)
+    if popcount(victims) + np.int64(is_optional) > 1:
         own, enemy, player, size = position.own, position.enemy, position.player, position.size
         return Position(own, enemy, np.uint64(action + 1), player, size)
-    return moved(position, start, end, victims)
+    return play_jump(position, start, end, victims)
 
 
 @jit
@@ -173,17 +178,17 @@ def _victim(position: Position, action: Int) -> Word:
 
 
 @jit
-def moved(position: Position, start: Word, end: Word, victim: Word) -> Position:
-    """Return the position after the turn, in the frame of the opponent."""
-    own = turned(position.enemy ^ victim, position.size)
-    enemy = turned(position.own ^ start ^ end, position.size)
+def play_jump(position: Position, start: Word, end: Word, victim: Word) -> Position:
+    """Return the position after a turn, in the frame of the opponent."""
+    own = rotate(position.enemy ^ victim, position.size)
+    enemy = rotate(position.own ^ start ^ end, position.size)
     return Position(own, enemy, ZERO, position.player ^ ONE, position.size)
 
 
 @jit
-def turned(cells: Word, size: Word) -> Word:
-    """Return the cells with the board turned by 180 degrees."""
-    return reverse(cells) >> (_63 - (size - _1) * _9)
+def rotate(cells: Word, size: Word) -> Word:
+    """Return the cells after a rotation of the board by 180 degrees."""
+    return reverse_bits(cells) >> (_63 - (size - _1) * _9)
 
 
 @jit
@@ -204,12 +209,13 @@ def outcome(position: Position) -> Int:
 
 @jit
 def is_won(position: Position) -> Bool:
-    """Return whether the turn that led here won: by conquest, or by capture."""
+    """Return whether the last turn won, by conquest or by capture."""
     return position.enemy & ONE != ZERO or is_last(position)
 
 
 @jit
 def is_last(position: Position) -> Bool:
+    """Return whether the player to move has one piece and the opponent has more."""
     return popcount(position.own) == 1 and popcount(position.enemy) > 1
 
 
@@ -227,8 +233,8 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
     if player != np.int64(position.player):
-        own, enemy = turned(enemy, position.size), turned(own, position.size)
-        start, end = turned(start, position.size), turned(end, position.size)
+        own, enemy = rotate(enemy, position.size), rotate(own, position.size)
+        start, end = rotate(start, position.size), rotate(end, position.size)
     for plane, cells in enumerate((own, enemy, start, end)):
         for row in range(planes.shape[1]):
             for column in range(planes.shape[2]):
@@ -246,8 +252,8 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.sets_of`: own and enemy pieces."""
+def to_sets(position: Position) -> tuple[Word, Word]:
+    """As `rules.to_sets`: own and enemy pieces."""
     return position.own, position.enemy
 
 
@@ -257,5 +263,5 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     return Position(sets[0], sets[1], ZERO, ZERO, like.size)
 
 
-rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets)
-rules.register_inputs(Position, sets_of)
+rules.register_numbering(Position, to_sets=to_sets, from_sets=from_sets)
+rules.register_inputs(Position, to_sets)

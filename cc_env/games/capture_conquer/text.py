@@ -8,9 +8,10 @@ from functools import cache, lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Cell, Grid, Symmetry, Track, Turn, symmetry
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid, Symmetry, Track, Turn, symmetry
 from cc_env.games.capture_conquer.chains import paths
 from cc_env.games.capture_conquer.rules import (
     BOARD,
@@ -25,7 +26,6 @@ from cc_env.games.capture_conquer.rules import (
     legal_actions,
     outcome,
 )
-from cc_env.rules import ONGOING
 
 LETTERS = "b", "r"
 
@@ -91,8 +91,8 @@ def parse_position(text: str, size: int) -> Position:
     has more than it began with.
     """
     board = grid(size)
-    pieces, player, jump = board.read_position(text, LETTERS, "for a pending jump its start-end")
-    own, enemy = board.sides(pieces, LETTERS, player)
+    pieces, player, jump = board.parse_position(text, LETTERS, "for a pending jump its start-end")
+    own, enemy = board.bitboards(pieces, LETTERS, player)
     if not enemy:
         raise BadPosition(f"{LETTERS[1 - player]} has just moved, so it needs a piece")
     position = Position(own, enemy, ZERO, np.uint64(player), np.uint64(size))

@@ -22,8 +22,8 @@ from typing import Annotated
 
 import numpy as np
 
-from cc_env.errors import BadOption, is_whole
-from cc_env.game import Game, Look, Notation, Numbering, Search
+from cc_env.core.game import Game, Look, Notation, Numbering, Search
+from cc_env.errors import BadOption, is_integer
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.rules import (
@@ -74,7 +74,7 @@ def make(
     if crowning not in CROWNING:
         raise BadOption(f"checkers: crowning={crowning!r}; it is {' or '.join(CROWNING)}")
     limit = no_progress_limit
-    if limit is not None and not is_whole(limit, 1, 10**6):
+    if limit is not None and not is_integer(limit, 1, 10**6):
         raise BadOption(f"checkers: no_progress_limit={limit!r}; it is 1 or more, or None")
     start = initial(crowning == "ends_move", int(limit or 0))
     return Game(
@@ -115,7 +115,7 @@ def _numbering(crowning: str) -> Numbering:
         cells=(used & ~far, used & ~(far << 56), used, used),  # a man on its far row is crowned
         weights=(PIECES * 2 + 1, PIECES * 2),
         kinds=("m", "k"),
-        most=PIECES,
+        max_pieces=PIECES,
         options={"crowning": crowning},
         rules={"options": 1},  # not the limit
     )

@@ -1,13 +1,13 @@
 """The weights of the evaluation `standard` of checkers: fitted to self-play, judged by matches.
 
-`python -m training.tune --game checkers` makes such a table and shows its matches. The first eight
-lines are men, the next eight kings, by their cells in the mover's frame, its target on top; then
-come being to move, steps, a lead by how many pieces there are, and, chosen by hand, the nearness of
-kings to a side with few pieces, whom they chase. Without it, won endings are repeated until they
-are draws; with it the search scores, in 400 games each, 53.5 % (51.9 – 55.0) at depth 2, 53.3 %
-(51.5 – 55.0) at depth 4, 50.6 % (49.0 – 52.3) at depth 6.
+`cc_env tune --game checkers` fits such a table and prints its matches. The first eight lines
+are men, the next eight kings, by their cells in the mover's frame, its target on top. The tempo,
+steps and the lead by stage follow, and, chosen by hand, the nearness of kings to a side with few
+pieces. Without nearness, won endings are repeated until they are draws; with it the search scores,
+in 400 games each, 53.5 % (51.9 – 55.0) at depth 2, 53.3 % (51.5 – 55.0) at depth 4, 50.6 %
+(49.0 – 52.3) at depth 6.
 
-Against `published` at the same depth they score, in 400 games of `python -m training.evaluate
+Scores against `published` at the same depth, in 400 games of `python -m training.evaluate
 minimax:depth=4 minimax:depth=4,evaluation=published --game checkers --games 400` and the like:
 
     depth 4    74.6 % (72.0 – 77.1), 203-191-6

@@ -1,39 +1,38 @@
-"""Portable Draughts Notation (PDN): the format of checkers for files of other programs.
+"""Portable Draughts Notation (PDN), the file format of checkers games.
 
-pdn_reader.py has the grammar, and what is strict and what is liberal about it; pdn_text.py has
-turns and positions as text. Games are written by the restrictions of PDN 3.0 (pdn.fmjd.org), except
-that the result is written after the moves, too.
+pdn_reader.py describes the grammar; pdn_text.py converts turns and positions. Games are written in
+the strict form of PDN 3.0 (pdn.fmjd.org), except that the result also follows the moves.
 """
 
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from cc_env.errors import BadRecord, listed
-from cc_env.game import Format, Game, Played, Turn
+from cc_env.core.game import Format, Game, PlayedGame, Turn
+from cc_env.core.rules import ONGOING, Position
+from cc_env.errors import BadRecord, format_list
 from cc_env.games.checkers.pdn_reader import (
     BOTH_LOSE,
     ENGLISH,
     GAME_TYPE,
     RESULTS,
     RULES,
-    Tagged,
+    PdnGame,
     check_game_type,
     count,
     hint,
-    meaning,
+    normalize_result,
     read,
     rules_text,
 )
 from cc_env.games.checkers.pdn_text import parse_position, parse_turn, position_text, turn_text
 from cc_env.games.checkers.pdn_tokens import END_OF_FILE, is_tag_name
-from cc_env.rules import ONGOING, Position
 
 __all__ = [
     "ENGLISH",
     "FORMAT",
     "RESULTS",
-    "Tagged",
+    "PdnGame",
     "export",
     "parse_position",
     "parse_turn",
@@ -44,7 +43,8 @@ __all__ = [
 ]
 
 _WORDS = {outcome: word for word, outcome in RESULTS.items()}
-_OURS = {"FEN": "start", "SetUp": "start", "Result": "result", RULES: "game"}  # made of these
+# Tags that `write` generates, and the arguments that determine them.
+_GENERATED_TAGS = {"FEN": "start", "SetUp": "start", "Result": "result", RULES: "game"}
 
 
 def write(
@@ -55,48 +55,50 @@ def write(
     tags: Mapping[str, str] | None = None,
     result: str = "*",
 ) -> str:
-    """Return a game as PDN; raise IllegalAction for a turn that is not legal, else BadRecord.
+    """Return the PDN text of a game from `start`, by default the start of the game.
 
-    `start` is None for the game's own, the result one of RESULTS.
+    `result` is one of RESULTS. Raises IllegalAction for an illegal turn, BadRecord for a game that
+    PDN cannot express.
     """
     if result not in RESULTS:
-        raise BadRecord(f"result {result!r}; it is one of: {listed(RESULTS)}")
+        raise BadRecord(f"result {result!r}; expected one of: {format_list(RESULTS)}")
     for name in tags or {}:
-        if name in _OURS:
-            raise BadRecord(f"tag {name}: {_OURS[name]}= is for that")
+        if name in _GENERATED_TAGS:
+            raise BadRecord(f"tag {name}: use the argument {_GENERATED_TAGS[name]}")
     moves = _moves(game, turns, game.initial if start is None else start)
-    head = _head(game, start, {**(tags or {}), "Result": result})
-    return _file(head, [*moves, result])
+    tag_lines = _tag_lines(game, start, {**(tags or {}), "Result": result})
+    return _file(tag_lines, [*moves, result])
 
 
-def export(game: Game, played: Played) -> str:
-    """As `cc_env.game.Format.write`; the tags of a Tagged stay, so far as they are true."""
-    tags = dict(played.tags) if isinstance(played, Tagged) else {}
-    result, written = _WORDS[played.outcome], tags.get("Result", "*")
-    meant = meaning(written)
-    is_other = meant is None or (meant == BOTH_LOSE and played.outcome == ONGOING)
-    for name in _OURS:
+def export(game: Game, played: PlayedGame) -> str:
+    """Return the PDN text of a game, with the tags of a PdnGame as far as they are still valid."""
+    tags = dict(played.tags) if isinstance(played, PdnGame) else {}
+    result, tag_result = _WORDS[played.outcome], tags.get("Result", "*")
+    meaning = normalize_result(tag_result)
+    keeps_tag = meaning is None or (meaning == BOTH_LOSE and played.outcome == ONGOING)
+    for name in _GENERATED_TAGS:
         tags.pop(name, None)
     for color, name in zip(("Black", "White"), played.players, strict=True):
         tags.setdefault(color, re.sub(rf"[\s{END_OF_FILE}]+", " ", name).strip())
     if game.options["crowning"] != ENGLISH["crowning"]:
         tags.pop("GameType", None)
-    tags["Result"] = written if is_other else result
+    tags["Result"] = tag_result if keeps_tag else result
     start = None if played.start == game.initial else played.start
     moves = _moves(game, played.turns, played.start)
-    return _file(_head(game, start, tags), [*moves, result])
+    return _file(_tag_lines(game, start, tags), [*moves, result])
 
 
-def _file(head: list[str], words: list[str]) -> str:
+def _file(tag_lines: list[str], words: list[str]) -> str:
+    """Return the text of a game, with its moves in lines of at most 79 characters."""
     moves = textwrap.wrap(" ".join(words), 79, break_on_hyphens=False)
-    return "\n".join([*head, "", *moves, ""])
+    return "\n".join([*tag_lines, "", *moves, ""])
 
 
-def _head(game: Game, start: Position | None, tags: dict[str, str]) -> list[str]:
-    """Return the lines of all tags, of which Result is the last."""
+def _tag_lines(game: Game, start: Position | None, tags: dict[str, str]) -> list[str]:
+    """Return the lines of all tags; Result is the last."""
     for name, value in tags.items():
         if not is_tag_name(name) or re.search(rf"[\n\r{END_OF_FILE}]", value):
-            raise BadRecord(f"tag {name!r}: {value!r}; expected: a word, and a text of one line")
+            raise BadRecord(f"tag {name!r}: {value!r}; expected a word and a single line of text")
     check_game_type(tags.get("GameType", GAME_TYPE))
     result = tags.pop("Result")
     if game.options["crowning"] == ENGLISH["crowning"]:
@@ -111,10 +113,12 @@ def _head(game: Game, start: Position | None, tags: dict[str, str]) -> list[str]
 
 
 def _moves(game: Game, turns: tuple[Turn, ...], start: Position) -> Iterator[str]:
-    """Yield the numbers and the texts of turns."""
+    """Yield the move numbers and the notation of turns."""
     position, first = start, game.to_move(start)
     if game.mid_turn(position):
-        raise BadRecord(f"'{game.to_text(position)}' is amid a turn, which PDN cannot express")
+        raise BadRecord(
+            f"'{game.to_text(position)}' is in the middle of a turn, which PDN cannot express"
+        )
     for index, turn in enumerate(turns, first):
         if index % 2 == 0 or index == first:
             yield f"{index // 2 + 1}." + ".." * (index % 2)

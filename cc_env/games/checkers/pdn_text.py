@@ -1,7 +1,7 @@
-"""Turns and positions of checkers in Portable Draughts Notation (PDN), with its numbers of cells.
+"""Turns and positions of checkers in Portable Draughts Notation (PDN), by cell numbers.
 
-Whoever moves first is Black there, and red here: cell 1 is in the corner where red begins, so that
-9-13 is our 51-40. A capture is 22x15, with all its cells where that can be several: 22x18x11.
+The first player is Black in PDN and red in this package. Cell 1 is in the corner of red, so that
+9-13 is 51-40 in the package's notation. A capture is 22x15, or 22x18x11 if its ends are ambiguous.
 """
 
 import re
@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from cc_env.errors import BadPosition, IllegalAction, listed
-from cc_env.game import Cell, Game, Turn
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import Position
+from cc_env.errors import BadPosition, IllegalAction, format_list
 from cc_env.games.checkers.rules import CELLS, ENDINGS, SIZE, STARTS
 from cc_env.games.checkers.text import GRID, pieces
-from cc_env.rules import Position
 
-COLORS = "BW"  # of the first and the second player
-DASHES = "-\u2010-\u2015\u2212"  # for regular expressions: hyphens, dashes, the minus sign
+# The colors of the first and the second player.
+COLORS = "BW"
+# Hyphens, dashes and the minus sign, for character classes of regular expressions.
+DASHES = "-\u2010-\u2015\u2212"
 _EXAMPLE = "B:W21,K22:B1,2"
 _FEN = re.compile(
     rf"(?P<mover>[BW]) (?P<sides> (?: :[BW] [{DASHES}K0-9,]* )+ ) (?: :[HF][0-9]+ )* \.?",
@@ -26,7 +28,7 @@ _SQUARES = re.compile(rf"K?([0-9]{{1,2}})(?:[{DASHES}]K?([0-9]{{1,2}}))?")
 
 
 class Play(NamedTuple):
-    """A legal turn: the numbers of the cells that its piece touches, and the position after it."""
+    """A legal turn with the numbers of the cells of its piece and the position after it."""
 
     numbers: tuple[int, ...]
     turn: Turn
@@ -48,42 +50,42 @@ def turn_text(game: Game, position: Position, turn: Turn) -> str:
     if "x" not in game.turn_text(position, turn):
         return "-".join(map(str, numbers))
     ends = numbers[0], numbers[-1]
-    is_unique = len(plays(game, position, ends)) == 1
+    is_unique = len(find_plays(game, position, ends)) == 1
     return "x".join(map(str, ends if is_unique else numbers))
 
 
 def parse_turn(game: Game, position: Position, text: str) -> Turn:
-    """Return the legal turn of a text; raise IllegalAction if it means no turn, or several."""
-    meant = plays(game, position, numbers_of(text))
-    if len(meant) == 1:
-        return meant[0].turn
-    if meant:
-        texts = listed(turn_text(game, position, play.turn) for play in meant)
+    """Return the legal turn of a text; raise IllegalAction if it matches no turn, or several."""
+    matches = find_plays(game, position, cell_numbers(text))
+    if len(matches) == 1:
+        return matches[0].turn
+    if matches:
+        texts = format_list(turn_text(game, position, play.turn) for play in matches)
         raise IllegalAction(f"'{text}' can be any of: {texts}")
-    legal = listed(turn_text(game, position, turn) for turn in game.turns(position))
+    legal = format_list(turn_text(game, position, turn) for turn in game.turns(position))
     if not legal:
         raise IllegalAction(f"'{text}': the game is over ({game.ending(position)})")
     where = position_text(position)
     raise IllegalAction(f"'{text}' is not legal in '{where}'; legal: {legal}")
 
 
-def numbers_of(text: str) -> tuple[int, ...]:
-    """Return the numbers of the cells of a turn; they may stand together, as in 1115."""
+def cell_numbers(text: str) -> tuple[int, ...]:
+    """Return the cell numbers of a turn; they may be adjacent, as in 1115."""
     return tuple(map(int, re.findall("[0-9]{1,2}", text)))
 
 
-def plays(game: Game, position: Position, numbers: tuple[int, ...]) -> list[Play]:
-    """Return the legal turns that touch these cells or, if there is none, have these two ends."""
-    possible = list(_plays_from(game, position, numbers[:1]))
+def find_plays(game: Game, position: Position, numbers: tuple[int, ...]) -> list[Play]:
+    """Return the legal turns through these cells or, if there are none, with these two ends."""
+    possible = list(_continue_plays(game, position, numbers[:1]))
     exact = [play for play in possible if play.numbers == numbers]
     ends = numbers if len(numbers) == 2 else ()
     return exact or [play for play in possible if (play.numbers[0], play.numbers[-1]) == ends]
 
 
-def _plays_from(
+def _continue_plays(
     game: Game, position: Position, numbers: tuple[int, ...], turn: Turn = ()
 ) -> Iterator[Play]:
-    """Yield the legal turns that continue a turn after these cells, of which the last counts."""
+    """Yield the legal turns that continue `turn`, whose cells so far are `numbers`."""
     ends, legal = _ends(int(position.player)), game.legal_actions(position).tolist()
     for action in legal:
         start, end = ends[action]
@@ -91,7 +93,7 @@ def _plays_from(
             continue
         after = game.apply(position, action, legal)
         if game.mid_turn(after):
-            yield from _plays_from(game, after, (*numbers, end), (*turn, action))
+            yield from _continue_plays(game, after, (*numbers, end), (*turn, action))
         else:
             yield Play((*numbers, end), (*turn, action), after)
 
@@ -119,21 +121,23 @@ def position_text(position: Position) -> str:
 def parse_position(game: Game, text: str) -> Position:
     """Return the position of a FEN tag; raise BadPosition if it is not a position.
 
-    Cells may be ranges, as in W21-32. Counters of moves at its end, as in :H0:F1, are ignored.
-    Blanks may stand anywhere but between two numbers.
+    Cells may be ranges, as in W21-32. Move counters at the end, as in :H0:F1, are ignored. Spaces
+    are allowed everywhere except between two numbers.
     """
     match = _FEN.fullmatch("".join(text.split()))
     if not match or re.search(r"[0-9]\s+[0-9]", text):
-        raise BadPosition(f"'{text}' is not a position; expected: such as {_EXAMPLE}")
+        raise BadPosition(f"'{text}' is not a position; expected a text such as {_EXAMPLE}")
     letters: dict[Cell, str] = {}
     for side in match["sides"].upper().split(":")[1:]:
         letter = "rb"[COLORS.index(side[0])]
         for piece in filter(None, side[1:].split(",")):
             for cell in _cells(piece):
                 if cell in letters:
-                    raise BadPosition(f"'{text}': {piece} is there twice")
+                    raise BadPosition(f"'{text}': {piece} is occupied twice")
                 letters[cell] = letter.upper() if piece[0] == "K" else letter
-    return game.from_text(f"{GRID.text(letters)} {'rb'[COLORS.index(match['mover'].upper())]}")
+    return game.from_text(
+        f"{GRID.board_text(letters)} {'rb'[COLORS.index(match['mover'].upper())]}"
+    )
 
 
 def _cells(piece: str) -> list[Cell]:

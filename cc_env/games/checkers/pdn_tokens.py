@@ -1,24 +1,26 @@
 """Tokens of a PDN text: tags, numbers of moves, moves and results.
 
-Comments, variations, marks of strength and whatever else says nothing about the course of a game
-are skipped. What cannot be read becomes a token, too, and reading goes on behind it.
+Comments, variations, annotation glyphs and other parts without effect on the game are skipped.
+Unreadable text becomes a token, and tokenization continues after it.
 """
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cc_env.core.game import normalize_newlines
 from cc_env.games.checkers.pdn_text import DASHES
-from cc_env.notation import normalize_newlines
 
-END_OF_FILE = "\x1a"  # Ctrl-Z, of DOS
+# Ctrl-Z of DOS.
+END_OF_FILE = "\x1a"
 _TAG_NAME = r"\w[\w-]*"
-# A comment or variation that reaches a line with a tag has lost its end.
+# A line with a tag ends an unclosed comment or variation.
 _TAG_LINE = rf'^[^\S\n]* \[ \s* {_TAG_NAME} \s* "'
 _COMMENT = rf"\{{ (?: [^}}\n] | \n (?! {_TAG_LINE} ) )* \}}"
-_SEPARATOR = rf"[ ]?[{DASHES}xX×:хХ][ ]?"  # the last two are Cyrillic
+# The last two letters are Cyrillic.
+_SEPARATOR = rf"[ ]?[{DASHES}xX×:хХ][ ]?"
 _HYPHEN = rf"[ ]?[{DASHES}][ ]?"
-# A tag's value has its quotes escaped; or a program forgot that, and it may end with a backslash.
+# A tag's value has escaped quotes, or, from faulty programs, none, and may end with a backslash.
 _TOKEN = re.compile(
     rf"""
       (?P<blank> [\s\ufeff]+ )
@@ -35,7 +37,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_ASIDE = re.compile(rf"{_COMMENT} | [(){{] | {_TAG_LINE}", re.VERBOSE | re.MULTILINE)
+_VARIATION_PARTS = re.compile(rf"{_COMMENT} | [(){{] | {_TAG_LINE}", re.VERBOSE | re.MULTILINE)
 _NEXT_TAG = re.compile(_TAG_LINE, re.VERBOSE | re.MULTILINE)
 _BROKEN_TAG = re.compile(rf"\[\s*({_TAG_NAME})?[^\n]*")
 _WORD = re.compile(r"\S+")
@@ -45,19 +47,21 @@ _EXPECTED = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
 class Token(NamedTuple):
     """A part of a PDN text.
 
-    Its kind is tag, number, move, result, or star: `*` directly behind a move, which marks the move
-    or is the result. What cannot be read is a "broken tag" or an "error", and its text says why.
+    `kind` is tag, number, move, result, or star: `*` directly after a move, which marks the move or
+    is the result. Unreadable text is a "broken tag" or an "error". `text` is that of the file, the
+    value of a tag, or the description of an error. `line` counts from 1. `newlines` is the number
+    of line ends before the token; 2 mean an empty line. `name` is that of a tag.
     """
 
     kind: str
-    text: str  # as in the file; of a tag its value
-    line: int = 0  # from 1
-    newlines: int = 0  # directly before it; 2 or more: an empty line
-    name: str = ""  # of a tag, as in the file
+    text: str
+    line: int = 0
+    newlines: int = 0
+    name: str = ""
 
     @property
     def is_tag(self) -> bool:
-        """Whether this is a tag, which may be broken."""
+        """Whether the token is a tag, possibly broken."""
         return self.kind in ("tag", "broken tag")
 
     @property
@@ -67,73 +71,73 @@ class Token(NamedTuple):
 
 
 def is_tag_name(text: str) -> bool:
-    """Return whether a text can be the name of a tag."""
+    """Return whether a text is a valid tag name."""
     return bool(re.fullmatch(_TAG_NAME, text))
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text, in which lines may end in any way."""
+def tokenize(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text with any kind of line ends."""
     text = normalize_newlines(text).partition(END_OF_FILE)[0]
-    place, line, newlines = 0, 1, 0
-    while place < len(text):
-        token, end = _token(text, place)
-        count = text.count("\n", place, end)
+    index, line, newlines = 0, 1, 0
+    while index < len(text):
+        token, end = _token(text, index)
+        count = text.count("\n", index, end)
         if token:
             yield token._replace(line=line, newlines=newlines)
             newlines = 0
-        elif text[place].isspace():
+        elif text[index].isspace():
             newlines = max(newlines, count)
-        place, line = end, line + count
+        index, line = end, line + count
 
 
-def _token(text: str, place: int) -> tuple[Token | None, int]:
-    """Return the token that begins at a place, None where it is to be skipped, and its end."""
-    match = _TOKEN.match(text, place)
+def _token(text: str, index: int) -> tuple[Token | None, int]:
+    """Return the token at an index and its end; None for a skipped part."""
+    match = _TOKEN.match(text, index)
     kind = match.lastgroup if match else None
     if not match or not kind:
-        return _unreadable(text, place)
+        return _unreadable(text, index)
     if kind in ("blank", "skipped"):
         return None, match.end()
     if kind in ("value", "raw"):
         return Token("tag", _value(match[kind]), name=match["tag"]), match.end()
     if kind == "open":
-        end = _behind_variation(text, place)
-        return (None, end) if end else _unreadable(text, place)
+        end = _end_of_variation(text, index)
+        return (None, end) if end else _unreadable(text, index)
     return Token(kind, match[0]), match.end()
 
 
 def _value(text: str) -> str:
-    """Return the value of a tag, on one line, without the backslashes before " and others."""
+    """Return the value of a tag on one line, without escapes."""
     return re.sub(r'\\(["\\])', r"\1", re.sub(r"\s*\n\s*", " ", text))
 
 
-def _behind_variation(text: str, place: int) -> int:
-    """Return where a variation ends that begins here, or 0; others and comments may be in it."""
+def _end_of_variation(text: str, index: int) -> int:
+    """Return the end of the variation at an index, with nested ones and comments; 0 if unclosed."""
     depth = 0
-    for match in _ASIDE.finditer(text, place):
+    for match in _VARIATION_PARTS.finditer(text, index):
         if match[0] not in "()" and not match[0].endswith("}"):
-            return 0  # before its end the file goes on, or ends
+            return 0
         depth += {"(": 1, ")": -1}.get(match[0], 0)
         if not depth:
             return match.end()
     return 0
 
 
-def _unreadable(text: str, place: int) -> tuple[Token, int]:
-    """Return what is wrong here, and where to read on: behind it, or at the next line of tags."""
-    start = text[place]
+def _unreadable(text: str, index: int) -> tuple[Token, int]:
+    """Return the error at an index and the end of the unreadable text."""
+    start = text[index]
     if start == "[":
-        tag = _BROKEN_TAG.match(text, place)
-        assert tag, "a bracket, which begins it"
-        return Token("broken tag", _complaint(text, place), name=tag[1] or ""), tag.end()
+        tag = _BROKEN_TAG.match(text, index)
+        assert tag, "the bracket matches"
+        return Token("broken tag", _error_text(text, index), name=tag[1] or ""), tag.end()
     if start in "{(":
-        next_tag = _NEXT_TAG.search(text, place)
-        what = "( without )" if start == "(" else _complaint(text, place)
-        return Token("error", what), next_tag.start() if next_tag else len(text)
-    word = _WORD.match(text, place)
-    return Token("error", _complaint(text, place)), word.end() if word else place + 1
+        next_tag = _NEXT_TAG.search(text, index)
+        error = "( without )" if start == "(" else _error_text(text, index)
+        return Token("error", error), next_tag.start() if next_tag else len(text)
+    word = _WORD.match(text, index)
+    return Token("error", _error_text(text, index)), word.end() if word else index + 1
 
 
-def _complaint(text: str, place: int) -> str:
-    start = text[place : place + 20].partition("\n")[0]
+def _error_text(text: str, index: int) -> str:
+    start = text[index : index + 20].partition("\n")[0]
     return f"cannot read '{start}'; expected: {_EXPECTED}"

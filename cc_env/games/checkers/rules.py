@@ -1,13 +1,13 @@
-"""The compiled rules of checkers; the head of the package describes positions and actions."""
+"""The compiled rules of checkers; the package's docstring describes positions and actions."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, reverse
-from cc_env.compile import jit
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, reverse_bits
+from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.jumps import (
     BACKWARD,
     FORWARD,
@@ -19,21 +19,22 @@ from cc_env.games.jumps import (
     up_right,
     write,
 )
-from cc_env.rules import DRAW, ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 SIZE = 8
 PLANES = "own men", "own kings", "enemy men", "enemy kings", "piece that jumps on"
 
-_FAR_ROW = np.uint64(0xFF)  # row 0 in the mover's frame
+# The crowning row: row 0 in the mover's frame.
+_FAR_ROW = np.uint64(0xFF)
 
-# The cells in use, and the table of actions: see `jumps.JumpTables`.
+# The cells in use, and the tables of actions, see `jumps.JumpTables`.
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2 == 0]
 USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
 STARTS, ENDINGS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
 
 
 class Position(NamedTuple):
-    """Two sides, their kings, a capture that goes on; see the head of the package."""
+    """A position; the package's docstring describes the fields."""
 
     own: np.uint64
     enemy: np.uint64
@@ -44,8 +45,8 @@ class Position(NamedTuple):
     options: np.uint64
 
 
-class Ways(NamedTuple):
-    """The pieces that can go each way: a set of cells for each direction."""
+class Movers(NamedTuple):
+    """The sets of pieces that can move in each direction."""
 
     up_left: np.uint64
     up_right: np.uint64
@@ -54,7 +55,7 @@ class Ways(NamedTuple):
 
 
 def initial(crowning_ends_move: bool, no_progress_limit: int) -> Position:
-    """Return the start position; the limit is 0 for none."""
+    """Return the start position; a `no_progress_limit` of 0 means none."""
     own = sum(1 << (8 * row + column) for row, column in CELLS if row > 4)
     enemy = sum(1 << (8 * row + column) for row, column in CELLS if row < 3)
     options = np.uint64(2 * no_progress_limit + crowning_ends_move)
@@ -64,32 +65,31 @@ def initial(crowning_ends_move: bool, no_progress_limit: int) -> Position:
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     """As `rules.legal_actions`."""
-    movers = position.jumper if position.jumper else position.own
-    ways = jumping(position, movers)
-    if position.jumper or _any(ways):
-        return _write(ways, JUMP_ID, out)
+    jumpers = jumping(position, position.jumper if position.jumper else position.own)
+    if position.jumper or _has_any(jumpers):
+        return _write(jumpers, JUMP_ID, out)
     return _write(stepping(position), STEP_ID, out)
 
 
 @jit
-def jumping(position: Position, movers: Word) -> Ways:
-    """Return which of the movers can jump, by direction."""
+def jumping(position: Position, pieces: Word) -> Movers:
+    """Return the pieces of `pieces` that can jump, by direction."""
     enemy, empty = position.enemy, ~(position.own | position.enemy)
-    kings = movers & position.kings
-    return Ways(
-        movers & down_right(down_right(empty) & enemy),
-        movers & down_left(down_left(empty) & enemy),
+    kings = pieces & position.kings
+    return Movers(
+        pieces & down_right(down_right(empty) & enemy),
+        pieces & down_left(down_left(empty) & enemy),
         kings & up_right(up_right(empty) & enemy),
         kings & up_left(up_left(empty) & enemy),
     )
 
 
 @jit
-def stepping(position: Position) -> Ways:
-    """Return which pieces of the player to move can step, by direction."""
+def stepping(position: Position) -> Movers:
+    """Return the pieces of the player to move that can step, by direction."""
     own, empty = position.own, ~(position.own | position.enemy)
     kings = own & position.kings
-    return Ways(
+    return Movers(
         own & down_right(empty),
         own & down_left(empty),
         kings & up_right(empty),
@@ -98,14 +98,15 @@ def stepping(position: Position) -> Ways:
 
 
 @jit
-def _any(ways: Ways) -> Bool:
-    return bool(ways.up_left | ways.up_right | ways.down_left | ways.down_right)
+def _has_any(movers: Movers) -> Bool:
+    """Return whether any piece can move."""
+    return bool(movers.up_left | movers.up_right | movers.down_left | movers.down_right)
 
 
 @jit
-def _write(ways: Ways, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    pieces = ways.up_left | ways.up_right | ways.down_left | ways.down_right
-    return write(pieces, ways, ids, out)
+def _write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
+    pieces = movers.up_left | movers.up_right | movers.down_left | movers.down_right
+    return write(pieces, movers, ids, out)
 
 
 @jit
@@ -122,13 +123,13 @@ def apply(position: Position, action: Int) -> Position:
     ends_move = is_crowned and position.options & ONE
     if captured and not ends_move:
         after = Position(own, enemy, kings, end, ZERO, position.player, position.options)
-        if _any(jumping(after, end)):
+        if _has_any(jumping(after, end)):
             return after
     idle = ZERO if captured or is_man else position.idle + ONE
     return Position(
-        reverse(enemy),
-        reverse(own),
-        reverse(kings),
+        reverse_bits(enemy),
+        reverse_bits(own),
+        reverse_bits(kings),
         ZERO,
         idle,
         position.player ^ ONE,
@@ -147,21 +148,21 @@ def outcome(position: Position) -> Int:
     """As `rules.outcome`."""
     if position.jumper:
         return ONGOING
-    if not _any(stepping(position)) and not _any(jumping(position, position.own)):
+    if not _has_any(stepping(position)) and not _has_any(jumping(position, position.own)):
         return 1 - np.int64(position.player)
     return DRAW if is_idle(position) else ONGOING
 
 
 @jit
 def is_idle(position: Position) -> Bool:
-    """Return whether the game is drawn: too many turns without a capture or a man's step."""
+    """Return whether the limit of turns without a capture or a man's step is reached."""
     limit = no_progress_limit(position)
     return bool(limit and position.idle >= limit)
 
 
 @jit
 def no_progress_limit(position: Position) -> np.uint64:
-    """Return after how many turns without progress the game is a draw, 0 for none."""
+    """Return the number of turns without progress that draws the game, 0 for no limit."""
     return position.options >> ONE
 
 
@@ -170,9 +171,14 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     """As `rules.observe`; the planes are named in PLANES."""
     own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
     if player != np.int64(position.player):
-        own, enemy, kings, jumper = reverse(enemy), reverse(own), reverse(kings), reverse(jumper)
-    shown = own & ~kings, own & kings, enemy & ~kings, enemy & kings, jumper
-    for plane, cells in enumerate(shown):
+        own, enemy, kings, jumper = (
+            reverse_bits(enemy),
+            reverse_bits(own),
+            reverse_bits(kings),
+            reverse_bits(jumper),
+        )
+    layers = own & ~kings, own & kings, enemy & ~kings, enemy & kings, jumper
+    for plane, cells in enumerate(layers):
         for cell in range(64):
             planes[plane, cell >> 3, cell & 7] = cells >> np.uint64(cell) & ONE
 
@@ -180,13 +186,13 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
     """As `rules.tactical_actions`: the captures."""
-    movers = position.jumper if position.jumper else position.own
-    return _write(jumping(position, movers), JUMP_ID, out)
+    pieces = position.jumper if position.jumper else position.own
+    return _write(jumping(position, pieces), JUMP_ID, out)
 
 
 @jit
 def key(position: Position) -> np.uint64:
-    """As `rules.key`; `idle`, the turns without progress, is left out."""
+    """As `rules.key`, without `idle`, the number of turns without progress."""
     own, enemy, kings, jumper, _, player, options = position
     return rules.hash_fields(Position(own, enemy, kings, jumper, ZERO, player, options))
 
@@ -204,8 +210,8 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word, Word, Word]:
-    """As `rules.sets_of`: own men, enemy men, own kings, enemy kings."""
+def to_sets(position: Position) -> tuple[Word, Word, Word, Word]:
+    """As `rules.to_sets`: own men, enemy men, own kings, enemy kings."""
     own, enemy, kings = position.own, position.enemy, position.kings
     return own & ~kings, enemy & ~kings, own & kings, enemy & kings
 
@@ -225,6 +231,6 @@ def turns_to_draw(position: Position) -> Int:
 
 
 rules.register_numbering(
-    Position, sets_of=sets_of, from_sets=from_sets, turns_to_draw=turns_to_draw
+    Position, to_sets=to_sets, from_sets=from_sets, turns_to_draw=turns_to_draw
 )
-rules.register_inputs(Position, sets_of)
+rules.register_inputs(Position, to_sets)

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Cell, Grid
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid
 from cc_env.games.checkers.rules import (
     CELLS,
     ENDINGS,
@@ -70,10 +70,10 @@ def parse_position(text: str, options: np.uint64) -> Position:
     """As `Notation.parse_position`."""
     rest = "x53 or a number of turns if need be"
     men, player, words = read_position(GRID, text, LETTERS, PIECES, rest)
-    own, enemy = GRID.sides(men, LETTERS, player)
+    own, enemy = GRID.bitboards(men, LETTERS, player)
     if not enemy:
         raise BadPosition(f"{LETTERS[1 - player][0]} has just moved, so it needs a piece")
-    kings = GRID.set_of((cell for cell, letter in men.items() if letter.isupper()), player)
+    kings = GRID.bitboard((cell for cell, letter in men.items() if letter.isupper()), player)
     position = Position(own, enemy, kings, ZERO, ZERO, np.uint64(player), options)
     return _with_rest(position, " ".join(words)) if words else position
 
@@ -97,7 +97,7 @@ def _with_rest(position: Position, rest: str) -> Position:
     jumpers = {f"x{row}{column}": (row, column) for row, column in CELLS}
     if rest not in jumpers:
         raise BadPosition(f"'{rest}' is neither a number of turns nor x with a cell that is used")
-    jumper = GRID.set_of([jumpers[rest]], int(position.player))
+    jumper = GRID.bitboard([jumpers[rest]], int(position.player))
     if not any(jumping(position, position.own & jumper)):
         raise BadPosition(f"nothing on {rest[1:]} can jump on")
     return position._replace(jumper=jumper)

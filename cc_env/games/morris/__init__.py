@@ -24,9 +24,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cc_env.bits import ZERO
-from cc_env.errors import BadOption, check_switch
-from cc_env.game import Game, Look, Notation, Numbering, Search
+from cc_env.core.bitboard import ZERO
+from cc_env.core.game import Game, Look, Notation, Numbering, Search
+from cc_env.errors import BadOption, check_bool
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
     ALL,
@@ -95,7 +95,7 @@ def make(
     }
     options = ZERO
     for name, (chosen, bit) in switches.items():
-        check_switch(f"morris: {name}", chosen)
+        check_bool(f"morris: {name}", chosen)
         options |= bit if chosen else ZERO
     for name, value, known in (
         ("removals", removals, REMOVALS),
@@ -142,9 +142,9 @@ def _numbering(initial: Position, free_move: str, removals: str) -> Numbering:
         like=initial,
         cells=(int(ALL),) * 2,
         weights=(1,),
-        most=BEADS,
-        fewest=FEW,
-        states=1 if free_move == "never" else 4,
+        max_pieces=BEADS,
+        min_pieces=FEW,
+        num_states=1 if free_move == "never" else 4,
         symmetries=symmetries(),
         options={
             "protect_mills": bool(options & int(PROTECT)),

@@ -1,15 +1,15 @@
-"""The compiled rules of morris; the head of the package describes positions and actions."""
+"""The compiled rules of morris; the package's docstring describes positions and actions."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env import rules
-from cc_env.bits import ONE, ZERO, lowest, popcount
-from cc_env.compile import jit
-from cc_env.grid import Cell
-from cc_env.rules import ONGOING, Bool, Int
+from cc_env.core import rules
+from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount
+from cc_env.core.grid import Cell
+from cc_env.core.rules import ONGOING, Bool, Int
+from cc_env.jit.compiler import jit
 
 Word = np.uint64
 
@@ -21,11 +21,15 @@ CELLS: tuple[Cell, ...] = (
 )
 SIZE = 7
 LINES = (
-    *("ABC", "DEF", "GHI", "JKL", "MNO", "PQR", "STU", "VWX"),  # along the rows
-    *("AJV", "DKS", "GLP", "BEH", "QTW", "IMR", "FNU", "COX"),  # along the columns
+    # Rows.
+    *("ABC", "DEF", "GHI", "JKL", "MNO", "PQR", "STU", "VWX"),
+    # Columns.
+    *("AJV", "DKS", "GLP", "BEH", "QTW", "IMR", "FNU", "COX"),
 )
-BEADS = 9  # of each player
-FEW = 3  # beads with which a player flies, if they do
+# Beads of each player.
+BEADS = 9
+# A player with this many beads may fly, if flying is allowed, and loses with fewer.
+FEW = 3
 PLANES = (
     "own beads",
     "enemy beads",
@@ -46,11 +50,11 @@ PROTECT, ONE_REMOVAL, NEVER_FREE, FREE_WHEN_MOVING, FLYING, COUNT_HAND = (
     np.uint64(1 << bit) for bit in range(6)
 )
 
-# Bits of `inputs_of`, above the points: how many beads are in hand, whether moves are free.
+# Bits of `network_inputs` above the points: the number of beads in hand, and free moves.
 _IN_HAND = np.uint64(NUM_POINTS)
 _IS_FREE = np.uint64(NUM_POINTS + BEADS + 1)
 
-# Tables by point: the mills through it, less the point itself, and its neighbours.
+# Tables by point: the mills through it, without the point itself, and its neighbors.
 MILLS = np.zeros((NUM_POINTS, 2), np.uint64)
 NEIGHBOURS = np.zeros(NUM_POINTS, np.uint64)
 ALL_MILLS = np.zeros(len(LINES), np.uint64)
@@ -58,7 +62,7 @@ _ROWS = np.array([row for row, _ in CELLS], np.int64)
 _COLUMNS = np.array([column for _, column in CELLS], np.int64)
 for _number, _line in enumerate(LINES):
     _places = [POINTS.index(point) for point in _line]
-    ALL_MILLS[_number] = sum(1 << place for place in _places)
+    ALL_MILLS[_number] = sum(1 << point for point in _places)
     for _place in _places:
         _free = int(MILLS[_place, 0] != 0)
         MILLS[_place, _free] = int(ALL_MILLS[_number]) & ~(1 << _place)
@@ -68,7 +72,7 @@ for _number, _line in enumerate(LINES):
 
 
 class Position(NamedTuple):
-    """The beads of two sides and what is due; see the head of the package."""
+    """A position; the package's docstring describes the fields."""
 
     own: np.uint64
     enemy: np.uint64
@@ -93,7 +97,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
     count: Int = np.int64(0)
     beads = position.own
     while beads:
-        start = lowest(beads)
+        start = lowest_index(beads)
         beads &= beads - ONE
         ends = empty if is_free else empty & NEIGHBOURS[start]
         count = _write(ends, NUM_POINTS * (1 + np.int64(start)), out, count)
@@ -102,9 +106,9 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
 
 @jit
 def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
-    """Append the id of each point, the first point's being `first`; return the new count."""
+    """Append `first` plus the index of each point to `out`; return the new count."""
     while points:
-        out[count] = first + np.int64(lowest(points))
+        out[count] = first + np.int64(lowest_index(points))
         points &= points - ONE
         count += 1
     return count
@@ -112,7 +116,7 @@ def _write(points: Word, first: Int, out: NDArray[np.int32], count: Int) -> Int:
 
 @jit
 def removable(position: Position) -> Word:
-    """Return the beads of the opponent that may be removed."""
+    """Return the opponent's beads that may be removed."""
     enemy = position.enemy
     if position.options & PROTECT:
         unprotected = enemy & ~in_mills(enemy)
@@ -145,17 +149,17 @@ def apply(position: Position, action: Int) -> Position:
         enemy ^= ONE << np.uint64(action)
         pending -= ONE
     else:
-        place = np.uint64(action)
+        point = np.uint64(action)
         is_move = action >= NUM_POINTS
         if is_move:
             own ^= ONE << np.uint64(action // NUM_POINTS - 1)
-            place = np.uint64(action % NUM_POINTS)
+            point = np.uint64(action % NUM_POINTS)
         else:
             own_hand -= ONE
-        pending = _due(mills(own, place), enemy, options)
-        own |= ONE << place
+        pending = _removals_due(mills(own, point), enemy, options)
+        own |= ONE << point
         own_free = ZERO
-        if pending and _earns(is_move, options):
+        if pending and _earns_free_move(is_move, options):
             own_free = ONE
     if pending:
         return Position(
@@ -167,22 +171,22 @@ def apply(position: Position, action: Int) -> Position:
 
 
 @jit
-def mills(own: Word, place: np.uint64) -> Int:
-    """Return how many mills a bead on this point completes."""
-    first, second = MILLS[place, 0], MILLS[place, 1]
+def mills(own: Word, point: np.uint64) -> Int:
+    """Return the number of mills that a bead on this point completes."""
+    first, second = MILLS[point, 0], MILLS[point, 1]
     return np.int64(own & first == first) + np.int64(own & second == second)
 
 
 @jit
-def _due(mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
-    """Return how many removals these mills bring."""
-    due = np.int64(mills > 0) if options & ONE_REMOVAL else mills
-    return np.uint64(min(due, popcount(enemy)))
+def _removals_due(mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
+    """Return the number of removals that completed mills grant."""
+    removals = np.int64(mills > 0) if options & ONE_REMOVAL else mills
+    return np.uint64(min(removals, popcount(enemy)))
 
 
 @jit
-def _earns(is_move: Bool, options: np.uint64) -> Bool:
-    """Return whether a turn with a removal earns a free move."""
+def _earns_free_move(is_move: Bool, options: np.uint64) -> Bool:
+    """Return whether a turn with a removal grants a free move."""
     if options & NEVER_FREE:
         return False
     return bool(is_move or not options & FREE_WHEN_MOVING)
@@ -209,6 +213,7 @@ def outcome(position: Position) -> Int:
 
 @jit
 def has_too_few(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
+    """Return whether a player has lost by the number of beads."""
     if options & COUNT_HAND:
         return popcount(beads) + np.int64(hand) < FEW
     return not hand and popcount(beads) < FEW
@@ -216,13 +221,13 @@ def has_too_few(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
 
 @jit
 def is_blocked(position: Position) -> Bool:
-    """Return whether the player to move has nothing to do, at the beginning of a turn."""
+    """Return whether the player to move has no legal action at the start of a turn."""
     empty = ALL & ~(position.own | position.enemy)
     if position.own_hand or can_fly(position):
         return not empty
     beads = position.own
     while beads:
-        if NEIGHBOURS[lowest(beads)] & empty:
+        if NEIGHBOURS[lowest_index(beads)] & empty:
             return False
         beads &= beads - ONE
     return True
@@ -250,18 +255,18 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> Int:
-    """As `rules.tactical_actions`: removals, and what closes a mill."""
+    """As `rules.tactical_actions`: removals, and actions that complete a mill."""
     if position.pending:
         return _write(removable(position), np.int64(0), out, np.int64(0))
     count = legal_actions(position, out)
     tactical: Int = 0
     for index in range(count):
         action = np.int64(out[index])
-        own, place = position.own, np.uint64(action)
+        own, point = position.own, np.uint64(action)
         if action >= NUM_POINTS:
             own ^= ONE << np.uint64(action // NUM_POINTS - 1)
-            place = np.uint64(action % NUM_POINTS)
-        if mills(own, place) and position.enemy:
+            point = np.uint64(action % NUM_POINTS)
+        if mills(own, point) and position.enemy:
             out[tactical] = action
             tactical += 1
     return tactical
@@ -279,14 +284,14 @@ rules.register(
 
 
 @jit
-def sets_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.sets_of`: own and enemy beads."""
+def to_sets(position: Position) -> tuple[Word, Word]:
+    """As `rules.to_sets`: own and enemy beads."""
     return position.own, position.enemy
 
 
 @jit
-def state_of(position: Position) -> Int:
-    """As `rules.state_of`: whose moves are free, in the moving phase; others are not numbered."""
+def numbering_state(position: Position) -> Int:
+    """Return whose moves are free, in the moving phase; other positions are not numbered."""
     if position.pending or position.own_hand or position.enemy_hand:
         return np.int64(-1)
     return np.int64(position.own_free) + 2 * np.int64(position.enemy_free)
@@ -299,12 +304,14 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     return Position(sets[0], sets[1], ZERO, ZERO, own_free, enemy_free, ZERO, ZERO, like.options)
 
 
-rules.register_numbering(Position, sets_of=sets_of, from_sets=from_sets, state_of=state_of)
+rules.register_numbering(
+    Position, to_sets=to_sets, from_sets=from_sets, numbering_state=numbering_state
+)
 
 
 @jit
-def inputs_of(position: Position) -> tuple[Word, Word]:
-    """As `rules.inputs_of`: own and enemy beads, with those in hand, and whether moves are free."""
+def network_inputs(position: Position) -> tuple[Word, Word]:
+    """Return own and enemy beads, each with the number in hand and whether moves are free."""
     own_hand = ONE << (_IN_HAND + position.own_hand)
     enemy_hand = ONE << (_IN_HAND + position.enemy_hand)
     own = position.own | own_hand | position.own_free << _IS_FREE
@@ -312,4 +319,4 @@ def inputs_of(position: Position) -> tuple[Word, Word]:
     return own, enemy
 
 
-rules.register_inputs(Position, inputs_of)
+rules.register_inputs(Position, network_inputs)

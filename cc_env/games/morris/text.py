@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.bits import ONE, ZERO
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Cell, Grid, Symmetry, symmetry
 from cc_env.errors import BadPosition
-from cc_env.game import Cell, Grid, Symmetry, symmetry
 from cc_env.games.morris.rules import (
     ALL,
     BEADS,

@@ -1,66 +1,71 @@
-"""The original program's file of remembered games, `nine_mens.json`: a tree of choices as JSON.
+"""The memory file of the original program, `nine_mens.json`: a tree of choices as JSON.
 
     {"A": {"wins": 1, "looses": 0, "phase": 1, "player": 2, "move": {"B": {…}, …}}}
 
-phase   1 a bead is placed (A), 2 one is moved (AB), 3 one is removed (A)
-player  whose choice it was: 1 the person, 2 the machine; either may have begun
-wins    the machine's, by its own count of mills made later in the game; looses the person's
+phase   1: a bead is placed (A), 2: one is moved (AB), 3: one is removed (A)
+player  the player of the choice, 1: the person, 2: the machine; either may move first
+wins    the wins of the machine, by its count of mills later in the game; looses: of the person
 
-Here the same is a mapping from choices, as action ids from the beginning of a game, to the wins of
-the first and of the second seat.
+This module converts it to a mapping from lines of action ids to the wins of both seats.
 """
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from cc_env import strict_json
-from cc_env.errors import BadOption, BadRecord, is_whole
-from cc_env.game import Game
-from cc_env.rules import Position
+from cc_env import files
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, BadRecord, is_integer
 
-Line = tuple[int, ...]  # the actions from the beginning of a game
-Wins = tuple[int, int]  # of the first seat and of the second
+# The actions from the start of a game.
+Line = tuple[int, ...]
+# The wins of the first and of the second seat.
+Wins = tuple[int, int]
 
 PERSON, MACHINE = 1, 2
-PLACE, MOVE, REMOVE = 1, 2, 3  # phases
+# Phases.
+PLACE, MOVE, REMOVE = 1, 2, 3
 
 
 def read(game: Game, text: str) -> tuple[dict[Line, Wins], list[str]]:
-    """Return what a tree says, each choice after those that led to it; and what is left out.
+    """Return the wins of each line of a tree, prefixes first, and the illegal choices.
 
-    Left out, with all that followed, are choices that are not legal: the original did not see each
-    mill. Raises BadRecord, naming the choices that lead there, where the tree is broken.
+    Illegal choices are skipped with their subtrees: the original program overlooks some mills.
+    Raises BadRecord, which contains the path, for an invalid tree.
     """
-    tree = strict_json.loads(text)
+    tree = files.parse_json(text)
     wins: dict[Line, Wins] = {}
     illegal: list[str] = []
-    waiting: list[tuple[Line, str, Position, Any]] = [((), "", game.initial, tree)]
-    while waiting:
-        line, where, position, children = waiting.pop()
+    pending: list[tuple[Line, str, Position, Any]] = [((), "", game.initial, tree)]
+    while pending:
+        line, where, position, children = pending.pop()
         below: list[tuple[Line, str, Position, Any]] = []
         for name, node in _object(children, where or "the tree").items():
-            here = f"{where} {name}".strip()
-            mine, other = _counts(_object(node, here), here)
+            path = f"{where} {name}".strip()
+            own_wins, opponent_wins = _counts(_object(node, path), path)
             action = _action(game, position, name, node["phase"])
             if action is None:
-                illegal.append(f"{here}, in '{game.to_text(position)}'")
+                illegal.append(f"{path}, in '{game.to_text(position)}'")
                 continue
-            wins[(*line, action)] = (other, mine) if game.to_move(position) else (mine, other)
+            wins[(*line, action)] = (
+                (opponent_wins, own_wins) if game.to_move(position) else (own_wins, opponent_wins)
+            )
             after = game.apply(position, action)
-            below.append(((*line, action), here, after, node.get("move")))
-        waiting += reversed(below)
+            below.append(((*line, action), path, after, node.get("move")))
+        pending += reversed(below)
     return wins, illegal
 
 
 def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> str:
-    """Return the tree; `first` is who began, PERSON or MACHINE.
+    """Return the tree as JSON; `first` is the first player, PERSON or MACHINE.
 
-    Raises BadOption where that is neither, BadRecord where a game is longer than can be nested.
+    Raises BadOption for another value of `first`, BadRecord for a game too long for nested JSON.
     """
-    if not is_whole(first, PERSON, MACHINE):
-        raise BadOption(f"first={first!r}; it is 1, the person, or 2, the machine")
-    nodes: dict[Line, dict[str, Any]] = {(): {}}  # what follows each line
+    if not is_integer(first, PERSON, MACHINE):
+        raise BadOption(f"first={first!r}; expected 1, the person, or 2, the machine")
+    # The children of the node of each line.
+    nodes: dict[Line, dict[str, object]] = {(): {}}
     positions: dict[Line, Position] = {(): game.initial}
     for line, wins in counts.items():
         before = positions[line[:-1]]
@@ -76,28 +81,28 @@ def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> st
     try:
         return json.dumps(nodes[()])
     except RecursionError:
-        longest = max(map(len, counts))
-        raise BadRecord(f"a game of {longest} choices is too long to be nested in JSON") from None
+        length = max(map(len, counts))
+        raise BadRecord(f"a game of {length} choices is too long for nested JSON") from None
 
 
 def _object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise BadRecord(f"{where}: wanted an object, got {value!s:.40}")
+        raise BadRecord(f"{where}: expected an object, got {value!s:.40}")
     return value
 
 
 def _action(game: Game, position: Position, name: str, phase: int) -> int | None:
-    """Return the action that a choice is, None where it is not legal."""
-    wanted = f"-{name}" if phase == REMOVE else name
+    """Return the action of a choice, None if it is not legal."""
+    expected = f"-{name}" if phase == REMOVE else name
     legal = map(int, game.legal_actions(position))
-    return next((a for a in legal if game.action_text(position, a) == wanted), None)
+    return next((a for a in legal if game.action_text(position, a) == expected), None)
 
 
 def _counts(node: Mapping[str, Any], where: str) -> Wins:
-    """Return the wins of who made a choice, and of the opponent."""
+    """Return the wins of the player of a choice and of the opponent; raise BadRecord."""
     wins, looses, phase, player = map(node.get, ("wins", "looses", "phase", "player"))
-    counted = is_whole(wins, 0) and is_whole(looses, 0)
-    if not counted or phase not in (PLACE, MOVE, REMOVE) or player not in (PERSON, MACHINE):
-        given = f"wins {wins!r}, looses {looses!r}, phase {phase!r}, player {player!r}"
-        raise BadRecord(f"{where}: cannot be: {given}")
+    has_counts = is_integer(wins, 0) and is_integer(looses, 0)
+    if not has_counts or phase not in (PLACE, MOVE, REMOVE) or player not in (PERSON, MACHINE):
+        values = f"wins {wins!r}, looses {looses!r}, phase {phase!r}, player {player!r}"
+        raise BadRecord(f"{where}: invalid values: {values}")
     return (wins, looses) if player == MACHINE else (looses, wins)  # type: ignore[return-value]

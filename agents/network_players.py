@@ -1,0 +1,231 @@
+"""Learned players: a network without search, and a network with tree search.
+
+Shapes: C planes, H rows and W columns of an observation.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from copy import copy
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.defaults import CONTEMPT
+from agents.network import Evaluator, load
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, Position, reward
+from cc_env.files import file_hash
+from cc_env.match.referee import Clock, Decision
+from cc_env.players.builtin import time_budget
+from cc_env.search import limits
+from cc_env.search.limits import check_limit
+from cc_env.search.puct import PUCT, Evaluate
+from cc_env.tablebase.tablebase import Tablebase
+
+# Default number of simulations per decision.
+SIMULATIONS = 64
+
+
+class Prediction(NamedTuple):
+    """Probabilities of legal actions, and the value, -1 to 1, for the player to move."""
+
+    probabilities: dict[int, float]
+    value: float
+
+
+def predict(
+    game: Game, evaluate: Evaluate, position: Position, *, mirrored: bool = True
+) -> Prediction:
+    """Return a network's policy and value in a position; raise IllegalAction if it is terminal.
+
+    If `mirrored`, evaluate the symmetric images of the position in the same batch and average
+    logits and values. Use it for networks that were trained on such images, unlike those of PPO.
+    """
+    legal, planes = game.choices(position), game.observe(position)
+    images = game.symmetries if mirrored else ()
+    inputs = [planes, *(_permute(planes, image.cells) for image in images)]
+    actions = [legal, *(image.actions[legal] for image in images)]
+    logits, values = evaluate(np.stack(inputs))
+    mean = np.mean([row[ids] for row, ids in zip(logits, actions, strict=True)], 0)
+    weights = np.exp(mean - mean.max(), dtype=np.float64)
+    policy = (weights / weights.sum()).tolist()
+    probabilities = dict(zip(legal.tolist(), policy, strict=True))
+    return Prediction(probabilities, float(values.mean()))
+
+
+def _permute(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Return int8[C, H, W] with the cells permuted; `cells` are int64[H * W]."""
+    return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
+
+
+class _GameHistory:
+    """The positions in which a player decided in the current game, and those it moved to."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self.positions: list[Position] = []
+
+    def enter(self, position: Position) -> None:
+        """Clear the history if the position cannot follow the last one: a new game started."""
+        if self.positions and not self._follows(position, self.positions[-1]):
+            self.positions = []
+
+    def record(self, position: Position, action: int) -> None:
+        """Add a position and its successor after an action."""
+        self.positions += [position, self._game.apply(position, action)]
+
+    def contains(self, position: Position) -> bool:
+        """Return whether a position with the same key occurred; counters may differ."""
+        key = self._game.key(position)
+        return any(self._game.key(earlier) == key for earlier in self.positions)
+
+    def _follows(self, position: Position, before: Position) -> bool:
+        """Return whether a position equals `before` or follows it by one turn."""
+        return position == before or any(True for _ in self._game.ways(before, position))
+
+
+class _HistoryPlayer:
+    """Base of players that record the history of their game."""
+
+    _game: Game
+    _history: _GameHistory
+
+    def for_new_game(self) -> Self:
+        """As `cc_env.match.referee.Player`."""
+        other = copy(self)
+        other._history = _GameHistory(self._game)
+        return other
+
+    @property
+    def memory(self) -> tuple[Position, ...]:
+        """The history of the game, for transfer to a player in another process."""
+        return tuple(self._history.positions)
+
+    @memory.setter
+    def memory(self, positions: Sequence[Position]) -> None:
+        self._history.positions = list(positions)
+
+
+class PolicyPlayer(_HistoryPlayer):
+    """Takes the network's most probable action: one forward pass per decision."""
+
+    def __init__(
+        self,
+        game: Game,
+        evaluate: Evaluate,
+        *,
+        contempt: float = CONTEMPT,
+        mirrored: bool = True,
+    ) -> None:
+        """Play by the policy of a network; for `mirrored` see `predict`.
+
+        `contempt`, -1 to 1, is subtracted from the value of a draw by repetition. Raises
+        BadOption if it is out of range.
+        """
+        limits.check_contempt(contempt)
+        self._game, self._evaluate, self._contempt = game, evaluate, contempt
+        self._mirrored = mirrored
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
+        self._history = _GameHistory(game)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the most probable action that does not repeat a position of this game.
+
+        A repetition is allowed if its value is at least the network's value of the position. It has
+        the value -`contempt`, or the result by the rules of the game.
+        """
+        self._history.enter(position)
+        probabilities, value = predict(
+            self._game, self._evaluate, position, mirrored=self._mirrored
+        )
+        ranked = sorted(probabilities, key=probabilities.__getitem__, reverse=True)
+        acceptable = (
+            action for action in ranked if self._repetition_value(position, action) >= value
+        )
+        action = next(acceptable, ranked[0])
+        self._history.record(position, action)
+        policy = tuple((legal, probabilities[legal]) for legal in ranked)
+        return Decision(action, value, {"policy": policy})
+
+    def _repetition_value(self, position: Position, action: int) -> float:
+        """Return the value of the repetition that an action causes; infinity if it causes none."""
+        after = self._game.apply(position, action)
+        if not self._history.contains(after):
+            return math.inf
+        result = self._game.repetition_outcome(after)
+        return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
+
+
+class AlphaZeroPlayer(_HistoryPlayer):
+    """Takes the most visited action of a tree search guided by a network."""
+
+    def __init__(
+        self,
+        game: Game,
+        evaluate: Evaluate,
+        *,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        batch: int = 16,
+        exploration: float = 1.5,
+        contempt: float = CONTEMPT,
+        tables: Tablebase | None = None,
+    ) -> None:
+        """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
+
+        `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
+        in the PUCT formula. A draw by repetition has the value -`contempt`. `tables` contain exact
+        values of leaves. Raises BadOption on values out of range, BadTable for a damaged table.
+        """
+        check_limit("simulations", simulations)
+        limits.check_seconds(seconds)
+        if simulations is None and seconds is None:
+            simulations = SIMULATIONS
+        self._simulations, self._seconds = simulations, seconds
+        self._search = PUCT(
+            game,
+            evaluate,
+            batch=batch,
+            exploration=exploration,
+            contempt=contempt,
+            tables=tables,
+        )
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
+        self._game, self._history = game, _GameHistory(game)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the most visited action, or a proven win."""
+        began, seconds = time.perf_counter(), time_budget(self._seconds, clock)
+        self._history.enter(position)
+        if seconds is not None:
+            seconds = max(0.0, seconds - (time.perf_counter() - began))
+        result = self._search.search(
+            position,
+            simulations=self._simulations,
+            seconds=seconds,
+            earlier=self._history.positions,
+        )
+        self._history.record(position, result.action)
+        return Decision(result.action, result.value, result.details())
+
+
+# Cache of this process.
+_EVALUATORS: dict[tuple[object, ...], Evaluator] = {}
+
+
+def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
+    """Return the network in a file; the file is cached until it changes.
+
+    Raises BadCheckpoint as `agents.network.load`, UnknownOption if there is no such device.
+    """
+    changed = path.stat().st_mtime_ns if path.exists() else None
+    key = path.absolute(), changed, device, game.name, *game.options.items()
+    if key not in _EVALUATORS:
+        network, about = load(path, game)
+        loaded = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
+        loaded.fingerprint = file_hash(path)
+        _EVALUATORS[key] = loaded
+    return _EVALUATORS[key]

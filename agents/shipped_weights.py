@@ -1,0 +1,52 @@
+"""Paths of network weights: those shipped with the package and those of training runs."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from cc_env.core.game import Game
+from cc_env.errors import BadCheckpoint, format_list
+from cc_env.games.factory import make_game
+
+WEIGHTS = Path(__file__).parent / "weights"
+# File names in the folder of a run.
+NETWORK, CONFIG = "best.safetensors", "config.json"
+
+
+def weights_file(game: Game, kind: str, path: str | None) -> Path:
+    """Return the weights file at `path`, by default the shipped one for a game."""
+    # `path` is a number if the text of the option is one.
+    return shipped_weights(game, kind) if path is None else resolve_weights(str(path))
+
+
+def resolve_weights(path: str) -> Path:
+    """Return the weights file at `path`; if `path` is a run folder, the file inside it."""
+    file = Path(path)
+    return file / NETWORK if file.is_dir() else file
+
+
+def shipped_weights(game: Game, kind: str) -> Path:
+    """Return the shipped weights file for a game; raise BadCheckpoint without one."""
+    path = shipped_path(game, kind)
+    if not path.exists():
+        configs = (json.loads(file.read_text()) for file in (WEIGHTS / kind).glob(f"*/{CONFIG}"))
+        available = sorted(_game_text(config["game"], config["options"]) for config in configs)
+        advice = f"cc_env train-{kind} trains a network, then {kind}:path=FOLDER plays"
+        raise BadCheckpoint(
+            f"cc_env ships no {kind} weights for {_game_text(game.name, game.options)}, only for: "
+            f"{format_list(available) or 'nothing'}; {advice}"
+        )
+    return path
+
+
+def _game_text(name: str, options: Mapping[str, object]) -> str:
+    """Return a game's name and its options that differ from the default, as on a command line."""
+    defaults = make_game(name).options
+    changes = [f"{key}={options[key]}" for key in defaults if options[key] != defaults[key]]
+    return " ".join([name, *changes])
+
+
+def shipped_path(game: Game, kind: str) -> Path:
+    """Return the path of the shipped weights for a game, which may not exist."""
+    options = "-".join(str(value) for value in game.options.values())
+    return WEIGHTS / kind / f"{game.name}-{options}" / NETWORK

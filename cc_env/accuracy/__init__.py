@@ -1,0 +1,1 @@
+"""Accuracy of players, measured against exact values, and hard positions."""

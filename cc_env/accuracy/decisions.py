@@ -1,0 +1,288 @@
+"""Accuracy of a player: the share of its decisions that keep the exact value of the position.
+
+    tables = Tablebase(make_game("capture_conquer", size=4))
+    print(measure("greedy", tables, sample_uniform(tables, 1000, seed=0)).kept)
+
+Three functions yield positions. `sample_uniform` draws from all positions of the tables, which
+requires a strong solution of the game. `sample_from_games` yields positions of games against an
+opponent, and `enumerate_replies` those reached by every reply of an opponent, which requires a weak
+solution; both are from Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning
+Agents in Adversarial Perfect Information Games" (2023). A player is a player spec, a player, or a
+policy function `(observation, info) -> action`.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.core.random_streams import check_seed
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, BadPlayer, format_count, is_integer
+from cc_env.match import referee
+from cc_env.match.confidence import Interval, wilson_interval
+from cc_env.match.match import FAULTS
+from cc_env.match.openings import random_opening
+from cc_env.match.referee import Clock, Player, play_match, player_for_new_game
+from cc_env.players.builtin import PolicyFunction
+from cc_env.players.specs import as_player
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
+
+_MOST_TRIES = 1000  # draws for each position that is wanted
+RESULTS = {1: "won", 0: "drawn", -1: "lost"}
+
+
+class GradedDecision(NamedTuple):
+    """A decision and the exact values before and after it, to the player."""
+
+    position: Position
+    action: int
+    # 1 won, 0 drawn, -1 lost; before and after the action.
+    value: int
+    after: int
+    # Turns to the end of the game; 0 for a draw.
+    turns: int
+    pieces: int
+    # Whether every action keeps the value.
+    is_forced: bool
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the decision kept the value."""
+        return self.after == self.value
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The graded decisions of a player."""
+
+    graded_decisions: tuple[GradedDecision, ...]
+
+    def __repr__(self) -> str:
+        """Return a summary in one line, without the decisions."""
+        kept, low, high = (100 * share for share in self.interval)
+        decisions = format_count(self.decisions, "decision")
+        return f"<Accuracy: {kept:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions."""
+        return len(self.graded_decisions)
+
+    @property
+    def kept(self) -> float:
+        """The share of decisions that kept the value; NaN without decisions."""
+        return _share([decision.is_kept for decision in self.graded_decisions])
+
+    @property
+    def kept_with_choice(self) -> float:
+        """The same share where not every action keeps the value; NaN without decisions."""
+        return _share(
+            [decision.is_kept for decision in self.graded_decisions if not decision.is_forced]
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
+        return (
+            wilson_interval(self.kept, self.decisions)
+            if self.graded_decisions
+            else Interval(math.nan, 0.0, 1.0)
+        )
+
+    @property
+    def misses(self) -> list[GradedDecision]:
+        """The decisions that gave value away."""
+        return [decision for decision in self.graded_decisions if not decision.is_kept]
+
+    def by(
+        self, key_function: Callable[[GradedDecision], int | str]
+    ) -> dict[int | str, "Accuracy"]:
+        """Group the decisions by the result of a function, in ascending order."""
+        parts: dict[int | str, list[GradedDecision]] = {}
+        for decision in self.graded_decisions:
+            parts.setdefault(key_function(decision), []).append(decision)
+        return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
+
+
+def _order(key: int | str) -> tuple[bool, int | str]:
+    return isinstance(key, str), key
+
+
+def _share(kept: list[bool]) -> float:
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def measure(
+    player: str | Player | PolicyFunction,
+    tables: Tablebase,
+    positions: Iterable[Position],
+    *,
+    seed: int = 0,
+) -> Accuracy:
+    """Grade the decisions of a player in these positions.
+
+    Finished games are skipped, and decisions for which `keeps_value` is None. Raises MissingTable
+    if no table has a position, IllegalAction if the player chooses an illegal action, BadOption for
+    anything but tables, and the errors of `as_player`.
+    """
+    if not isinstance(tables, Tablebase):
+        raise BadOption(f"tables={tables!r}; wanted: Tablebase(game, FOLDER), those of a folder")
+    check_seed(seed)
+    player, rng = as_player(player, tables.game), np.random.default_rng(seed)
+    judged = []
+    for position in positions:
+        solved = tables.probe(position)
+        if solved.actions:
+            action = player_for_new_game(player).choose(position, rng, Clock()).action
+            decision = grade(tables.game, position, action, solved)
+            if keeps_value(tables, position, action, solved) is not None:
+                judged.append(decision)
+    return Accuracy(tuple(judged))
+
+
+def keeps_value(
+    tables: Tablebase, position: Position, action: int, solved: ExactValue
+) -> bool | None:
+    """Return whether a legal action keeps the value of a position; None where that is uncertain.
+
+    It is uncertain where the rules may draw the game before the win or the loss in the tables.
+    """
+    if action in solved.value_keeping:
+        return True
+    is_certain = tables.game.apply(position, action) in tables
+    return False if is_certain else None
+
+
+def grade(game: Game, position: Position, action: int, solved: ExactValue) -> GradedDecision:
+    """Grade an action by its exact value; raise IllegalAction if it is illegal."""
+    action = game.legal_action(position, action, solved.actions)
+    return GradedDecision(
+        position=position,
+        action=action,
+        value=solved.value,
+        after=solved.values[solved.actions.index(action)],
+        turns=solved.turns,
+        pieces=len(game.pieces(position)),
+        is_forced=len(set(solved.values)) == 1,
+    )
+
+
+def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position]:
+    """Yield `count` positions of unfinished games, drawn uniformly from all entries of the tables.
+
+    Positions that the rules may draw early are skipped, as their value is uncertain. Raises
+    BadOption for a count below 1, or tables without unfinished games.
+    """
+    _check(count, seed)
+    rng = np.random.default_rng(seed)
+    sizes = np.array(tables.sizes)
+    if not sizes.sum():
+        raise BadOption(f"{tables!r}: the tables have no positions")
+    yielded = 0
+    for _ in range(_MOST_TRIES * count):
+        view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
+        position = tables.position_at(view, int(rng.integers(sizes[view])))
+        if len(tables.game.legal_actions(position)) and position in tables:
+            yield position
+            yielded += 1
+            if yielded == count:
+                return
+    raise BadOption(f"{tables!r}: the tables have hardly any unfinished games")
+
+
+def sample_from_games(
+    tables: Tablebase,
+    player: str | Player | PolicyFunction,
+    opponent: str | Player | PolicyFunction,
+    games: int,
+    *,
+    opening_turns: int = 0,
+    seed: int = 0,
+) -> Iterator[Position]:
+    """Yield the positions in which the player decides, in games against an opponent.
+
+    The player alternates between the seats. Games start after up to `opening_turns` random turns.
+    Each position is yielded once; positions without a table are skipped. Raises
+    BadOption for fewer games than 1 or openings below 0, BadPlayer where a game ends by a fault,
+    and as `players.of`.
+    """
+    _check(games, seed)
+    if not is_integer(opening_turns, 0):
+        raise BadOption(f"opening_turns={opening_turns!r}; wanted: 0 or more")
+    rng, seen = np.random.default_rng(seed), set[Position]()
+    player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
+    for number in range(games):
+        seat = number % 2
+        recorder = _RecordingPlayer(player_for_new_game(player), tables)
+        pair = [recorder, opponent] if seat == 0 else [opponent, recorder]
+        start = random_opening(tables.game, opening_turns, rng)
+        record = play_match(tables.game, pair, start=start, seed=seed + number)
+        if record.reason in FAULTS:
+            raise BadPlayer(
+                f"a game to measure in ended by a fault ({record.reason}): {record.detail}"
+            )
+        for position in recorder.positions:
+            if position not in seen:
+                seen.add(position)
+                yield position
+
+
+class _RecordingPlayer:
+    """A player that records the positions in which it decides."""
+
+    def __init__(self, player: Player, tables: Tablebase) -> None:
+        self._player, self._tables = player, tables
+        self.positions: list[Position] = []
+
+    def choose(
+        self, position: Position, rng: np.random.Generator, clock: Clock
+    ) -> referee.Decision:
+        if position in self._tables:
+            self.positions.append(position)
+        return self._player.choose(position, rng, clock)
+
+
+def enumerate_replies(
+    tables: Tablebase, player: str | Player | PolicyFunction, limit: int, *, seed: int = 0
+) -> Iterator[Position]:
+    """Yield up to `limit` positions in which the player decides, over all replies of opponents.
+
+    Both seats are explored breadth-first from the start; each position is yielded once. A random
+    player decides once in each position. Raises BadOption for fewer than 1, MissingTable
+    where no table has the start, since most replies would lead to unknown positions, and as
+    `players.of`.
+    """
+    _check(limit, seed)
+    tables.probe(tables.game.initial)
+    player = as_player(player, tables.game)
+    game, rng = tables.game, np.random.default_rng(seed)
+    visited: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
+    queue = deque((game.initial, seat) for seat in (0, 1))
+    yielded = 0
+    while queue:
+        position, seat = queue.popleft()
+        actions: Sequence[int] = game.legal_actions(position).tolist()
+        if actions and game.to_move(position) == seat:
+            if position in tables:
+                yield position
+                yielded += 1
+                if yielded == limit:
+                    return
+            action = player_for_new_game(player).choose(position, rng, Clock()).action
+            actions = [game.legal_action(position, action, actions)]
+        for action in actions:
+            after = game.apply(position, action), seat
+            if after not in visited:
+                visited.add(after)
+                queue.append(after)
+
+
+def _check(count: int, seed: int) -> None:
+    if not is_integer(count, 1):
+        raise BadOption(f"{count!r} positions or games; wanted: 1 or more")
+    check_seed(seed)

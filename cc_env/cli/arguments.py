@@ -1,0 +1,68 @@
+"""Arguments shared by several command lines."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cc_env.errors import MissingExtra
+from cc_env.registry.options import parse_options
+
+try:
+    import typer
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+
+def file_path(text: str | Path) -> Path:
+    """Parse the path of a file; raise BadParameter if it has no file name."""
+    path = _path(text)
+    if not path.name:
+        raise typer.BadParameter(f"{text!r} is not the name of a file")
+    return path
+
+
+def folder_path(text: str | Path) -> Path:
+    """Parse the path of a folder; raise BadParameter for an empty text or a file."""
+    path = _path(text)
+    if path.exists() and not path.is_dir():
+        raise typer.BadParameter(f"{path} is a file, not a folder")
+    return path
+
+
+def _path(text: str | Path) -> Path:
+    if not str(text).strip():
+        raise typer.BadParameter("the path is empty; . is the current folder")
+    return Path(text)
+
+
+def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
+    """Parse options of a game, NAME=VALUE each; raise BadOption for another form."""
+    return parse_options([*([] if size is None else [f"size={size}"]), *(option or [])])
+
+
+GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
+GameOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
+    ),
+]
+Size = Annotated[int | None, typer.Option(help="Short form of -o size=…")]
+PositionText = Annotated[
+    str | None,
+    typer.Option("--position", "-p", help="Position as text; default: the initial position."),
+]
+ResultsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        parser=folder_path, metavar="FOLDER", help="Folder of the results.", show_default="runs/…"
+    ),
+]
+TablesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        parser=folder_path,
+        metavar="FOLDER",
+        help="Folder of the tables.",
+        show_default="the packaged ones",
+    ),
+]

@@ -1,0 +1,574 @@
+"""The commands of `python -m cc_env`."""
+
+import gc
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from cc_env.cli.arguments import (
+    GameName,
+    GameOptions,
+    PositionText,
+    file_path,
+    folder_path,
+    game_options,
+)
+from cc_env.cli.tools import TOOLS
+from cc_env.cli.warmup import warmup_tasks
+from cc_env.core import random_streams
+from cc_env.core.game import BrokenGame, Game, PlayedGame
+from cc_env.core.rules import Position
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    IllegalAction,
+    MissingExtra,
+    escape_controls,
+    format_count,
+    format_list,
+)
+from cc_env.files import write_atomically
+from cc_env.games.factory import game_module, game_option_defaults, make_game
+from cc_env.jit.compiler import hidden_messages
+from cc_env.jit.disk_cache import write_failures
+from cc_env.match import record
+from cc_env.match.match import Limits, Match
+from cc_env.match.record import export_match, find_format, record_foreign, replay_records
+from cc_env.play import lessons
+from cc_env.play.analysis import describe_analysis
+from cc_env.play.exporting import RECORD_SUFFIX
+from cc_env.play.lessons import load_guide
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.players.specs import make_player
+from cc_env.registry import import_allowlist
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering.picture import draw, frames
+from cc_env.verification import conformance, reference_positions
+from cc_env.verification.perft import perft as count_sequences
+from cc_env.version import __version__
+
+try:
+    import typer
+    from rich.console import Console as RichConsole
+    from rich.progress import track
+    from rich.table import Table
+    from rich.text import Text
+
+    from cc_env.cli import program_commands, tablebase_commands
+    from cc_env.cli.application import create_app
+    from cc_env.output import Terminal
+    from cc_env.play.terminal import Console, check_save_path, line_reader
+    from cc_env.play.terminal import save as save_game
+    from cc_env.protocols import tcp
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+_TOOL_NAMES = ", ".join(TOOLS)
+app = create_app(
+    no_args_is_help=True,
+    add_completion=True,
+    epilog=f"\b\nFurther commands (extra train), each with its own --help:\n{_TOOL_NAMES}",
+)
+console = Terminal()
+
+LOOPBACK = "127.0.0.1"
+# Generation-1 collections per full collection, which pauses all games.
+GC_THRESHOLD = 1000
+# Short, so that searching threads do not delay replies.
+SWITCH_INTERVAL_SECONDS = 0.0005
+_FORMAT_NAMES = ", ".join(f"{end} {name}" for name, entry in GAMES.items() for end in entry.formats)
+
+
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
+        console.print(f"cc_env {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Two-player board games: play, learn, analyze, replay, check and solve them."""
+
+
+@app.command("games")
+def list_games() -> None:
+    """List the games: environments, options, evaluations and bots."""
+    table = Table.grid(padding=(0, 2))
+    for name, entry in GAMES.items():
+        game, defaults = make_game(name), game_option_defaults(name)
+        facts: dict[str, Iterable[str]] = {
+            "options": [f"{key}={value}" for key, value in defaults.items()],
+            "evaluations": game.search.evaluations,
+            "levels of minimax": game.search.levels,
+            "bots": game.search.bots,
+        }
+        table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
+        for fact, values in facts.items():
+            if values:
+                table.add_row(f"  {fact}", format_list(values))
+    console.print_table(table)
+
+
+@app.command()
+def perft(
+    game: GameName = "capture_conquer",
+    depth: Annotated[
+        int, typer.Option("--depth", "-d", min=1, max=100, help="Maximum number of turns.")
+    ] = 5,
+    option: GameOptions = None,
+    position: PositionText = None,
+    decisions: Annotated[
+        bool,
+        typer.Option("--decisions", help="Count decisions instead of turns."),
+    ] = False,
+) -> None:
+    """Count the sequences of turns from a position, for each depth."""
+    counted_game, start = _game_and_position(game, option, position)
+    console.print(str(draw(counted_game, start)))
+    # Compile before the first measurement.
+    count_sequences(counted_game, start, 1, decisions=decisions)
+    for turns in range(1, depth + 1):
+        started = time.perf_counter()
+        number = count_sequences(counted_game, start, turns, decisions=decisions)
+        seconds = time.perf_counter() - started
+        console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
+
+
+@app.command()
+def warm(
+    game: Annotated[list[str] | None, typer.Argument(help="The games; default: all.")] = None,
+) -> None:
+    """Precompile games, players and environments.
+
+    Later runs then start fast. The exit status is 1 if compiled code could not be written to disk.
+    """
+    bar = RichConsole(stderr=True)
+    write_failures.clear()
+    for name in game or GAMES:
+        # Reject unknown names before any work.
+        make_game(name)
+    for name in game or GAMES:
+        started = time.perf_counter()
+        # There is no progress bar without a terminal.
+        if not bar.is_terminal:
+            print(f"compiling {name}", file=sys.stderr, flush=True)
+        for task in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
+            with hidden_messages():
+                task.run()
+        console.print(f"{name}: compiled in {time.perf_counter() - started:.1f} s")
+    if write_failures:
+        reasons = format_list(dict.fromkeys(write_failures.values()))
+        details = f"could not write to disk ({reasons}): {format_list(write_failures, 3)}"
+        print(f"error: compiled code was not saved, {details}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+def analyse(
+    player: Annotated[
+        str, typer.Argument(help="The player, e.g. minimax:depth=8 or mcts:seconds=2.")
+    ] = "minimax:seconds=1",
+    game: GameName = "capture_conquer",
+    option: GameOptions = None,
+    position: PositionText = None,
+) -> None:
+    """Analyze a position with a player: its move, values and lines."""
+    analyzed_game, start = _game_and_position(game, option, position)
+    if not len(analyzed_game.legal_actions(start)):
+        text, reason = analyzed_game.to_text(start), analyzed_game.ending(start)
+        raise IllegalAction(f"'{text}': the game is over ({reason})")
+    analyst = make_player(player, analyzed_game)
+    console.print(str(draw(analyzed_game, start)))
+    table = Table.grid(padding=(0, 2))
+    for name, text in describe_analysis(analyzed_game, start, analyst):
+        table.add_row(name, text)
+    console.print_table(table)
+
+
+@app.command()
+def play(
+    game: GameName = "capture_conquer",
+    first: Annotated[
+        str, typer.Option(help=f"The first player: {HUMAN}, or a player such as minimax:hard.")
+    ] = HUMAN,
+    second: Annotated[str, typer.Option(help="The second player.")] = "minimax:normal",
+    option: GameOptions = None,
+    position: PositionText = None,
+    draw_lots: Annotated[
+        bool, typer.Option("--draw-lots", help="Choose at random who moves first.")
+    ] = False,
+    adviser: Annotated[str, typer.Option(help="Player for hints and analysis.")] = "minimax:hard",
+    seconds: Annotated[
+        float | None, typer.Option(help="Time limit of each player for the whole game, in seconds.")
+    ] = None,
+    seconds_per_turn: Annotated[
+        float | None, typer.Option(help="Time limit of each player for one turn, in seconds.")
+    ] = None,
+    max_turns: Annotated[
+        int, typer.Option(min=1, help="Turns after which the game is a draw.")
+    ] = 200,
+    pause: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=60,
+            help="Seconds to wait after a player's turn; default: 1 when you watch two players.",
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            parser=file_path,
+            metavar="FILE",
+            help="Save the game when it ends: .jsonl, .svg, for checkers .pdn, for Cannon .log.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of all random choices; default: random."),
+    ] = None,
+) -> None:
+    """Play in the terminal, against a player or another person.
+
+    With players in both seats, watch them play.
+    """
+    played_game, start = _game_and_position(game, option, position)
+    limits = Limits(
+        max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
+    )
+    names = [first, second]
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    if draw_lots:
+        random_streams.check_seed(seed)
+        names = [names[side] for side in np.random.default_rng(seed).permutation(2)]
+    session = GameSession(played_game, names, start=start, limits=limits, seed=seed)
+    if save is not None:
+        check_save_path(save, played_game)
+    is_watched = console.shows_progress and HUMAN not in names
+    front_end = Console(
+        session,
+        console,
+        line_reader(),
+        hint_player=adviser,
+        pause=float(is_watched) if pause is None else pause,
+    )
+    try:
+        front_end.run()
+    finally:
+        if save is not None:
+            save_game(front_end.session, save)
+
+
+@app.command()
+def learn(
+    game: Annotated[str, typer.Argument(help="The game; `games` lists them.")],
+    lesson: Annotated[int | None, typer.Argument(help="One lesson only; default: all.")] = None,
+) -> None:
+    """Explain a game in short lessons with boards."""
+    for line in lessons.format_lessons(load_guide(game), lesson):
+        console.print(line)
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines connect.")
+    ] = LOOPBACK,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8000,
+    folder: Annotated[
+        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the games.")
+    ] = Path("runs/games"),
+    games_at_once: Annotated[
+        int, typer.Option("--games", min=1, help="Maximum number of games in memory.")
+    ] = 2000,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0.1, max=600, help="Maximum seconds of a player for a decision."),
+    ] = 10.0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A host name of this server, in addition to its addresses."
+        ),
+    ] = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser.")
+    ] = False,
+) -> None:
+    """Serve the page: play all games in the browser, until Ctrl+C."""
+    from cc_env.server import app
+    from cc_env.server.limits import ServerLimits
+
+    # Players search in parallel, on one core each.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    # Imported modules are never collected.
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
+    with tcp.listen(host, port) as listening:
+        limits = ServerLimits(games_in_memory=games_at_once, decision_seconds=seconds)
+        site = app.create_server(listening, folder, limits, allow_host or ())
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
+        console.print(f"play at {address}; games are stored in {folder}; press Ctrl+C to stop")
+        if open_page:
+            typer.launch(address)
+        site.run([listening])
+
+
+@app.command()
+def replay(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            parser=file_path,
+            metavar="FILE",
+            help=f"Records, one JSON object per line; files of other programs: {_FORMAT_NAMES}.",
+            show_default=False,
+        ),
+    ],
+    line: Annotated[
+        int | None,
+        typer.Option("--line", "-l", min=1, help="Show the game of this line, turn by turn."),
+    ] = None,
+    game: Annotated[
+        str | None,
+        typer.Option(
+            "--game",
+            "-g",
+            help="The game of a file of another program; default: by the file's suffix"
+            f" ({_FORMAT_NAMES}). --line is then the number of a game. Records contain their game;"
+            " name it here if it is not built in, to allow its import.",
+        ),
+    ] = None,
+    option: GameOptions = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            parser=file_path,
+            metavar="FILE",
+            help="Write the games to this file, in the format of its suffix; records: .jsonl.",
+        ),
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", "-k", help="Continue after invalid games and list them at the end."
+        ),
+    ] = False,
+) -> None:
+    """Replay recorded games and print their results.
+
+    The exit status is 2 at the first invalid game; with --keep-going it is 1 at the end if any game
+    is invalid.
+    """
+    name = game or _game_of(file)
+    if game is not None and RECORD_SUFFIX in file.suffixes:
+        game_module(game)
+        import_allowlist.allow(game)
+        name = None
+    if name is None and option:
+        raise BadOption("--option is for files of other programs; records contain their options")
+    games = _recorded_games(file) if name is None else _foreign_games(file, name, option)
+    if not keep_going:
+        games = record.valid_games(file, games)
+    shown = skipped = 0
+    exported: list[str] = []
+    refused: list[BrokenGame] = []
+    for entry in games:
+        if isinstance(entry, BrokenGame):
+            refused.append(entry)
+            continue
+        number, recorded = entry
+        if line not in (None, number):
+            skipped += 1
+        else:
+            shown += 1
+            if line is not None:
+                _print_turns(recorded.match)
+            if to is not None:
+                exported.append(recorded.format(to))
+                recorded.check_fits(to, len(exported))
+            console.print(f"{recorded.location}: {recorded.summary}")
+    if not (shown or refused):
+        suffix = "" if line is None else f" number {line}"
+        raise BadRecord(f"{file} has no game{suffix}")
+    if to is not None and shown:
+        write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
+        console.print(f"{len(exported):,} games written to {to}")
+    for broken in refused:
+        console.print(f"refused: {file}, {broken}")
+    counts = f"{skipped:,} skipped, {len(refused):,} refused"
+    console.print(f"{format_count(shown, 'game')} read, {counts}")
+    if refused:
+        raise typer.Exit(1)
+
+
+class _Replayed(NamedTuple):
+    """A game of a file, replayed."""
+
+    # Line or number of the game in the file.
+    location: str
+    match: Match
+    played: PlayedGame
+    # None for files of other programs.
+    game_record: record.Record | None = None
+
+    @property
+    def summary(self) -> str:
+        """Players, result, its reason, scores and number of turns."""
+        result, match = self.match.result, self.match
+        outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
+        text = f"{' - '.join(map(escape_controls, self.played.players))}  {outcome}"
+        if reason := result.reason if result else self.played.fault:
+            text += f" ({reason})"
+        if match.game.scores and match.score:
+            text += ", scores {:g} - {:g}".format(*match.score)
+        return f"{text}, {format_count(len(match.turns), 'turn')}"
+
+    def format(self, to: Path) -> str:
+        """Return the game in the format of a file; raise UnknownOption if there is none."""
+        if to.suffix.lower() == RECORD_SUFFIX:
+            return (self.game_record or record_foreign(self.match, self.played)).to_json()
+        return find_format(self.match.game, to).write(self.match.game, self.played)
+
+    def check_fits(self, to: Path, count: int) -> None:
+        """Raise BadOption if the format of a file cannot hold `count` games."""
+        if count < 2 or to.suffix.lower() == RECORD_SUFFIX:
+            return
+        if find_format(self.match.game, to).is_single:
+            raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
+
+
+def _recorded_games(file: Path) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
+    for entry in replay_records(file):
+        if isinstance(entry, BrokenGame):
+            yield entry
+            continue
+        number, game_record, match = entry
+        played = export_match(match, game_record.players)
+        yield number, _Replayed(f"line {number}", match, played, game_record)
+
+
+def _foreign_games(
+    file: Path, name: str, option: list[str] | None
+) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
+    """Yield the games of another program's file with their numbers, which count broken games."""
+    usual = find_format(make_game(name), file).options
+    game = make_game(name, **{**usual, **game_options(option)})
+    for number, entry in enumerate(record.read_foreign(file, game), 1):
+        if isinstance(entry, BrokenGame):
+            yield entry
+            continue
+        played, match = entry
+        yield number, _Replayed(f"game {number}", match, played)
+
+
+def _game_of(file: Path) -> str | None:
+    """Return the game whose files have this suffix, or None; raise BadOption for several games."""
+    names = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
+    if len(names) > 1:
+        raise BadOption(f"{file}: the suffix is not enough; add --game {' or '.join(names)}")
+    return names[0] if names else None
+
+
+@app.command()
+def check(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=file_path,
+            metavar="FILE",
+            help="File of reference positions.",
+            show_default=False,
+        ),
+    ] = None,
+    game: Annotated[
+        str | None,
+        typer.Option("--game", "-g", help="The game; default: by the file name."),
+    ] = None,
+    option: GameOptions = None,
+) -> None:
+    """Check the rules with reference positions or random games.
+
+    Without a file, random games check the requirements on every game. The exit status is 1 if
+    anything differs.
+    """
+    if file is None:
+        if game is None:
+            raise BadOption("nothing to check; give a file or --game NAME")
+        is_correct = _check_conformance(make_game(game, **game_options(option)))
+    elif option:
+        raise BadOption(f"{file}: reference positions contain their options; omit --option")
+    else:
+        is_correct = _check_positions(file, game)
+    if not is_correct:
+        raise typer.Exit(1)
+
+
+def _check_conformance(game: Game) -> bool:
+    """Print the faults that random games find in a game; return whether there are none."""
+    faults = list(conformance.check(game))
+    for fault in faults:
+        after = f", after {fault.action}" if fault.action else ""
+        console.print(f"in '{fault.position}'{after}: {fault.wrong}", markup=False)
+    verdict = format_count(len(faults), "fault") if faults else "no faults"
+    console.print(f"{conformance.GAMES} random games of {game.name}: {verdict}")
+    return not faults
+
+
+def _check_positions(file: Path, game: str | None) -> bool:
+    """Print the reference positions that differ from the rules; return whether all agree."""
+    agreed = differing = 0
+    name = game or file.name.split(".")[0]
+    if not file.exists():
+        raise BadRecord(f"{file}: no such file")
+    if game is None and name not in GAMES:
+        raise BadOption(f"{file}: the file name has no game; add --game {' or '.join(GAMES)}")
+    comparisons = reference_positions.compare(file, name)
+    for comparison in track(
+        comparisons,
+        "comparing",
+        console=console,
+        transient=True,
+        disable=not console.shows_progress,
+    ):
+        agreed += not comparison.differences
+        differing += bool(comparison.differences)
+        if comparison.differences:
+            position = f"line {comparison.line}: '{comparison.position}'"
+            console.print(f"{position}: {format_list(comparison.differences)}", markup=False)
+    console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
+    return not differing
+
+
+def _game_and_position(
+    name: str, option: list[str] | None, position: str | None
+) -> tuple[Game, Position]:
+    game = make_game(name, **game_options(option))
+    return game, game.initial if position is None else game.from_text(position)
+
+
+def _print_turns(match: Match) -> None:
+    start, *pictures = frames(match)
+    console.print(str(start))
+    for number, (text, picture) in enumerate(zip(match.turns, pictures, strict=True), 1):
+        console.print(f"\n{number}. {text}\n{picture}")
+
+
+for _command in (tablebase_commands.solve, *program_commands.COMMANDS):
+    app.command()(_command)

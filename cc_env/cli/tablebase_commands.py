@@ -1,0 +1,184 @@
+"""The command `solve` of `python -m cc_env`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cc_env.cli.arguments import GameOptions, folder_path, game_options
+from cc_env.errors import MissingExtra, format_count
+from cc_env.files import delete_abandoned
+from cc_env.games.factory import make_game
+from cc_env.jit.threads import available_cores
+from cc_env.output import Terminal
+from cc_env.solver import solver
+from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_check
+from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds, format_bytes
+from cc_env.tablebase.table_file import SUFFIX, TableHeader
+from cc_env.tablebase.tablebase import Tablebase
+
+try:
+    import typer
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+except ImportError as missing:
+    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+
+# Interval of progress lines if the output is not a terminal.
+PROGRESS_INTERVAL_SECONDS = 60.0
+
+console = Terminal()
+
+
+def solve(
+    game: Annotated[str, typer.Argument(help="The game; `games` lists them.", show_default=False)],
+    pieces: Annotated[
+        str,
+        typer.Option(
+            help="Maximum number of pieces: N in all, or by side, as in 3v3; fewer come first.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the tables."),
+    ] = Path("runs/tables"),
+    option: GameOptions = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; default: one per core.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print size, memory and time.")
+    ] = False,
+    check_: Annotated[
+        int,
+        typer.Option(
+            "--check",
+            metavar="N",
+            min=0,
+            help="At the end, compare N random positions of each table with alpha-beta.",
+        ),
+    ] = 0,
+    check_depth: Annotated[
+        int, typer.Option(metavar="TURNS", min=1, help="Search depth of that alpha-beta.")
+    ] = DEFAULT_DEPTH,
+    verify: Annotated[bool, typer.Option("--verify", help="Also verify existing tables.")] = False,
+) -> None:
+    """Solve a game with few pieces: verified tables of exact values.
+
+    There is one table per material. Size, memory and time are printed first. An interrupted run
+    resumes when the command is repeated. Several runs can write to one folder.
+    """
+    solved_game = make_game(game, **game_options(option))
+    steps = solver.plan(solved_game, out, pieces)
+    remaining = [step for step in steps if not step.is_done]
+    if len(remaining) < len(steps):
+        console.print(
+            f"{format_count(len(steps) - len(remaining), 'table')} of {len(steps)} exist already"
+        )
+    check_space(steps if verify else remaining, out)
+    if remaining:
+        console.print(
+            _describe_plan(
+                remaining, estimate_seconds(solved_game, remaining), threads or available_cores()
+            )
+        )
+    if dry_run:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    delete_abandoned(out, f"*{SUFFIX}*.half")
+    for step in steps:
+        if verify or not step.is_done:
+            work = Solver(solved_game, step, threads=threads)
+            console.print(_describe_table(step, _run(work, step)))
+    if check_:
+        console.print(_check(Tablebase(solved_game, out), check_, check_depth, threads))
+
+
+def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:
+    """Compare positions with alpha-beta, showing progress; return a summary."""
+    compared = ComparisonCounts()
+    with _bar() as bar:
+        total = sum(min(count, size) for size in tables.sizes)
+        task, log = bar.add_task("alpha-beta", total=total), _Log(bar)
+        for compared in cross_check(tables, count, depth=depth, threads=threads):
+            bar.update(task, completed=compared.positions)
+            log.print(f"alpha-beta, {compared.positions:,} of at most {total:,} positions")
+    return (
+        f"{compared.positions:,} positions compared with alpha-beta: "
+        f"{compared.proven:,} values proven, no differences"
+    )
+
+
+def _describe_plan(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
+    """Describe the work of steps; `seconds` is (minimum, maximum) on one core."""
+    numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
+    memory = max(step.memory for step in steps)
+    return (
+        f"{format_count(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
+        f"{positions:,} positions, {numbers:,} without symmetric ones; "
+        f"{format_bytes(memory)} of memory, "
+        f"at most {format_bytes(solver.required_disk(steps))} on disk, "
+        f"{_format_duration(seconds[0] / count)} to {_format_duration(seconds[1] / count)} "
+        f"on {format_count(count, 'core')}"
+    )
+
+
+def _format_duration(seconds: float) -> str:
+    if seconds < 90:
+        return format_count(max(1, round(seconds)), "second")
+    if seconds < 5400:
+        return format_count(round(seconds / 60), "minute")
+    return f"{seconds / 3600:.1f} hours"
+
+
+def _describe_table(step: Step, header: TableHeader) -> str:
+    """Describe a complete table, for each side to move."""
+    size = format_bytes(step.path.stat().st_size)
+    lines = [f"{step.label}: verified, {header.seconds:.1f} s of CPU, {size}"]
+    for view, label in zip(header.views, _labels(step.label), strict=False):
+        counts = f"{view.won:,} won, {view.drawn:,} drawn, {view.lost:,} lost"
+        text = f"  {label}, first side to move: {counts}"
+        if view.turns:
+            text += f"; at most {format_count(view.turns, 'turn')}, in '{view.longest}'"
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _labels(label: str) -> list[str]:
+    """Return the labels of a material for either side to move."""
+    return [label, "v".join(reversed(label.split("v")))]
+
+
+def _bar() -> Bar:
+    """Return a progress bar, disabled unless the output is a terminal."""
+    columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
+    bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
+    bar.disable = not console.shows_progress
+    return bar
+
+
+class _Log:
+    """Occasional lines about progress, if the progress bar is disabled."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._is_enabled, self._printed_at = bar.disable, time.monotonic()
+
+    def print(self, text: str) -> None:
+        if self._is_enabled and time.monotonic() - self._printed_at >= PROGRESS_INTERVAL_SECONDS:
+            self._printed_at = time.monotonic()
+            console.print(text)
+
+
+def _run(work: Solver, step: Step) -> TableHeader:
+    """Solve a step, or verify its table, showing progress."""
+    with _bar() as bar:
+        task, log = bar.add_task(step.label, total=1), _Log(bar)
+
+        def show_progress(progress: Progress) -> None:
+            rate = progress.done / max(progress.seconds, 1e-9)
+            text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
+            bar.update(task, description=text, completed=progress.done, total=progress.total)
+            log.print(f"{text}, {progress.done / progress.total:.0%}")
+
+        work.report = show_progress
+        return work.verify() if step.is_done else work.solve()

@@ -1,0 +1,15 @@
+"""Commands of cc_env that are implemented in `agents` and `training`."""
+
+# Modules by command.
+TOOLS = {
+    "arena": "training.evaluate",
+    "train-alphazero": "training.alphazero",
+    "train-ppo": "training.ppo.ppo",
+    "train-evaluation": "training.learned_evaluation.fitting",
+    "train-distillation": "training.distillation.distillation",
+    "tune": "training.experiments.tune",
+    "accuracy": "training.experiments.accuracy",
+    "hardest": "training.experiments.hard_positions",
+    "published": "training.experiments.published",
+    "memory": "agents.memory_command",
+}

@@ -1,0 +1,108 @@
+"""Precompilation: uses every compiled function of a game once to fill the disk cache."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import NamedTuple
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.games.factory import make_game
+from cc_env.match.random_games import play_random_games
+from cc_env.match.referee import Clock
+from cc_env.players.specs import available_players, make_player
+from cc_env.registry.catalogue import GAMES
+from cc_env.search.puct import PUCT
+from cc_env.verification import perft
+
+# A player that evaluates a network.
+NETWORK_PLAYER = "policy"
+# Enough turns to reach captures and their notation.
+MAX_TURNS = 100
+
+
+class WarmupTask(NamedTuple):
+    """A use of a game that compiles some functions."""
+
+    label: str
+    run: Callable[[], object]
+
+
+def warmup_tasks(name: str) -> Iterator[WarmupTask]:
+    """Yield tasks that together compile everything for a game; raise UnknownOption."""
+    game = make_game(name)
+    yield WarmupTask("rules", lambda: _rules(game))
+    yield WarmupTask("perft", lambda: perft.perft(game, game.initial, 1))
+    yield WarmupTask("random play", lambda: play_random_games(game, 1))
+    yield WarmupTask("environment", lambda: _environment(game, "random"))
+    yield WarmupTask("environment with a player", lambda: _environment(game, "greedy"))
+    for opponent in (None, "random", "greedy"):
+        label = f"vector environment, opponent={opponent}"
+        yield WarmupTask(label, partial(_vector_environment, game, opponent))
+    for player in _players(game):
+        yield WarmupTask(player, partial(_decide, game, player))
+    yield WarmupTask("tree search by a network", lambda: _search_by_network(game))
+
+
+def _players(game: Game) -> Iterator[str]:
+    """Yield player specs that together use every search and, if available, the network."""
+    for evaluation in game.search.evaluations:
+        yield f"greedy:evaluation={evaluation}"
+        yield f"minimax:depth=1,evaluation={evaluation}"
+        yield f"mcts:simulations=1,evaluation={evaluation}"
+    yield "mcts:simulations=1,playout=random"
+    yield from game.search.bots
+    if NETWORK_PLAYER in available_players(game):
+        yield NETWORK_PLAYER
+
+
+def _rules(game: Game) -> None:
+    """Play a random game and call every function of the rules in each position."""
+    rng, position = np.random.default_rng(0), game.initial
+    for _ in range(MAX_TURNS):
+        turns = list(game.turns(position))
+        if not turns:
+            break
+        turn = turns[rng.integers(len(turns))]
+        game.turn_text(position, turn)
+        game.track(position, turn)
+        game.action_mask(position)
+        game.observe(position)
+        game.key(position)
+        game.repetition_outcome(position)
+        position = game.play_turn(position, turn)
+    rules.margin(position)
+    game.ending(position)
+
+
+def _environment(game: Game, opponent: str) -> None:
+    env_id = GAMES[game.name].environment
+    with closing(gymnasium.make(env_id, opponent=opponent, render_mode="ansi")) as env:
+        _, info = env.reset(seed=0)
+        env.step(int(info["action_mask"].argmax()))
+        env.render()
+
+
+def _vector_environment(game: Game, opponent: str | None) -> None:
+    env_id = GAMES[game.name].environment
+    with closing(gymnasium.make_vec(env_id, num_envs=2, opponent=opponent)) as envs:
+        envs.reset(seed=0)
+        envs.step(envs.action_space.sample())
+
+
+def _decide(game: Game, name: str) -> None:
+    make_player(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+
+
+def _search_by_network(game: Game) -> None:
+    def uniform_network(
+        planes: NDArray[np.int8],
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        logits = np.zeros((len(planes), game.num_actions), np.float32)
+        return logits, np.zeros(len(planes), np.float32)
+
+    PUCT(game, uniform_network)

@@ -1,0 +1,1 @@
+"""What a game is: positions, rules, boards, symmetries and notation."""

@@ -1,1 +1,0 @@
-"""Exact values of positions: numbering, retrograde solver, tables, and how they are probed."""

@@ -1,0 +1,359 @@
+"""SIMD vectors as values in compiled code: explicit vectorization instead of the compiler's guess.
+
+`load(array, index, count)` reads `count` elements (a constant) of a C-contiguous array of float32,
+int16 or int32, and `store` writes them. `+`, `-` and the functions below act on all lanes; LLVM
+splits a vector that is longer than a register. A lane of an elementwise result depends only on the
+same lane of the operands, and integer results are the same on every machine.
+
+Indices count elements over all dimensions. They are not checked, as everywhere in compiled code.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+
+from llvmlite import binding, ir
+from numba.core import cgutils, config, types
+from numba.core.base import BaseContext
+from numba.core.datamodel import DataModelManager, models, register_default
+from numba.core.imputils import lower_builtin
+from numba.core.typing import signature
+from numba.core.typing.templates import AbstractTemplate, Signature, infer_global
+from numba.extending import intrinsic
+
+FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
+_FEATURES = config.CPU_FEATURES  # NUMBA_CPU_FEATURES; None: the features of this processor
+HAS_AVX512 = "+avx512f" in (
+    binding.get_host_cpu_features().flatten() if _FEATURES is None else _FEATURES
+)
+# Four registers with AVX-512: long enough to hide the latency of an operation.
+WIDE_FLOAT_LANES = 4 * FLOAT_LANES if HAS_AVX512 else FLOAT_LANES
+INT16_LANES = 64
+INT32_LANES = INT16_LANES // 2
+
+_INT16, _INT32, _INT64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_ELEMENTS: dict[types.Type, ir.Type] = {
+    types.float32: ir.FloatType(),
+    types.int16: _INT16,
+    types.int32: _INT32,
+}
+
+Intrinsic = tuple[Signature, Callable[..., ir.Value]] | None
+
+
+class VectorType(types.Type):
+    """The numba type of a vector of `count` lanes."""
+
+    def __init__(self, dtype: types.Type, count: int) -> None:
+        super().__init__(name=f"vector({dtype}, {count})")
+        self.dtype = dtype
+        self.llvm = ir.VectorType(_ELEMENTS[dtype], count)
+
+
+@register_default(VectorType)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: DataModelManager, kind: VectorType) -> None:
+        super().__init__(manager, kind, kind.llvm)
+
+
+_INT16_VECTOR = VectorType(types.int16, INT16_LANES)
+_INT32_VECTOR = VectorType(types.int32, INT32_LANES)
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def load(
+    typing_context: object, array: types.Array, index: types.Type, count: types.Type
+) -> Intrinsic:
+    """Return the vector array[index : index + count]; `count` is a constant."""
+    if not (_is_loadable(array) and isinstance(count, types.IntegerLiteral)):
+        return None
+    kind = VectorType(array.dtype, count.literal_value)
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        return _load(context, builder, signature.args, values, kind.llvm)
+
+    return kind(array, index, count), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store(
+    typing_context: object, array: types.Array, index: types.Type, vector: VectorType
+) -> Intrinsic:
+    """Write a vector to array[index : index + count]."""
+    if not (_is_loadable(array) and isinstance(vector, VectorType) and array.dtype == vector.dtype):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        pointer = _pointer(context, builder, signature.args, values, vector.llvm)
+        builder.store(values[2], pointer, align=_alignment(vector.llvm))
+        return context.get_dummy_value()
+
+    return types.void(array, index, vector), generate
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def splat(typing_context: object, number: types.Type, count: types.IntegerLiteral) -> Intrinsic:
+    """Return a vector with this float32 in all lanes; `count` is a constant."""
+    if number != types.float32 or not isinstance(count, types.IntegerLiteral):
+        return None
+    kind = VectorType(number, count.literal_value)
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        return _splat(builder, values[0], kind.llvm)
+
+    return kind(number, count), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fma(
+    typing_context: object, factor: types.Type, vector: VectorType, total: VectorType
+) -> Intrinsic:
+    """Return factor * vector + total for float32; the factor is a number or a vector."""
+    if not (_is_float(vector) and vector == total and factor in (types.float32, vector)):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        kind = vector.llvm
+        first = values[0] if factor == vector else _splat(builder, values[0], kind)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
+        )
+        return builder.call(function, [first, *values[1:]])
+
+    return total(factor, vector, total), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def relu(typing_context: object, vector: VectorType) -> Intrinsic:
+    """Return max(0, vector) for float32; NaN stays NaN."""
+    if not _is_float(vector):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        zero = ir.Constant(vector.llvm, None)
+        return builder.select(builder.fcmp_ordered("<", values[0], zero), zero, values[0])
+
+    return vector(vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def maximum(typing_context: object, first: VectorType, second: VectorType) -> Intrinsic:
+    """Return the larger float32 of each lane; `second` if `first` is NaN."""
+    if not (_is_float(first) and first == second):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        return builder.select(builder.fcmp_ordered(">", *values), *values)
+
+    return first(first, second), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def clip(typing_context: object, vector: VectorType, limit: types.Type) -> Intrinsic:
+    """Return an int16 vector with each lane clipped to 0..limit."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        return _clip(builder, values[0], builder.trunc(values[1], _INT16))
+
+    return _INT16_VECTOR(_INT16_VECTOR, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_product(
+    typing_context: object,
+    vector: VectorType,
+    weights: types.Array,
+    begin: types.Type,
+    sums: VectorType,
+) -> Intrinsic:
+    """Return sums + vector @ matrix; the vector is int16[INT16_LANES], sums int32[INT32_LANES].
+
+    The matrix starts at an element of `weights`, int16[>= begin + INT16_LANES * INT32_LANES]. Its
+    rows are stored in pairs, with the elements of both rows alternating, as processors multiply
+    them (`pmaddwd`). Most lanes of a small network are 0, so pairs of zeros are skipped.
+    """
+    if not (_is_loadable(weights) and weights.dtype == types.int16):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        vector, weights, begin, sums = values
+        pairs = builder.bitcast(vector, _INT32_VECTOR.llvm)
+        memory = cgutils.alloca_once_value(builder, pairs)
+        first = builder.bitcast(memory, _INT32.as_pointer())
+        is_active = builder.icmp_signed("!=", pairs, ir.Constant(pairs.type, None))
+        active = builder.bitcast(is_active, ir.IntType(INT32_LANES))
+
+        def add(pair: ir.Value, total: ir.Value) -> ir.Value:
+            index = builder.zext(pair, _INT64)
+            inputs = _splat(builder, builder.load(builder.gep(first, [index])), pairs.type)
+            row = builder.add(begin, builder.mul(index, ir.Constant(_INT64, INT16_LANES)))
+            factors = _load(context, builder, signature.args[1:], [weights, row], vector.type)
+            wide = ir.VectorType(_INT32, INT16_LANES)
+            inputs = builder.sext(builder.bitcast(inputs, vector.type), wide)
+            products = builder.mul(inputs, builder.sext(factors, wide))
+            even = _shuffle(builder, products, range(0, INT16_LANES, 2))
+            odd = _shuffle(builder, products, range(1, INT16_LANES, 2))
+            return builder.add(total, builder.add(even, odd))
+
+        return _for_each_bit(builder, active, sums, add)
+
+    return _INT32_VECTOR(_INT16_VECTOR, weights, types.int64, _INT32_VECTOR), generate
+
+
+def _for_each_bit(
+    builder: ir.IRBuilder,
+    bits: ir.Value,
+    initial: ir.Value,
+    add: Callable[[ir.Value, ir.Value], ir.Value],
+) -> ir.Value:
+    """Generate a loop over the bits that are set, lowest first: `total = add(bit, total)`."""
+    before = builder.block
+    test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    remaining, total = builder.phi(bits.type), builder.phi(initial.type)
+    remaining.add_incoming(bits, before)
+    total.add_incoming(initial, before)
+    is_nonzero = builder.icmp_unsigned("!=", remaining, ir.Constant(bits.type, 0))
+    builder.cbranch(is_nonzero, body, after)
+    builder.position_at_end(body)
+    lowest = builder.cttz(remaining, ir.Constant(ir.IntType(1), 1))
+    total.add_incoming(add(lowest, total), body)
+    decremented = builder.sub(remaining, ir.Constant(bits.type, 1))
+    remaining.add_incoming(builder.and_(remaining, decremented), body)
+    builder.branch(test)
+    builder.position_at_end(after)
+    return total
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def weighted_sum(
+    typing_context: object,
+    sums: VectorType,
+    weights: types.Array,
+    shift: types.Type,
+    limit: types.Type,
+) -> Intrinsic:
+    """Return the dot product of clip(sums >> shift, 0, limit) and weights int32[INT32_LANES]."""
+    if not (_is_loadable(weights) and weights.dtype == types.int32):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        sums, weights, shift, limit = values
+        kind = sums.type
+        shifts = _splat(builder, builder.trunc(shift, _INT32), kind)
+        activations = _clip(builder, builder.ashr(sums, shifts), builder.trunc(limit, _INT32))
+        start = ir.Constant(_INT64, 0)
+        arguments = [signature.args[1], types.int64]
+        factors = _load(context, builder, arguments, [weights, start], kind)
+        name = f"llvm.vector.reduce.add.v{INT32_LANES}i32"
+        reduce = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_INT32, [kind]), name
+        )
+        return builder.sext(builder.call(reduce, [builder.mul(activations, factors)]), _INT64)
+
+    return types.int64(_INT32_VECTOR, weights, types.int64, types.int64), generate
+
+
+def _is_loadable(array: types.Array) -> bool:
+    return isinstance(array, types.Array) and array.dtype in _ELEMENTS and array.layout == "C"
+
+
+def _is_float(vector: VectorType) -> bool:
+    return isinstance(vector, VectorType) and vector.dtype == types.float32
+
+
+def _pointer(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kinds: Sequence[types.Type],
+    values: list[ir.Value],
+    vector: ir.VectorType,
+) -> ir.Value:
+    """Return a pointer to the vector at an array and an index, the first two of the values."""
+    array = context.make_array(kinds[0])(context, builder, values[0])
+    index = context.cast(builder, values[1], kinds[1], types.intp)
+    return builder.bitcast(builder.gep(array.data, [index], inbounds=True), vector.as_pointer())
+
+
+def _load(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kinds: Sequence[types.Type],
+    values: list[ir.Value],
+    vector: ir.VectorType,
+) -> ir.Value:
+    pointer = _pointer(context, builder, kinds, values, vector)
+    return builder.load(pointer, align=_alignment(vector), typ=vector)
+
+
+def _alignment(vector: ir.VectorType) -> int:
+    """Return the size of an element in bytes; unaligned loads are as fast as aligned ones."""
+    return 2 if vector.element == _INT16 else 4
+
+
+def _clip(builder: ir.IRBuilder, values: ir.Value, limit: ir.Value) -> ir.Value:
+    high, low = _splat(builder, limit, values.type), ir.Constant(values.type, None)
+    positive = builder.select(builder.icmp_signed("<", values, low), low, values)
+    return builder.select(builder.icmp_signed(">", positive, high), high, positive)
+
+
+def _splat(builder: ir.IRBuilder, value: ir.Value, vector: ir.VectorType) -> ir.Value:
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
+    return _shuffle(builder, first, [0] * vector.count)
+
+
+def _shuffle(builder: ir.IRBuilder, vector: ir.Value, lanes: Iterable[int]) -> ir.Value:
+    indices = list(lanes)
+    mask = ir.Constant(ir.VectorType(_INT32, len(indices)), indices)
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+class _Elementwise(AbstractTemplate):
+    """Types of an operator of two vectors of one kind."""
+
+    def generic(self, args: tuple[types.Type, ...], kws: object) -> Signature | None:
+        is_pair = len(args) == 2 and isinstance(args[0], VectorType) and args[0] == args[1]
+        return signature(args[0], *args) if is_pair else None
+
+
+@infer_global(operator.add)
+class _Add(_Elementwise):
+    pass
+
+
+@infer_global(operator.sub)
+class _Subtract(_Elementwise):
+    pass
+
+
+@lower_builtin(operator.add, VectorType, VectorType)  # type: ignore[untyped-decorator]
+def _add(
+    context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+) -> ir.Value:
+    return (builder.fadd if _is_float(signature.return_type) else builder.add)(*values)
+
+
+@lower_builtin(operator.sub, VectorType, VectorType)  # type: ignore[untyped-decorator]
+def _subtract(
+    context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+) -> ir.Value:
+    return (builder.fsub if _is_float(signature.return_type) else builder.sub)(*values)

@@ -1,0 +1,1 @@
+"""Matches between players: limits, clocks, records, openings and statistics."""

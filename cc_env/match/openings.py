@@ -1,0 +1,52 @@
+"""Random openings: positions after random turns, for tournaments, training and tuning."""
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Position
+from cc_env.errors import BadOption
+
+# Random games in a row without a new opening, after which openings may repeat.
+MAX_TRIES = 200
+
+# Index of this random stream among those of a tournament's seed.
+OPENING_STREAM = 0
+
+
+def play_random_turns(game: Game, turns: int, rng: np.random.Generator) -> Position:
+    """Return the position after `turns` random turns, or the final one if the game ends earlier."""
+    position = game.initial
+    turns_played = 0
+    while turns_played < turns and game.outcome(position) == ONGOING:
+        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+        turns_played += not game.mid_turn(position)
+    return position
+
+
+def random_opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
+    """Return an unfinished position after 0 to `turns` random turns."""
+    while True:
+        position = play_random_turns(game, int(rng.integers(turns + 1)), rng)
+        if game.outcome(position) == ONGOING:
+            return position
+
+
+def random_openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
+    """Return `count` positions after `turns` random turns as texts, distinct ones if possible.
+
+    Raises BadOption if random games end earlier.
+    """
+    rng = np.random.default_rng((seed, OPENING_STREAM))
+    texts: list[str] = []
+    tries = 0
+    while len(texts) < count:
+        position = play_random_turns(game, turns, rng)
+        tries += 1
+        if game.outcome(position) == ONGOING:
+            text = game.to_text(position)
+            if text not in texts or tries > MAX_TRIES:
+                texts.append(text)
+                tries = 0
+        elif tries > MAX_TRIES:
+            raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
+    return texts

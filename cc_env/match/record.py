@@ -1,0 +1,342 @@
+"""Records of games, one JSON object per line, and games in the formats of other programs.
+
+All games are replayed when they are read; those that contradict the rules are rejected.
+"""
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from cc_env import files
+from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list
+from cc_env.files import append_atomically, read_lines
+from cc_env.games.factory import make_game
+from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.version import __version__
+
+RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
+
+# The reason of a record whose result is *.
+UNFINISHED = "unfinished"
+_Entry = TypeVar("_Entry")
+_RESULT_TEXTS = {
+    FIRST_WINS: "won by the first player",
+    SECOND_WINS: "won by the second",
+    DRAW: "a draw",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The record of a game. Fields are keys of the JSON object; those with defaults are optional.
+
+    turns
+        The finished turns in notation.
+    result, reason
+        1-0, 0-1, 1/2-1/2, or * for an unfinished game; see `cc_env.match.match.Result`.
+    detail
+        Description of a fault.
+    start
+        Text of the position in which the game begins; None for the initial position.
+    seconds
+        Thinking time of each turn, including an unfinished one.
+    version
+        Version of cc_env that wrote the record.
+    """
+
+    game: str
+    options: Mapping[str, Any]
+    players: tuple[str, str]
+    turns: tuple[str, ...]
+    result: str
+    reason: str
+    detail: str = ""
+    start: str | None = None
+    limits: Mapping[str, Any] = field(default_factory=lambda: asdict(Limits()))
+    seconds: tuple[float, ...] = ()
+    seed: int | None = None
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        """Raise BadRecord if a field is invalid."""
+        for name, is_valid in _FIELDS.items():
+            if not is_valid(getattr(self, name)):
+                raise BadRecord(f"field {name} cannot be {getattr(self, name)!r}")
+
+    def to_json(self) -> str:
+        """Return the record as one line of JSON, without a newline."""
+        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> "Record":
+        """Return the record in one line of JSON; raise BadRecord if it is invalid."""
+        line = files.parse_json(text)
+        if not isinstance(line, dict):
+            raise BadRecord(f"expected an object, got {type(line).__name__}")
+        valid = {spec.name for spec in fields(Record)}
+        if unknown := set(line) - valid:
+            raise BadRecord(
+                f"unknown field {format_list(sorted(unknown))}; valid: {format_list(sorted(valid))}"
+            )
+        try:
+            return Record(**{key: _frozen(value) for key, value in line.items()})
+        except TypeError as error:
+            raise BadRecord(str(error).removeprefix("Record.__init__() ")) from None
+
+    @staticmethod
+    def from_match(
+        match: Match,
+        *,
+        players: Sequence[str],
+        seconds: Sequence[float] = (),
+        seed: int | None = None,
+        detail: str = "",
+    ) -> "Record":
+        """Return the record of a match; if it is running, of its finished turns."""
+        game, (outcome, reason) = match.game, match.result or Result(ONGOING, UNFINISHED)
+        return Record(
+            game=game.name,
+            options=dict(game.options),
+            players=(players[0], players[1]),
+            turns=tuple(match.turns),
+            result=RESULTS[outcome],
+            reason=reason,
+            detail=detail,
+            start=None if match.start == game.initial else game.to_text(match.start),
+            limits=asdict(match.limits),
+            seconds=tuple(round(turn, 6) for turn in seconds),
+            seed=None if seed is None else int(seed),
+        )
+
+
+def _is_text(value: object) -> bool:
+    """Return whether a value is a text without lone surrogates, which cannot be encoded."""
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+def _is_positive(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= cast(float, value) < math.inf
+
+
+def _is_settings(value: object) -> bool:
+    """Return whether a value is a mapping of names to JSON values."""
+    try:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
+_FIELDS: dict[str, Callable[[object], bool]] = {
+    "game": _is_text,
+    "options": _is_settings,
+    "players": lambda value: _is_texts(value) and len(cast(tuple[str, ...], value)) == 2,
+    "turns": _is_texts,
+    "result": lambda value: value in RESULTS.values(),
+    "reason": _is_text,
+    "detail": _is_text,
+    "start": lambda value: value is None or _is_text(value),
+    "limits": _is_settings,
+    "seconds": lambda value: isinstance(value, tuple) and all(map(_is_positive, value)),
+    "seed": lambda value: value is None or (isinstance(value, int) and _is_positive(value)),
+    "version": _is_text,
+}
+
+
+def _frozen(value: object) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def replay(record: Record) -> Match:
+    """Replay a record and return its match; raise BadRecord, naming the turn, if it is illegal."""
+    try:
+        with untrusted_names():
+            game = make_game(record.game, **record.options)
+        start = None if record.start is None else game.from_text(record.start)
+        match = Match(game, start, Limits(**record.limits))
+    except (CcEnvError, TypeError) as error:
+        raise BadRecord(str(error)) from error
+    _play_turns(match, record.turns)
+    _check_end(record, match)
+    return match
+
+
+def _play_turns(match: Match, turns: Iterable[str | Turn]) -> None:
+    """Play turns, texts or actions; raise BadRecord, naming the turn, if one is illegal."""
+    for number, turn in enumerate(turns, 1):
+        try:
+            if match.result is not None:
+                raise BadRecord(f"the game was over before it ({match.result.reason})")
+            if isinstance(turn, str):
+                turn = match.game.parse_turn(match.position, turn)
+            for action in turn:
+                match.play(action)
+        except CcEnvError as error:
+            raise BadRecord(f"turn {number}: {error}") from error
+
+
+def _check_end(record: Record, match: Match) -> None:
+    """Apply a recorded fault or agreement; raise BadRecord if the results differ."""
+    if match.result is None and record.reason in (*FAULTS, RESIGNED):
+        match.forfeit(0 if record.result == RESULTS[SECOND_WINS] else 1, record.reason)
+    elif match.result is None and record.reason == AGREED:
+        match.agree_on_draw()
+    outcome, reason = match.result or Result(ONGOING, UNFINISHED)
+    replayed = f"{RESULTS[outcome]} ({reason})"
+    recorded = f"{record.result} ({record.reason})"
+    if replayed != recorded:
+        last = len(record.turns)
+        raise BadRecord(f"after turn {last} the game is {replayed}, recorded {recorded}")
+
+
+def read_records(path: Path) -> Iterator[tuple[int, Record]]:
+    """Yield the line number and record of each game in a file; raise BadRecord at a broken one."""
+    return ((number, record) for number, record, _ in valid_games(path, replay_records(path)))
+
+
+def replay_records(path: Path) -> Iterator[tuple[int, Record, Match] | BrokenGame]:
+    """Yield the line number, record and replayed match of each game in a file.
+
+    A broken game is yielded as a BrokenGame. Raises BadRecord if the file cannot be read.
+    """
+    for number, text in read_lines(path):
+        try:
+            record = Record.from_json(text)
+            match = replay(record)
+        except BadRecord as error:
+            yield BrokenGame(number, str(error))
+        else:
+            yield number, record, match
+
+
+def valid_games(source: Path | str, entries: Iterable[_Entry | BrokenGame]) -> Iterator[_Entry]:
+    """Yield the games of a file; raise BadRecord, which names this source, at a broken one."""
+    for entry in entries:
+        if isinstance(entry, BrokenGame):
+            raise BadRecord(f"{source}, {entry}")
+        yield entry
+
+
+def append_record(path: Path, record: Record) -> None:
+    """Append a record to a file as one line, completely or not at all; raise OSError."""
+    append_atomically(path, record.to_json() + "\n")
+
+
+def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | BrokenGame]:
+    """Yield each game in a file of another program with its replayed match.
+
+    A game that is broken or contradicts the rules is yielded as a BrokenGame. Raises UnknownOption
+    if the game has no format for such a file, BadRecord if the file cannot be read.
+    """
+    form = find_format(game, path)
+    for played in form.read(read_text(path), game):
+        if isinstance(played, BrokenGame):
+            yield played
+            continue
+        try:
+            match = replay_foreign(game, played)
+        except BadRecord as error:
+            yield BrokenGame(played.line, f"{error}{form.hint(played.game or game)}")
+        else:
+            yield played, match
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, see `decode_text`; raise BadRecord if it cannot be read."""
+    try:
+        return decode_text(path.read_bytes())
+    except OSError as error:
+        raise BadRecord(f"{path}: {error}") from error
+
+
+def decode_text(content: bytes) -> str:
+    """Decode UTF-16 or UTF-8 with a byte order mark, else UTF-8, else Windows-1252.
+
+    Invalid bytes become U+FFFD.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def find_format(game: Game, path: Path) -> Format:
+    """Return the format of a file by its suffix; raise UnknownOption if the game has none."""
+    ending = path.suffix.lower()
+    if ending not in game.notation.formats:
+        valid = format_list(game.notation.formats) or "none of its own"
+        raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {valid}")
+    return game.notation.formats[ending]
+
+
+def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
+    """Return the finished turns of a match as a game for files of other programs."""
+    outcome, reason = match.result or Result(ONGOING, "")
+    return PlayedGame(
+        match.start,
+        tuple(turn for _, turn in match.history),
+        players,
+        outcome,
+        scores=match.score if match.game.scores else None,
+        fault=reason if reason in FAULTS else "",
+    )
+
+
+def replay_foreign(game: Game, played: PlayedGame) -> Match:
+    """Replay a game of a file and return its match; raise BadRecord if it breaks the rules."""
+    match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
+    _play_turns(match, played.turns)
+    if played.fault and played.outcome != ONGOING:
+        if match.result:
+            when = f"after the game was over ({match.result.reason})"
+            raise BadRecord(f"a fault ({played.fault}) {when}")
+        match.forfeit(1 - played.outcome, played.fault)
+    result = match.result
+    if result and played.outcome not in (ONGOING, result.outcome):
+        replayed = f"{_RESULT_TEXTS[result.outcome]} ({result.reason})"
+        recorded = _RESULT_TEXTS[played.outcome]
+        raise BadRecord(f"by the rules it is {replayed}, by the file {recorded}")
+    if played.scores is not None:
+        _check_scores(played.scores, match)
+    return match
+
+
+def record_foreign(match: Match, played: PlayedGame) -> Record:
+    """Return the record of a game of a file and its replayed match.
+
+    If the file has a result that the rules do not give, the loser resigned or the players agreed on
+    a draw: files do not contain other reasons.
+    """
+    record = Record.from_match(match, players=played.players)
+    if match.result or played.outcome == ONGOING:
+        return record
+    reason = AGREED if played.outcome == DRAW else RESIGNED
+    detail = "the file has only the result"
+    return replace(record, result=RESULTS[played.outcome], reason=reason, detail=detail)
+
+
+def _check_scores(scores: tuple[float, float], match: Match) -> None:
+    """Raise BadRecord if these are not the scores of the match."""
+    template = "{:g} - {:g}"
+    recorded = template.format(*scores)
+    if match.score is None:
+        last = len(match.turns)
+        raise BadRecord(f"scores {recorded}, but it is not over after turn {last}")
+    if not all(map(math.isclose, scores, match.score)):
+        replayed = template.format(*match.score)
+        raise BadRecord(f"by the rules the scores are {replayed}, by the file {recorded}")

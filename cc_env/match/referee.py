@@ -1,0 +1,232 @@
+"""The referee: requests decisions, checks them, keeps the time and returns the record."""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cc_env.core import random_streams
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
+from cc_env.match.match import Limits, Match
+from cc_env.match.record import Record
+
+
+class Clock(NamedTuple):
+    """The remaining thinking time in seconds, for this turn and for all remaining turns."""
+
+    turn: float = math.inf
+    game: float = math.inf
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The action chosen by a player, with its evaluation.
+
+    `value` is the expected result for the player, -1 to 1; `details` are statistics.
+    """
+
+    action: int
+    value: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Player(Protocol):
+    """A player: any object with this method, which may raise Forfeit.
+
+    A player with state from earlier decisions also has `for_new_game()`, which returns a player of
+    its kind without that state, so that many games can be played at once.
+    """
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return a decision in `position`; use no randomness except `rng`."""
+
+
+def is_player(candidate: object) -> bool:
+    """Return whether an object has the method `choose` of a player, and is not a NumPy array."""
+    return hasattr(candidate, "choose") and not isinstance(candidate, np.ndarray | np.generic)
+
+
+def player_for_new_game(player: Player) -> Player:
+    """Return a player for another game: itself if it has no state."""
+    return player.for_new_game() if hasattr(player, "for_new_game") else player
+
+
+def play_match(
+    game: Game,
+    players: Sequence[Player],
+    *,
+    names: Sequence[str] = ("first", "second"),
+    start: Position | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> Record:
+    """Play a match between two players and return its record.
+
+    Each player has a random generator of its own, derived from `seed`. A player that raises an
+    exception, chooses an illegal action or exceeds its time loses; the record contains the reason.
+    Overlong decisions are interrupted in the main thread on systems with alarms, except in compiled
+    code. Raises BadOption unless there are two players, two names and a valid seed; BadPosition as
+    `Match`.
+    """
+    _check(players, names, seed)
+    match, players = Match(game, start, limits), [player_for_new_game(player) for player in players]
+    timer, rngs = Timer(match), player_generators(seed)
+    detail = ""
+    while match.result is None:
+        mover, clock = match.mover, timer.clock()
+        began = time.perf_counter()
+        response = request_decision(players[mover], match.position, rngs[mover], clock)
+        delay = timer.add(time.perf_counter() - began)
+        if delay:
+            fault, detail = "time", delay
+        else:
+            fault, detail = response.fault or try_action(match, response.action)
+        if fault:
+            match.forfeit(mover, fault)
+    return Record.from_match(match, players=names, seconds=timer.seconds, seed=seed, detail=detail)
+
+
+def player_generators(seed: int) -> list[np.random.Generator]:
+    """Return the random generators of the two players, derived from one seed."""
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
+
+
+class Timer:
+    """The thinking times of both players of a match, and its time limits.
+
+    `seconds` has the time of each turn, including an unfinished one.
+    """
+
+    def __init__(self, match: Match) -> None:
+        """Measure the times of `match`, beginning with zero."""
+        self.seconds: list[float] = []
+        self._match = match
+        self._player_seconds = [0.0, 0.0]
+
+    def clock(self) -> Clock:
+        """Return the remaining time of the player to move."""
+        limits, turn = self._match.limits, len(self._match.turns)
+        if limits.seconds_per_turn is None and limits.seconds_per_game is None:
+            return Clock()
+        used = self.seconds[turn] if turn < len(self.seconds) else 0.0
+        per_turn = limits.seconds_per_turn or math.inf
+        per_game = limits.seconds_per_game or math.inf
+        return Clock(per_turn - used, per_game - self.seconds_spent(self._match.mover))
+
+    def add(self, seconds: float) -> str:
+        """Add thinking time of the player to move; return a message if it exceeds a limit, else "".
+
+        Call this before the action is played.
+        """
+        clock, turn = self.clock(), len(self._match.turns)
+        self.seconds[turn:] = [sum(self.seconds[turn:]) + seconds]
+        self._player_seconds[self._match.mover] += seconds
+        return f"{seconds:.3f} s, had {min(clock):.3f} s" if seconds > min(clock) else ""
+
+    def take_back(self, keep: int) -> None:
+        """Remove the times of all turns after the first `keep`.
+
+        Call this before the turns are taken back in the match.
+        """
+        # The last one is the player of an unfinished turn.
+        movers = [*self._match.movers[keep:], self._match.mover]
+        for mover, seconds in zip(movers, self.seconds[keep:], strict=False):
+            self._player_seconds[mover] = max(0.0, self._player_seconds[mover] - seconds)
+        del self.seconds[keep:]
+
+    def seconds_spent(self, player: int) -> float:
+        """Return the total thinking time of a player in seconds."""
+        return self._player_seconds[player]
+
+
+def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
+    if len(players) != 2 or len(names) != 2:
+        raise BadOption(f"{len(players)} players and {len(names)} names; expected: two of each")
+    for player, name in zip(players, names, strict=True):
+        if not is_player(player):
+            is_convertible = isinstance(player, str) or callable(player)
+            hint = f"; use players.specs.as_player({player!r}, game)" if is_convertible else ""
+            raise BadPlayer(f"{player!r} is not a player: it has no method choose{hint}")
+        if not isinstance(name, str):
+            raise BadOption(f"{name!r} is not a name")
+    random_streams.check_seed(seed)
+
+
+def try_action(match: Match, action: int) -> tuple[str, str]:
+    """Play an action; return a fault and its description, or two empty texts."""
+    try:
+        match.play(action)
+    except IllegalAction as error:
+        return "illegal", str(error)
+    return "", ""
+
+
+class Response(NamedTuple):
+    """The decision of a player, or a fault with its description."""
+
+    decision: Decision | None
+    fault: tuple[str, str] | None = None
+
+    @property
+    def action(self) -> Any:
+        """Return the chosen action; None after a fault."""
+        return self.decision.action if self.decision else None
+
+
+def request_decision(
+    player: Player, position: Position, rng: np.random.Generator, clock: Clock
+) -> Response:
+    """Return the decision of a player, or its fault; never raise an error of the player."""
+    try:
+        with _alarm(min(clock)):
+            decision = player.choose(position, rng, clock)
+            _ = decision.action
+            return Response(decision)
+    except _TimeIsUpError:
+        return Response(None, ("time", ""))
+    except Forfeit as error:
+        return Response(None, (error.fault, str(error)))
+    except (Exception, SystemExit) as error:
+        return Response(None, ("error", f"{type(error).__name__}: {_text(error)}"))
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an error in valid UTF-8, or "?" if that fails."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        return "?"
+
+
+class _TimeIsUpError(BaseException):
+    """Interrupts a player; not an Exception, which the player might catch."""
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise _TimeIsUpError in the block when its time is up, if the system can interrupt it."""
+    has_alarm = (
+        hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    )
+    if math.isinf(seconds) or not has_alarm or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise _TimeIsUpError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, min(max(seconds, 1e-6), threading.TIMEOUT_MAX))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)

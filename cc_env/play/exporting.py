@@ -1,0 +1,63 @@
+"""Export of a game session: record, formats of other programs, position as text, picture.
+
+Of a game in progress the complete turns are exported. Pictures contain the record as metadata.
+"""
+
+from collections.abc import Callable
+
+from cc_env.core.game import Game
+from cc_env.errors import UnknownOption, format_list
+from cc_env.match.record import export_match
+from cc_env.play.session import GameSession
+from cc_env.rendering.picture import draw
+from cc_env.rendering.svg import to_svg
+
+RECORD_SUFFIX, POSITION_SUFFIX, PICTURE_SUFFIX = ".jsonl", ".txt", ".svg"
+# Media types by suffix; the others are text/plain.
+MEDIA_TYPES = {
+    RECORD_SUFFIX: "application/x-ndjson",
+    PICTURE_SUFFIX: "image/svg+xml",
+}
+
+
+def file_suffixes(game: Game) -> list[str]:
+    """Return the suffixes of the files that a game can be exported to."""
+    return [RECORD_SUFFIX, *game.notation.formats, POSITION_SUFFIX, PICTURE_SUFFIX]
+
+
+def check_suffix(game: Game, suffix: str) -> None:
+    """Raise UnknownOption if a game cannot be exported to a file with this suffix."""
+    if suffix not in (suffixes := file_suffixes(game)):
+        raise UnknownOption(
+            f"{suffix[:40]!r} is not a file type; there are: {format_list(suffixes)}"
+        )
+
+
+def export_game(session: GameSession, suffix: str) -> str:
+    """Return a game as the content of a file with this suffix.
+
+    Raises UnknownOption for an unknown suffix, BadRecord for a game that the format cannot express.
+    """
+    return prepare_export(session, suffix)()
+
+
+def prepare_export(session: GameSession, suffix: str) -> Callable[[], str]:
+    """Return a function that exports the game as it is now; it may run in another thread.
+
+    Raises UnknownOption for an unknown suffix; the function raises BadRecord.
+    """
+    game, position, last, end = session.game, session.position, session.last_turn, session.result
+    check_suffix(game, suffix)
+    names = session.seats[0].name, session.seats[1].name
+    record, played = session.record(), export_match(session.match, names)
+
+    def to_text() -> str:
+        if suffix == RECORD_SUFFIX:
+            return record.to_json() + "\n"
+        if suffix == POSITION_SUFFIX:
+            return game.to_text(position) + "\n"
+        if suffix == PICTURE_SUFFIX:
+            return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
+        return game.notation.formats[suffix].write(game, played)
+
+    return to_text

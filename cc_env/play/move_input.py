@@ -1,0 +1,138 @@
+"""Parsing of typed moves: notation, cells of piece and target, or a list number.
+
+The result is a legal turn or action, a selected piece, several candidates, or an IllegalAction with
+the reason.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import Position
+from cc_env.errors import IllegalAction, format_list
+from cc_env.play.choices import Choice, must_capture
+
+
+class ParsedMove(NamedTuple):
+    """A parsed move: a turn or a part of it, else a selected piece, else several candidates."""
+
+    turn: Turn = ()
+    piece: Cell | None = None
+    candidates: tuple[Choice, ...] = ()
+
+
+def parse_move(
+    game: Game, position: Position, moves: Sequence[Choice], piece: Cell | None, text: str
+) -> ParsedMove:
+    """Parse a move typed in a position with the choices `moves` and `piece` selected.
+
+    One number is an index of `moves`, counted from 1. Two numbers are the row and column of a piece
+    or, if one is selected, of its target; four numbers are both. Names of points can replace row
+    and column. Anything else is notation. Raises IllegalAction with the reason.
+    """
+    if re.fullmatch(r"\d{1,6}", text):
+        return ParsedMove((_numbered(moves, int(text)).action,))
+    if cells := _cells(game, text):
+        if len(cells) == 1 and piece and not _starts_choice(moves, cells[0]):
+            cells = [piece, *cells]
+        return _select_cells(game, position, moves, cells)
+    plain = "".join(text.split()).lower()
+    for choice in moves:
+        if "".join(choice.text.split()).lower() == plain:
+            return ParsedMove((choice.action,))
+    try:
+        return ParsedMove(game.parse_turn(position, text))
+    except IllegalAction:
+        similar = game.near(position, text)
+        hint = f"; did you mean {format_list(similar)}?" if similar else ""
+        raise IllegalAction(f"{text[:40]!r} is not a legal move{hint}") from None
+
+
+def cell_name(game: Game, cell: Cell) -> str:
+    """Return the name of a cell, or else its row and column labels."""
+    return game.look.names.get(cell) or " ".join(cell_labels(game, cell))
+
+
+def cell_labels(game: Game, cell: Cell) -> tuple[str, str]:
+    """Return the labels of the row and the column of a cell."""
+    (row, column), (rows, columns) = cell, game.labels
+    return rows[row], columns[column]
+
+
+def _numbered(moves: Sequence[Choice], number: int) -> Choice:
+    if not 1 <= number <= len(moves):
+        raise IllegalAction(f"no move number {number}; there are 1 to {len(moves)}")
+    return moves[number - 1]
+
+
+def _cells(game: Game, text: str) -> list[Cell]:
+    """Return the one or two cells that a text names, [] if it does not name cells."""
+    words, (rows, columns) = text.split(), game.labels
+    if len(words) in (2, 4):
+        places = list(zip(words[::2], words[1::2], strict=True))
+        if all(row in rows and column in columns for row, column in places):
+            return [(rows.index(row), columns.index(column)) for row, column in places]
+        if all(re.fullmatch(r"\d{1,2}", word) for word in words):
+            row, column = next((r, c) for r, c in places if r not in rows or c not in columns)
+            raise IllegalAction(
+                f"{row} {column} is off the board: rows are {rows[0]} to {rows[-1]}, "
+                f"columns {columns[0]} to {columns[-1]}"
+            )
+    cells = {name.lower(): cell for cell, name in game.look.names.items()}
+    letters = "".join(words).lower()
+    if letters and len(letters) <= 2 and set(letters) <= set(cells):
+        return [cells[letter] for letter in letters]
+    return []
+
+
+def _choices_to(moves: Sequence[Choice], piece: Cell, cell: Cell) -> tuple[Choice, ...]:
+    return tuple(choice for choice in moves if piece in choice.pieces and choice.cell == cell)
+
+
+def _starts_choice(moves: Sequence[Choice], cell: Cell) -> bool:
+    """Return whether a choice starts with this cell."""
+    return any(cell in (choice.pieces or (choice.cell,)) for choice in moves)
+
+
+def _select_cells(
+    game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]
+) -> ParsedMove:
+    piece, *targets = cells
+    if targets:
+        matching = _choices_to(moves, piece, targets[0])
+    else:
+        matching = tuple(choice for choice in moves if not choice.pieces and choice.cell == piece)
+    if len(matching) == 1:
+        return ParsedMove((matching[0].action,))
+    if matching:
+        return ParsedMove(candidates=matching)
+    if not targets and any(piece in choice.pieces for choice in moves):
+        return ParsedMove(piece=piece)
+    raise IllegalAction(_explain_refusal(game, position, moves, cells))
+
+
+def _explain_refusal(
+    game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]
+) -> str:
+    """Return why the selected cells are not a legal choice."""
+    piece, *targets = cells
+    name, pieces = cell_name(game, piece), game.pieces(position)
+    mover = game.players[game.to_move(position)]
+    reachable = [choice.cell for choice in moves if piece in choice.pieces and choice.cell]
+    if reachable:
+        names = format_list(dict.fromkeys(cell_name(game, cell) for cell in reachable))
+        return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {names}"
+    note = f"; {remark}" if (remark := game.look.remark(position)) else ""
+    starts = dict.fromkeys(cell for choice in moves for cell in choice.pieces)
+    if not starts:
+        valid = format_list(cell_name(game, choice.cell) for choice in moves if choice.cell)
+        content = f"holds {pieces[piece]}" if piece in pieces else "is empty"
+        return f"{name} {content}{note}; choose one of: {valid}"
+    valid = format_list(cell_name(game, cell) for cell in starts)
+    if piece not in pieces:
+        return f"{name} is empty{note}; {mover} can move from: {valid}"
+    if not pieces[piece].lower().startswith(mover[0].lower()):
+        return f"{name} is not {mover}'s{note}; {mover} can move from: {valid}"
+    note += "; a capture comes first" if must_capture(moves) else ""
+    return f"{name} cannot move now{note}; {mover} can move from: {valid}"

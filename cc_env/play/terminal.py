@@ -1,0 +1,448 @@
+"""Play in the terminal. Commands are lines, which may also come from a file or a pipe."""
+
+import contextlib
+import re
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.text import Text
+
+from cc_env.core.game import Cell, Game
+from cc_env.core.rules import DRAW
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    CcEnvError,
+    IllegalAction,
+    escape_controls,
+    format_count,
+)
+from cc_env.files import write_atomically
+from cc_env.match import record
+from cc_env.match.record import Record, append_record, read_records, read_text
+from cc_env.output import Terminal
+from cc_env.play import exporting
+from cc_env.play.analysis import describe_analysis
+from cc_env.play.choices import Choice, list_choices
+from cc_env.play.descriptions import count_pieces, describe_ending, summarize_decision
+from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
+from cc_env.play.importing import record_from_svg
+from cc_env.play.move_input import cell_name, parse_move
+from cc_env.play.session import GameSession
+from cc_env.players.specs import check_spec, make_player
+from cc_env.rendering.picture import Picture, draw
+from cc_env.rendering.text import to_ansi
+
+# Maximum width of the list of moves, in columns.
+MAX_WIDTH = 80
+
+# Commands and their descriptions.
+HELP = (
+    ("a move", "play it; notation as in the list, a whole turn or a part of it"),
+    ("N", "play the move with this number in the list"),
+    ("R C", "select the piece in row R and column C, then its target; or R C R C at once"),
+    ("moves", "list the legal moves"),
+    ("board", "show the board again"),
+    ("hint", "suggest a move"),
+    ("analyse", "evaluate the position and the best moves"),
+    ("undo", "take back your last turn"),
+    ("draw", "offer a draw, or accept it"),
+    ("decline", "decline a draw offer"),
+    ("resign", "resign the game"),
+    ("turns", "list all turns so far"),
+    ("save FILE", "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or its position: .txt"),
+    ("load FILE", "continue a saved game or position"),
+    ("quit", "leave the game"),
+)
+
+
+class Console:
+    """Front end of a game session in the terminal."""
+
+    def __init__(
+        self,
+        session: GameSession,
+        terminal: Terminal,
+        read_line: Callable[[str], str],
+        *,
+        hint_player: str = "minimax",
+        pause: float = 0.0,
+    ) -> None:
+        """Use `read_line(prompt)` for input; it raises EOFError at the end.
+
+        `hint_player` is the spec of the player for hints and analysis; `pause` is the time in
+        seconds to wait after a player's turn. Raises UnknownOption for an unknown player.
+        """
+        check_spec(hint_player)
+        self.session, self._terminal, self._read_line = session, terminal, read_line
+        self._hint_player, self._pause = hint_player, pause
+        self._commands: dict[str, Callable[[str], object]] = {
+            "help": lambda _: self._help(),
+            "moves": lambda _: self._print("\n".join(self._list_lines())),
+            "board": lambda _: self._board(),
+            "turns": lambda _: self._turns(),
+            "hint": lambda _: self._hint(),
+            "analyse": lambda _: self._analyse(),
+            "undo": lambda _: self._undo(),
+            "draw": lambda _: self._offer(),
+            "decline": lambda _: self._decline(),
+            "resign": lambda _: self._resign(),
+            "save": self._save,
+            "load": self._load,
+        }
+        self._selected: Cell | None = None
+        # Numbers of turns and decisions at which the list of moves was printed last.
+        self._listed_at: tuple[int, int] | None = None
+
+    def run(self) -> None:
+        """Play until the input ends or a person quits; without people, until the game ends.
+
+        Re-raises KeyboardInterrupt after a message.
+        """
+        try:
+            self._run()
+        except KeyboardInterrupt:
+            self._print("\ninterrupted")
+            self._print_unfinished()
+            raise
+        self._print_unfinished()
+
+    def _run(self) -> None:
+        self._print_start()
+        people = any(seat.player is None for seat in self.session.seats)
+        while self.session.result is None or people:
+            if self.session.result is None and not self.session.is_person_to_move:
+                self._play_computer()
+                continue
+            self._print_moves_once()
+            try:
+                line = self._read_line(self._prompt()).strip()
+            except EOFError:
+                break
+            if line.lower() in ("quit", "exit"):
+                break
+            self._execute(line)
+
+    def _print_unfinished(self) -> None:
+        if self.session.result is None:
+            self._print(f"unfinished, after {format_count(len(self.session.match.turns), 'turn')}")
+
+    # Output
+
+    def _print(self, text: str = "") -> None:
+        self._terminal.print(text)
+
+    def _help(self) -> None:
+        for command, description in HELP:
+            line = f"{command:10} {description}"
+            lines = textwrap.wrap(line, self._width, subsequent_indent=" " * 11)
+            self._print("\n".join(lines))
+
+    def _print_start(self) -> None:
+        game, seats = self.session.game, self.session.seats
+        names = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
+        self._print(f"{game.name}: {', '.join(names)}; {game.players[self.session.mover]} begins")
+        if any(seat.player is None for seat in seats):
+            self._print("type help for the commands")
+        self._listed_at = None
+        self._board()
+
+    def _print_moves_once(self) -> None:
+        """Print the moves once per decision of a person; if they do not fit, only their number."""
+        progress = len(self.session.match.turns), len(self.session.decisions)
+        if self.session.result is None and progress != self._listed_at:
+            self._listed_at = progress
+            if self.session.draw_offered_by == 1 - self.session.mover:
+                offering = self.session.game.players[self.session.draw_offered_by]
+                self._print(f"{offering} offers a draw; type draw, decline, or a move")
+            lines = self._list_lines()
+            self._print(
+                "\n".join(lines) if self._fits(lines) else f"{lines[0]}; type moves for the list"
+            )
+
+    def _fits(self, lines: Sequence[str]) -> bool:
+        """Return whether the board, its two lines of text, these lines and a prompt fit."""
+        board_height = len(to_ansi(self._picture()).splitlines()) + 2
+        list_height = "\n".join(lines).count("\n") + 1
+        height = board_height + list_height
+        return not self._terminal.shows_progress or height < self._terminal.height
+
+    def _prompt(self) -> str:
+        if self.session.result is not None:
+            return "over> "
+        if self._selected:
+            return f"{self._mover} {cell_name(self.session.game, self._selected)} to> "
+        return f"{self._mover}> "
+
+    @property
+    def _mover(self) -> str:
+        return self.session.game.players[self.session.mover]
+
+    def _board(self) -> None:
+        self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
+        self._print(f"pieces: {count_pieces(self.session.game, self.session.position)}")
+        if self.session.match.limits.seconds_per_game:
+            clocks = (
+                f"{name} {self.session.seconds_left(player):.0f} s"
+                for player, name in enumerate(self.session.game.players)
+            )
+            self._print(f"time left: {', '.join(clocks)}")
+
+    def _picture(self) -> Picture:
+        session, match = self.session, self.session.match
+        last = match.history[-1] if match.history else None
+        return draw(
+            session.game, session.position, last=last, select=self._selected, end=match.result
+        )
+
+    def _list_lines(self) -> list[str]:
+        """Return the numbered legal moves, grouped by kind and by piece."""
+        numbered = self._numbered()
+        kinds = {_kind(choice): 0 for choice in numbered}
+        for choice in numbered:
+            kinds[_kind(choice)] += 1
+        lines = [format_count(len(numbered), "move") + _kind_counts(kinds, len(numbered))]
+        game = self.session.game
+        for kind in kinds:
+            if len(kinds) > 1:
+                lines.append(f"{kind}:")
+            groups: dict[str, list[str]] = {}
+            for number, choice in enumerate(numbered, 1):
+                if _kind(choice) == kind:
+                    name = cell_name(game, choice.pieces[0]) if choice.pieces else ""
+                    groups.setdefault(name, []).append(f"{number}) {choice.text}")
+            lines += [_wrap_texts(name, texts, self._width) for name, texts in groups.items()]
+        return lines
+
+    @property
+    def _width(self) -> int:
+        return min(MAX_WIDTH, self._terminal.width) if self._terminal.shows_progress else MAX_WIDTH
+
+    def _numbered(self) -> list[Choice]:
+        """Return the choices in the order of the list: by kind, then by piece."""
+        numbered = list_choices(self.session.game, self.session.position)
+        kinds = list(dict.fromkeys(sorted((_kind(choice) for choice in numbered), key=KINDS.index)))
+        return sorted(numbered, key=lambda choice: (kinds.index(_kind(choice)), choice.pieces[:1]))
+
+    def _turns(self) -> None:
+        texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
+        self._print(_wrap_texts("", texts, self._width) if texts else "no turns yet")
+
+    # Decisions of players
+
+    def _play_computer(self) -> None:
+        session = self.session
+        before, mover, number = session.position, self._mover, len(session.match.turns)
+        name = session.seats[session.mover].name
+        decision = session.play_computer_decision()
+        if decision is not None:
+            text = session.game.action_text(before, decision.action)
+            is_forced = len(session.game.legal_actions(before)) == 1
+            self._print(f"\n{mover}, {name}: {text}{' (the only move)' if is_forced else ''}")
+            if statistics := summarize_decision(session.game, before, decision):
+                self._print(f"  {statistics}")
+        if session.result is not None or len(session.match.turns) > number:
+            self._board()
+            self._end()
+            time.sleep(self._pause)
+
+    def _end(self) -> None:
+        """Print the result, its reason, and the scores if the game has them."""
+        session, result = self.session, self.session.result
+        if result is None:
+            return
+        text = describe_ending(session)
+        people = [seat.player is None for seat in session.seats]
+        if people.count(True) == 1 and result.outcome != DRAW:
+            text += "; you win" if people[result.outcome] else "; you lose"
+        if session.detail:
+            text += f" ({session.detail})"
+        if session.match.score and session.game.scores:
+            text += "; scores {:g} - {:g}".format(*session.match.score)
+        self._print(text)
+
+    # Commands
+
+    def _execute(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        try:
+            if word.lower() in self._commands:
+                self._commands[word.lower()](rest.strip())
+            elif line:
+                self._move(line)
+        except (CcEnvError, OSError) as error:
+            may_be_command = isinstance(error, IllegalAction) and not re.search(r"\d", line)
+            hint = "; type help for the commands" if may_be_command else ""
+            self._print(f"error: {error}{hint}")
+
+    def _move(self, text: str) -> None:
+        session = self.session
+        if session.result is not None:
+            raise IllegalAction("the game is over; type undo, save FILE, load FILE or quit")
+        game, numbered = session.game, self._numbered()
+        move = parse_move(game, session.position, numbered, self._selected, text)
+        if move.candidates:
+            numbers = {choice.action: number for number, choice in enumerate(numbered, 1)}
+            texts = [f"{numbers[choice.action]}) {choice.text}" for choice in move.candidates]
+            self._print("which? " + "  ".join(texts))
+            return
+        # Selecting the same piece again deselects it.
+        self._selected = move.piece if move.piece != self._selected else None
+        if move.turn:
+            session.play_turn(move.turn)
+        self._board()
+        self._end()
+
+    def _hint(self) -> None:
+        decision = self.session.hint(self._hint_player)
+        text = self.session.game.action_text(self.session.position, decision.action)
+        self._print(f"{self._hint_player} would play {text}")
+
+    def _analyse(self) -> None:
+        session = self.session
+        if session.result is not None:
+            raise IllegalAction("the game is over")
+        player = make_player(self._hint_player, session.game)
+        for name, text in describe_analysis(session.game, session.position, player):
+            self._print(f"{name:10} {text}")
+
+    def _undo(self) -> None:
+        turns = self.session.take_back()
+        self._selected = self._listed_at = None
+        taken_back = format_count(turns, "turn") if turns else "unfinished turn"
+        self._print(f"{taken_back} taken back")
+        self._board()
+
+    def _offer(self) -> None:
+        session, mover = self.session, self.session.mover
+        other = session.seats[1 - mover]
+        if not session.offer_draw(mover):
+            color = session.game.players[1 - mover]
+            reply = (
+                f"{other.name} declines" if other.player else f"{color} may type draw or decline"
+            )
+            self._print(f"a draw is offered; {reply}")
+        self._end()
+
+    def _decline(self) -> None:
+        self.session.decline_draw(self.session.mover)
+        self._print("the draw is declined")
+
+    def _resign(self) -> None:
+        self.session.resign(self.session.mover)
+        self._end()
+
+    def _save(self, name: str) -> None:
+        if not name:
+            raise BadOption("no file name; type save FILE")
+        save(self.session, Path(name))
+        self._print(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
+
+    def _load(self, name: str) -> None:
+        if not name:
+            raise BadOption("no file name; type load FILE")
+        self.session, count = load(Path(name), self.session)
+        self._print(f"loaded the last of {format_count(count, 'game')} in {name}")
+        self._selected = None
+        self._print_start()
+        self._end()
+
+
+# Kinds of choices, in the order of the list.
+KINDS = "steps", "captures", "shots", "captures by shots", "others"
+
+
+def save(session: GameSession, path: Path) -> None:
+    """Append a game to a file of records, or write a file in the format of its suffix.
+
+    Raises UnknownOption and BadRecord as `export_game`, OSError.
+    """
+    suffix = path.suffix.lower()
+    if suffix == RECORD_SUFFIX:
+        append_record(path, session.record())
+        return
+    write_atomically(path, export_game(session, suffix))
+
+
+def check_save_path(path: Path, game: Game) -> None:
+    """Raise BadOption or UnknownOption if `save` could not write a game to this path."""
+    if path.is_dir() or not path.parent.is_dir():
+        problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise BadOption(f"{path}: {problem}; give the name of a file")
+    exporting.check_suffix(game, path.suffix.lower())
+
+
+def load(path: Path, session: GameSession) -> tuple[GameSession, int]:
+    """Return the last game of a file as a session with the same players, and the number of games.
+
+    The file may also be a position of this game or a picture with a record. Raises BadRecord for an
+    invalid file or one without a game, BadPosition for an invalid position, UnknownOption for an
+    unknown suffix.
+    """
+    names, suffix = [seat.name for seat in session.seats], path.suffix.lower()
+    if suffix == POSITION_SUFFIX:
+        start = session.game.from_text(read_text(path).strip())
+        return GameSession(session.game, names, start=start, limits=session.match.limits), 1
+    records = _records(path, session.game, names)
+    if not records:
+        raise BadRecord(f"{path} has no game")
+    return GameSession.from_record(records[-1], names), len(records)
+
+
+def _records(path: Path, game: Game, names: list[str]) -> list[Record]:
+    """Return the games of a file: records, a picture, or a format of another program."""
+    suffix = path.suffix.lower()
+    if suffix == PICTURE_SUFFIX:
+        return [Record.from_json(record_from_svg(read_text(path)))]
+    if suffix == RECORD_SUFFIX:
+        return [game_record for _, game_record in read_records(path)]
+    games = record.valid_games(path, record.read_foreign(path, game))
+    return [Record.from_match(match, players=names) for _, match in games]
+
+
+def line_reader() -> Callable[[str], str]:
+    """Return a function that reads a line from stdin after a prompt.
+
+    On a terminal, lines can be edited and the arrow keys recall earlier ones; lines from a file or
+    a pipe are echoed.
+    """
+    if sys.stdin.isatty():
+        # `input` uses readline if it is imported; some systems lack it.
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401
+
+    def read_line(prompt: str) -> str:
+        try:
+            line = input(prompt)
+        except EOFError:
+            print()
+            raise
+        if not sys.stdin.isatty():
+            print(escape_controls(line))
+        return line
+
+    return read_line
+
+
+def _kind(choice: Choice) -> str:
+    if choice.is_shot:
+        return "captures by shots" if choice.captures else "shots"
+    if choice.captures:
+        return "captures"
+    return "steps" if choice.cell else "others"
+
+
+def _kind_counts(kinds: dict[str, int], total: int) -> str:
+    parts = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
+    return f": {text}" if (text := ", ".join(parts)) else ""
+
+
+def _wrap_texts(name: str, texts: Sequence[str], width: int) -> str:
+    """Return texts joined and wrapped to `width`, with `name` in front of the first line."""
+    first = f"  {name:4} " if name else "  "
+    joined = "  ".join(text.replace(" ", "\xa0") for text in texts)
+    lines = textwrap.wrap(joined, width, initial_indent=first, subsequent_indent=" " * len(first))
+    return "\n".join(lines).replace("\xa0", " ")

@@ -1,0 +1,368 @@
+"""UGI engine: a player behind the Universal Game Interface, UCI for any two-player game.
+
+    ugi                                   id name …, id author …, option …, ugiok
+    isready                               readyok, after the player has been created
+    setgame NAME [OPTION=VALUE …]         select a game (extension of this engine)
+    setoption name Seed value N           seed of random choices
+    uginewgame                            start a new game
+    position startpos [moves TURN …]      a turn is one word: its notation without spaces
+    position text POSITION [moves TURN …] the position may contain spaces; also: fen
+    go [LIMIT …]                          info …, then bestmove TURN, a complete turn
+    stop                                  bestmove at once, if the player can be interrupted
+    query gameover | p1turn | result      response true, false, p1win, p2win, draw, none
+    quit                                  same as the end of input
+
+Limits are `depth N`, `nodes N` (simulations of a tree search), `movetime MS`, `p1time MS`,
+`p2time MS`, and `infinite`, which searches until `stop`; by default the limits of the player spec
+apply. Increments (`p1inc`, `p2inc`) are accepted and ignored. Negative times count as 0. Words are
+separated by spaces and tabs. The reply to an invalid line is `info string error …`; it changes
+nothing, except that after a failed `setgame`, `uginewgame` or `position` all lines that depend on
+it fail until it is sent again. Input is read during a search: minimax and mcts stop at once on
+`stop`, other players finish their decision.
+"""
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
+from cc_env.errors import (
+    BadOption,
+    CcEnvError,
+    IllegalAction,
+    UnknownOption,
+    format_list,
+    is_integer,
+)
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
+from cc_env.players.specs import make_player, player_option_defaults
+from cc_env.protocols.channel import Channel, LineTooLong
+from cc_env.protocols.ugi import GO_NUMBERS, one_line, parse_position, split_first, turn_word
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.registry.options import parse_options
+from cc_env.version import __version__
+
+WriteLine = Callable[[str], None]
+
+# Player options that limit a search.
+_LIMITS = "level", "depth", "nodes", "simulations", "seconds"
+_RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "none"}
+# Interval between attempts to stop a search; the first one may precede the start of the search.
+_STOP_INTERVAL_SECONDS = 0.01
+_MAX_NUMBER = 2**31 - 1
+_MAX_DIGITS = 18
+# Times, which may be negative and then count as 0.
+_TIMES = "movetime", "p1time", "p2time", "p1inc", "p2inc"
+# Commands that `go` and `query` depend on.
+_SETUP_COMMANDS = "setgame", "uginewgame", "position"
+# Time to wait at shutdown for a player that cannot be interrupted.
+_SHUTDOWN_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class GoCommand:
+    """Limits of a `go` command."""
+
+    depth: int | None = None
+    nodes: int | None = None
+    movetime: int | None = None  # milliseconds
+    # Remaining times of both players, in milliseconds.
+    times: tuple[int | None, int | None] = (None, None)
+    infinite: bool = False
+
+    @staticmethod
+    def parse(words: list[str]) -> "GoCommand":
+        """Parse the words after `go`; raise UnknownOption for a limit, BadOption for a number."""
+        limits: dict[str, int] = {}
+        numeric = [word for word in words if word != "infinite"]
+        for name, text in zip(numeric[::2], [*numeric[1::2], ""], strict=False):
+            if name not in GO_NUMBERS:
+                valid = f"{format_list(GO_NUMBERS)} N, infinite"
+                raise UnknownOption(f"go {name[:40]} {text[:40]}: limits are {valid}")
+            is_time = name in _TIMES
+            limits[name] = _milliseconds(name, text) if is_time else _number(f"go {name}", text)
+        return GoCommand(
+            limits.get("depth"),
+            limits.get("nodes"),
+            limits.get("movetime"),
+            times=(limits.get("p1time"), limits.get("p2time")),
+            infinite="infinite" in words,
+        )
+
+    def clock(self, player: int) -> Clock:
+        """Return the time limits of the player to move."""
+        turn, game = self.movetime, self.times[player]
+        return Clock(inf if turn is None else turn / 1000, inf if game is None else game / 1000)
+
+    def player_options(self, option_names: Collection[str]) -> dict[str, float | None]:
+        """Return the changed options of a player that has the options `option_names`.
+
+        Raises UnknownOption if the player has no option for a limit.
+        """
+        steps = "nodes" if "nodes" in option_names else "simulations"
+        limits: dict[str, float | None] = {}
+        if self.depth is not None:
+            limits["depth"] = self.depth
+        if self.nodes is not None:
+            limits[steps] = self.nodes
+        valid = [name for name in _LIMITS if name in option_names]
+        if missing := [name for name in limits if name not in option_names]:
+            raise UnknownOption(
+                f"no limit {format_list(missing)} for this player; its limits are: "
+                f"{format_list(valid) or 'none'}"
+            )
+        if not limits and self.infinite and "seconds" in option_names:
+            limits = {"seconds": inf}
+        return {**dict.fromkeys(valid), **limits} if limits else {}
+
+
+class UGIEngine:
+    """An engine: game, position, player, and the search in progress."""
+
+    def __init__(self, spec: str, game: Game, write: WriteLine, *, seed: int = 0) -> None:
+        """Play `game` with the player of a spec; `write` is called with lines, from any thread.
+
+        The player is created when it is first used. Raises UnknownOption for an invalid spec.
+        """
+        self._option_names = player_option_defaults(spec).keys()
+        self._spec, self._game, self._write = spec, game, write
+        self._position, self._seed = game.initial, seed
+        self._rng = np.random.default_rng(seed)
+        self._player: Player | None = None
+        # Changed options and player of the last `go` with limits.
+        self._limited: tuple[dict[str, float | None], Player] | None = None
+        self._searching: Player | None = None
+        self._thread: threading.Thread | None = None
+        # The setup command that failed and has to be sent again.
+        self._failed_setup = ""
+        self._stop_requested = threading.Event()
+        self._search_finished = threading.Event()
+
+    def handle_line(self, line: str) -> bool:
+        """Execute a line; return False after `quit`."""
+        word, rest = split_first(line)
+        if word == "quit":
+            self.shut_down()
+            return False
+        try:
+            self._execute(word, rest)
+        except (CcEnvError, ImportError, OSError) as error:
+            self.report_error(word, error)
+        return True
+
+    def report_error(self, word: str, error: Exception) -> None:
+        """Report that the line beginning with `word` has failed."""
+        if word in _SETUP_COMMANDS and self._failed_setup != "setgame":
+            self._failed_setup = word
+        self._write(f"info string error {one_line(error)}")
+
+    def shut_down(self) -> None:
+        """Stop the search; wait at most _SHUTDOWN_SECONDS for it."""
+        self._interrupt(_SHUTDOWN_SECONDS)
+
+    def _execute(self, word: str, rest: str) -> None:
+        commands: dict[str, Callable[[str], None]] = {
+            "": lambda rest: None,
+            "ugi": self._introduce,
+            "isready": self._confirm_ready,
+            "setgame": self._set_game,
+            "setoption": self._set_option,
+            "uginewgame": self._start_game,
+            "position": self._set_position,
+            "go": self._go,
+            "stop": lambda rest: self._interrupt(inf),
+            "query": self._respond,
+        }
+        if word not in commands:
+            valid = ", ".join(sorted(name for name in commands if name))
+            raise UnknownOption(f"unknown command '{word[:40]}'; there are: {valid}, quit")
+        if self._is_searching() and word in (*_SETUP_COMMANDS, "setoption", "go"):
+            raise IllegalAction(f"{word}: a search is in progress; send stop first")
+        self._check_setup(word)
+        if self._search_finished.is_set() and self._thread is not None:
+            # Only the output of the decision is left to do.
+            self._thread.join()
+        commands[word](rest)
+        if word in _SETUP_COMMANDS:
+            self._failed_setup = ""
+
+    def _check_setup(self, word: str) -> None:
+        """Raise IllegalAction for a command that depends on a failed setup command."""
+        needs_game = word in _SETUP_COMMANDS[1:] and self._failed_setup == "setgame"
+        if needs_game or (self._failed_setup and word in ("go", "query")):
+            raise IllegalAction(f"{word}: {self._failed_setup} has failed; send it again first")
+
+    def _introduce(self, rest: str) -> None:
+        self._write(f"id name cc_env {__version__} {self._spec}")
+        self._write("id author cc_env")
+        self._write(f"option name Seed type spin default {self._seed} min 0 max {2**31 - 1}")
+        self._write("ugiok")
+
+    def _confirm_ready(self, rest: str) -> None:
+        if not self._is_searching():
+            self._get_player()
+        self._write("readyok")
+
+    def _get_player(self) -> Player:
+        """Return the player, creating it on first use."""
+        if self._player is None:
+            self._player = player_for_new_game(make_player(self._spec, self._game))
+        return self._player
+
+    def _set_game(self, rest: str) -> None:
+        name, *pairs = rest.split()[:100] or [""]
+        # The input is untrusted.
+        with untrusted_names():
+            game = make_game(name, **parse_options(pairs))
+        self._player = player_for_new_game(make_player(self._spec, game))
+        self._game, self._position, self._limited = game, game.initial, None
+
+    def _set_option(self, rest: str) -> None:
+        words = rest.split()
+        is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
+        if not is_seed or len(words) != 4:
+            raise UnknownOption(f"setoption {rest[:40]}: the only option is name Seed value N")
+        self._rng = np.random.default_rng(_number("Seed", words[3]))
+
+    def _start_game(self, rest: str) -> None:
+        self._player = player_for_new_game(self._get_player())
+        self._position, self._limited = self._game.initial, None
+
+    def _set_position(self, rest: str) -> None:
+        start, turns = parse_position(self._game, rest)
+        position = start
+        for number, text in enumerate(turns, 1):
+            try:
+                position = self._game.play_turn(position, self._game.parse_turn(position, text))
+            except IllegalAction as error:
+                raise IllegalAction(f"turn {number}: {error}") from None
+        self._position = position
+
+    def _respond(self, rest: str) -> None:
+        outcome = self._game.outcome(self._position)
+        responses = {
+            "gameover": str(outcome != ONGOING).lower(),
+            "p1turn": str(self._game.to_move(self._position) == 0).lower(),
+            "result": _RESULTS[outcome],
+        }
+        if rest not in responses:
+            raise UnknownOption(f"query {rest[:40]}: there are: {', '.join(responses)}")
+        self._write(f"response {responses[rest]}")
+
+    def _go(self, rest: str) -> None:
+        go = GoCommand.parse(rest.split())
+        # Raises IllegalAction if the game is over.
+        self._game.choices(self._position)
+        # A player that cannot be stopped keeps its limits in an infinite search.
+        can_change = hasattr(self._get_player(), "stop") or not go.infinite
+        changes = go.player_options(self._option_names if can_change else ())
+        self._searching = self._player_with(changes)
+        self._stop_requested.clear()
+        self._search_finished.clear()
+        self._thread = threading.Thread(target=self._search, args=(go, self._searching))
+        self._thread.daemon = True
+        self._thread.start()
+
+    def _player_with(self, changes: dict[str, float | None]) -> Player:
+        """Return the player with these options changed."""
+        if not changes:
+            return self._get_player()
+        if self._limited is None or self._limited[0] != changes:
+            self._limited = changes, make_player(self._spec, self._game, **changes)
+        return self._limited[1]
+
+    def _is_searching(self) -> bool:
+        return self._thread is not None and not self._search_finished.is_set()
+
+    def _interrupt(self, timeout: float) -> None:
+        """Stop the search; wait at most `timeout` seconds for a player that ignores `stop`."""
+        self._stop_requested.set()
+        stop, waited = getattr(self._searching, "stop", None), 0.0
+        while self._thread is not None and self._thread.is_alive() and waited < timeout:
+            if stop is not None:
+                stop()
+            self._thread.join(_STOP_INTERVAL_SECONDS)
+            waited += _STOP_INTERVAL_SECONDS
+
+    def _search(self, go: GoCommand, player: Player) -> None:
+        """Search for a complete turn and write it."""
+        try:
+            output = "\n".join(self._decide(go, player))
+        # The player may be external code that raises anything.
+        except Exception as error:
+            output = f"info string error {type(error).__name__}: {one_line(error)}"
+        if go.infinite:
+            self._stop_requested.wait()
+        self._search_finished.set()
+        self._write(output)
+
+    def _decide(self, go: GoCommand, player: Player) -> list[str]:
+        """Return the `info` line of the first decision, if any, and the `bestmove` line."""
+        game, position = self._game, self._position
+        clock = go.clock(game.to_move(position))
+        turn: list[int] = []
+        info: list[str] = []
+        while not turn or game.mid_turn(position):
+            decision = player.choose(position, self._rng, clock)
+            info = info or [_info_line(game, position, decision)]
+            position = game.apply(position, decision.action)
+            turn.append(int(decision.action))
+        best = turn_word(game.turn_text(self._position, tuple(turn)))
+        return [*filter(None, info), f"bestmove {best}"]
+
+
+def _number(name: str, text: str) -> int:
+    """Parse an integer from 0 to _MAX_NUMBER; raise BadOption for another text."""
+    number = _integer(text)
+    if number is None or not 0 <= number <= _MAX_NUMBER:
+        raise BadOption(f"{name} {text[:40]}: not an integer from 0 to {_MAX_NUMBER}")
+    return number
+
+
+def _milliseconds(name: str, text: str) -> int:
+    """Parse a time, 0 for a negative one; raise BadOption for a text that is no integer."""
+    number = _integer(text)
+    if number is None:
+        raise BadOption(f"go {name} {text[:40]}: not an integer number of milliseconds")
+    return max(0, number)
+
+
+def _integer(text: str) -> int | None:
+    """Parse an integer of at most _MAX_DIGITS digits; return None for another text."""
+    digits = text.removeprefix("-")
+    is_valid = digits.isdecimal() and len(digits) <= _MAX_DIGITS
+    return int(text) if is_valid else None
+
+
+def _info_line(game: Game, position: Position, decision: Decision) -> str:
+    """Return the `info` line with the statistics of a decision, "" if there are none."""
+    words = []
+    for name in ("depth", "nodes"):
+        if is_integer(count := decision.details.get(name), 0):
+            words += [name, str(count)]
+    if is_integer(score := decision.details.get("score"), -(2**31), 2**31):
+        words += ["score", "cp", str(score)]
+    elif decision.value is not None:
+        words += ["score", "value", f"{decision.value:.3f}"]
+    if line := decision.details.get("principal_variation"):
+        words += ["pv", *map(turn_word, game.turn_texts(position, line))]
+    return " ".join(["info", *words]) if words else ""
+
+
+def serve(engine: UGIEngine, channel: Channel) -> None:
+    """Execute the lines of a channel until its end or `quit`."""
+    is_running = True
+    while is_running:
+        try:
+            is_running = engine.handle_line(channel.read_line())
+        except LineTooLong as error:
+            # Only `position` lines are long.
+            engine.report_error("position", error)
+        except EOFError:
+            engine.shut_down()
+            is_running = False

@@ -1,0 +1,281 @@
+"""The built-in players.
+
+Shapes: C planes, H rows and W columns of an observation.
+"""
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import Position
+from cc_env.errors import BadPlayer, UnknownOption, format_list, suggest
+from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
+from cc_env.match.referee import Clock, Decision, Player
+from cc_env.players.perfect import PerfectPlayer
+from cc_env.registry.catalogue import GAMES
+from cc_env.search import limits
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.compare import Comparison, compare
+from cc_env.search.greedy import score_actions
+from cc_env.search.limits import check_limit
+from cc_env.search.mcts import MCTS
+from cc_env.search.scores import expected_result
+from cc_env.search.workspace import MAX_DEPTH
+from cc_env.tablebase.tablebase import Tablebase
+
+# (observation int8[C, H, W], info) -> action
+PolicyFunction = Callable[[NDArray[np.int8], dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class RandomPlayer:
+    """Plays a uniformly random legal action."""
+
+    game: Game
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return a random legal action."""
+        return Decision(int(rng.choice(self.game.choices(position))))
+
+
+@dataclass(frozen=True)
+class FunctionPlayer:
+    """Wraps a policy function `(observation, info) -> action`.
+
+    Its arguments are those of a learner in an environment: the observation, int8[C, H, W], and an
+    info with the `action_mask`, int8[num_actions], and the `seat`, 0 or 1.
+    """
+
+    game: Game
+    function: PolicyFunction
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the function's action."""
+        mask, seat = self.game.action_mask(position), self.game.to_move(position)
+        observation = self.game.observe(position)
+        return Decision(self.function(observation, {"action_mask": mask, "seat": seat}))
+
+
+class GreedyPlayer:
+    """Wins in one turn or maximizes the evaluation after it; breaks ties randomly."""
+
+    def __init__(self, game: Game, *, evaluation: Any = None) -> None:
+        """Use an evaluation of the game, by default the first; raise UnknownOption if it has none.
+
+        See `cc_env.learned_evaluation.network_file` for its values.
+        """
+        self._game, self._evaluation = game, find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(self._evaluation)
+        # Compiles.
+        score_actions(game, game.initial, self._evaluation)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the first decision of a best turn."""
+        actions, scores = score_actions(self._game, position, self._evaluation)
+        highest = max(scores)
+        best = [action for action, score in zip(actions, scores, strict=True) if score == highest]
+        return Decision(int(rng.choice(best)), expected_result(highest), {"score": highest})
+
+
+class MinimaxPlayer:
+    """Plays by alpha-beta search; deterministic unless a time limit interrupts it."""
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        level: str | None = None,
+        depth: int | None = None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+        evaluation: Any = None,
+        table_megabytes: float | None = None,
+        tables: str | os.PathLike[str] | Tablebase | None = None,
+        selective: bool = False,
+    ) -> None:
+        """Limit each decision to `depth` turns, `nodes` positions and `seconds`.
+
+        A clock shortens `seconds`, see `time_budget`. A level is a name for limits, by default
+        "normal"; explicit limits override it. The transposition table has `table_megabytes`, by
+        default those of the level or 16. `evaluation` names an evaluation of the game; `tables` are
+        exact values or their folder. `selective` searches late moves less deeply, see
+        `cc_env.search.alphabeta`. Raises UnknownOption for an unknown level or evaluation,
+        BadOption for a limit out of range or a missing folder, MissingTable for a folder without
+        tables of the game, BadTable for a damaged one.
+        """
+        options: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
+        options = {name: value for name, value in options.items() if value is not None}
+        levels = {**DEFAULT_LEVELS, **game.search.levels}
+        if level is not None and level not in list(levels):
+            has = f"{suggest(level, levels)}it has: {format_list(levels)}"
+            raise UnknownOption(f"minimax has no level {level!r}; {has}")
+        if level is not None or not options:
+            options = {**levels[level or "normal"], **options}
+        self._depth, self._nodes, self._seconds = map(options.get, ("depth", "nodes", "seconds"))
+        check_limit("depth", self._depth, MAX_DEPTH)
+        check_limit("nodes", self._nodes)
+        limits.check_seconds(self._seconds)
+        function = find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(function)
+        table = options.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
+        self._search = AlphaBeta(
+            game,
+            function,
+            table_megabytes=table,
+            tables=load_tables(game, tables),
+            selective=selective,
+        )
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the first decision of the principal variation."""
+        seconds = time_budget(self._seconds, clock)
+        result = self._search.search(
+            position, depth=self._depth, nodes=self._nodes, seconds=seconds
+        )
+        return Decision(result.action, result.value, result.details())
+
+    def compare(
+        self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
+    ) -> Comparison:
+        """Return the values of `turns`, see `cc_env.search.compare`."""
+        depth = self._depth or MAX_DEPTH
+        return compare(self._search, position, turns, left=left, depth=depth)
+
+    def stop(self) -> None:
+        """Stop a search in another thread; it returns its best result so far."""
+        self._search.stop()
+
+
+class MCTSPlayer:
+    """Plays by Monte-Carlo tree search."""
+
+    def __init__(
+        self,
+        game: Game,
+        *,
+        simulations: int | None = None,
+        seconds: float | None = None,
+        playout: str = "evaluation",
+        exploration: float = 1.0,
+        evaluation: Any = None,
+        tables: str | os.PathLike[str] | Tablebase | None = None,
+    ) -> None:
+        """Limit each decision to `simulations` or `seconds`, by default to 1000 simulations.
+
+        `playout`, "random" or "evaluation", is how leaves are evaluated; `exploration` is the
+        constant of UCB1; `tables` are exact values or their folder. Raises UnknownOption for an
+        unknown playout or evaluation, BadOption for a number out of range or a missing folder,
+        MissingTable for a folder without tables of the game, BadTable for a damaged one.
+        """
+        self._simulations, self._seconds = simulations, seconds
+        if simulations is None and seconds is None:
+            self._simulations = 1000
+        check_limit("simulations", simulations)
+        limits.check_seconds(seconds)
+        function = find_evaluation(game, evaluation)
+        self.fingerprint = short_hash(function)
+        self._search = MCTS(
+            game,
+            function,
+            playout=playout,
+            exploration=exploration,
+            tables=load_tables(game, tables),
+        )
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the most visited action."""
+        seconds = time_budget(self._seconds, clock)
+        result = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
+        return Decision(result.action, result.value, result.details())
+
+    def stop(self) -> None:
+        """Stop a search in another thread; it returns its best result so far."""
+        self._search.stop()
+
+
+def load_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
+    """Return the tables, or those in a folder; raise BadOption as `Tablebase`, or MissingTable."""
+    if tables is None or isinstance(tables, Tablebase):
+        return tables
+    return Tablebase(game, tables).require_any()
+
+
+def make_perfect_player(
+    game: Game,
+    *,
+    level: str | None = None,
+    tables: str | None = None,
+    depth: int | None = None,
+    seconds: float | None = None,
+) -> Player:
+    """Return a perfect player with the tables of a folder, by default the shipped ones.
+
+    In positions that no table covers it plays as `MinimaxPlayer` with the same tables. Raises
+    UnknownOption for a level other than "delay", else as `MinimaxPlayer`.
+    """
+    if level not in (None, "delay"):
+        raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
+    tablebase = load_tables(game, tables) or Tablebase(game)
+    search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=tablebase)
+    return PerfectPlayer(game, tablebase, search, delay=level is not None)
+
+
+class BotPlayer:
+    """Plays as one of the game's own bots."""
+
+    def __init__(self, game: Game, bot: str) -> None:
+        """Use the bot named `bot`; raise BadPlayer if the game does not have it."""
+        if bot not in game.search.bots:
+            games = format_list(name for name, entry in GAMES.items() if bot in entry.bots)
+            raise BadPlayer(f"{bot} does not play {game.name}, only: {games}")
+        self._game, self._name = game, bot
+        self._bot = game.search.bots[bot](game)
+
+    def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
+        """Return the bot's decision."""
+        self._game.choices(position)
+        return Decision(self._bot(position, rng))
+
+    def for_new_game(self) -> "BotPlayer":
+        """Return a bot without the state of this one."""
+        return BotPlayer(self._game, self._name)
+
+
+def make_program_player(
+    game: Game,
+    *,
+    command: str | None = None,
+    protocol: str = "ugi",
+    seconds: float | None = None,
+    budget: float | None = None,
+    start: float = 60,
+) -> Player:
+    """Return a player that runs an external program, see `cc_env.protocols.program`."""
+    from cc_env.protocols.program import ProgramPlayer
+
+    return ProgramPlayer(
+        game, command=command, protocol=protocol, seconds=seconds, budget=budget, start=start
+    )
+
+
+# Levels of minimax; a game may define its own.
+DEFAULT_LEVELS: dict[str, dict[str, Any]] = {
+    "easy": {"depth": 1},
+    "normal": {"depth": 3},
+    "hard": {"depth": 6},
+    "extreme": {"seconds": 2},
+}
+
+
+def time_budget(seconds: float | None, clock: Clock) -> float | None:
+    """Return the thinking time in seconds: `seconds`, or a safe share of the clock if less."""
+    bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
+    if bound == math.inf:
+        return seconds
+    return bound if seconds is None else min(seconds, bound)

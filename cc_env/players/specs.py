@@ -1,0 +1,225 @@
+"""Player specs: `random`, `minimax:depth=3`, `mcts:simulations=400`.
+
+    NAME                       default options
+    NAME:LEVEL                 a level, which is a name for several options
+    NAME:OPTION=VALUE,…        the given options
+    program:command="…"        any program, see `cc_env.protocols.program`; values may be quoted
+    PACKAGE.MODULE.CLASS:…     a class or function of another package that can be imported
+
+A class or function of a spec is called with the game and the options as keyword arguments; it
+returns a `cc_env.match.referee.Player`. `as_player` also accepts players and policy functions.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, cast
+
+from cc_env.core.game import Game
+from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, format_list, suggest
+from cc_env.match.referee import Player, is_player
+from cc_env.players.builtin import (
+    BotPlayer,
+    FunctionPlayer,
+    GreedyPlayer,
+    MCTSPlayer,
+    MinimaxPlayer,
+    RandomPlayer,
+    make_perfect_player,
+    make_program_player,
+)
+from cc_env.registry import import_allowlist
+from cc_env.registry.catalogue import GAMES
+from cc_env.registry.import_allowlist import import_if_allowed
+from cc_env.registry.options import parse_options, split_options
+from cc_env.registry.plugins import import_plugin
+
+PlayerFactory = Callable[..., Player]
+
+
+def _bot(name: str) -> PlayerFactory:
+    def make_bot(game: Game) -> Player:
+        return BotPlayer(game, name)
+
+    return make_bot
+
+
+PLAYERS: dict[str, PlayerFactory] = {
+    "random": RandomPlayer,
+    "greedy": GreedyPlayer,
+    "minimax": MinimaxPlayer,
+    "mcts": MCTSPlayer,
+    "perfect": make_perfect_player,
+    "program": make_program_player,
+    **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
+}
+
+# Players that the package `agents` registers.
+LEARNED_PLAYERS = "policy", "alphazero", "ppo", "memory"
+
+# The option to suggest for a number without a name, as in `minimax:3`.
+_NUMERIC_OPTIONS = {
+    "minimax": "depth",
+    "perfect": "depth",
+    "mcts": "simulations",
+    "alphazero": "simulations",
+}
+
+# Tests of the games that a player plays; without an entry it plays all.
+_SUPPORTS: dict[str, Callable[[Game], bool]] = {"perfect": lambda game: game.numbering is not None}
+
+
+def make_player(name: str, game: Game, **overrides: Any) -> Player:
+    """Return the player of a player spec for `game`; `overrides` replace its options.
+
+    Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
+    BadOption for a value out of range; BadPlayer if the player cannot be created; BadCheckpoint and
+    MissingExtra as the player.
+    """
+    factory, spec_options = _parse(name)
+    try:
+        player = factory(game, **{**spec_options, **overrides})
+    except (CcEnvError, MissingExtra, OSError):
+        raise
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise BadPlayer(f"player {name!r} cannot be made: {why}") from error
+    if not hasattr(player, "choose"):
+        raise BadPlayer(f"player {name!r} is {player!r}, which has no method choose")
+    return player
+
+
+def as_player(opponent: object, game: Game) -> Player:
+    """Return `opponent` if it is a player, else create it from a player spec or policy function.
+
+    Raises BadPlayer for anything else, and as `make_player`.
+    """
+    if isinstance(opponent, str):
+        return make_player(opponent, game)
+    if isinstance(opponent, type):
+        expected = f"an instance, such as {opponent.__name__}(game)"
+        raise BadPlayer(f"{opponent.__name__} is a class, not a player; expected: {expected}")
+    if is_player(opponent):
+        return cast(Player, opponent)
+    if callable(opponent):
+        return FunctionPlayer(game, opponent)
+    expected = "a player spec, an object with choose(position, rng, clock), or a function "
+    expected += "(observation, info) -> action"
+    raise BadPlayer(f"{opponent!r} is not a player; expected: {expected}")
+
+
+def check_spec(name: str) -> None:
+    """Validate the name and the option names of a player spec; raise as `make_player`."""
+    _parse(name)
+
+
+def player_option_defaults(name: str) -> dict[str, Any]:
+    """Return the options of the player of a player spec, with their defaults.
+
+    Raises UnknownOption and BadPlayer as `check_spec`.
+    """
+    factory, _ = _parse(name)
+    return _defaults(name, factory)
+
+
+def register_player(
+    name: str, factory: PlayerFactory, plays: Callable[[Game], bool] = lambda game: True
+) -> None:
+    """Register a player in this process; `plays` returns whether it plays a game.
+
+    Raises BadPlayer for a name that is not an identifier.
+    """
+    if not name.isidentifier():
+        raise BadPlayer(f"invalid player name {name!r}: use letters, digits and _ only")
+    PLAYERS[name] = factory
+    _SUPPORTS[name] = plays
+
+
+def available_players(game: Game) -> list[str]:
+    """Return the names of the players that can play `game`."""
+    with suppress(MissingExtra):
+        _load_learned_players()
+    foreign_bots = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
+    names = [name for name in PLAYERS if name not in foreign_bots]
+    return [name for name in names if name not in _SUPPORTS or _SUPPORTS[name](game)]
+
+
+@contextmanager
+def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
+    """Register players while the block runs; raise BadPlayer as `register_player`."""
+    before = dict(PLAYERS), dict(_SUPPORTS)
+    try:
+        for name, factory in factories.items():
+            register_player(name, factory)
+        yield
+    finally:
+        PLAYERS.clear()
+        _SUPPORTS.clear()
+        PLAYERS.update(before[0])
+        _SUPPORTS.update(before[1])
+
+
+def _load_learned_players() -> None:
+    """Register the learned players; raise MissingExtra if `agents` cannot be imported."""
+    if not PLAYERS.keys() >= set(LEARNED_PLAYERS):
+        import_plugin("agents")
+
+
+def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
+    """Return the factory and the options of a player spec."""
+    if not isinstance(name, str):
+        raise BadPlayer(f"{name!r} is not a player spec")
+    kind, _, rest = name.partition(":")
+    if kind in LEARNED_PLAYERS:
+        _load_learned_players()
+    factory = _import_factory(kind) if "." in kind else PLAYERS.get(kind)
+    if factory is None:
+        names = sorted({*PLAYERS, *LEARNED_PLAYERS})
+        valid = f"there are: {format_list(names, 99)}, "
+        valid += "and MODULE.NAME of any module that can be imported"
+        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, names)}{valid}")
+    defaults = _defaults(kind, factory)
+    words = split_options(rest)
+    levels = [word for word in words if "=" not in word]
+    numbers = [level for level in levels if level.isdecimal()]
+    if numbers and kind in _NUMERIC_OPTIONS:
+        example = f"{kind}:{_NUMERIC_OPTIONS[kind]}={numbers[0]}"
+        raise UnknownOption(f"player {kind} has no level {numbers[0]!r}; did you mean {example}?")
+    if levels and "level" not in defaults:
+        raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
+    values = parse_options(word if "=" in word else f"level={word}" for word in words)
+    if unknown := sorted(set(values) - set(defaults)):
+        valid = format_list(_with_values(defaults)) or "none"
+        hint = f"{suggest(unknown[0], defaults)}it has: {valid}"
+        raise UnknownOption(f"player {kind} has no option {format_list(unknown)}; {hint}")
+    if factory is make_program_player:
+        import_allowlist.check_program(str(values.get("command")))
+    return factory, values
+
+
+def _defaults(kind: str, factory: PlayerFactory) -> dict[str, Any]:
+    """Return the options of a factory with their defaults; raise BadPlayer if it takes no game."""
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    if not parameters:
+        raise BadPlayer(f"player {kind!r} cannot be made with a game: it takes no arguments")
+    return {parameter.name: parameter.default for parameter in parameters[1:]}
+
+
+def _with_values(defaults: Mapping[str, Any]) -> list[str]:
+    """Return options as NAME=VALUE, those with the default None as NAME."""
+    return [name if value is None else f"{name}={value}" for name, value in defaults.items()]
+
+
+def _import_factory(path: str) -> PlayerFactory:
+    module, _, name = path.rpartition(".")
+    try:
+        factory = getattr(import_if_allowed(module, path), name)
+    except (ImportError, AttributeError) as error:
+        raise BadPlayer(f"player {path!r} cannot be imported: {error}") from error
+    if not callable(factory):
+        raise BadPlayer(f"player {path!r} is not a class or a function: {factory!r}")
+    import_allowlist.allow(path)
+    return factory  # type: ignore[no-any-return]

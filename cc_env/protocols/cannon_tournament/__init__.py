@@ -1,0 +1,1 @@
+"""The Cannon tournament's protocols: server and client over TCP, and player programs."""

@@ -1,0 +1,289 @@
+"""Server and client of the Cannon tournament: one game by its protocol, over TCP.
+
+The server applies the rules and decides which player has lost by which fault. Clients need to
+follow only the protocol, see `cc_env.games.cannon.log` and
+`cc_env.protocols.cannon_tournament.messages`.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.errors import BadRecord, IllegalAction
+from cc_env.games.cannon import log
+from cc_env.games.factory import make_game
+from cc_env.match.match import FAULTS, Limits, Match
+from cc_env.match.referee import Clock, Player, player_for_new_game, request_decision
+from cc_env.protocols.cannon_tournament.messages import MessageSocket
+from cc_env.protocols.cannon_tournament.program_lines import GAME_SECONDS, check_game
+
+# Time to wait for a message of a client.
+MESSAGE_TIMEOUT_SECONDS = 150.0
+SILENT = "TIMEOUT ON CLIENT NETWORK"
+STOPPED = "UNEXPECTED STOP OF THE SERVER"
+TOO_FEW = "ERROR IN INITIALIZATION"
+
+
+class Move(NamedTuple):
+    """A move of a seat: a command or a fault."""
+
+    command: str = ""
+    fault: str = ""
+    # Description of the fault.
+    detail: str = ""
+    # Whether the message claims that the game is over.
+    is_last: bool = False
+    # The message as received, "" for local players.
+    text: str = ""
+    # Whether the client sent nothing in time.
+    is_silent: bool = False
+
+
+class TournamentSeat(Protocol):
+    """One of the two seats of a game."""
+
+    def begin(self, match: Match, number: int, seconds: float) -> None:
+        """Start the game as player `number` with `seconds` for the whole game."""
+
+    def move(self) -> Move:
+        """Return the next move."""
+
+    def send(self, text: str) -> None:
+        """Send the opponent's message or the end of the game."""
+
+    def close(self) -> None:
+        """Release the seat."""
+
+
+class RemoteSeat:
+    """The seat of a client."""
+
+    def __init__(self, connection: MessageSocket, timeout: float = MESSAGE_TIMEOUT_SECONDS) -> None:
+        self._connection, self._timeout = connection, timeout
+
+    def begin(self, match: Match, number: int, seconds: float) -> None:
+        """Start the game, as `TournamentSeat.begin`."""
+        self._number = number
+        self._connection.send(log.message("INIT", log.opening(match.game, number, seconds)))
+
+    def move(self) -> Move:
+        """Return the next move, as `TournamentSeat.move`."""
+        try:
+            message, text = self._connection.receive(self._timeout)
+        except TimeoutError:
+            return Move(fault="time", detail=SILENT, is_silent=True)
+        except EOFError:
+            return Move(fault="error", detail="the connection has ended")
+        except BadRecord as error:
+            return Move(fault="error", detail=str(error))
+        if fault := log.fault_of(message["meta"]):
+            if fault[1] == self._number:
+                return Move(
+                    fault=fault[0], detail="reported by the client", text=_single_line(text)
+                )
+            return Move(fault="error", detail=f"invalid report: {message['meta']}")
+        if message["action"] in ("INIT", "KILLPROC") or not message["data"]:
+            return Move(fault="error", detail=message["meta"] or "no command")
+        return Move(message["data"], is_last=message["action"] != "NORMAL", text=_single_line(text))
+
+    def send(self, text: str) -> None:
+        """Send a message to the client."""
+        self._connection.send(text)
+
+    def close(self) -> None:
+        """Release the seat, as `TournamentSeat.close`."""
+        self._connection.close()
+
+
+class LocalSeat:
+    """The seat of a player of this process."""
+
+    def __init__(self, player: Player, seed: int = 0) -> None:
+        self._player, self._rng, self._remaining = (
+            player_for_new_game(player),
+            np.random.default_rng(seed),
+            0.0,
+        )
+
+    def begin(self, match: Match, number: int, seconds: float) -> None:
+        """Start the game, as `TournamentSeat.begin`."""
+        self._match, self._remaining = match, seconds
+
+    def move(self) -> Move:
+        """Return the next move, as `TournamentSeat.move`."""
+        match, started = self._match, time.perf_counter()
+        clock = Clock(game=self._remaining)
+        response = request_decision(self._player, match.position, self._rng, clock)
+        self._remaining -= time.perf_counter() - started
+        fault, detail = response.fault or ("", "")
+        if self._remaining <= 0:
+            return Move(fault="time", detail=detail or "its time is up")
+        if fault:
+            return Move(fault=fault, detail=detail)
+        try:
+            return Move(match.game.turn_text(match.position, (response.action,)))
+        except IllegalAction as error:
+            return Move(fault="illegal", detail=str(error))
+
+    def send(self, text: str) -> None:
+        """Do nothing: the player reads the match."""
+
+    def close(self) -> None:
+        """Release the seat, as `TournamentSeat.close`."""
+
+
+@dataclass(frozen=True)
+class FinishedGame:
+    """A finished game."""
+
+    match: Match
+    # The end message as player 1 would send it.
+    meta: str
+    # Description of a fault.
+    detail: str = ""
+
+
+def play_game(
+    game: Game,
+    seats: tuple[TournamentSeat, TournamentSeat],
+    *,
+    seconds: float = GAME_SECONDS,
+    write_log: Callable[[str], None] = lambda line: None,
+) -> FinishedGame:
+    """Play a game between two seats; `write_log` is called with each line of the log.
+
+    Raises BadOption unless the game is Cannon.
+    """
+    check_game(game)
+    match = Match(game, limits=Limits(max_turns=None, repetitions=None))
+    detail = ""
+    try:
+        for number, seat in enumerate(seats):
+            seat.begin(match, number, seconds)
+        while match.result is None:
+            detail = _step(match, seats, write_log)
+    except BaseException:
+        for seat in seats:
+            seat.send(log.message("KILLPROC", meta=STOPPED))
+        raise
+    finally:
+        for seat in seats:
+            seat.close()
+    return FinishedGame(match, _end_meta(match, 0), detail)
+
+
+def _step(
+    match: Match, seats: tuple[TournamentSeat, TournamentSeat], write_log: Callable[[str], None]
+) -> str:
+    """Play, log and forward the next move; return the description of its fault, if any."""
+    mover = match.game.to_move(match.position)
+    move = _play_command(match, seats[mover].move())
+    if move.fault:
+        match.forfeit(mover, move.fault)
+    text = _move_message(match, mover, move.command)
+    logged = log.SILENCE if move.is_silent else move.text or text
+    write_log(log.line(logged, mover))
+    seats[1 - mover].send(log.message("KILLPROC", meta=SILENT) if move.is_silent else text)
+    if match.result is not None and not (move.is_last or (move.fault and move.text)):
+        seats[mover].send(text)
+    return move.detail
+
+
+def _play_command(match: Match, move: Move) -> Move:
+    """Play the command of a move; return the move, or a fault if the command is invalid."""
+    if move.fault:
+        return move
+    try:
+        turn = log.parse_command(match.game, match.position, move.command)
+    except IllegalAction as error:
+        return Move(fault="illegal", detail=str(error))
+    for action in turn:
+        match.play(action)
+    if move.is_last and not match.result:
+        return Move(fault="error", detail="it reports the end of a game in progress")
+    return move
+
+
+def _move_message(match: Match, mover: int, command: str) -> str:
+    """Return the message about the mover's command, with the result if the game is over."""
+    if match.result is None:
+        return log.message("NORMAL", command)
+    return log.end_message(_end_meta(match, mover), command, _fault_of(match))
+
+
+def _end_meta(match: Match, sender: int) -> str:
+    """Return the meta field of an end message: any fault, then the scores, the sender's first."""
+    assert match.result is not None
+    assert match.score is not None
+    return log.scores_text(match.score, sender, _fault_of(match), 1 - match.result.outcome)
+
+
+def _fault_of(match: Match) -> str:
+    """Return the fault that ended a game, "" if the rules ended it."""
+    assert match.result is not None
+    return match.result.reason if match.result.reason in FAULTS else ""
+
+
+def _single_line(text: str) -> str:
+    """Return a message as received, reformatted if it has several lines."""
+    return text if text.isprintable() else json.dumps(json.loads(text))
+
+
+def join_game(
+    connection: MessageSocket, player_factory: Callable[[Game], Player], seed: int = 0
+) -> str:
+    """Play a game as a client of a tournament's server; return the end message.
+
+    `player_factory` creates the player for the server's game. Raises BadRecord for an invalid
+    message, EOFError if the server closes the connection, TimeoutError if it is silent.
+    """
+    try:
+        message, _ = connection.receive(MESSAGE_TIMEOUT_SECONDS)
+        number, rows, columns, seconds = log.parse_opening(message["data"])
+        game = make_game("cannon", rows=rows, columns=columns)
+        match = Match(game, limits=Limits(max_turns=None, repetitions=None))
+        seat = LocalSeat(player_factory(game), seed)
+        seat.begin(match, number, seconds)
+        end = ""
+        while not end:
+            is_own_turn = game.to_move(match.position) == number
+            end = (
+                _send_move(match, seat, connection)
+                if is_own_turn
+                else _receive_move(match, connection)
+            )
+        return end
+    finally:
+        connection.close()
+
+
+def _send_move(match: Match, seat: LocalSeat, connection: MessageSocket) -> str:
+    """Play and send the local player's move; return the end message if the game is over."""
+    number = match.game.to_move(match.position)
+    move = _play_command(match, seat.move())
+    if move.fault:
+        match.forfeit(number, move.fault)
+    connection.send(_move_message(match, number, move.command))
+    if match.result is None:
+        return ""
+    return _end_meta(match, number) + (f" ({move.detail})" if move.detail else "")
+
+
+def _receive_move(match: Match, connection: MessageSocket) -> str:
+    """Receive and play the opponent's move; return the end message if the game is over."""
+    other = match.game.to_move(match.position)
+    message, _ = connection.receive(MESSAGE_TIMEOUT_SECONDS)
+    if message["data"]:
+        move = _play_command(match, Move(message["data"]))
+        if move.fault:
+            match.forfeit(other, move.fault)
+            connection.send(_move_message(match, 1 - other, ""))
+            return f"{_end_meta(match, 1 - other)} ({move.detail})"
+    if message["action"] in log.CLOSING:
+        return message["meta"]
+    return _end_meta(match, 1 - other) if match.result is not None else ""

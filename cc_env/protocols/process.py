@@ -1,0 +1,154 @@
+"""External programs as child processes that end with all their descendants.
+
+A program runs in a session of its own, so that it and its children form one process group. A marker
+in its environment, which children inherit, identifies descendants that leave the group (on Linux,
+in /proc); the process tree does not, because the parent of a daemon has ended. A descendant that
+both leaves the group and clears its environment is missed. All others are killed when the channel
+is closed or garbage-collected, when this process exits, and, by a guard shell, when this process is
+killed.
+"""
+
+import os
+import secrets
+import signal
+import subprocess
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from cc_env.protocols.channel import Channel
+
+# Time for a program to end by itself.
+GRACE_SECONDS = 0.3
+_POLL_SECONDS = 0.005
+# Unless the guard reads a line, it kills the group $0 and all processes with $1 in their
+# environment.
+_GUARD = """read _ && exit; kill -s KILL -- "-$0"
+for _ in 1 2 3 4 5; do grep -lsF "$1" /proc/[0-9]*/environ; done | while IFS=/ read -r _ _ process _
+do kill -s KILL "$process"; done"""
+# Searches for marked processes, which may start others while they are killed.
+_MAX_SWEEPS = 100
+
+
+class ProcessChannel(Channel):
+    """Lines to and from a program, started by the constructor."""
+
+    def __init__(self, command: list[str], farewell: str = "") -> None:
+        """Start the program; `farewell` is the line that ends it. Raises OSError."""
+        mark = f"CC_ENV_PROGRAM_{secrets.token_hex(16)}"
+        process = subprocess.Popen(
+            command,
+            bufsize=0,
+            start_new_session=True,
+            env={**os.environ, mark: "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            guard = _guard(process.pid, mark)
+        except OSError:
+            _kill(process, mark)
+            raise
+        source, sink, stderr = (stream.fileno() for stream in _streams(process))
+        os.set_blocking(sink, False)
+        super().__init__(source, sink, stderr)
+        self._process, self._mark = process, mark
+        kill = partial(_kill, process, mark)
+        self._end = weakref.finalize(self, _end, process, guard, kill, farewell, os.getpid())
+
+    def check(self) -> None:
+        """Raise EOFError if the program has ended; its children may keep the descriptors open."""
+        if _has_ended(self._process):
+            raise EOFError("it has ended")
+
+    def close(self) -> None:
+        """End the program and all its descendants."""
+        self._end()
+
+    def kill(self) -> None:
+        """Kill the program and all its descendants."""
+        _kill(self._process, self._mark)
+        self._end()
+
+
+def _guard(group: int, mark: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, str(group), mark],
+        bufsize=0,
+        start_new_session=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _streams(process: "subprocess.Popen[bytes]") -> list[IO[bytes]]:
+    """Return stdout, stdin and stderr."""
+    streams = process.stdout, process.stdin, process.stderr
+    return [stream for stream in streams if stream is not None]
+
+
+def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Return whether a process has ended, without reaping it: its group id stays reserved."""
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
+    """Kill the group of a process and all processes with this marker in their environment."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    for _ in range(_MAX_SWEEPS):
+        if not (pids := list(_find_marked(mark.encode()))):
+            return
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL_SECONDS)
+
+
+def _find_marked(mark: bytes) -> Iterator[int]:
+    """Yield the ids of the processes with this marker in their environment."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark in path.read_bytes():
+                yield int(path.parent.name)
+
+
+def _end(
+    process: "subprocess.Popen[bytes]",
+    guard: "subprocess.Popen[bytes]",
+    kill: Callable[[], None],
+    farewell: str,
+    owner: int,
+) -> None:
+    """Ask a program to end, then kill it and its remaining descendants."""
+    # A fork of the owner must not end the program.
+    if os.getpid() != owner:
+        return
+    source, sink, stderr = _streams(process)
+    with suppress(OSError):
+        if farewell:
+            sink.write(farewell.encode() + b"\n")
+    with suppress(OSError):
+        sink.close()
+    until = time.perf_counter() + GRACE_SECONDS
+    while not _has_ended(process) and time.perf_counter() < until:
+        time.sleep(_POLL_SECONDS)
+    kill()
+    process.wait()
+    source.close()
+    stderr.close()
+    assert guard.stdin
+    with suppress(OSError):
+        guard.stdin.write(b"\n")
+        guard.stdin.close()
+    guard.wait()

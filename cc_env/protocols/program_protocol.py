@@ -1,0 +1,70 @@
+"""Interface between `cc_env.protocols.program` and the protocols that external programs speak."""
+
+from typing import Protocol
+
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import Position
+from cc_env.errors import IllegalAction
+from cc_env.match.referee import Clock
+from cc_env.protocols.channel import Channel
+
+MAX_TURN_LENGTH = 1000
+
+
+class GameHistory:
+    """The turns of a game, reconstructed from the positions in which a player has to decide."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        # None until the first decision.
+        self.start: Position | None = None
+        self.position: Position = game.initial
+        self.turns: list[str] = []
+
+    def add_opponent_turn(self, position: Position) -> None:
+        """Add the opponent's turn that led to `position`.
+
+        If no turn leads there, the history restarts with this position.
+        """
+        # The first player may have moved from the initial position.
+        if self.start is None and self.game.to_move(position) != self.game.to_move(self.position):
+            self.start = self.game.initial
+        if self.start is not None and position != self.position:
+            turn = next(self.game.ways(self.position, position), None)
+            if turn is None:
+                self.start = None
+            else:
+                self.turns.append(self.game.turn_text(self.position, turn))
+        if self.start is None:
+            self.start, self.turns = position, []
+        self.position = position
+
+    def add_own_turn(self, turn: Turn) -> None:
+        """Add a turn of the player itself."""
+        self.turns.append(self.game.turn_text(self.position, turn))
+        self.position = self.game.play_turn(self.position, turn)
+
+
+class ProgramProtocol(Protocol):
+    """A protocol for playing a game; methods raise as `Channel.read_line`, or Forfeit.
+
+    `until` is a time of `time.perf_counter`.
+    """
+
+    # Line that ends the program, "" if there is none.
+    farewell: str
+
+    def begin(self, channel: Channel, game: Game, until: float) -> None:
+        """Start a game."""
+
+    def request_turn(
+        self, channel: Channel, history: GameHistory, clock: Clock, until: float
+    ) -> Turn:
+        """Return the next turn of the program."""
+
+
+def check_turn_text(text: str) -> str:
+    """Return the notation of a turn, stripped; raise IllegalAction if it is overlong."""
+    if len(text) > MAX_TURN_LENGTH:
+        raise IllegalAction(f"'{text[:40]}…' has {len(text):,} characters")
+    return text.strip()

@@ -1,0 +1,79 @@
+"""UGI, the driver's side: plays with a program that is a UGI engine."""
+
+import math
+from collections.abc import Iterator
+
+from cc_env.core.game import Game, Turn
+from cc_env.errors import Forfeit
+from cc_env.match.referee import Clock
+from cc_env.protocols.channel import Channel
+from cc_env.protocols.program_protocol import MAX_TURN_LENGTH, GameHistory, check_turn_text
+from cc_env.protocols.ugi import game_words, position_words, split_first
+
+MAX_NAME_LENGTH = 80
+# Programs get a share of their time, less a reserve, to allow for communication.
+_TIME_SHARE = 0.95
+_RESERVE_SECONDS = 0.02
+
+
+class UGIDriver:
+    """The protocol UGI, see `cc_env.play.ugi_engine`."""
+
+    farewell = "quit"
+    # Name that the program reports.
+    name = ""
+
+    def begin(self, channel: Channel, game: Game, until: float) -> None:
+        """Start a game, as `ProgramProtocol.begin`."""
+        channel.write_line("ugi", until)
+        for word, rest in _read_lines(channel, until):
+            if word == "ugiok":
+                break
+            kind, name = split_first(rest)
+            if (word, kind) == ("id", "name"):
+                self.name = name[:MAX_NAME_LENGTH]
+        for line in (f"setgame {game_words(game)}", "uginewgame", "isready"):
+            channel.write_line(line, until)
+        _await_line("readyok", channel, until)
+
+    def request_turn(
+        self, channel: Channel, history: GameHistory, clock: Clock, until: float
+    ) -> Turn:
+        """Return the program's turn, as `ProgramProtocol.request_turn`."""
+        game = history.game
+        assert history.start is not None
+        position = position_words(game, history.start, history.turns)
+        channel.write_line(f"position {position}", until)
+        channel.write_line(f"go {_go_limits(clock)}", until)
+        words = _await_line("bestmove", channel, until).split()
+        end = words.index("ponder") if "ponder" in words else len(words)
+        return game.parse_turn(history.position, check_turn_text(" ".join(words[:end])))
+
+
+def _await_line(word: str, channel: Channel, until: float) -> str:
+    """Return the rest of the next line that begins with `word`; raise Forfeit for an error."""
+    return next(rest for first, rest in _read_lines(channel, until) if first == word)
+
+
+def _read_lines(channel: Channel, until: float) -> Iterator[tuple[str, str]]:
+    """Yield lines as (first word, rest); raise Forfeit for an error that the program reports."""
+    while True:
+        first, rest = split_first(channel.read_line(until))
+        if (first, *rest.split()[:2]) == ("info", "string", "error"):
+            raise Forfeit("error", rest[:MAX_TURN_LENGTH])
+        yield first, rest
+
+
+def _go_limits(clock: Clock) -> str:
+    """Return the limits of `go`; both players' times are the program's own."""
+    words = []
+    if clock.turn < math.inf:
+        words += ["movetime", _safe_milliseconds(clock.turn)]
+    if clock.game < math.inf:
+        remaining = _safe_milliseconds(clock.game)
+        words += ["p1time", remaining, "p2time", remaining]
+    return " ".join(words)
+
+
+def _safe_milliseconds(seconds: float) -> str:
+    return str(int(1000 * max(_TIME_SHARE * seconds - _RESERVE_SECONDS, 0.001)))

@@ -1,0 +1,153 @@
+"""Pictures of positions with marks, for text, SVG, pixels and windows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.rules import DRAW, ONGOING, Position
+from cc_env.errors import BadOption, is_integer
+from cc_env.match.match import Match
+from cc_env.rendering.picture_data import PictureData
+from cc_env.rendering.svg import to_svg
+from cc_env.rendering.text import to_text
+
+
+@dataclass(frozen=True)
+class Picture(PictureData):
+    """A position with the marks to draw. Notebooks display it."""
+
+    def _repr_svg_(self) -> str:
+        return to_svg(self)
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Pictures in rows. Notebooks display it."""
+
+    pictures: Sequence[Picture]
+    columns: int = 4  # pictures in a row
+
+    def _repr_svg_(self) -> str:
+        return to_svg(*self.pictures, columns=self.columns)
+
+
+def draw(
+    game: Game,
+    position: Position,
+    *,
+    last: tuple[Position, Turn] | None = None,
+    select: Cell | None = None,
+    heat: Mapping[Cell, float] | None = None,
+    end: tuple[int, str] | None = None,
+    caption: str | None = None,
+) -> Picture:
+    """Return the picture of a position.
+
+    `last` is the previous position and the turn that led here; its path and captures are marked.
+    `select` is the cell of a piece whose legal targets and shots are marked. `heat` colours cells
+    and labels them with percentages, see the function `heat`. `end` is (outcome, reason) of a game
+    that was not ended by its position: by repetition, a limit or a fault. The default caption is
+    the player to move, or how the game ended, and the last turn.
+
+    Raises BadOption if `select` is off the board.
+    """
+    _, rows, columns = game.observation_shape
+    if select is not None and not _is_cell(select, rows, columns):
+        raise BadOption(
+            f"select={select!r} is not a cell (row, column) of the board of {rows} x {columns}"
+        )
+    cell = None if select is None else (int(select[0]), int(select[1]))
+    path, captured = game.track(*last) if last else ((), ())
+    return Picture(
+        rows=rows,
+        columns=columns,
+        players=game.players,
+        letters=game.letters,
+        pieces=game.pieces(position),
+        figures=game.look.figures,
+        dark=game.look.dark,
+        lines=game.look.lines,
+        names=game.look.names,
+        labels=game.labels,
+        goals=game.look.goals,
+        path=path,
+        captured=captured,
+        selected=cell,
+        targets=() if cell is None else targets(game, position, cell),
+        shots=() if cell is None else shots(game, position, cell),
+        heat=heat or {},
+        caption=_caption(game, position, last, end) if caption is None else caption,
+    )
+
+
+def frames(match: Match) -> Iterator[Picture]:
+    """Yield the pictures of the initial position and of the position after each turn."""
+    course = [None, *match.history]
+    for number, last in enumerate(course, 1):
+        position = match.game.play_turn(*last) if last else match.start
+        yield draw(
+            match.game, position, last=last, end=match.result if number == len(course) else None
+        )
+
+
+def heat(
+    game: Game, position: Position, chances: Mapping[int, float], *, ends: bool = False
+) -> dict[Cell, float]:
+    """Return the probability of each cell: the sum over the actions that start (or end) there."""
+    sums: dict[Cell, float] = {}
+    for action, chance in chances.items():
+        if path := game.track(position, (action,)).path:
+            cell = path[-1 if ends else 0]
+            sums[cell] = sums.get(cell, 0.0) + chance
+    return sums
+
+
+def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
+    """Return the cells that the piece on `cell` can move to with one legal action, sorted."""
+    legal = map(int, game.legal_actions(position))
+    tracks = (game.track(position, (a,)) for a in legal if not any(game.look.shooters(position, a)))
+    return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
+
+
+def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
+    """Return the cells that the piece on `cell`, alone or with others, can shoot at, sorted.
+
+    If an action only removes the piece itself, as after a mill, `cell` is one of them.
+    """
+    cells: set[Cell] = set()
+    for action in map(int, game.legal_actions(position)):
+        path, captured = game.track(position, (action,))
+        if cell in game.look.shooters(position, action):
+            cells.add(path[-1])
+        elif captured == (cell,) and not path:
+            cells.add(cell)
+    return tuple(sorted(cells))
+
+
+def _is_cell(value: object, rows: int, columns: int) -> bool:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    return is_integer(value[0], 0, rows - 1) and is_integer(value[1], 0, columns - 1)
+
+
+def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
+    """Return the player to move, with the game's remark, or the result; `end` is as for `draw`."""
+    if end is None and game.outcome(position) == ONGOING:
+        remark = f", {text}" if (text := game.look.remark(position)) else ""
+        return f"{game.players[game.to_move(position)]} to move{remark}"
+    outcome, reason = end or (game.outcome(position), game.ending(position))
+    result = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"
+    return f"{result} ({reason})"
+
+
+def _caption(
+    game: Game,
+    position: Position,
+    last: tuple[Position, Turn] | None,
+    end: tuple[int, str] | None,
+) -> str:
+    last_turn = f" · last {game.turn_text(*last)}" if last else ""
+    return describe_standing(game, position, end) + last_turn

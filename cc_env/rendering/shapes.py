@@ -1,0 +1,241 @@
+"""The shapes of a picture, for SVG, pixels and the page: squares, discs, lines and text.
+
+All sizes are in pixels of the unscaled picture.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from cc_env.core.game import Cell
+from cc_env.rendering.picture_data import PictureData
+
+# Edge of a cell.
+CELL = 60
+# Margin around the board, for labels.
+MARGIN = 28
+# Height of the caption below the board.
+FOOT = 30
+
+BOARD = ("#f3ead7", "#e6d8bd")
+INK = "#3a3226"
+COLORS = {
+    "blue": ("#2f74c0", "#1b4a80"),
+    "red": ("#cf4a3e", "#86271f"),
+    "black": ("#3c3c3c", "#141414"),
+    "white": ("#fafafa", "#8a8a8a"),
+    "yellow": ("#f7d038", "#8f6f00"),
+}
+# Color of heat 1.
+HEAT = "#d9480f"
+# Heat from which a cell is labeled with its percentage.
+MIN_LABEL_HEAT = 0.02
+LAST, CAPTURED, TARGET, SHOT = "#f2b233", "#7a1fa2", "#2e9e5b", "#d92b2b"
+
+
+class Square(NamedTuple):
+    """A filled square; (x, y) is its upper left corner."""
+
+    x: float
+    y: float
+    edge: float
+    fill: str
+
+
+class Disc(NamedTuple):
+    """A filled disc with a rim; (x, y) is its center."""
+
+    x: float
+    y: float
+    radius: float
+    fill: str
+    rim: str
+    rim_width: float
+
+
+class Polyline(NamedTuple):
+    """A polyline with round corners."""
+
+    points: tuple[tuple[float, float], ...]
+    color: str
+    width: float
+
+
+class Label(NamedTuple):
+    """Text centered on a point."""
+
+    x: float
+    y: float
+    text: str
+    size: float
+    color: str
+
+
+Shape = Square | Disc | Polyline | Label
+
+
+def size(picture: PictureData) -> tuple[int, int]:
+    """Return the width and height of a picture."""
+    return 2 * MARGIN + picture.columns * CELL, 2 * MARGIN + picture.rows * CELL + FOOT
+
+
+def shapes(picture: PictureData) -> list[Shape]:
+    """Return the shapes of a picture, from back to front."""
+    return [
+        *board(picture),
+        *path(picture),
+        *_pieces(picture),
+        *_marks(picture),
+        _caption(picture),
+        *labels(picture),
+    ]
+
+
+def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
+    """Return the piece with this letter on a cell."""
+    kind = picture.figures.get(letter, "disc")
+    return _figure(kind, *_center(cell), *_colors(picture, letter))
+
+
+def mark(kind: str, cell: Cell) -> list[Shape]:
+    """Return the mark of this kind, a key of MARKS, on a cell."""
+    return MARKS[kind](*_center(cell))
+
+
+def _center(cell: Cell) -> tuple[float, float]:
+    row, column = cell
+    return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
+
+
+def board(picture: PictureData) -> list[Shape]:
+    """Return the empty board."""
+    parts: list[Shape] = []
+    for row in range(picture.rows):
+        for column in range(picture.columns):
+            corner = MARGIN + column * CELL, MARGIN + row * CELL
+            heat = 0.0 if picture.names else picture.heat.get((row, column), 0.0)
+            color = BOARD[not picture.names and (row + column) % 2 == picture.dark]
+            parts.append(Square(*corner, CELL, _warm(color, heat)))
+    for line in picture.lines:
+        parts.append(Polyline(tuple(map(_center, line)), INK, 3))
+    for point in picture.names:
+        parts.append(Disc(*_center(point), 6, INK, INK, 0))
+        if heat := picture.heat.get(point, 0.0):
+            warm = _warm(BOARD[0], heat)
+            parts.append(Disc(*_center(point), 27, warm, warm, 0))
+    for player, goal in zip(picture.players, picture.goals, strict=False):
+        parts.append(_frame(*_center(goal), 22, colors(picture, player)[0], 4))
+    return parts
+
+
+def _frame(x: float, y: float, reach: float, color: str, width: float) -> Polyline:
+    """Return the outline of a square around a point."""
+    corners = [(x + dx * reach, y + dy * reach) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    return Polyline((*corners, corners[0]), color, width)
+
+
+def _warm(color: str, heat: float) -> str:
+    """Blend a color, "#rrggbb", with the heat color."""
+    ratio = 0.9 * min(1.0, max(0.0, heat)) ** 0.6
+    parts = ((int(color[i : i + 2], 16), int(HEAT[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(cold + ratio * (hot - cold)):02x}" for cold, hot in parts)
+
+
+def path(picture: PictureData) -> list[Shape]:
+    """Return the path of the last turn, drawn below the pieces."""
+    if not picture.path:
+        return []
+    start, end = picture.path[0], picture.path[-1]
+    return [
+        Disc(*_center(end), 27, LAST, LAST, 0),
+        Disc(*_center(start), 9, LAST, LAST, 0),
+        Polyline(tuple(map(_center, picture.path)), LAST, 7),
+    ]
+
+
+def colors(picture: PictureData, player: str) -> tuple[str, str]:
+    """Return (fill, rim) of a player's pieces; unknown names get blue (first) or red (second)."""
+    default = "blue" if player == picture.players[0] else "red"
+    return COLORS.get(player, COLORS[default])
+
+
+def _pieces(picture: PictureData) -> list[Shape]:
+    pieces = picture.pieces.items()
+    return [shape for cell, letter in pieces for shape in figure(picture, letter, cell)]
+
+
+def _colors(picture: PictureData, letter: str) -> tuple[str, str]:
+    return colors(picture, picture.owner(letter))
+
+
+def _ink(fill: str) -> str:
+    """Return a contrasting color for text on a piece."""
+    return INK if fill in (COLORS["white"][0], COLORS["yellow"][0]) else "#ffffff"
+
+
+def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
+    """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
+    if kind == "square":
+        return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
+    disc = Disc(x, y, 21, fill, rim, 3)
+    if kind == "ring":
+        return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
+    if kind == "king":
+        return [disc, Label(x, y, "K", 20, _ink(fill))]
+    return [disc]
+
+
+def _marks(picture: PictureData) -> list[Shape]:
+    marks: list[Shape] = []
+    if picture.selected is not None and picture.selected in picture.pieces:
+        marks += mark("selected", picture.selected)
+    marks += [shape for cell in picture.captured for shape in mark("captured", cell)]
+    for cell, heat in picture.heat.items():
+        if heat >= MIN_LABEL_HEAT:
+            letter = picture.pieces.get(cell)
+            color = _ink(_colors(picture, letter)[0]) if letter else INK
+            marks.append(Label(*_center(cell), f"{heat:.0%}", 15, color))
+    for cell, number in picture.numbers.items():
+        marks += _number(picture, cell, number)
+    marks += [shape for cell in picture.shots for shape in mark("shot", cell)]
+    return marks + [shape for cell in picture.targets for shape in mark("target", cell)]
+
+
+def _number(picture: PictureData, cell: Cell, number: int) -> list[Shape]:
+    """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
+    words = Label(*_center(cell), str(number), 17, INK)
+    return [Disc(*_center(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
+
+
+def _cross(x: float, y: float) -> list[Shape]:
+    rising, falling = ((x - 13, y + 13), (x + 13, y - 13)), ((x - 13, y - 13), (x + 13, y + 13))
+    return [Polyline(falling, CAPTURED, 6), Polyline(rising, CAPTURED, 6)]
+
+
+MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {
+    "selected": lambda x, y: [_frame(x, y, 26, TARGET, 4)],
+    "captured": _cross,
+    "shot": lambda x, y: [Disc(x, y, 14, SHOT, "#ffffff", 2)],
+    "target": lambda x, y: [Disc(x, y, 9, TARGET, "#ffffff", 2)],
+    "pointer": lambda x, y: [_frame(x, y, 28, INK, 3)],
+}
+
+
+def _caption(picture: PictureData) -> Shape:
+    width, height = size(picture)
+    font_size = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
+    return Label(width / 2, height - FOOT / 2 - 4, picture.caption, font_size, INK)
+
+
+def labels(picture: PictureData) -> list[Shape]:
+    """Return the names of points, or the labels of rows and columns."""
+    if picture.names:
+        named = ((_center(point), name) for point, name in picture.names.items())
+        return [Label(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
+    rows, columns = (
+        [(MARGIN + (number + 0.5) * CELL, label) for number, label in enumerate(labels)]
+        for labels in picture.labels
+    )
+    return [
+        *(Label(MARGIN / 2, y, label, 15, INK) for y, label in rows),
+        *(Label(x, MARGIN / 2, label, 15, INK) for x, label in columns),
+    ]

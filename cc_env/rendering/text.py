@@ -1,0 +1,107 @@
+"""Pictures as plain text."""
+
+from collections.abc import Callable
+
+from cc_env.core.game import Cell
+from cc_env.rendering.picture_data import PictureData
+
+# Distance of neighboring points, in lines and in characters.
+LINE_STEP, COLUMN_STEP = 2, 4
+
+# SGR codes of a terminal: for pieces by the owner's name, then for marks.
+COLORS = {
+    "blue": "1;34",
+    "red": "1;31",
+    "black": "1;37;40",
+    "white": "1;30;47",
+    "yellow": "1;33",
+}
+OTHER, TARGET, SHOT, LAST = "1", "1;32", "1;35", "33"
+
+# (text of a cell, cell) -> styled text
+Paint = Callable[[str, Cell], str]
+
+
+def to_text(picture: PictureData, paint: Paint = lambda sign, cell: sign) -> str:
+    """Return the board with the caption below; `paint` styles the text of each cell.
+
+    Letters are pieces. Marks follow the letter: + for a cell on the last turn's path, x for a
+    captured piece, < for the selected piece, * for a legal target, ! for a shot, & for both. A
+    board of squares has the labels of rows and columns; a board of points has its lines, pieces in
+    brackets, and the names of free points.
+    """
+    rows = _point_lines(picture, paint) if picture.names else _cell_lines(picture, paint)
+    return "\n".join([*rows, picture.caption])
+
+
+def to_ansi(picture: PictureData) -> str:
+    """Return the text with the color codes of a terminal."""
+
+    def paint(sign: str, cell: Cell) -> str:
+        style = _style(picture, cell)
+        return f"\x1b[{style}m{sign}\x1b[0m" if style else sign
+
+    return to_text(picture, paint)
+
+
+def _style(picture: PictureData, cell: Cell) -> str:
+    if cell in picture.shots:
+        return SHOT
+    if cell in picture.targets:
+        return TARGET
+    if piece := picture.pieces.get(cell):
+        return COLORS.get(picture.owner(piece), OTHER)
+    return LAST if cell in picture.path or cell in picture.captured else ""
+
+
+def _mark(picture: PictureData, cell: Cell) -> str:
+    """Return the mark of a cell, "" if it has none."""
+    if cell in picture.shots:
+        return "&" if cell in picture.targets else "!"
+    if cell in picture.targets:
+        return "*"
+    if cell in picture.pieces:
+        return "<" if cell == picture.selected else ""
+    return "x" if cell in picture.captured else "+" if cell in picture.path else ""
+
+
+def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:
+    rows = []
+    for row, label in enumerate(picture.labels[0]):
+        line = f"{label:>2} "
+        for cell in ((row, column) for column in range(picture.columns)):
+            sign = picture.pieces.get(cell, "") + _mark(picture, cell) or "."
+            line += paint(sign, cell) + " " * (2 - len(sign))
+        rows.append(line.rstrip())
+    return ["   " + " ".join(picture.labels[1]), *rows]
+
+
+def _point_lines(picture: PictureData, paint: Paint) -> list[str]:
+    height, width = LINE_STEP * (picture.rows - 1) + 1, COLUMN_STEP * (picture.columns - 1) + 3
+    page = [[" "] * width for _ in range(height)]
+    for line in picture.lines:
+        start, end = sorted(line)
+        _draw_line(
+            page,
+            (LINE_STEP * start[0], COLUMN_STEP * start[1] + 1),
+            (LINE_STEP * end[0], COLUMN_STEP * end[1] + 1),
+        )
+    for (row, column), name in picture.names.items():
+        mark, piece = _mark(picture, (row, column)), picture.pieces.get((row, column))
+        offset = COLUMN_STEP * column
+        text = f"({piece}){mark}"
+        if piece is None:
+            offset, text = offset + 1, f"{name}{mark}"
+        # The styled text is one item; the items that it covers become empty.
+        styled = [paint(text, (row, column))] + [""] * (len(text) - 1)
+        page[LINE_STEP * row][offset : offset + len(text)] = styled
+    return ["".join(row).rstrip() for row in page]
+
+
+def _draw_line(page: list[list[str]], start: Cell, end: Cell) -> None:
+    """Draw a line downwards or, within a row, to the right."""
+    down, right = end[0] - start[0], end[1] - start[1]
+    stroke = "-" if not down else "|" if not right else "\\" if right > 0 else "/"
+    steps = down or right
+    for step in range(steps):
+        page[start[0] + down * step // steps][start[1] + right * step // steps] = stroke

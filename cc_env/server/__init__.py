@@ -1,0 +1,1 @@
+"""The web application: games over HTTP and WebSocket, analysis, and the page."""

@@ -1,0 +1,299 @@
+"""Analysis over HTTP. A position is a game, its options, a start and the decisions since then.
+
+POST /players   {"game", "options"?, "start"?}: the available players, and the player to move first
+POST /open      {"room", "tokens"?}, or {"text", "game"?, "options"?, "index"?}, or {"game",
+                "options"?, "start"?}: a game's setting, turns, players and the available players;
+                of a text also the titles of its "games", their number ("total"), the first "broken"
+                ones by line and reason, and their number ("broken_total"); at most
+                importing.MAX_GAMES games are read
+POST /position  {"game", "options"?, "start"?, "actions"}: as `view.session_state`
+POST /analyze   the same with "player" and "seconds": lines, chances of all moves, a heat map
+POST /assess    the same with "turn", a list of actions: the quality of this turn
+
+Chances are in percent. Those of a position are the first player's, those of moves the mover's.
+The server stores nothing between requests. Work for a client that disconnects is cancelled.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, IllegalAction, is_integer, is_number
+from cc_env.match.match import Limits
+from cc_env.match.referee import Decision
+from cc_env.play import analysis, importing, view
+from cc_env.play.analysis import Analysis, TurnAssessment
+from cc_env.play.descriptions import winning_chances
+from cc_env.play.importing import ImportedGame, ImportedGames
+from cc_env.play.messages import read_object
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.rendering.picture import heat
+from cc_env.server.jobs import AnalysisJob, AssessmentJob, GameKey, cached_game
+from cc_env.server.limits import ConcurrencyLimit, ServerLimits
+from cc_env.server.lobby import Lobby, parse_game, parse_start
+from cc_env.server.player_pool import allowed_players, check_spec
+from cc_env.server.requests import cancel_on_disconnect, client_address, read_json
+
+# The HTTP status of a request whose client has disconnected, as in nginx.
+CLIENT_CLOSED_REQUEST = 499
+MAX_SECONDS = 60
+MAX_LINE_TURNS = 6
+MAX_LISTED_BROKEN_GAMES = 20
+_POSITION_FIELDS = "game", "options", "start", "actions"
+# The fields of each kind of request.
+FIELDS = {
+    "players": ("game", "options", "start"),
+    "open": ("room", "tokens", "text", "game", "options", "start", "index"),
+    "position": _POSITION_FIELDS,
+    "analyze": (*_POSITION_FIELDS, "player", "seconds"),
+    "assess": (*_POSITION_FIELDS, "player", "seconds", "turn"),
+}
+Fields = Mapping[str, object]
+
+
+class AnalysisService:
+    """Handles requests for analysis."""
+
+    def __init__(self, lobby: Lobby) -> None:
+        """Use the games, players and workers of a lobby."""
+        self._lobby = lobby
+        self._concurrency = ConcurrencyLimit("analyses", lobby.limits.analyses_at_once)
+
+    @contextmanager
+    def admit(self, address: str) -> Iterator[None]:
+        """Count a request during the block; raise TooManyRequestsError beyond the limits."""
+        self._lobby.rates.check("analyses", address)
+        with self._concurrency.count(address):
+            yield
+
+    async def players(self, fields: Fields, address: str) -> dict[str, object]:
+        """Return the players for a game with these options, and the player to move first."""
+        return await self._lobby.run_in_worker(address, _players, fields)
+
+    async def open(self, fields: Fields, address: str) -> dict[str, object]:
+        """Return a game to analyze: a served game, a game of a text, or a start position."""
+        lobby = self._lobby
+        if "room" not in fields:
+            return await lobby.run_in_worker(address, _open, fields, lobby.limits)
+        room = await lobby.find_room(str(fields["room"]), address)
+        tokens = fields.get("tokens", [])
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise BadOption("invalid tokens; expected a list of strings")
+        room.check_analysis(tokens)
+        match, (first, second) = room.session.match, room.session.seats
+        result = f"the game continues after turn {len(match.turns)}; reload to update"
+        imported = importing.game_from_match(match, (first.name, second.name), result)
+        return await lobby.run_io(address, _game_data, imported)
+
+    async def position(self, fields: Fields, address: str) -> dict[str, object]:
+        """Return the state of a position, with the last turn only."""
+        return await self._lobby.run_in_worker(address, _position, fields, self._lobby.limits)
+
+    async def analyze(self, fields: Fields, address: str) -> dict[str, object]:
+        """Return a player's analysis of a position."""
+        lobby, seconds = self._lobby, self._seconds(fields)
+        key, position, spec = await lobby.run_in_worker(address, _subject, fields, lobby.limits)
+        result = await lobby.run_analysis(AnalysisJob(spec, key, position), seconds, address)
+        return await lobby.run_in_worker(address, _analysis_data, key, position, result)
+
+    async def assess(self, fields: Fields, address: str) -> dict[str, object]:
+        """Return a player's assessment of a turn."""
+        lobby, seconds = self._lobby, self._seconds(fields)
+        turn = _parse_actions(fields.get("turn", []), lobby.limits.max_analyzed_decisions)
+        key, position, spec = await lobby.run_in_worker(address, _subject, fields, lobby.limits)
+        job = AssessmentJob(spec, key, position, turn)
+        result = await lobby.run_analysis(job, seconds, address)
+        return await lobby.run_in_worker(address, _assessment_data, key, position, result)
+
+    def _seconds(self, fields: Fields) -> float:
+        """Return the thinking time of the player; raise BadOption if it is invalid."""
+        seconds = fields.get("seconds", 1)
+        if not is_number(seconds, 0.01, MAX_SECONDS):
+            raise BadOption(
+                f"invalid seconds {str(seconds)[:40]!r}; expected 0.01 to {MAX_SECONDS}"
+            )
+        return min(float(seconds), self._lobby.limits.decision_seconds)  # type: ignore[arg-type]
+
+
+def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
+    text, name = fields.get("text"), fields.get("game")
+    game = parse_game(name, fields.get("options") or {}) if name else None
+    if text is None and game:
+        start = parse_start(fields.get("start"), game)
+        return _game_data(ImportedGame(game, game.from_text(start) if start else game.initial))
+    if not isinstance(text, str):
+        raise BadOption("invalid text; expected games or a position")
+    imported, index = importing.read_games(text, game), fields.get("index", 0)
+    if not isinstance(index, int) or not is_integer(index, 0, len(imported.games) - 1):
+        raise BadOption(f"invalid index; expected 0 to {len(imported.games) - 1}")
+    limit = limits.max_analyzed_decisions
+    if sum(map(len, imported.games[index].turns)) > limit:
+        raise BadOption(f"the game is too long; at most {limit:,} decisions")
+    return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
+
+
+def _position(fields: Fields, limits: ServerLimits) -> dict[str, object]:
+    state = view.session_state(_replay(fields, limits))
+    return {**state, "turns": state["turns"][-1:]}
+
+
+def _subject(fields: Fields, limits: ServerLimits) -> tuple[GameKey, Position, str]:
+    """Return the game and the position to analyze, and the player's spec; raise CcEnvError."""
+    session = _replay(fields, limits)
+    if session.result is not None:
+        raise IllegalAction(f"the game is over ({session.result.reason})")
+    spec = check_spec(fields.get("player", "minimax:extreme"), session.game)
+    return GameKey.from_game(session.game), session.position, spec
+
+
+def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
+    """Return a game after the requested decisions; raise CcEnvError."""
+    game = parse_game(fields.get("game"), fields.get("options") or {})
+    text = parse_start(fields.get("start"), game)
+    start = game.from_text(text) if text else None
+    unlimited = Limits(max_turns=None, repetitions=None)
+    session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
+    for action in _parse_actions(fields.get("actions", []), limits.max_analyzed_decisions):
+        session.replay_decision(Decision(action), 0.0)
+    return session
+
+
+def _parse_actions(actions: object, max_length: int) -> Turn:
+    if not isinstance(actions, list) or len(actions) > max_length:
+        raise BadOption(f"invalid actions; expected a list of at most {max_length:,}")
+    if not all(is_integer(action, 0) for action in actions):
+        raise BadOption("invalid actions; expected integers from 0")
+    return tuple(actions)
+
+
+def _import_data(imported: ImportedGames) -> dict[str, object]:
+    """Return the titles of the games of a text, and the numbers of the others."""
+    return {
+        "games": list(map(_title, imported.games)),
+        "total": imported.total,
+        "broken": [game._asdict() for game in imported.refused[:MAX_LISTED_BROKEN_GAMES]],
+        "broken_total": len(imported.refused),
+    }
+
+
+def _players(fields: Fields) -> dict[str, object]:
+    game = parse_game(fields.get("game"), fields.get("options") or {})
+    text = parse_start(fields.get("start"), game)
+    start = game.from_text(text) if text else game.initial
+    return {"players": allowed_players(game), "mover": game.to_move(start)}
+
+
+def _game_data(imported: ImportedGame) -> dict[str, object]:
+    game, position, turns = imported.game, imported.start, []
+    for turn in imported.turns:
+        turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
+        position = game.play_turn(position, turn)
+    return {
+        "game": game.name,
+        "options": dict(game.options),
+        "start": None if imported.start == game.initial else game.to_text(imported.start),
+        "setting": view.static_state(game),
+        "players": list(imported.players),
+        "analysts": allowed_players(game),
+        "result": imported.result,
+        "turns": turns,
+        "games": [],
+        "index": 0,
+    }
+
+
+def _title(imported: ImportedGame) -> str:
+    """Return one line that describes a game of a list."""
+    game, players = imported.game, imported.players
+    parts = [f"{players[0]} – {players[1]}"] if any(players) else []
+    parts.append(f"{len(imported.turns)} turns" if imported.turns else game.to_text(imported.start))
+    if imported.result:
+        parts.append(imported.result)
+    return f"{game.name}: {', '.join(parts)}"
+
+
+def _analysis_data(key: GameKey, position: Position, result: Analysis) -> dict[str, object]:
+    game = cached_game(key)
+    best = result.lines[0].value if result.lines else 0.0
+    return {
+        "line": _turn_texts(game, position, result.line),
+        "chances": _first_players_chances(game, position, result.value),
+        "depth": result.depth,
+        "nodes": result.nodes,
+        "moves": [
+            _move_data(game, position, line.actions, line.value, best) for line in result.lines
+        ],
+        "from": _heat_data(game, position, result, ends=False),
+        "to": _heat_data(game, position, result, ends=True),
+    }
+
+
+def _heat_data(
+    game: Game, position: Position, result: Analysis, *, ends: bool
+) -> list[list[float]]:
+    """Return (row, column, share) of the cells where moves begin, or end."""
+    shares = heat(game, position, result.policy, ends=ends)
+    return [[*cell, round(share, 4)] for cell, share in shares.items()]
+
+
+def _move_data(
+    game: Game, position: Position, line: Turn, value: float, best: float
+) -> dict[str, object]:
+    chances = winning_chances(value)
+    loss = max(0.0, winning_chances(best) - chances)
+    return {
+        "action": line[0],
+        "line": _turn_texts(game, position, line),
+        "chances": round(chances, 1),
+        "mark": analysis.mark_for_loss(loss).name,
+    }
+
+
+def _assessment_data(
+    key: GameKey, position: Position, assessment: TurnAssessment
+) -> dict[str, object]:
+    game = cached_game(key)
+    return {
+        "chances": _first_players_chances(game, position, assessment.value),
+        "line": _turn_texts(game, position, assessment.line),
+        "loss": None if assessment.loss is None else round(assessment.loss, 1),
+        "mark": assessment.mark and assessment.mark.name,
+        "sign": assessment.mark and assessment.mark.sign,
+    }
+
+
+def _turn_texts(game: Game, position: Position, line: Turn) -> list[str]:
+    """Return the first turns of a line; the last one may be unfinished."""
+    return [text.strip() for text in game.turn_texts(position, line)[:MAX_LINE_TURNS]]
+
+
+def _first_players_chances(game: Game, position: Position, value: float | None) -> float | None:
+    if value is None:
+        return None
+    return round(winning_chances(value * (1 - 2 * game.to_move(position))), 1)
+
+
+def _route(name: str) -> Route:
+    async def handle(request: Request) -> Response:
+        service: AnalysisService = request.app.state.analysis
+        limits: ServerLimits = request.app.state.lobby.limits
+        work: Callable[[Fields, str], Coroutine[object, object, dict[str, object]]]
+        work = getattr(service, name)
+        address = client_address(request)
+        with service.admit(address):
+            body = await read_json(request, limits.max_request_bytes, limits.request_seconds)
+            fields = read_object(body, f"a request to /{name}", FIELDS[name])
+            result = await cancel_on_disconnect(request, work(fields, address))
+        if result is None:
+            return Response(status_code=CLIENT_CLOSED_REQUEST)
+        return JSONResponse(result)
+
+    return Route(f"/{name}", handle, methods=["POST"])
+
+
+ROUTES = list(map(_route, FIELDS))

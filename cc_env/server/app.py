@@ -1,0 +1,355 @@
+"""The web application: the page, and games over HTTP and WebSocket. `create_app` makes it.
+
+GET  /              the page; /static/… its files
+GET  /catalogue     the games with their options and players
+GET  /lessons/GAME  lessons: texts, and boards that illustrate them
+POST /games         create a game; returns its name, the tokens of its people, the owner's token
+GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
+POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
+WS   /play/NAME     first {"tokens": […]}, possibly empty, then commands of `Room.handle_command`
+"""
+
+import asyncio
+import ipaddress
+import json
+import logging
+import socket
+import time
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from cc_env.errors import BadOption, BadRecord, CcEnvError, MissingExtra, UnknownOption
+from cc_env.play import lessons
+from cc_env.play.exporting import MEDIA_TYPES, prepare_export
+from cc_env.play.messages import read_object
+from cc_env.server.room import Client, Message, Room
+
+try:
+    import uvicorn
+    from starlette import types
+    from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import FileResponse, JSONResponse, Response
+    from starlette.routing import Mount, Route, WebSocketRoute
+    from starlette.staticfiles import StaticFiles
+    from starlette.websockets import WebSocket, WebSocketDisconnect
+
+    from cc_env.server import connections
+    from cc_env.server.analysis_api import CLIENT_CLOSED_REQUEST, ROUTES, AnalysisService
+    from cc_env.server.limits import BusyError, ServerLimits, TooManyRequestsError
+    from cc_env.server.lobby import Lobby
+    from cc_env.server.requests import TooLongError, TooSlowError, client_address, read_json
+    from cc_env.server.storage import GameFolder
+    from cc_env.server.workers import ProcessWorker, start_fork_server
+except ImportError as error:
+    raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from error
+
+PAGE = Path(__file__).parent / "page"
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+# WebSocket close codes.
+POLICY_VIOLATION, TRY_AGAIN_LATER = 1008, 1013
+MAX_TOKENS = 2
+UNAVAILABLE = "games cannot be stored or read now; try again later"
+_log = logging.getLogger("cc_env.server")
+
+
+def create_app(
+    folder: Path,
+    *,
+    limits: ServerLimits | None = None,
+    hosts: Collection[str] = (),
+    is_local: bool = True,
+    in_processes: bool = False,
+) -> types.ASGIApp:
+    """Return the application that serves the games of a folder.
+
+    Requests must be addressed to this server, see `is_allowed_host`. Players run in worker
+    processes, or else in threads, where players registered in this process are available too.
+    Raises FolderInUse, and OSError if the folder cannot be created.
+    """
+    limits = limits or ServerLimits()
+    games = GameFolder(folder, limits)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        make_worker = None
+        if in_processes:
+            start_fork_server()
+            make_worker = partial(ProcessWorker, limits.idle_player_bytes)
+        app.state.lobby = Lobby(games, limits, make_worker=make_worker)
+        app.state.analysis = AnalysisService(app.state.lobby)
+        app.state.lobby.start_expiry()
+        yield
+        app.state.lobby.close()
+
+    routes = [
+        Route("/", _get_page),
+        Route("/catalogue", _get_catalogue),
+        Route("/lessons/{game}", _get_lessons),
+        Route("/games", _create_game, methods=["POST"]),
+        Route("/games/{file}", _export_game),
+        *ROUTES,
+        WebSocketRoute("/play/{name}", _serve_client),
+        Mount("/static", StaticFiles(directory=PAGE)),
+    ]
+    handlers = {
+        CcEnvError: _respond_to_error,
+        OSError: _respond_to_system_error,
+        ClientDisconnect: _respond_to_disconnect,
+    }
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    return _SameOriginGuard(app, frozenset(name.lower() for name in hosts), is_local)
+
+
+def create_server(
+    listening: socket.socket, folder: Path, limits: ServerLimits, hosts: Collection[str] = ()
+) -> uvicorn.Server:
+    """Return a server for a listening socket; raise FolderInUse or OSError.
+
+    Requests may be addressed to the names in `hosts` as well as to addresses. A server on a
+    loopback address accepts only requests addressed to this machine.
+    """
+    is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+    app = create_app(folder, limits=limits, hosts=hosts, is_local=is_local, in_processes=True)
+    connections.set_write_timeout(listening, limits)
+    config = connections.ServerConfig(app, limits)
+    connections.limit_log()
+    return uvicorn.Server(config)
+
+
+def is_allowed_host(host: str, hosts: Collection[str], is_local: bool) -> bool:
+    """Return whether a request with this Host header is addressed to this server.
+
+    Allowed are the names in `hosts`, "localhost", and addresses, which DNS rebinding cannot forge:
+    all addresses, or only loopback addresses for a local server.
+    """
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    name = name.strip("[]").lower()
+    if name == "localhost" or name in hosts:
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback or not is_local
+    except ValueError:
+        return False
+
+
+class _SameOriginGuard:
+    """Middleware that rejects requests of other sites and adds security headers to responses."""
+
+    def __init__(self, app: types.ASGIApp, hosts: Collection[str], is_local: bool) -> None:
+        self._app, self._hosts, self._is_local = app, hosts, is_local
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        reason = self._rejection_reason(scope)
+        if scope["type"] == "websocket":
+            if reason:
+                await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason})
+            else:
+                await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: types.Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.decode().lower() for name, _ in message["headers"]}
+                added = [(name, text) for name, text in HEADERS.items() if name not in own]
+                message["headers"] += [(name.encode(), text.encode()) for name, text in added]
+            await send(message)
+
+        app = JSONResponse({"error": reason}, 403) if reason else self._app
+        await app(scope, receive, send_with_headers)
+
+    def _rejection_reason(self, scope: types.Scope) -> str:
+        """Return the reason to reject a request, "" for a request of this server's own page."""
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
+        }
+        host = headers.get("host", "")
+        if not is_allowed_host(host, self._hosts, self._is_local):
+            return "unknown host name; `serve --allow-host NAME` allows one"
+        needs_origin = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        origin = headers.get("origin", "")
+        if needs_origin and origin not in (f"http://{host}", f"https://{host}"):
+            return "only this server's own page may send this request"
+        return ""
+
+
+async def _get_page(request: Request) -> Response:
+    return FileResponse(PAGE / "index.html")
+
+
+async def _get_catalogue(request: Request) -> Response:
+    return JSONResponse(await request.app.state.lobby.catalogue())
+
+
+async def _get_lessons(request: Request) -> Response:
+    lobby: Lobby = request.app.state.lobby
+    game = request.path_params["game"]
+    data = await lobby.run_in_worker(client_address(request), lessons.lesson_data, game)
+    return JSONResponse(data)
+
+
+async def _create_game(request: Request) -> Response:
+    lobby: Lobby = request.app.state.lobby
+    limits, address = lobby.limits, client_address(request)
+    lobby.rates.check("new games", address)
+    fields = await read_json(request, limits.max_message_bytes, limits.request_seconds)
+    name, setup = await lobby.create_game(fields, address)
+    return JSONResponse({"game": name, "tokens": setup.tokens, "owner_token": setup.owner}, 201)
+
+
+async def _export_game(request: Request) -> Response:
+    """Return a game as a file to every client that has its name."""
+    name, dot, extension = request.path_params["file"].partition(".")
+    lobby: Lobby = request.app.state.lobby
+    address, suffix = client_address(request), dot + extension
+    room = await lobby.find_room(name, address)
+    text = await lobby.run_io(address, prepare_export(room.session, suffix))
+    file = f"{room.setup.game}-{name}{suffix}"
+    headers = {"content-disposition": f'attachment; filename="{file}"'}
+    return Response(text, headers=headers, media_type=MEDIA_TYPES.get(suffix, "text/plain"))
+
+
+async def _respond_to_error(request: Request, error: Exception) -> Response:
+    """Return the error with its status; an unknown name in a GET request is 404."""
+    statuses: dict[type, int] = {
+        TooManyRequestsError: 429,
+        BusyError: 503,
+        TooLongError: 413,
+        TooSlowError: 408,
+        UnknownOption: 404 if request.method == "GET" else 400,
+    }
+    return JSONResponse({"error": str(error)}, statuses.get(type(error), 400))
+
+
+async def _respond_to_system_error(request: Request, error: Exception) -> Response:
+    """Return status 503 for an error of the system, such as a full disk, and log the details."""
+    _log.warning("a request failed: %s", error)
+    return JSONResponse({"error": UNAVAILABLE}, 503)
+
+
+async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
+async def _serve_client(socket: WebSocket) -> None:
+    """Add a client to its game, then serve it until it disconnects."""
+    lobby: Lobby = socket.app.state.lobby
+    await socket.accept()
+    # RuntimeError: the client disconnected during a send.
+    with suppress(WebSocketDisconnect, RuntimeError):
+        try:
+            with lobby.connections.count(client_address(socket)):
+                entry = await _enter_game(socket, lobby)
+                if entry:
+                    await _exchange_messages(socket, lobby, *entry)
+        except TooManyRequestsError as error:
+            await _reject(socket, error)
+
+
+async def _enter_game(socket: WebSocket, lobby: Lobby) -> tuple[Room, Client] | None:
+    """Return the room and the client; reject the client and return None if that fails."""
+    try:
+        address = client_address(socket)
+        lobby.rates.check("connections to games", address)
+        async with asyncio.timeout(lobby.limits.request_seconds):
+            first = _parse_message(await _receive_text(socket), lobby.limits)
+        tokens = read_object(first, "the first message", ("tokens",)).get("tokens", [])
+        if not isinstance(tokens, list) or len(tokens) > MAX_TOKENS:
+            raise BadOption(f"invalid tokens; expected a list of at most {MAX_TOKENS}")
+        if not all(isinstance(token, str) for token in tokens):
+            raise BadOption("invalid tokens; expected strings")
+        room = await lobby.find_room(socket.path_params["name"], address)
+        return room, room.admit(tokens, address)
+    except TimeoutError:
+        await _reject(socket, TooSlowError("the first message did not arrive in time"))
+    except CcEnvError as error:
+        await _reject(socket, error)
+    except OSError as error:
+        _log.warning("a game cannot be opened: %s", error)
+        await _reject(socket, BusyError(UNAVAILABLE))
+    return None
+
+
+async def _reject(socket: WebSocket, error: CcEnvError) -> None:
+    """Close a connection with an error; a temporary one lets the client reconnect."""
+    is_temporary = isinstance(error, BusyError)
+    message = {"type": "error", "reason": str(error), "final": not is_temporary}
+    await socket.send_text(json.dumps(message))
+    await socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION)
+
+
+async def _exchange_messages(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
+    """Receive commands and send messages until the connection ends."""
+    room.join(client)
+    receiver = asyncio.create_task(_receive_commands(socket, lobby, room, client))
+    sender = asyncio.create_task(_send_messages(socket, client))
+    try:
+        await asyncio.wait({receiver, sender}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        room.leave(client)
+        for task in (receiver, sender):
+            task.add_done_callback(_ignore_disconnect)
+            task.cancel()
+
+
+def _ignore_disconnect(task: asyncio.Task[None]) -> None:
+    """Raise the error of a task, except the errors of a disconnected client."""
+    error = None if task.cancelled() else task.exception()
+    if error and not isinstance(error, WebSocketDisconnect | RuntimeError):
+        raise error
+
+
+async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
+    """Execute a client's commands, at a limited rate and share of the event loop."""
+    min_pause, next_at = 1 / lobby.limits.messages_per_second, 0.0
+    while True:
+        text = await _receive_text(socket)
+        if (pause := next_at - time.perf_counter()) > 0:
+            await asyncio.sleep(pause)
+        start = time.perf_counter()
+        try:
+            room.handle_command(client, _parse_message(text, lobby.limits))
+        except CcEnvError as error:
+            client.send("error", reason=str(error))
+        end = time.perf_counter()
+        next_at = end + max(connections.pause_after(end - start), min_pause)
+
+
+async def _receive_text(socket: WebSocket) -> str:
+    """Return the next message, "" for a binary one."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000))
+    return message.get("text") or ""
+
+
+async def _send_messages(socket: WebSocket, client: Client) -> None:
+    while (message := await client.messages.get()) is not None:
+        await socket.send_text(message)
+    await socket.close(TRY_AGAIN_LATER)
+
+
+def _parse_message(text: str, limits: ServerLimits) -> Message:
+    """Return a JSON object; raise TooLongError or BadRecord."""
+    if len(text.encode(errors="replace")) > limits.max_message_bytes:
+        raise TooLongError(f"message too long; at most {limits.max_message_bytes:,} bytes")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadRecord("the message is not valid JSON") from None
+    return read_object(message, "a message")

@@ -1,0 +1,271 @@
+"""The file of a served game: its setup, then one JSON object per line for every change.
+
+Every line is written before the change is sent to any client. After a crash, the file is read up to
+its last complete line.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cc_env import files
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
+from cc_env.errors import BadRecord, CcEnvError, check_bool, is_integer, is_number
+from cc_env.files import append_atomically, read_lines
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits, Result
+from cc_env.match.referee import Decision, Player
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.registry.import_allowlist import untrusted_names
+
+MAX_PACE_SECONDS = 10.0
+MAX_DECISION_SECONDS = 1e9
+# The details of decisions that are stored.
+DETAIL_KEYS = "depth", "cuts_max", "cuts_min", "nodes"
+# Kinds of lines that do not change the position.
+UNVERSIONED_KINDS = "offer", "ask_back", "decline", "pace"
+_to_json = json.JSONEncoder(separators=(",", ":"), default=int).encode
+
+PlayerFactory = Callable[[str, Game], Player]
+
+
+@dataclass(frozen=True)
+class GameSetup:
+    """The setup of a served game; its fields are the keys of a journal's first line.
+
+    `start` is a position as text, None for the game's own. A client with one of the `tokens` holds
+    that seat; a player's seat has the token "". The `owner` token controls the pace of a game
+    between two players and is "" if a person plays. `assistance` allows hints and analysis during
+    a game between two people.
+    """
+
+    game: str
+    options: dict[str, Any]
+    seats: tuple[str, str]
+    start: str | None = None
+    limits: dict[str, Any] = field(default_factory=lambda: asdict(Limits()))
+    seed: int = 0
+    tokens: tuple[str, str] = ("", "")
+    owner: str = ""
+    # seconds between decisions of two players
+    pace: float = 0.8
+    assistance: bool = False
+
+    def start_session(self, make_player: PlayerFactory) -> GameSession:
+        """Return the game at its start; raise CcEnvError if the setup is invalid."""
+        with untrusted_names():
+            game = make_game(self.game, **self.options)
+            return GameSession(
+                game,
+                self.seats,
+                start=None if self.start is None else game.from_text(self.start),
+                limits=Limits(**self.limits),
+                seed=self.seed,
+                player_factory=make_player,
+            )
+
+
+def add_tokens(setup: GameSetup) -> GameSetup:
+    """Return a setup with new tokens for its people, or for its owner if there are none."""
+    first, second = (_new_token() if name == HUMAN else "" for name in setup.seats)
+    return replace(setup, tokens=(first, second), owner="" if first or second else _new_token())
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(18)
+
+
+@dataclass
+class SavedGame:
+    """The current state of a stored game.
+
+    `pace` is the number of seconds between decisions of two players, None while paused.
+    `take_back_requested_by` is the player with an open request to take back, if any.
+    """
+
+    setup: GameSetup
+    session: GameSession
+    pace: float | None
+    take_back_requested_by: int | None = None
+
+    @classmethod
+    def start(cls, setup: GameSetup, make_player: PlayerFactory) -> "SavedGame":
+        """Return a game at its start; raise CcEnvError if the setup is invalid."""
+        return cls(setup, setup.start_session(make_player), setup.pace)
+
+
+class Journal:
+    """The file of one game.
+
+    `version` increases with every line that changes the position or ends the game. `bytes` is the
+    size of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Use the file at `path`."""
+        self.path = path
+        self.version = 0
+        self.bytes = 0
+
+    def create(self, setup: GameSetup) -> None:
+        """Create the file with its first line; on OSError, leave no file."""
+        line = _to_json(asdict(setup)) + "\n"
+        files.create_private(self.path, line)
+        self.bytes, self.version = len(line), 1
+
+    def _append(self, kind: str, **fields: object) -> None:
+        line = _to_json({"do": kind, **fields}) + "\n"
+        append_atomically(self.path, line, must_exist=True)
+        # JSON is ASCII: one byte per character.
+        self.bytes += len(line)
+        self.version += kind not in UNVERSIONED_KINDS
+
+    def append_decision(self, decision: Decision, seconds: float) -> None:
+        """Append a decision and its time; raise OSError if that fails."""
+        fields: dict[str, object] = {"action": int(decision.action), "seconds": round(seconds, 6)}
+        if decision.value is not None:
+            fields["value"] = float(decision.value)
+        details = {key: decision.details[key] for key in DETAIL_KEYS if key in decision.details}
+        if details:
+            fields["details"] = details
+        self._append("play", **fields)
+
+    def append_take_back(self) -> None:
+        """Append a take-back; raise OSError if that fails."""
+        self._append("take_back")
+
+    def append_result(self, result: Result, detail: str) -> None:
+        """Append a result that does not follow from the decisions; raise OSError if that fails."""
+        self._append("end", outcome=result.outcome, reason=result.reason, detail=detail)
+
+    def append_draw_offer(self, player: int) -> None:
+        """Append a player's offer of a draw; raise OSError if that fails."""
+        self._append("offer", player=player)
+
+    def append_take_back_request(self, player: int) -> None:
+        """Append a player's request to take back; raise OSError if that fails."""
+        self._append("ask_back", player=player)
+
+    def append_decline(self, offer: str) -> None:
+        """Append the refusal of a "draw" or a "take_back"; raise OSError if that fails."""
+        self._append("decline", offer=offer)
+
+    def append_pace(self, seconds: float | None) -> None:
+        """Append a new pace, None for a pause; raise OSError if that fails."""
+        self._append("pace", seconds=seconds)
+
+    def read(self, make_player: PlayerFactory) -> SavedGame:
+        """Return the game after the last complete line; raise BadRecord or OSError."""
+        files.drop_partial_line(self.path)
+        entries, number, version = read_lines(self.path), 1, 1
+        try:
+            first = next(entries, None)
+            if first is None:
+                raise BadRecord("empty file; expected the setup of a game")
+            saved_game = SavedGame.start(_read_setup(json.loads(first[1])), make_player)
+            for line_number, text in entries:
+                number, entry = line_number, json.loads(text)
+                _replay(saved_game, entry)
+                version += entry["do"] not in UNVERSIONED_KINDS
+        except _INVALID_ENTRY_ERRORS as error:
+            raise BadRecord(f"{self.path}, line {number}: {error}") from error
+        self.version, self.bytes = version, self.path.stat().st_size
+        return saved_game
+
+
+_INVALID_ENTRY_ERRORS = (
+    *(CcEnvError, ValueError, TypeError, KeyError),
+    *(AttributeError, OverflowError, RecursionError),
+)
+
+
+def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
+    pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
+    setup = GameSetup(**{**entry, **pairs})
+    tokens = *setup.tokens, setup.owner
+    if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
+        raise BadRecord("invalid tokens; expected one string per seat, and the owner's")
+    _read_seconds(setup.pace, "pace", MAX_PACE_SECONDS)
+    check_bool("assistance", setup.assistance)
+    return setup
+
+
+def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
+    """Apply a line to a game; raise BadRecord, IllegalAction or KeyError if it is invalid."""
+    session, requested_by = saved_game.session, None
+    match entry["do"]:
+        case "play":
+            seconds = _read_seconds(entry["seconds"], "seconds", MAX_DECISION_SECONDS)
+            session.replay_decision(_read_decision(entry), seconds)
+        case "take_back":
+            session.take_back()
+        case "end":
+            session.restore_result(_read_result(entry), _read_text(entry["detail"]))
+        case "offer":
+            session.draw_offered_by = _read_player(entry)
+        case "ask_back":
+            requested_by = _read_player(entry)
+        case "decline":
+            requested_by = _replay_decline(saved_game, entry["offer"])
+        case "pace":
+            pace = entry["seconds"]
+            is_paused = pace is None
+            saved_game.pace = None if is_paused else _read_seconds(pace, "pace", MAX_PACE_SECONDS)
+            requested_by = saved_game.take_back_requested_by
+        case kind:
+            raise BadRecord(f"unknown kind of line: {str(kind)[:40]!r}")
+    saved_game.take_back_requested_by = requested_by
+
+
+def _replay_decline(saved_game: SavedGame, offer: object) -> int | None:
+    """Decline an offer; return the player whose request to take back stays open, if any."""
+    if offer == "take_back":
+        return None
+    if offer != "draw":
+        raise BadRecord(f"invalid offer {str(offer)[:40]!r}; expected draw or take_back")
+    saved_game.session.draw_offered_by = None
+    return saved_game.take_back_requested_by
+
+
+def _read_decision(entry: Mapping[str, Any]) -> Decision:
+    action, value, details = entry["action"], entry.get("value"), entry.get("details", {})
+    if not is_integer(action, 0):
+        raise BadRecord(f"invalid action {str(action)[:40]!r}; expected an integer from 0")
+    if value is not None and not is_number(value, -1, 1):
+        raise BadRecord(f"invalid value {str(value)[:40]!r}; expected -1 to 1")
+    if set(details) - set(DETAIL_KEYS) or not all(
+        is_integer(number, 0, 2**63) for number in details.values()
+    ):
+        raise BadRecord(f"invalid details; expected integers for: {', '.join(DETAIL_KEYS)}")
+    return Decision(action, value, details)
+
+
+def _read_result(entry: Mapping[str, Any]) -> Result:
+    outcome = entry["outcome"]
+    if not is_integer(outcome, -9, 9) or outcome not in (FIRST_WINS, SECOND_WINS, DRAW):
+        raise BadRecord(f"invalid outcome {str(outcome)[:40]!r}; expected a terminal outcome")
+    return Result(outcome, _read_text(entry["reason"]))
+
+
+def _read_player(entry: Mapping[str, Any]) -> int:
+    player = entry["player"]
+    if not is_integer(player, 0, 1):
+        raise BadRecord(f"invalid player {str(player)[:40]!r}; expected 0 or 1")
+    return int(player)
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise BadRecord(f"invalid text {str(value)[:40]!r}; expected a string")
+    return value
+
+
+def _read_seconds(value: object, name: str, maximum: float) -> float:
+    """Return a time in seconds, 0 to `maximum`; raise BadRecord for any other value."""
+    if not is_number(value, 0, maximum):
+        raise BadRecord(f"invalid {name} {str(value)[:40]!r}; expected 0 to {maximum:g}")
+    return float(value)  # type: ignore[arg-type]

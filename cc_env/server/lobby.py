@@ -1,0 +1,388 @@
+"""All served games: creation, loading from disk, expiry, and the work of their players.
+
+Long work waits for a slot; addresses take turns to get one.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import asdict
+from typing import TypeVar
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.errors import (
+    BadOption,
+    BadPosition,
+    BadRecord,
+    CcEnvError,
+    UnknownOption,
+    check_bool,
+    format_list,
+    is_integer,
+    is_number,
+)
+from cc_env.games.factory import game_option_defaults, game_option_values, make_game
+from cc_env.match.match import Limits
+from cc_env.match.referee import Clock, Player, Response
+from cc_env.play import importing, view
+from cc_env.play.messages import read_object
+from cc_env.play.session import HUMAN
+from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import parse_options
+from cc_env.server.jobs import DecisionJob, FunctionCall, GameKey, Job, make_pooled_player
+from cc_env.server.journal import GameSetup, Journal, add_tokens
+from cc_env.server.limits import BusyError, ConcurrencyLimit, Rates, ServerLimits
+from cc_env.server.player_pool import allowed_players, check_spec
+from cc_env.server.room import Client, Room
+from cc_env.server.scheduler import FairSlots
+from cc_env.server.storage import GameFolder
+from cc_env.server.workers import Cancellation, LocalWorker, Worker, WorkerPool
+
+# The fields of a request that creates a game.
+REQUEST_FIELDS = (
+    *("game", "options", "seats", "seconds", "start"),
+    *("random_seats", "seed", "assistance"),
+)
+IO_THREADS = 2
+EXPIRY_INTERVAL_SECONDS = 600.0
+MIN_CLOCK_SECONDS = 1
+Result = TypeVar("Result")
+_log = logging.getLogger("cc_env.server")
+
+
+class Lobby:
+    """The games of one folder."""
+
+    def __init__(
+        self,
+        folder: GameFolder,
+        limits: ServerLimits | None = None,
+        cores: int | None = None,
+        make_worker: Callable[[], Worker] | None = None,
+    ) -> None:
+        """Serve the games of a folder, which `close` closes; workers are made on demand.
+
+        The default is a worker in this process, and the number of cores of this machine.
+        """
+        self._folder, self.limits = folder, limits or ServerLimits()
+        self.rates = Rates(self.limits)
+        self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
+        cores = cores or os.cpu_count() or 1
+        make_worker = make_worker or (lambda: LocalWorker(self.limits.idle_player_bytes))
+        self._search_workers, self._io_workers = WorkerPool(make_worker), WorkerPool(make_worker)
+        self.rooms: dict[str, Room] = {}
+        self._search_threads = ThreadPoolExecutor(cores, "search")
+        self._io_threads = ThreadPoolExecutor(IO_THREADS, "io")
+        self._search_slots = FairSlots(cores, self._update_queue_positions)
+        # Analyses may occupy half of the cores; the others are reserved for games.
+        self._analysis_slots = FairSlots(max(1, cores // 2))
+        self._io_slots = FairSlots(IO_THREADS)
+        self._load_tasks: dict[str, asyncio.Task[None]] = {}
+        self._background_tasks: set[asyncio.Task[None]] = set()
+        self._hinted_rooms: set[Room] = set()
+
+    def close(self) -> None:
+        """Cancel all work and unlock the folder."""
+        for task in self._background_tasks:
+            task.cancel()
+        for threads in (self._search_threads, self._io_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+        self._search_workers.close()
+        self._io_workers.close()
+        self._folder.close()
+
+    async def run_io(self, address: str, function: Callable[..., Result], *args: object) -> Result:
+        """Run blocking work in the I/O threads, which searches never occupy."""
+        await self._io_slots.acquire(address)
+        return await self._run_in_slot(self._io_threads, self._io_slots.release, function, *args)
+
+    async def run_in_worker(
+        self, address: str, function: Callable[..., Result], *args: object
+    ) -> Result:
+        """Run CPU-bound work in the I/O workers, which searches never occupy."""
+        return await self.run_io(address, self._io_workers.run, FunctionCall(function, args))
+
+    async def _run_in_slot(
+        self,
+        threads: Executor,
+        release: Callable[[], None],
+        function: Callable[..., Result],
+        *args: object,
+    ) -> Result:
+        """Run work in a thread; release its slot when it ends, even if the caller is cancelled."""
+        future = asyncio.get_running_loop().run_in_executor(threads, function, *args)
+
+        def finish(done: asyncio.Future[Result]) -> None:
+            release()
+            if not done.cancelled():
+                # Mark the exception as retrieved; the caller may have been cancelled.
+                done.exception()
+
+        future.add_done_callback(finish)
+        return await asyncio.shield(future)
+
+    def start_expiry(self) -> None:
+        """Start removing expired games in the background."""
+        self._start_task(self._expire_regularly())
+
+    def _start_task(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
+
+    async def _expire_regularly(self) -> None:
+        while True:
+            await self.remove_expired()
+            await asyncio.sleep(EXPIRY_INTERVAL_SECONDS)
+
+    async def remove_expired(self) -> None:
+        """Remove all expired games that are not in memory."""
+        try:
+            for game in await self.run_io("", self._folder.find_expired):
+                if game.name not in self.rooms and game.name not in self._load_tasks:
+                    self._folder.remove(game)
+        except OSError as error:
+            _log.warning("expired games cannot be removed: %s", error)
+
+    # Creation and loading of games
+
+    async def create_game(self, request: object, address: str = "") -> tuple[str, GameSetup]:
+        """Store a game that a client requests; return its name. Raises CcEnvError, OSError.
+
+        It is loaded into memory when a client joins it.
+        """
+        setup = await self.run_in_worker(address, parse_setup, request, self.limits)
+        if self._folder.is_full:
+            await self.remove_expired()
+        return self.store_game(setup), setup
+
+    def store_game(self, setup: GameSetup) -> str:
+        """Store a game with a valid setup; return its name. Raises BusyError, OSError."""
+        return self._folder.create(setup)
+
+    async def find_room(self, name: str, address: str = "") -> Room:
+        """Return the room of a game, loaded if necessary; raise UnknownOption or BusyError.
+
+        The caller must join the room before it next yields to the event loop: idle rooms may be
+        evicted, and a game must never have two rooms.
+        """
+        while name not in self.rooms:
+            journal = self._folder.journal(name)
+            if name not in self._load_tasks:
+                self._evict_idle()
+                self._load_tasks[name] = asyncio.create_task(self._load(name, journal, address))
+            await asyncio.shield(self._load_tasks[name])
+        return self.rooms[name]
+
+    async def _load(self, name: str, journal: Journal, address: str) -> None:
+        try:
+            saved_game = await self.run_io(address, journal.read, self.make_player)
+        except (BadRecord, OSError) as error:
+            _log.warning("a game cannot be read: %s", error)
+            raise BusyError("this game cannot be read now") from error
+        finally:
+            del self._load_tasks[name]
+        self.rooms[name] = Room(name, journal, saved_game, self)
+
+    def unload(self, room: Room) -> None:
+        """Drop a room from memory; its game is read again when a client joins it."""
+        if self.rooms.get(room.name) is room:
+            del self.rooms[room.name]
+
+    def _evict_idle(self) -> None:
+        """Drop idle rooms if too many games are in memory; raise BusyError if none is idle."""
+        limit = self.limits.games_in_memory - len(self._load_tasks)
+        if len(self.rooms) < limit:
+            return
+        for name in [name for name, room in self.rooms.items() if room.is_idle]:
+            del self.rooms[name]
+        if len(self.rooms) >= limit:
+            raise BusyError(f"{len(self.rooms):,} games are in progress; try again later")
+
+    async def catalogue(self) -> dict[str, object]:
+        """Return the games with their options and players, and the limits of clocks."""
+        clock = [MIN_CLOCK_SECONDS, self.limits.clock_seconds]
+        return {**await self.run_in_worker("", _catalogue), "clock": clock}
+
+    # Work of players
+
+    def make_player(self, spec: str, game: Game) -> Player:
+        """Return a player that allocates nothing before its first decision.
+
+        Raises BadOption unless an untrusted client may seat it.
+        """
+        return make_pooled_player(check_spec(spec, game), game, self._search_workers.run)
+
+    async def request_decision(self, room: Room) -> Response:
+        """Return the decision of the player to move, after waiting for a slot."""
+        await self._search_slots.acquire(room.address, room)
+        room.set_queue_position(None)
+        session = room.session
+        # A take-back may have changed the mover meanwhile.
+        if session.result or session.is_person_to_move:
+            self._search_slots.release()
+            return Response(None, ("error", "no player is to move"))
+        session.start_clock()
+        task = session.decision_task(self.limits.decision_seconds)
+        return await self._run_in_slot(self._search_threads, self._search_slots.release, task)
+
+    def _update_queue_positions(self) -> None:
+        rooms = (item for item in self._search_slots.waiting() if isinstance(item, Room))
+        for games_ahead, room in enumerate(rooms):
+            room.set_queue_position(games_ahead)
+
+    async def run_analysis(self, job: Job[Result], seconds: float, address: str = "") -> Result:
+        """Return the result of a job, after waiting for a slot; cancellation ends the job."""
+        await self._analysis_slots.acquire(address)
+        try:
+            await self._search_slots.acquire(address)
+        except asyncio.CancelledError:
+            self._analysis_slots.release()
+            raise
+
+        def release() -> None:
+            self._search_slots.release()
+            self._analysis_slots.release()
+
+        cancellation = Cancellation()
+
+        def run() -> Result:
+            return self._search_workers.run(job, seconds, cancellation)
+
+        try:
+            return await self._run_in_slot(self._search_threads, release, run)
+        except asyncio.CancelledError:
+            cancellation.set()
+            raise
+
+    def request_hint(self, room: Room, client: Client) -> None:
+        """Send a client the choice of the hint player, later; raise BusyError meanwhile."""
+        if room in self._hinted_rooms:
+            raise BusyError("a hint is already being computed")
+        self._hinted_rooms.add(room)
+        self._start_task(self._send_hint(room, client))
+
+    async def _send_hint(self, room: Room, client: Client) -> None:
+        game, position, spec = room.session.game, room.session.position, self.limits.hint_player
+        clock = Clock(turn=self.limits.decision_seconds)
+        job = DecisionJob(spec, GameKey.from_game(game), position, np.random.default_rng(0), clock)
+
+        def choose() -> int:
+            return int(self._search_workers.run(job).decision.action)
+
+        try:
+            await self._search_slots.acquire(room.address)
+            action = await self._run_in_slot(
+                self._search_threads, self._search_slots.release, choose
+            )
+            text = game.action_text(position, action)
+            client.send("hint", player=spec, action=action, text=text)
+        except CcEnvError as error:
+            client.send("error", reason=str(error))
+        finally:
+            self._hinted_rooms.discard(room)
+
+
+def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
+    """Return the setup that an untrusted client requests; raise CcEnvError if it is invalid."""
+    fields = read_object(request, "a request for a game", REQUEST_FIELDS)
+    game = parse_game(fields.get("game"), fields.get("options") or {})
+    seats = _parse_seats(fields.get("seats"), game)
+    seed = fields.get("seed", secrets.randbelow(2**31))
+    if not is_integer(seed, 0):
+        raise BadOption(f"invalid seed {str(seed)[:40]!r}; expected an integer from 0")
+    assistance = fields.get("assistance", False)
+    check_bool("assistance", assistance)
+    if fields.get("random_seats"):
+        order = np.random.default_rng(seed).permutation(2)
+        seats = seats[order[0]], seats[order[1]]
+    setup = GameSetup(
+        game=game.name,
+        options=dict(game.options),
+        seats=seats,
+        start=parse_start(fields.get("start"), game),
+        limits=asdict(_parse_limits(fields.get("seconds"), limits)),
+        seed=seed,
+        pace=limits.pace_seconds,
+        assistance=assistance,
+    )
+    # Raises for a position or limits that the game rejects.
+    view.session_state(setup.start_session(_make_inactive_player))
+    return add_tokens(setup)
+
+
+def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
+    if seconds is None:
+        return Limits()
+    if not is_number(seconds, MIN_CLOCK_SECONDS, limits.clock_seconds):
+        valid = f"{MIN_CLOCK_SECONDS} to {limits.clock_seconds:g}, or null for no clock"
+        raise BadOption(f"invalid seconds {str(seconds)[:40]!r}; expected {valid}")
+    return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
+
+
+def _make_inactive_player(spec: str, game: Game) -> Player:
+    """Return a player that is never asked for a decision."""
+
+    def fail(job: object) -> object:
+        raise NotImplementedError
+
+    return make_pooled_player(spec, game, fail)  # type: ignore[arg-type]
+
+
+def _catalogue() -> dict[str, object]:
+    games = {}
+    for name in GAMES:
+        game = make_game(name)
+        games[name] = {
+            "options": game_option_defaults(name),
+            "values": game_option_values(name),
+            "names": list(game.players),
+            "players": allowed_players(game),
+            "mover": game.to_move(game.initial),
+        }
+    return {"games": games, "human": HUMAN}
+
+
+def parse_game(name: object, option_values: object) -> Game:
+    """Return the game that an untrusted client requests; raise BadOption or UnknownOption."""
+    if not isinstance(name, str) or name not in GAMES:
+        raise UnknownOption(f"unknown game {str(name)[:40]!r}; valid games: {format_list(GAMES)}")
+    if not isinstance(option_values, Mapping) or len(option_values) > 20:
+        raise BadOption("invalid options; expected an object of names and values")
+    valid = game_option_defaults(name)
+    if unknown := [option[:40] for option in option_values if option not in valid]:
+        raise UnknownOption(
+            f"{name} has no option {format_list(unknown)}; it has: {format_list(valid)}"
+        )
+    checked = {}
+    for option, value in option_values.items():
+        if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
+            kinds = "a word, a number, true, false or null"
+            raise BadOption(f"{name}: invalid {option} {str(value)[:40]!r}; expected {kinds}")
+        is_text = isinstance(value, str)
+        checked[option] = parse_options([f"{option}={value}"])[option] if is_text else value
+    return make_game(name, **checked)
+
+
+def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
+    if not isinstance(specs, list) or len(specs) != 2:
+        raise BadOption(f"invalid seats {str(specs)[:40]!r}; expected two")
+    first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
+    return first, second
+
+
+def parse_start(text: object, game: Game) -> str | None:
+    """Return an untrusted position as text, None for the game's own start; raise CcEnvError."""
+    if text is None or text == "":
+        return None
+    if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:
+        raise BadPosition(
+            f"invalid position; expected at most {importing.MAX_POSITION_LENGTH} characters"
+        )
+    start = game.from_text(text)
+    return None if start == game.initial else game.to_text(start)

@@ -1,0 +1,275 @@
+// The page and its routes:
+//
+//   #                          the form for a new game; #/new/KIND with a kind of game selected
+//   #/GAME/TOKEN/TOKEN         a game, with the seats of these tokens
+//   #/learn/KIND/NUMBER        lessons
+//   #/analyze                  analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
+
+import { Board, element, toTitle } from "./board.js";
+import { Connection } from "./connection.js";
+import { showExports } from "./export.js";
+import { leaveLessons, showLessons } from "./learn.js";
+import { Pace } from "./pace.js";
+import { Panels, SHORTCUTS } from "./panels.js";
+import { playSound } from "./settings.js";
+import { ownSeats, showForm } from "./start.js";
+
+const find = (id) => document.getElementById(id);
+let gameView = null;
+let analysisModule = null; // loaded on first use
+
+async function showAnalysis(room, tokens) {
+  analysisModule ??= await import("./analysis.js");
+  if (location.hash.startsWith("#/analyze")) analysisModule.showAnalysis(room, tokens);
+}
+
+function showRoute() {
+  const [, route, ...rest] = location.hash.split("/");
+  gameView?.connection.close();
+  gameView = null;
+  const alert = find("connection-alert");
+  alert.hidden = true;
+  alert.classList.remove("final");
+  find("game").hidden = true; // until the state of the new game arrives
+  delete find("game").dataset.decisions;
+  find("pace").hidden = true;
+  find("start").hidden = true;
+  find("header-title").textContent = "";
+  find("rules-link").hidden = true;
+  find("learn").hidden = route !== "learn";
+  document.title = "cc_env";
+  scrollTo(0, 0);
+  if (route !== "learn") leaveLessons();
+  analysisModule?.hideAnalysis();
+  if (route === "learn") showLessons(...rest);
+  else if (route === "analyze") showAnalysis(rest[0], rest.slice(1));
+  else if (route === "new") showForm(openGame, rest[0]);
+  else if (route) gameView = new GameView(route, rest);
+  else showForm(openGame);
+}
+
+/** Go to a created game; keep the links for the other player. */
+function openGame({ game, tokens, owner_token: ownerToken }) {
+  if (ownerToken) {
+    location.hash = `#/${game}/${ownerToken}`;
+    return;
+  }
+  const seats = ownSeats(tokens);
+  const otherTokens = tokens.filter((token, seat) => token && !seats.includes(seat));
+  sessionStorage.setItem(`links ${game}`, JSON.stringify(otherTokens));
+  location.hash = ["#", game, ...seats.map((seat) => tokens[seat])].join("/");
+}
+
+class GameView {
+  constructor(game, tokens) {
+    this.game = game;
+    this.tokens = tokens;
+    this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
+  }
+
+  // Messages of the server
+
+  on_welcome({ setting, seats, is_owner: isOwner, assistance, exports }) {
+    this.seats = seats;
+    find("connection-alert").hidden = true;
+    find("header-title").textContent = find("game-title").textContent = toTitle(setting.game);
+    find("rules-link").hidden = false;
+    find("rules-link").href = `#/learn/${setting.game}`;
+    if (this.board) {
+      if (!this.isViewingPast) this.board.state = null; // no animation after a reconnection
+      return;
+    }
+    const showError = (reason) => this.panels.showMessage(reason, true);
+    this.board = new Board(find("board"), setting, (action) => this.play(action), showError);
+    // The board does not take the focus, so that arrow keys step through the game.
+    this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
+    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
+    const permissions = { seats, assistance, canRematch: seats.length > 0 || isOwner };
+    this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
+    if (isOwner) this.pace = new Pace((command, fields) => this.connection.send(command, fields));
+    showExports(this.game, exports, showError);
+    const otherTokens = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
+    const links = otherTokens.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
+    this.panels.showLinks([...links, ["Link for spectators", `#/${this.game}`]]);
+  }
+
+  on_state(state) {
+    if (this.state?.decisions + 1 === state.decisions) {
+      playSound(state.result ? "end" : state.last_decision.captured.length ? "capture" : "move");
+    }
+    const { state: before, isViewingPast } = this;
+    const keptTurns = before?.turns.slice(0, state.turns_from) ?? [];
+    this.state = { ...state, turns: [...keptTurns, ...state.turns] };
+    if (!state.result) this.hasOfferedRematch = false;
+    if (isViewingPast && this.isPastUnchanged(before)) this.showPastWithNews();
+    else this.showPresent();
+    this.pace?.show(this.state);
+    document.title = `${this.panels.names.join(" – ")}, ${find("header-title").textContent}`;
+    find("move-form").hidden = !this.seats.length || Boolean(state.result);
+    find("game").hidden = false;
+    if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
+    find("game").dataset.decisions = state.decisions; // the display is complete
+  }
+
+  on_past_state({ turns, ...board }) {
+    if (turns !== this.turns) return; // another turn has been selected since
+    this.board.show({ ...this.state, ...board, decisions: -1 }, false);
+    find("off-board").replaceChildren();
+    this.panels.showPast(turns, this.newsSincePast);
+  }
+
+  on_presence({ seats }) {
+    this.panels.showPresence(seats);
+  }
+
+  on_queue({ games_ahead: gamesAhead }) {
+    this.state.games_ahead = gamesAhead;
+    this.panels.showStatus();
+  }
+
+  on_hint({ player, action, text }) {
+    this.board.showHint(action);
+    this.panels.showMessage(`${player} would play ${text.trim()}`);
+  }
+
+  /** Show what a typed text may mean: a selected piece, or several choices. */
+  on_candidates({ piece, actions }) {
+    if (piece) {
+      this.board.selected = piece;
+      this.board.drawMarks();
+      this.panels.showMessage("where to?");
+    } else {
+      const choices = this.board.choices.filter((choice) => actions.includes(choice.action));
+      this.board.closeMenu();
+      this.board.openMenu(choices, choices[0].cell);
+    }
+  }
+
+  on_rematch({ game }) {
+    this.rematch = game;
+    if (this.hasOfferedRematch) this.goToRematch();
+    else this.panels.showRematch();
+  }
+
+  on_declined({ offer, player }) {
+    if (offer === "rematch") this.hasOfferedRematch = false;
+    this.panels.showDeclined(offer, player);
+  }
+
+  on_error({ reason, final }) {
+    if (final) {
+      find("game").hidden = true;
+      const alert = find("connection-alert");
+      alert.hidden = false;
+      alert.classList.add("final");
+      alert.replaceChildren(`${reason}. `, element("a", { href: "#", textContent: "Start a new game" }));
+      return;
+    }
+    this.board.cancelDrag();
+    this.panels.showMessage(reason, true);
+  }
+
+  on_lost() {
+    find("connection-alert").textContent = "Connection lost; reconnecting …";
+    find("connection-alert").hidden = false;
+  }
+
+  // The present, and past positions
+
+  get isViewingPast() {
+    return this.turns < this.state?.turns.length;
+  }
+
+  /** Return whether the turns up to the viewed position are the same as in an earlier state. */
+  isPastUnchanged(before) {
+    const { turns } = this.state;
+    return this.turns < turns.length && before.turns.slice(0, this.turns).every(([, text], index) => text === turns[index][1]);
+  }
+
+  showPresent() {
+    const { state } = this;
+    this.turns = state.turns.length;
+    this.board.show(state, state.is_person && this.seats.includes(state.mover));
+    this.panels.show(state, this.board.isFlipped);
+    find("off-board").replaceChildren(...this.board.offBoardButtons());
+  }
+
+  /** Update the panels while the board keeps showing a past position. */
+  showPastWithNews() {
+    this.panels.show(this.state, this.board.isFlipped);
+    this.panels.showPast(this.turns, this.newsSincePast);
+  }
+
+  /** What has happened since a past position was selected: a new turn, a result, or "". */
+  get newsSincePast() {
+    const { state, stateBeforePast } = this;
+    if (state.result && !stateBeforePast.result) return "the game is over";
+    return state.turns.length > stateBeforePast.turns.length ? "new move" : "";
+  }
+
+  /** Show the position after a number of turns. */
+  viewTurn(turns) {
+    if (turns < 0) return;
+    if (turns < this.state.turns.length) {
+      if (!this.isViewingPast) this.stateBeforePast = this.state;
+      this.turns = turns;
+      this.connection.send("view_turn", { turns });
+    } else if (this.isViewingPast) this.showPresent();
+  }
+
+  // Commands
+
+  play(action) {
+    this.board.closeMenu();
+    this.connection.send("play", { action, version: this.state.version });
+  }
+
+  playText(text) {
+    const piece = this.board.selected;
+    this.connection.send("play_text", { text, piece, version: this.state.version });
+  }
+
+  /** Execute the command of a button or a key. */
+  execute(name, fields) {
+    if (this.isViewingPast) this.showPresent();
+    if (name === "rematch") this.hasOfferedRematch = true;
+    if (name === "new_game") location.hash = "";
+    else if (name === "analyze") location.hash = ["#/analyze", this.game, ...this.tokens].join("/");
+    else if (name === "rematch" && this.rematch) this.goToRematch();
+    else if (name === "flip") {
+      this.board.flip();
+      this.panels.show(this.state, this.board.isFlipped);
+    } else this.connection.send(name, { version: this.state.version, ...fields });
+  }
+
+  goToRematch() {
+    location.hash = ["#", this.rematch, ...this.tokens].join("/");
+  }
+}
+
+find("move-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const input = event.target.elements.text;
+  if (input.value.trim()) gameView?.playText(input.value.trim());
+  input.value = "";
+});
+
+find("moves").addEventListener("click", ({ target, currentTarget }) => {
+  const index = [...currentTarget.children].indexOf(target.closest("li"));
+  if (index >= 0) gameView?.viewTurn(index + 1);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (!gameView?.state || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/INPUT|SELECT/.test(event.target.tagName)) return;
+  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === event.key);
+  const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
+  if (command) gameView.execute(command);
+  else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
+  else if (!event.defaultPrevented && !/BUTTON|SUMMARY/.test(event.target.tagName) && gameView.pace?.onKey(event.key)) {
+    event.preventDefault();
+  }
+});
+
+addEventListener("hashchange", showRoute);
+showRoute();

@@ -1,0 +1,44 @@
+// Settings that the browser stores: coordinates and sounds.
+
+const DEFAULTS = { coordinates: true, sounds: false };
+// Frequencies in hertz, played one after the other.
+const TONES = { move: [523], capture: [392, 262], end: [392, 523, 659] };
+const TONE_SECONDS = 0.12;
+const VOLUME = 0.15;
+let audioContext = null;
+
+const isOn = (name) => (localStorage.getItem(name) ?? String(DEFAULTS[name])) === "true";
+
+function showCoordinates() {
+  document.documentElement.classList.toggle("no-coordinates", !isOn("coordinates"));
+}
+
+for (const name of Object.keys(DEFAULTS)) {
+  const input = document.querySelector(`#settings [name=${name}]`);
+  input.checked = isOn(name);
+  input.addEventListener("change", () => {
+    localStorage.setItem(name, input.checked);
+    showCoordinates();
+    if (name === "sounds") playSound("move");
+  });
+}
+showCoordinates();
+
+/** Play the sound of a "move", a "capture" or the "end" of a game, if sounds are on. */
+export function playSound(kind) {
+  if (!isOn("sounds")) return;
+  audioContext ??= new AudioContext();
+  // Browsers suspend audio until the first click.
+  audioContext.resume();
+  TONES[kind].forEach((frequency, index) => playTone(frequency, audioContext.currentTime + index * TONE_SECONDS));
+}
+
+function playTone(frequency, start) {
+  const source = new OscillatorNode(audioContext, { type: "triangle", frequency });
+  const gain = new GainNode(audioContext, { gain: 0 });
+  gain.gain.setValueAtTime(VOLUME, start);
+  gain.gain.exponentialRampToValueAtTime(0.001, start + TONE_SECONDS);
+  source.connect(gain).connect(audioContext.destination);
+  source.start(start);
+  source.stop(start + TONE_SECONDS);
+}

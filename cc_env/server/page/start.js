@@ -1,0 +1,206 @@
+// The form for a new game, filled from the server's catalogue.
+
+import { element, toTitle } from "./board.js";
+import { fetchJson } from "./connection.js";
+
+const form = document.getElementById("start");
+const errorElement = document.getElementById("start-error");
+const SLOW_START_MS = 1000;
+let catalogue = null;
+let playersRequest = null; // AbortController
+
+/** Return the games with their options and players. */
+export async function fetchCatalogue() {
+  return (catalogue ??= await fetchJson("/catalogue"));
+}
+
+const renderOption = (value, label = value) => element("option", { value, textContent: label });
+
+/** Show the form, with a kind of game selected if it is in the catalogue. */
+export async function showForm(onCreated, kind) {
+  await fetchCatalogue();
+  if (!form.elements.game.length) {
+    const names = Object.keys(catalogue.games).map((name) => renderOption(name, toTitle(name)));
+    form.elements.game.append(...names);
+    form.elements.game.addEventListener("change", showGame);
+    for (const node of [document.getElementById("options"), form.elements.start]) node.addEventListener("change", updatePlayers);
+    showGame();
+  }
+  if (kind in catalogue.games && kind !== form.elements.game.value) {
+    form.elements.game.value = kind;
+    showGame();
+  }
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    createGame(onCreated);
+  };
+  const setup = sessionStorage.getItem("setup"); // from the analysis page
+  if (setup) {
+    sessionStorage.removeItem("setup");
+    fillForm(JSON.parse(setup));
+  }
+  form.hidden = false;
+}
+
+async function createGame(onCreated) {
+  const button = form.querySelector("button.main");
+  const status = document.getElementById("start-status");
+  const timer = setTimeout(() => (status.textContent = "The first game of a kind is compiled, which takes some seconds."), SLOW_START_MS);
+  button.disabled = true;
+  button.textContent = "Starting …";
+  errorElement.textContent = "";
+  try {
+    onCreated(await fetchJson("/games", formRequest()));
+  } catch (error) {
+    errorElement.textContent = error.message;
+  }
+  clearTimeout(timer);
+  status.textContent = "";
+  button.disabled = false;
+  button.textContent = "Start";
+}
+
+function fillForm({ game, options, start }) {
+  form.elements.game.value = game;
+  showGame();
+  for (const [name, value] of Object.entries(options)) {
+    form.elements[`option.${name}`].value = optionText(value, catalogue.games[game].options[name]);
+  }
+  form.elements.start.value = start;
+  updatePlayers();
+}
+
+/** Return the value of an option as text; null is "" only if it is the default. */
+function optionText(value, defaultValue) {
+  if (value === null) return defaultValue === null ? "" : "None";
+  return { true: "True", false: "False" }[value] ?? value;
+}
+
+/** Show the options and seats of the selected game. */
+function showGame() {
+  document.getElementById("lessons-link").href = `#/learn/${form.elements.game.value}`;
+  const game = catalogue.games[form.elements.game.value];
+  const options = Object.entries(game.options).map(([name, value]) => renderOptionField(name, value, game.values[name]));
+  document.getElementById("options").replaceChildren(element("legend", {}, "Options"), ...options);
+  const seats = game.names.map((name, seat) => {
+    const select = element("select", { name: `seat${seat}` });
+    const specInput = element("input", { name: `spec${seat}`, placeholder: "minimax:seconds=2", hidden: true, autocomplete: "off", spellcheck: false });
+    specInput.setAttribute("aria-label", `${toTitle(name)}: player`);
+    select.addEventListener("change", showDependentFields);
+    return element("div", {}, element("label", {}, element("span"), select), specInput);
+  });
+  document.getElementById("seats").replaceChildren(element("legend", {}, "Players"), ...seats);
+  playersRequest?.abort();
+  showSeats(game);
+  if (form.elements.start.value) updatePlayers();
+}
+
+/** Request the players for the selected options, and the player to move first. */
+async function updatePlayers() {
+  playersRequest?.abort();
+  playersRequest = new AbortController();
+  const { game, start } = form.elements;
+  const body = { game: game.value, options: readOptions(form), start: start.value.trim() || null };
+  try {
+    const { players, mover } = await fetchJson("/players", body, playersRequest.signal);
+    errorElement.textContent = "";
+    showSeats({ ...catalogue.games[game.value], players, mover });
+  } catch (error) {
+    if (error.name !== "AbortError") errorElement.textContent = error.message;
+  }
+}
+
+/** Show the available players; a selected one stays selected if it is available. */
+function showSeats(game) {
+  const people = [["you", "you"], ["friend", "a friend (by link)"]];
+  const players = playerSpecs(game).map((spec) => [spec, spec]);
+  const options = [...people, ...players, ["other", "custom player …"]];
+  game.names.forEach((name, seat) => {
+    const select = form.elements[`seat${seat}`];
+    const before = select.value || (seat ? "minimax:normal" : "you");
+    select.replaceChildren(...options.map(([value, label]) => renderOption(value, label)));
+    select.value = before;
+    if (!select.value) {
+      select.value = "minimax:normal";
+      errorElement.textContent = `${before} cannot play these options; ${toTitle(name)} is now ${select.value}`;
+    }
+    select.previousSibling.textContent = toTitle(name) + (seat === game.mover ? " (moves first)" : "");
+  });
+  showDependentFields();
+}
+
+const selectedSeats = () => [0, 1].map((seat) => form.elements[`seat${seat}`].value);
+
+/** Show the fields that the selected players require. */
+function showDependentFields() {
+  const seats = selectedSeats();
+  seats.forEach((value, seat) => (form.elements[`spec${seat}`].hidden = value !== "other"));
+  document.getElementById("assistance").hidden = !seats.includes("friend");
+}
+
+/** Return the specs of the available players, one per level. */
+export function playerSpecs({ players }) {
+  return Object.entries(players).flatMap(([name, levels]) => (levels.length ? levels.map((level) => `${name}:${level}`) : [name]));
+}
+
+/** Return the options of a game that are filled in, by name. */
+export function readOptions(form) {
+  const options = {};
+  for (const input of form.querySelectorAll("[name^='option.']")) {
+    if (input.value.trim()) options[input.name.slice(7)] = input.value.trim();
+  }
+  return options;
+}
+
+/** Return the field of an option: a select for a boolean or a list of values, else a text input. */
+export function renderOptionField(name, value, values) {
+  const label = toTitle(name);
+  const choices = typeof value === "boolean" ? [["False", "no"], ["True", "yes"]]
+    : values?.map((value) => [String(value), String(value).replaceAll("_", " ")]);
+  if (choices) {
+    const select = element("select", { name: `option.${name}` }, ...choices.map(([value, text]) => renderOption(value, text)));
+    select.value = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
+    return element("label", {}, label, select);
+  }
+  const text = value === null ? "" : String(value);
+  const input = element("input", { name: `option.${name}`, value: text, placeholder: "default", autocomplete: "off" });
+  return element("label", {}, label, input);
+}
+
+/** Return a number of minutes, with a decimal point or comma, in seconds. */
+function parseMinutes(text) {
+  const [min, max] = catalogue.clock;
+  const seconds = 60 * Number(text.replace(",", "."));
+  if (seconds >= min && seconds <= max) return seconds;
+  const range = `${Math.ceil(100 * min / 60) / 100} to ${max / 60}`;
+  throw new Error(`invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
+}
+
+function formRequest() {
+  const values = selectedSeats();
+  const seats = values.map((value, seat) => {
+    if (value === "you" || value === "friend") return catalogue.human;
+    return value === "other" ? form.elements[`spec${seat}`].value.trim() : value;
+  });
+  const minutes = form.elements.minutes.value.trim();
+  return {
+    game: form.elements.game.value,
+    options: readOptions(form),
+    seats,
+    random_seats: form.elements.random_seats.checked,
+    assistance: values.includes("friend") && form.elements.assistance.checked,
+    seconds: minutes ? parseMinutes(minutes) : null,
+    start: form.elements.start.value.trim() || null,
+  };
+}
+
+/** Return the seats of the person at this browser; the remaining people are friends. */
+export function ownSeats(tokens) {
+  const people = tokens.map((token, seat) => (token ? seat : -1)).filter((seat) => seat >= 0);
+  const values = selectedSeats();
+  const count = values.filter((value) => value === "you").length;
+  if (count === people.length) return people;
+  if (!count) return [];
+  const isRandom = form.elements.random_seats.checked;
+  return isRandom ? [people[Math.floor(Math.random() * people.length)]] : [values.indexOf("you")];
+}

@@ -1,0 +1,161 @@
+"""Player specs of untrusted clients, and a pool of players shared by all games.
+
+A client's spec may name only the allowed players, never a module, a path or a program. Its options
+are bounded.
+"""
+
+import gc
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from cc_env.core.game import Game
+from cc_env.errors import BadOption, BadPlayer, UnknownOption, format_list, is_integer, is_number
+from cc_env.match.referee import Player
+from cc_env.players.builtin import DEFAULT_LEVELS
+from cc_env.players.specs import available_players, make_player
+from cc_env.registry.options import parse_options
+from cc_env.search.mcts import PLAYOUTS
+
+MAX_SPEC_LENGTH = 80
+# Lower bound of the estimated size of an idle player.
+MIN_PLAYER_BYTES = 2**20
+
+Bounds = tuple[int, int] | tuple[float, float]
+
+# Options that untrusted clients may set: bounds of a number, or () for one of several words.
+OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
+    "random": {},
+    "greedy": {"evaluation": ()},
+    "minimax": {
+        "level": (),
+        "depth": (1, 64),
+        "nodes": (1, 10**9),
+        "seconds": (0.01, 60.0),
+        "evaluation": (),
+    },
+    "mcts": {
+        "simulations": (1, 100_000),
+        "seconds": (0.01, 60.0),
+        "playout": (),
+        "exploration": (0.0, 100.0),
+        "evaluation": (),
+    },
+    "policy": {"contempt": (0.0, 1.0)},
+    # The search tree, one per game, grows with the number of simulations.
+    "alphazero": {
+        "simulations": (1, 1000),
+        "exploration": (0.0, 100.0),
+        "contempt": (0.0, 1.0),
+    },
+    "ppo": {"contempt": (0.0, 1.0)},
+}
+
+
+def allowed_players(game: Game) -> dict[str, list[str]]:
+    """Return the players that untrusted clients may seat in a game, each with its levels."""
+    names = [name for name in available_players(game) if name in OPTIONS]
+    players: dict[str, list[str]] = {name: [] for name in [*names, *game.search.bots]}
+    players["minimax"] = list({**DEFAULT_LEVELS, **game.search.levels})
+    return players
+
+
+def check_spec(spec: object, game: Game) -> str:
+    """Return an untrusted player spec in normal form: sorted options, numbers in short.
+
+    Seconds are rounded to hundredths. Raises BadOption (BadPlayer, UnknownOption) unless an
+    untrusted client may seat the player in the game.
+    """
+    players = allowed_players(game)
+    if not isinstance(spec, str) or len(spec) > MAX_SPEC_LENGTH:
+        raise BadPlayer(f"{str(spec)[:MAX_SPEC_LENGTH]!r} is not a player spec")
+    name, _, rest = spec.partition(":")
+    if name not in players:
+        raise UnknownOption(f"unknown player {name!r}; valid players: {format_list(players, 99)}")
+    words = [word for word in rest.split(",") if word]
+    values = parse_options(word if "=" in word else f"level={word}" for word in words)
+    allowed = OPTIONS.get(name, {})
+    if unknown := [option for option in values if option not in allowed]:
+        valid = format_list(allowed) or "none"
+        raise UnknownOption(f"player {name} has no option {format_list(unknown)}; it has: {valid}")
+    for option, value in values.items():
+        _check_value(name, option, value, game)
+    level = [str(values.pop("level"))] if "level" in values else []
+    words = level + [f"{option}={_to_text(value)}" for option, value in sorted(values.items())]
+    return ":".join([name, ",".join(words)] if words else [name])
+
+
+def _check_value(player: str, option: str, value: object, game: Game) -> None:
+    """Raise BadOption or UnknownOption for an invalid value of an allowed option."""
+    bounds = OPTIONS[player][option]
+    if bounds:
+        _check_number(player, option, value, bounds)
+    elif not isinstance(value, str):
+        raise BadOption(f"{player}: {option}={value!r} is not a word")
+    elif value not in (valid := _valid_words(option, game)):
+        raise UnknownOption(
+            f"{game.name} has no {option} {value!r}; it has: {format_list(valid) or 'none'}"
+        )
+
+
+def _check_number(player: str, option: str, value: object, bounds: Bounds) -> None:
+    """Raise BadOption for a number out of bounds, or for a fraction if the bounds are integers."""
+    low, high = bounds
+    is_valid = is_number(value, low, high)
+    if not is_valid or (isinstance(low, int) and not is_integer(value, 0)):
+        raise BadOption(f"{player}: {option}={value!r}; expected {low:g} to {high:g}")
+
+
+def _valid_words(option: str, game: Game) -> Collection[str]:
+    """Return the valid values of an option that takes words."""
+    return {
+        "level": list({**DEFAULT_LEVELS, **game.search.levels}),
+        "playout": PLAYOUTS,
+        "evaluation": list(game.search.evaluations),
+    }[option]
+
+
+def _to_text(value: object) -> str:
+    return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
+
+
+class PlayerPool:
+    """The players of one worker, which runs one job at a time.
+
+    A job borrows a player. Idle players are kept for later jobs within a memory limit; the size of
+    a player is the growth of this process while the player was in use.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        """Start empty; idle players may use `max_bytes` in total."""
+        self._max_bytes = max_bytes
+        self._process = psutil.Process()
+        self._idle: OrderedDict[tuple[str, str], tuple[Player, int]] = OrderedDict()
+
+    @contextmanager
+    def borrow(self, spec: str, game: Game) -> Iterator[Player]:
+        """Yield a player for exclusive use during the block; raises as `make_player`."""
+        before, key = self._memory(), (repr(game), spec)
+        player, size = self._idle.pop(key, (None, 0))
+        player = player or make_player(spec, game)
+        try:
+            yield player
+        finally:
+            size = max(MIN_PLAYER_BYTES, size + self._memory() - before)
+            self._idle[key] = player, size
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        count = len(self._idle)
+        while sum(size for _, size in self._idle.values()) > self._max_bytes:
+            self._idle.popitem(last=False)
+        if len(self._idle) < count:
+            # Searches contain reference cycles.
+            gc.collect()
+
+    def _memory(self) -> int:
+        """Return the private memory of this process in bytes."""
+        memory = self._process.memory_info()
+        return int(memory.rss - getattr(memory, "shared", 0))

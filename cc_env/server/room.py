@@ -1,0 +1,546 @@
+"""One served game: its clients, their permissions, and a journal written ahead of every broadcast.
+
+Everything in this module runs in the thread of the event loop, except the decisions of players.
+"""
+
+import asyncio
+import hmac
+import json
+import logging
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from cc_env.errors import (
+    BadOption,
+    CcEnvError,
+    IllegalAction,
+    UnknownOption,
+    format_list,
+    is_integer,
+    is_number,
+)
+from cc_env.match.match import AGREED, FAULTS, RESIGNED
+from cc_env.match.referee import Response
+from cc_env.play import view
+from cc_env.play.choices import list_choices
+from cc_env.play.exporting import file_suffixes
+from cc_env.play.messages import check_turn, find_handler, read_action
+from cc_env.play.move_input import parse_move
+from cc_env.server.journal import MAX_PACE_SECONDS, GameSetup, Journal, SavedGame
+from cc_env.server.limits import BusyError, ServerLimits
+
+# Results that do not follow from the decisions.
+DECLARED_RESULTS = (*FAULTS, RESIGNED, AGREED)
+MAX_QUEUED_MESSAGES = 64
+MAX_MOVE_LENGTH = 400
+NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
+# Commands that only the owner of a game between two players may send.
+OWNER_COMMANDS = "pace", "step"
+# Commands that are allowed even if the journal has its maximum size.
+UNLIMITED_COMMANDS = "play", "play_text", "resign", "step", "rematch", "hint", "view_turn"
+_log = logging.getLogger("cc_env.server")
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+Message = Mapping[str, object]
+
+
+class Client:
+    """A connection to a game that holds one seat, both, or none (a spectator).
+
+    `messages` is the queue of outgoing messages; None closes the connection. The owner of a game
+    between two players controls its pace.
+    """
+
+    def __init__(
+        self, seats: frozenset[int] = frozenset(), *, is_owner: bool = False, address: str = ""
+    ) -> None:
+        """Create a client with an empty queue."""
+        self.seats, self.is_owner, self.address = seats, is_owner, address
+        self.messages: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED_MESSAGES)
+
+    def send_text(self, text: str) -> None:
+        """Queue a message; disconnect the client if its queue is full."""
+        try:
+            self.messages.put_nowait(text)
+        except asyncio.QueueFull:
+            while not self.messages.empty():
+                self.messages.get_nowait()
+            self.disconnect()
+
+    def send(self, message_type: str, **fields: object) -> None:
+        """Queue a JSON message."""
+        self.send_text(_to_json({"type": message_type, **fields}))
+
+    def disconnect(self) -> None:
+        """Close the connection after all queued messages."""
+        if self.messages.full():
+            self.messages.get_nowait()
+        self.messages.put_nowait(None)
+
+
+class RoomServices(Protocol):
+    """The services of the lobby that a room uses."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The limits of the server."""
+
+    def store_game(self, setup: GameSetup) -> str:
+        """Store a new game and return its name."""
+
+    def unload(self, room: "Room") -> None:
+        """Drop a room from memory."""
+
+    def request_hint(self, room: "Room", client: Client) -> None:
+        """Send a client the choice of the hint player, later."""
+
+    async def request_decision(self, room: "Room") -> Response:
+        """Return the decision of the player to move."""
+
+
+class Room:
+    """A served game with its connected clients."""
+
+    def __init__(
+        self, name: str, journal: Journal, saved_game: SavedGame, lobby: RoomServices
+    ) -> None:
+        """Continue a saved game."""
+        self.name, self.setup = name, saved_game.setup
+        self._journal, self._lobby = journal, lobby
+        self.clients: set[Client] = set()
+        self.session, self.pace = saved_game.session, saved_game.pace
+        self.take_back_requested_by = saved_game.take_back_requested_by
+        self.rematch_offered_by: int | None = None
+        # Name of the game that is the rematch.
+        self.rematch: str | None = None
+        match = self.session.match
+        movers = {match.game.to_move(before) for before, _ in match.history}
+        # Seats of people who have never joined; the clocks are paused until all have joined.
+        self._absent_seats = self._people - movers
+        if self._absent_seats:
+            self.session.pause_clock()
+        # Number of games whose players decide before this one, None if it does not wait.
+        self.games_ahead: int | None = None
+        # Number of finished turns that all clients have received.
+        self._sent_turns = 0
+        # Time of the event loop at the last decision of a player.
+        self._last_decision_at = -math.inf
+        self._decision_task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.is_closed = False
+
+    @property
+    def _people(self) -> set[int]:
+        """Return the seats of people."""
+        return {seat for seat, token in enumerate(self.setup.tokens) if token}
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether the room has no clients and no pending work."""
+        return not (self.clients or self._decision_task or self._timer)
+
+    @property
+    def is_without_people(self) -> bool:
+        """Return whether players hold both seats."""
+        return not any(self.setup.tokens)
+
+    @property
+    def address(self) -> str:
+        """Return the address of a connected client, "" if there is none."""
+        return next((client.address for client in self.clients), "")
+
+    def admit(self, tokens: Sequence[str], address: str = "") -> Client:
+        """Return a new client with the seats of these tokens.
+
+        Raises BadOption for a token of another game, BusyError if there are too many spectators.
+        """
+        seats, is_owner = set[int](), False
+        for token in tokens:
+            valid_tokens = (*self.setup.tokens, self.setup.owner)
+            places = [
+                place for place, valid in enumerate(valid_tokens) if valid and _equal(valid, token)
+            ]
+            if not places:
+                raise BadOption("this link does not hold a seat of this game")
+            seats.update(place for place in places if place < 2)
+            is_owner |= 2 in places
+        spectators = sum(not (client.seats or client.is_owner) for client in self.clients)
+        limit = self._lobby.limits.spectators_per_game
+        if not (seats or is_owner) and spectators >= limit:
+            raise BusyError(f"too many spectators; at most {limit} per game")
+        return Client(frozenset(seats), is_owner=is_owner, address=address)
+
+    # Clients join and leave
+
+    def join(self, client: Client) -> None:
+        """Add a client; start the clocks if all people have joined now; notify the others."""
+        self._absent_seats -= client.seats
+        if self.session.is_paused and not self._absent_seats:
+            self.session.start_clock()
+            self._broadcast_state()
+        self.clients.add(client)
+        game = self.session.game
+        client.send(
+            "welcome",
+            game=self.name,
+            seats=sorted(client.seats),
+            is_owner=client.is_owner,
+            assistance=self.allows_assistance(client.seats),
+            setting=view.static_state(game),
+            exports=file_suffixes(game),
+        )
+        client.send_text(self._state_message())
+        if self.rematch:
+            client.send("rematch", game=self.rematch)
+        self._broadcast_presence()
+        self._schedule_next()
+
+    def leave(self, client: Client) -> None:
+        """Remove a client."""
+        self.clients.discard(client)
+        self._broadcast_presence()
+        if not self._has_audience:
+            self._cancel_timer()
+
+    def _broadcast_presence(self) -> None:
+        seats = sorted({seat for client in self.clients for seat in client.seats})
+        spectators = sum(not client.seats for client in self.clients)
+        self.broadcast("presence", seats=seats, spectators=spectators)
+
+    def broadcast(self, message_type: str, **fields: object) -> None:
+        """Send a message to all clients."""
+        self._broadcast_text(_to_json({"type": message_type, **fields}))
+
+    def _broadcast_text(self, text: str) -> None:
+        for client in list(self.clients):
+            client.send_text(text)
+
+    def _broadcast_state(self) -> None:
+        """Send the state to all clients, with the turns that not all of them have received."""
+        done = len(self.session.match.turns)
+        turns_from, self._sent_turns = min(self._sent_turns, done), done
+        if self.clients:
+            self._broadcast_text(self._state_message(turns_from))
+
+    def _state_message(self, turns_from: int = 0) -> str:
+        state = {
+            "type": "state",
+            "version": self._journal.version,
+            "take_back_requested_by": self.take_back_requested_by,
+            "rematch_offered_by": self.rematch_offered_by,
+            "games_ahead": self.games_ahead,
+            "pace": self.pace if self.is_without_people else 0,
+            **view.session_state(self.session, turns_from),
+        }
+        return _to_json(state)
+
+    # Commands of clients
+
+    def handle_command(self, client: Client, message: Message) -> None:
+        """Execute a client's command; raise CcEnvError, and change nothing, if it is invalid.
+
+        If the change cannot be written, the room is closed.
+        """
+        handlers: dict[str, Callable[[Client, Message], None]] = {
+            "play": self._play,
+            "play_text": self._play_text,
+            "take_back": self._take_back,
+            "hint": self._hint,
+            "resign": self._resign,
+            "draw": self._offer_draw,
+            "decline": self._decline,
+            "rematch": self._rematch,
+            "pace": self._set_pace,
+            "step": self._step,
+            "view_turn": self._view_turn,
+        }
+        handler = find_handler(message, handlers)
+        self._check_permission(client, str(message["command"]))
+        with self._close_on_write_error():
+            handler(client, message)
+
+    def _check_permission(self, client: Client, command: str) -> None:
+        """Raise IllegalAction if the client may not send this command now."""
+        if self.is_closed:
+            raise IllegalAction("this connection has ended; reload the game")
+        if command in OWNER_COMMANDS:
+            if not client.is_owner:
+                raise IllegalAction(f"only the client that created this game may send {command}")
+        elif not client.seats:
+            is_owners_rematch = command == "rematch" and client.is_owner
+            if command != "view_turn" and not is_owners_rematch:
+                raise IllegalAction(f"spectators may not send {command}; use a player's link")
+        is_full = self._journal.bytes >= self._lobby.limits.journal_bytes
+        if is_full and command not in UNLIMITED_COMMANDS:
+            raise IllegalAction(f"the file of this game is full: no more {command}, only moves")
+
+    @contextmanager
+    def _close_on_write_error(self) -> Iterator[None]:
+        """Close the room on an OSError in the block, since memory may be ahead of the file."""
+        try:
+            yield
+        except OSError as error:
+            _log.warning("a game cannot be written: %s", error)
+            self.broadcast("error", reason="the game cannot be stored now; the last change is lost")
+            self.close()
+
+    def close(self) -> None:
+        """Disconnect all clients and unload the game; on reconnection its file is read again."""
+        self.is_closed = True
+        self._cancel_timer()
+        for client in self.clients:
+            client.disconnect()
+        self._lobby.unload(self)
+
+    def _check_turn(self, client: Client, message: Message) -> None:
+        """Raise IllegalAction unless the client is to move, in the current version."""
+        check_turn(self.session, client.seats, message, self._journal.version)
+
+    def _play(self, client: Client, message: Message) -> None:
+        self._check_turn(client, message)
+        action = read_action(message)
+        self._apply(lambda: self.session.play(action))
+
+    def _play_text(self, client: Client, message: Message) -> None:
+        """Play a typed move, or send the client the moves that it may mean."""
+        self._check_turn(client, message)
+        text = message.get("text")
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
+            raise IllegalAction("invalid text; expected a move in notation, or a row and a column")
+        session, piece = self.session, message.get("piece")
+        choices = list_choices(session.game, session.position)
+        selected = tuple(piece) if isinstance(piece, list) else None
+        pieces = {cell for choice in choices for cell in choice.pieces}
+        cell = next((cell for cell in pieces if cell == selected), None)
+        move = parse_move(session.game, session.position, choices, cell, text.strip())
+        if move.turn:
+            for action in move.turn:
+                if session.result is None:
+                    self._apply(lambda action=action: session.play(action))  # type: ignore[misc]
+        else:
+            candidates = [choice.action for choice in move.candidates]
+            client.send("candidates", piece=move.piece, actions=candidates)
+
+    def _take_back(self, client: Client, message: Message) -> None:
+        """Take back; between two people this needs the consent of both."""
+        session, seat = self.session, min(client.seats)
+        if not session.decisions:
+            raise IllegalAction("there is no decision to take back")
+        is_own_turn = session.result is None and session.mover in client.seats
+        is_agreed = (
+            # Decisions in the middle of a turn need no consent.
+            (is_own_turn and session.game.mid_turn(session.position))
+            or len(self._people) < 2
+            or len(client.seats) == 2
+            or self.take_back_requested_by not in (None, seat)
+        )
+        if is_agreed:
+            self._apply(session.take_back)
+        elif self.take_back_requested_by != seat:
+            self._journal.append_take_back_request(seat)
+            self.take_back_requested_by = seat
+            self._broadcast_state()
+
+    def _acting_seat(self, client: Client) -> int:
+        """Return the client's seat; of both seats, the one to move."""
+        return self.session.mover if self.session.mover in client.seats else min(client.seats)
+
+    def _resign(self, client: Client, message: Message) -> None:
+        seat = self._acting_seat(client)
+        self._apply(lambda: self.session.resign(seat))
+
+    def _offer_draw(self, client: Client, message: Message) -> None:
+        seat = self._acting_seat(client)
+        # A client with both seats accepts its own offer.
+        if len(client.seats) == 2 and self.session.draw_offered_by == seat:
+            seat = 1 - seat
+        self._apply(lambda: self.session.offer_draw(seat))
+        if self.session.result is None and self.session.draw_offered_by != seat:
+            self.broadcast("declined", offer="draw", player=1 - seat)
+
+    def _decline(self, client: Client, message: Message) -> None:
+        """Decline the other player's offer; raise IllegalAction if there is none."""
+        offers = {
+            "draw": self.session.draw_offered_by,
+            "take_back": self.take_back_requested_by,
+            "rematch": self.rematch_offered_by,
+        }
+        offer = message.get("offer")
+        if not isinstance(offer, str) or offer not in offers:
+            raise UnknownOption(
+                f"unknown offer {str(offer)[:40]!r}; valid offers: {format_list(offers)}"
+            )
+        player = offers[offer]
+        if player is None or client.seats <= {player}:
+            raise IllegalAction(f"the other player does not offer: {offer.replace('_', ' ')}")
+        if offer != "rematch":
+            self._journal.append_decline(offer)
+        if offer == "draw":
+            self.session.decline_draw(1 - player)
+        elif offer == "take_back":
+            self.take_back_requested_by = None
+        else:
+            self.rematch_offered_by = None
+        self._broadcast_state()
+        self.broadcast("declined", offer=offer, player=1 - player)
+
+    def allows_assistance(self, seats: Collection[int]) -> bool:
+        """Return whether the holder of these seats may use hints and analysis during the game.
+
+        Between two people this must have been agreed on at the creation of the game.
+        """
+        is_between_people = all(self.setup.tokens) and len(seats) < 2
+        return not is_between_people or self.setup.assistance
+
+    def check_analysis(self, tokens: Sequence[str]) -> None:
+        """Raise IllegalAction if the holder of these tokens may not analyze the game yet."""
+        seats = {
+            seat
+            for seat in self._people
+            if any(_equal(self.setup.tokens[seat], token) for token in tokens)
+        }
+        if self.session.result is None and not self.allows_assistance(seats):
+            raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
+
+    def _hint(self, client: Client, message: Message) -> None:
+        self._check_turn(client, message)
+        if not self.allows_assistance(client.seats):
+            raise IllegalAction(f"hints are {NO_ASSISTANCE}")
+        self._lobby.request_hint(self, client)
+
+    def _view_turn(self, client: Client, message: Message) -> None:
+        """Send a client the board after a number of turns."""
+        turns, count = message.get("turns"), len(self.session.match.history)
+        if not isinstance(turns, int) or not is_integer(turns, 0, count):
+            raise BadOption(f"invalid turns {str(turns)[:40]!r}; expected 0 to {count}")
+        client.send("past_state", turns=turns, **view.past_state(self.session, turns))
+
+    def _rematch(self, client: Client, message: Message) -> None:
+        if self.session.result is None:
+            raise IllegalAction("a rematch is possible only after the game")
+        if self.rematch is None:
+            has_consent = client.is_owner or self._people <= client.seats | {
+                self.rematch_offered_by
+            }
+            if not has_consent:
+                self.rematch_offered_by = min(client.seats)
+                self._broadcast_state()
+                return
+            seats, tokens = self.setup.seats, self.setup.tokens
+            swapped = replace(self.setup, seats=(seats[1], seats[0]), tokens=(tokens[1], tokens[0]))
+            self.rematch = self._lobby.store_game(swapped)
+        self.rematch_offered_by = None
+        self.broadcast("rematch", game=self.rematch)
+
+    def _set_pace(self, client: Client, message: Message) -> None:
+        """Set the seconds between two decisions; None pauses the game."""
+        seconds = message.get("seconds")
+        if seconds is not None and not is_number(seconds, 0, MAX_PACE_SECONDS):
+            valid = f"0 to {MAX_PACE_SECONDS:g}, or null for a pause"
+            raise BadOption(f"invalid seconds {str(seconds)[:40]!r}; expected {valid}")
+        self._change_pace(seconds)  # type: ignore[arg-type]
+
+    def _change_pace(self, seconds: float | None) -> None:
+        if seconds != self.pace:
+            self._journal.append_pace(seconds)
+            self.pace = seconds
+        self._broadcast_state()
+        self._schedule_next()
+
+    def _step(self, client: Client, message: Message) -> None:
+        """Let the player to move decide once; pause the game."""
+        if self.session.result is not None:
+            raise IllegalAction(f"the game is over ({self.session.result.reason})")
+        if self.pace is not None:
+            self._change_pace(None)
+        self._start_decision()
+
+    # Changes of the game
+
+    def _apply(self, change: Callable[[], object]) -> None:
+        """Apply a change, journal it, then broadcast it; raise CcEnvError or OSError."""
+        session = self.session
+        count, seconds = len(session.decisions), sum(session.turn_seconds)
+        result, draw_offered_by = session.result, session.draw_offered_by
+        change()
+        if len(session.decisions) < count or (result and not session.result):
+            self._journal.append_take_back()
+        for decision in session.decisions[count:]:
+            self._journal.append_decision(decision, max(0.0, sum(session.turn_seconds) - seconds))
+        if session.result and not result and session.result.reason in DECLARED_RESULTS:
+            self._journal.append_result(session.result, session.detail)
+        elif session.draw_offered_by not in (None, draw_offered_by):
+            self._journal.append_draw_offer(session.draw_offered_by)
+        self.take_back_requested_by = self.rematch_offered_by = None
+        self._broadcast_state()
+        self._schedule_next()
+
+    def _schedule_next(self) -> None:
+        """Start the decision of a player to move, or a timer for a person's clock."""
+        self._cancel_timer()
+        session = self.session
+        if session.result is not None or self.is_closed:
+            return
+        if session.is_person_to_move:
+            seconds_left = min(session.clock())
+            if seconds_left < math.inf:
+                self._set_timer(max(0.0, seconds_left) + 0.01, self._forfeit_on_time)
+        elif not self.is_without_people:
+            self._start_decision()
+        elif self.pace is not None and self._has_audience and not self._decision_task:
+            elapsed = asyncio.get_running_loop().time() - self._last_decision_at
+            self._set_timer(max(0.0, self.pace - elapsed), self._start_decision)
+
+    def _set_timer(self, seconds: float, callback: Callable[[], None]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, callback)
+
+    def _cancel_timer(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    @property
+    def _has_audience(self) -> bool:
+        """Return whether players should decide: a person plays, or a client is connected."""
+        return bool(self.clients) or not self.is_without_people
+
+    def _forfeit_on_time(self) -> None:
+        self._timer = None
+        with self._close_on_write_error():
+            self._apply(self.session.forfeit_on_time)
+
+    def _start_decision(self) -> None:
+        self._cancel_timer()
+        if self._decision_task is None:
+            self._decision_task = asyncio.create_task(self._decide())
+
+    async def _decide(self) -> None:
+        """Let the player to move decide, then schedule the next decision unless this failed."""
+        version, session, has_failed = self._journal.version, self.session, False
+        try:
+            answer = await self._lobby.request_decision(self)
+            if version == self._journal.version and not self.is_closed:
+                with self._close_on_write_error():
+                    self._apply(lambda: session.finish_decision(answer))
+        except CcEnvError as error:
+            self.broadcast("error", reason=str(error))
+            has_failed = True
+        finally:
+            self._decision_task = None
+        self._last_decision_at = asyncio.get_running_loop().time()
+        if not has_failed or self.session.is_person_to_move:
+            self._schedule_next()
+
+    def set_queue_position(self, games_ahead: int | None) -> None:
+        """Broadcast the number of games that decide before this one, None if it does not wait."""
+        if games_ahead != self.games_ahead:
+            self.games_ahead = games_ahead
+            self.broadcast("queue", games_ahead=games_ahead)
+
+
+def _equal(valid_token: str, token: str) -> bool:
+    """Return whether two tokens are equal, in a time independent of their contents."""
+    return hmac.compare_digest(valid_token.encode(), token.encode("utf-8", "replace"))

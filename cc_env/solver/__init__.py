@@ -1,0 +1,1 @@
+"""Exact solution of endgames by retrograde analysis."""

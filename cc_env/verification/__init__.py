@@ -1,0 +1,1 @@
+"""Checks of a game: perft, conformance and reference positions."""

@@ -1,0 +1,48 @@
+"""Recorded positions, games and counts of checkers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cc_env.games.checkers import make
+from cc_env.verification.recordings import Recording
+from cc_env.verification.recordings.draughts import read_board, read_ending
+
+
+def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
+    """Yield the recordings of a line: a position, a game or perft counts.
+
+    A board is 32 letters, the cells in use from the upper left. A position has board, turn, moves
+    (each a list of its text, the board after it and, if a man was crowned, the index of the cell
+    among those of the move) and, if the game is over, end and winner. A game has moves, the final
+    board, next to move, end and winner. Counts are from board and turn.
+
+    Raises KeyError or CcEnvError for a missing or wrong field.
+    """
+    game = make()
+    if line["kind"] == "perft":
+        for field, crowning in _COUNTS.items():
+            game = make(crowning)
+            position = read_board(game, line["board"], line["turn"])
+            yield Recording(game, position, counts=tuple(line[field]))
+    elif line["kind"] == "game":
+        final = read_board(game, line["final"], line["next"])
+        path = tuple(line["moves"].split())
+        yield read_ending(game, final, line)._replace(position=game.initial, path=path, final=final)
+    else:
+        position = read_board(game, line["board"], line["turn"])
+        opponent = "b" if line["turn"] == "r" else "r"
+        turns = {text: read_board(game, board, opponent) for text, board, *_ in line["moves"]}
+        yield read_ending(game, position, line)._replace(turns=turns)
+        shorter = {_truncate(text, *crowned): None for text, _, *crowned in line["moves"]}
+        if shorter.keys() != turns.keys():
+            english = make("ends_move")
+            position = read_board(english, line["board"], line["turn"])
+            yield read_ending(english, position, line)._replace(turns=shorter)
+
+
+_COUNTS = {"continue_after_crowning": "continue", "stop_at_crowning": "ends_move"}
+
+
+def _truncate(text: str, crowned: int | None = None) -> str:
+    """Truncate a capture after the cell with this index."""
+    return text if crowned is None or "x" not in text else "x".join(text.split("x")[: crowned + 1])

@@ -1,0 +1,284 @@
+"""Accuracy: shares of decisions that keep the exact value, and where positions come from."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import command_line
+from solved_boards import solve
+
+from cc_env.accuracy.decisions import (
+    Accuracy,
+    enumerate_replies,
+    keeps_value,
+    measure,
+    sample_from_games,
+    sample_uniform,
+)
+from cc_env.envs.single import BoardGameEnv
+from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.envs.wrappers import ExactValues, VectorExactValues
+from cc_env.errors import BadOption, BadPlayer, IllegalAction, MissingTable
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Decision
+from cc_env.players.specs import make_player
+from cc_env.solver import solver
+from cc_env.tablebase.tablebase import Tablebase
+from training.experiments import accuracy
+
+GAME = make_game("capture_conquer", size=4)
+TABLES = Tablebase(GAME)
+
+
+class Worst:
+    """Gives value away wherever it can."""
+
+    def choose(self, position, rng, clock):
+        solved = TABLES.probe(position)
+        return Decision(solved.actions[int(np.argmin(solved.values))])
+
+
+def test_the_perfect_player_keeps_everything():
+    perfect = make_player("perfect", GAME)
+    accuracy = measure(perfect, TABLES, sample_uniform(TABLES, 200))
+    assert (accuracy.decisions, accuracy.kept, accuracy.kept_with_choice) == (200, 1, 1)
+    assert not accuracy.misses
+
+
+def test_a_name_and_a_function_of_observations_are_measured_as_players_are():
+    def first_legal(observation, info):
+        assert observation.shape == GAME.observation_shape
+        return info["action_mask"].argmax()
+
+    assert measure("perfect", TABLES, sample_uniform(TABLES, 50)).kept == 1
+    measured = measure(first_legal, TABLES, sample_uniform(TABLES, 50))
+    assert [judged.action for judged in measured.graded_decisions] == [
+        GAME.legal_actions(judged.position)[0] for judged in measured.graded_decisions
+    ]
+    assert {GAME.to_move(position) for position in enumerate_replies(TABLES, first_legal, 20)} == {
+        0,
+        1,
+    }
+    assert len(list(sample_from_games(TABLES, first_legal, "random", 2))) > 4
+    with pytest.raises(BadPlayer, match="5 is not a player"):
+        measure(5, TABLES, sample_uniform(TABLES, 50))
+
+
+def test_it_is_told_in_one_line():
+    told = repr(measure("perfect", TABLES, sample_uniform(TABLES, 200)))
+    assert told == "<Accuracy: 100.0 % (98.1 – 100.0) of 200 decisions kept the value>"
+    assert repr(Accuracy(())).endswith("of 0 decisions kept the value>")
+
+
+def test_misses_are_those_that_give_value_away():
+    accuracy = measure(Worst(), TABLES, sample_uniform(TABLES, 200))
+    free = [decision for decision in accuracy.graded_decisions if not decision.is_forced]
+    assert 20 < len(free) < 200
+    assert accuracy.kept_with_choice == 0
+    assert accuracy.misses == free
+    assert accuracy.kept == pytest.approx(1 - len(free) / 200)
+    for decision in free:
+        solved = TABLES.probe(decision.position)
+        assert (decision.value, decision.turns) == (solved.value, solved.turns)
+        assert decision.after == min(solved.values) < decision.value
+
+
+def test_random_play_keeps_as_much_as_chance():
+    accuracy = measure(
+        make_player("random", GAME), TABLES, sample_uniform(TABLES, 1500, seed=1), seed=2
+    )
+    chance = [len(solved.value_keeping) / len(solved.actions) for solved in _solved(accuracy)]
+    error = 3 * math.sqrt(np.mean(np.multiply(chance, np.subtract(1, chance))) / len(chance))
+    assert accuracy.kept == pytest.approx(np.mean(chance), abs=error)
+
+
+def _solved(accuracy):
+    return [TABLES.probe(decision.position) for decision in accuracy.graded_decisions]
+
+
+def test_decisions_are_divided_by_anything():
+    accuracy = measure(make_player("random", GAME), TABLES, sample_uniform(TABLES, 300))
+    parts = accuracy.by(lambda decision: decision.value)
+    assert list(parts) == [-1, 0, 1]
+    assert sum(part.decisions for part in parts.values()) == 300
+    assert parts[-1].kept == 1  # nothing is left to give away
+    assert list(accuracy.by(lambda decision: decision.pieces)) == sorted(
+        accuracy.by(lambda decision: decision.pieces)
+    )
+    assert math.isnan(Accuracy(()).kept)
+
+
+def test_even_positions_are_of_all_materials_and_go_on():
+    drawn = list(sample_uniform(TABLES, 500))
+    sides = {
+        tuple(sorted((int(position.own).bit_count(), int(position.enemy).bit_count())))
+        for position in drawn
+    }
+    assert {(3, 3), (2, 3), (1, 3)} <= sides
+    assert all(len(GAME.legal_actions(position)) for position in drawn)
+    assert list(sample_uniform(TABLES, 500)) == drawn
+    assert list(sample_uniform(TABLES, 500, seed=1)) != drawn
+
+
+def test_positions_of_games_are_those_in_which_the_player_decides():
+    perfect, random = make_player("perfect", GAME), make_player("random", GAME)
+    positions = list(sample_from_games(TABLES, perfect, random, 4, seed=5))
+    assert GAME.initial in positions
+    assert {int(position.player) for position in positions} == {0, 1}
+
+
+def test_replies_are_all_that_opponents_can_do():
+    first = make_player("minimax:depth=2", GAME)
+    positions = list(enumerate_replies(TABLES, first, 1000))
+    assert len(positions) == len(set(positions)) == 1000
+    assert positions[0] == GAME.initial
+    answers = {GAME.play_turn(GAME.initial, turn) for turn in GAME.turns(GAME.initial)}
+    assert answers <= set(positions)  # in the second seat, after each first turn
+    assert list(enumerate_replies(TABLES, first, 7)) == positions[:7]
+
+
+def test_positions_of_games_come_once_and_openings_vary():
+    player = make_player("minimax:depth=2", GAME)
+    same = list(sample_from_games(TABLES, player, player, 10))
+    varied = list(sample_from_games(TABLES, player, player, 10, opening_turns=4))
+    assert len(set(same)) == len(same) < len(varied) == len(set(varied))
+    with pytest.raises(BadOption, match="opening_turns=-1"):
+        list(sample_from_games(TABLES, player, player, 1, opening_turns=-1))
+
+
+def test_replies_need_the_value_of_the_start():
+    larger = make_game("capture_conquer", size=5)  # six pieces each
+    with pytest.raises(MissingTable, match="no table has the value of '"):
+        next(enumerate_replies(Tablebase(larger), "random", 1))
+
+
+def test_positions_that_the_rules_may_draw_before_are_not_drawn_from_all(tmp_path):
+    free = make_game("checkers", no_progress_limit=None)
+    for step in solver.plan(free, tmp_path, "2v1"):
+        solver.Solver(free, step).solve()
+    tables = Tablebase(make_game("checkers", no_progress_limit=20), tmp_path)
+    positions = list(sample_uniform(tables, 100))
+    assert len(positions) == 100
+    assert all(tables.get(position) is not None for position in positions)
+    assert 50 < measure("random", tables, positions).decisions < 100  # others are uncertain
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(BadOption, match="0 positions or games; wanted: 1 or more"):
+        list(sample_uniform(TABLES, 0))
+    with pytest.raises(BadOption, match="the tables have no positions"):
+        list(sample_uniform(Tablebase(make_game("checkers")), 1))
+
+
+@pytest.mark.parametrize("answer", [-1, 10**30, 3.0, (3,), np.array([3]), None, "3"], ids=repr)
+def test_an_answer_that_is_no_legal_action_is_refused_with_the_legal_ones(answer):
+    assert 3 in GAME.legal_actions(GAME.initial)
+    for asked in (
+        lambda: measure(lambda observation, info: answer, TABLES, [GAME.initial]),
+        lambda: list(enumerate_replies(TABLES, lambda observation, info: answer, 2)),
+    ):
+        with pytest.raises(IllegalAction, match=r"is not legal in '.*'; legal: "):
+            asked()
+
+
+@pytest.mark.parametrize("fault", ["error", "illegal"])
+def test_a_game_that_ends_by_a_fault_is_not_measured(fault):
+    def broken(observation, info):
+        return 1 / 0 if fault == "error" else -1
+
+    for pair in (broken, "random"), ("random", broken):
+        with pytest.raises(BadPlayer, match=rf"ended by a fault \({fault}\): .*(division|-1)"):
+            list(sample_from_games(TABLES, *pair, 3))
+
+
+def test_other_seeds_and_tables_are_refused():
+    for asked in (
+        lambda: list(sample_uniform(TABLES, 1, seed=-1)),
+        lambda: list(sample_from_games(TABLES, "random", "random", 1, seed=-1)),
+        lambda: list(enumerate_replies(TABLES, "random", 1, seed=-1)),
+        lambda: measure("random", TABLES, [], seed=-1),
+    ):
+        with pytest.raises(BadOption, match="seed=-1"):
+            asked()
+    with pytest.raises(BadOption, match="tables='runs'; wanted: Tablebase"):
+        measure("random", "runs", [])
+
+
+def test_an_answer_may_be_an_integer_of_numpy_or_an_array_of_no_dimension():
+    def first(kind):
+        return lambda observation, info: kind(info["action_mask"].argmax())
+
+    kinds = int, np.int64, np.uint8, np.array
+    results = [measure(first(kind), TABLES, sample_uniform(TABLES, 50)) for kind in kinds]
+    assert all(result == results[0] for result in results)
+    assert all(type(judged.action) is int for judged in results[-1].graded_decisions)
+
+
+def test_the_command_measures_and_draws(tmp_path):
+    command = "accuracy", "random", "perfect", "-o", "size=4", "--positions", 60, "--games", 2
+    out = command_line(accuracy.main, *command[1:], "--opponent", "random", "--out", tmp_path)
+    assert "all positions" in out
+    assert "100.0 %" in out
+    results = json.loads((tmp_path / "results.json").read_text())["players"]
+    assert results["perfect"]["all positions"]["kept"] == 1
+    assert 0 < results["random"]["all positions"]["kept"] < 1
+    assert set(results["random"]) == {
+        "all positions",
+        "against itself",
+        "against random",
+        "first replies",
+        "the hardest",
+    }
+    misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]
+    assert {miss["player"] for miss in misses} == {"random"}
+    for miss in misses[:5]:
+        solved = TABLES.probe(GAME.from_text(miss["position"]))
+        assert miss["was"] == {1: "won", 0: "drawn", -1: "lost"}[solved.value]
+    assert results["random"]["all positions"]["interval"][0] > 0
+    assert results["random"]["against random"]["interval"] is None
+    assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"
+
+
+class Fixed:
+    """Plays one action."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def choose(self, position, rng, clock):
+        return Decision(self.action)
+
+
+@pytest.mark.slow
+def test_an_action_whose_value_the_draw_rule_makes_uncertain_is_not_a_mistake(tmp_path):
+    """The position is won by another action, and this one leads to a win that may come too late."""
+    solve(make_game("checkers", no_progress_limit=None), tmp_path, "2v1")
+    game = make_game("checkers", no_progress_limit=20)
+    tables = Tablebase(game, tmp_path)
+    position, solved, action = next(_uncertain(tables))
+    assert keeps_value(tables, position, action, solved) is None
+    assert keeps_value(tables, position, solved.value_keeping[0], solved) is True
+    assert not measure(Fixed(action), tables, [position]).decisions
+    assert measure(Fixed(solved.value_keeping[0]), tables, [position]).kept == 1
+    seat, start = game.to_move(position), {"position": game.to_text(position)}
+    env = ExactValues(BoardGameEnv("checkers", seat=seat, no_progress_limit=20), tables)
+    env.reset(options=start)
+    *_, info = env.step(action)
+    assert (info["keeps_value_known"], info["keeps_value"]) == (False, False)
+    envs = BoardGameVectorEnv("checkers", 2, seat=seat, no_progress_limit=20)
+    envs = VectorExactValues(envs, tables)
+    envs.reset(options=start)
+    *_, info = envs.step(np.array([action, solved.value_keeping[0]]))
+    assert info["_keeps_value"].tolist() == info["keeps_value"].tolist() == [False, True]
+
+
+def _uncertain(tables):
+    """Yield won positions, their values, and actions of uncertain value."""
+    for number in range(0, tables.sizes[4], 47):
+        position = tables.position_at(4, number)
+        solved = tables.get(position)
+        if solved is not None and solved.value > 0:
+            for action in solved.actions:
+                if tables.game.apply(position, action) not in tables:
+                    yield position, solved, action

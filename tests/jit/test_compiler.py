@@ -1,0 +1,139 @@
+"""Compiled functions, alone and within others, and the rules that choose among them."""
+
+import copy
+import math
+import pickle
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numba
+import numpy as np
+import pytest
+
+from cc_env.core import rules
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
+
+PACKAGE = Path(__file__).parents[2] / "cc_env"
+
+
+class Nested(NamedTuple):
+    pair: Any
+    number: float
+
+
+@jit
+def write_raw(arrays, nested):
+    arrays, nested = as_raw(arrays), as_raw(nested)
+    for _ in range(1000):
+        arrays[0][0] += 1
+        nested.pair[1][0] += nested.number
+
+
+def test_borrowed_arrays_are_the_same_arrays_and_reference_counts_stay():
+    first, second = np.zeros(3, np.int64), np.zeros(3)
+    before = sys.getrefcount(first), sys.getrefcount(second)
+    write_raw((first, second), Nested((first, second), 0.5))
+    assert (first[0], second[0]) == (1000, 500)
+    assert (sys.getrefcount(first), sys.getrefcount(second)) == before
+
+
+def test_copies_and_pickles_of_compiled_functions_and_rules_are_the_same():
+    for function in (rules.reward, rules.apply, write_raw):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert copy.deepcopy(function) is function
+
+
+def test_a_rule_without_a_function_for_a_class_says_so():
+    with pytest.raises(TypeError, match=r"no apply is registered for .*Nested"):
+        rules.apply(Nested(None, 0.5), 0)
+
+
+def both(first, second):
+    """Return two functions, compiled."""
+    return jit(first), jit(second)
+
+
+def test_functions_of_one_name_are_told_apart():
+    add_one, add_two = both(lambda x: x + 1, lambda x: x + 2)
+    sine, cosine = both(lambda x: math.sin(x), lambda x: math.cos(x))
+    assert (add_one(1.0), add_two(1.0)) == (2.0, 3.0)
+    assert (sine(1.0), cosine(1.0)) == (math.sin(1.0), math.cos(1.0))
+
+
+@jit
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+@jit
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
+@jit
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def test_a_function_may_call_itself_and_a_circle_is_refused():
+    assert factorial(10) == 3_628_800
+    with pytest.raises(numba.core.errors.UnsupportedError, match="mutual recursion"):
+        is_even(4)
+
+
+@jit
+def check(n):
+    if n > 3:
+        raise ValueError("more than three")
+    return n
+
+
+@jit
+def checked_twice(n):
+    return check(n) + check(n)
+
+
+def test_errors_of_inlined_functions_are_raised():
+    assert checked_twice(3) == 6
+    with pytest.raises(ValueError, match="more than three"):
+        checked_twice(4)
+
+
+@jit
+def check_row(row):
+    if row[0] > 3:
+        raise ValueError("more than three", row[0])
+    print(row)
+    return row[0]
+
+
+def through(compiler):
+    """Return a function compiled by this compiler, the only one that calls `check_row`."""
+    inner = jit(check_row.py_func)
+    return compiler(lambda row: inner(row))
+
+
+@pytest.mark.parametrize("compiler", [lambda _: check_row, jit, numba.njit])
+def test_whoever_calls_them_compiled_functions_print_and_raise_computed_errors(compiler, capfd):
+    function = through(compiler)
+    assert function(np.arange(2)) == 0
+    assert capfd.readouterr().out == "[0 1]\n"
+    with pytest.raises(ValueError, match="more than three") as raised:
+        function(np.arange(4, 6))
+    assert raised.value.args == ("more than three", 4)
+
+
+def test_functions_without_a_place_are_pickled_with_their_source():
+    inner = cloudpickle.loads(cloudpickle.dumps(jit(lambda x: x + 7)))
+    assert inner(1) == 8
+
+
+def test_rules_take_names_of_arguments_as_functions_do():
+    game = make_game("mini_checkers")
+    assert rules.outcome(position=game.initial) == rules.outcome(game.initial)
+    with pytest.raises(TypeError, match="missing a required argument: 'position'"):
+        rules.outcome()

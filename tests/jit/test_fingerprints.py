@@ -1,0 +1,197 @@
+"""The sources that compiled code depends on: imports, wherever they are, and registrations."""
+
+import functools
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cc_env.games.factory import make_game
+from cc_env.jit import fingerprints
+from cc_env.registry.catalogue import GAMES
+
+FILES = {
+    "deep/__init__.py": "from deep.extra import SIZE",
+    "deep/extra.py": "SIZE = 3",
+    "deep/rules.py": "import deep.tables as t\nfrom . import bits\nfrom .inner.far import X",
+    "deep/tables.py": "def f():\n    if True:\n        from deep import late, __name__",
+    "deep/bits.py": "import numpy, os.path",
+    "deep/late.py": "try:\n    import other.thing\nexcept ImportError:\n    pass",
+    "deep/inner/__init__.py": "",
+    "deep/inner/far.py": "from ..near import X",
+    "deep/near.py": "X = 1",
+    "deep/unused.py": "from deep import rules",
+    "deep/evaluation.py": "",
+    "other/__init__.py": "",
+    "other/thing.py": "",
+}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Packages outside of the project, imported; only `deep` compiles."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(fingerprints, "_packages", set())
+    monkeypatch.setattr(fingerprints, "_IMPORT_TIME", 2**62)
+    importlib.import_module("deep.rules")
+    importlib.import_module("other")
+    fingerprints.follow_package("deep.rules")
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("deep", "other")]:
+        del sys.modules[name]
+    fingerprints._imports.cache_clear()
+    fingerprints._content_hash.cache_clear()
+
+
+def reached(*modules):
+    return set(fingerprints.source_files(modules))
+
+
+def test_imports_are_followed_however_they_are_written(tree):
+    names = {"rules", "tables", "bits", "inner.far", "near", "late", "extra"}
+    outside = {"other", "other.thing"}
+    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in names)} | outside
+    assert reached("deep.bits") == {"deep.bits"}
+
+
+def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch):
+    assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+    monkeypatch.setattr(fingerprints, "_INSTALL_FOLDERS", (tree,))
+    fingerprints._is_installed.cache_clear()
+    assert reached("deep.late") == {"deep.late"}
+    fingerprints.follow_package("other.thing")
+    assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+    fingerprints._is_installed.cache_clear()
+
+
+def test_what_is_registered_for_a_class_counts_as_imported_by_its_module(tree, monkeypatch):
+    monkeypatch.delitem(fingerprints._registered, "deep.bits", raising=False)
+    before = fingerprints.fingerprint(["deep.bits"])
+    chosen = SimpleNamespace(__module__="deep.evaluation", __qualname__="one")
+    fingerprints.register("deep.bits", {"evaluate": chosen})
+    assert reached("deep.bits") == {"deep.bits", "deep.evaluation"}
+    alone = fingerprints.fingerprint(["deep.bits"])
+    chosen.__qualname__ = "other"
+    fingerprints.register("deep.bits", {"evaluate": chosen})
+    other = fingerprints.fingerprint(["deep.bits"])
+    assert len({before, alone, other}) == 3
+    fingerprints._registered.pop("deep.bits")
+
+
+@pytest.mark.parametrize("edited", ["rules", "late", "inner/far"])
+def test_a_fingerprint_changes_with_every_source_that_is_reached(tree, edited):
+    before = fingerprints.fingerprint(["deep.rules"])
+    with (tree / "deep" / f"{edited}.py").open("a") as file:
+        file.write("\n# edited")
+    fingerprints._content_hash.cache_clear()
+    assert fingerprints.fingerprint(["deep.rules"]) != before is not None
+    assert fingerprints.fingerprint(["deep.bits"]) is not None
+
+
+def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
+    before = fingerprints.fingerprint(["deep.rules"])
+    (tree / "deep/unused.py").write_text("# edited")
+    fingerprints._content_hash.cache_clear()
+    assert fingerprints.fingerprint(["deep.rules"]) == before
+
+
+def test_a_source_edited_after_the_process_began_has_no_fingerprint(tree, monkeypatch):
+    monkeypatch.setattr(fingerprints, "_IMPORT_TIME", (tree / "deep/late.py").stat().st_mtime - 1)
+    assert fingerprints.fingerprint(["deep.rules"]) is None
+
+
+def test_a_source_edited_between_its_import_and_that_of_this_module_has_no_fingerprint(
+    tree, monkeypatch
+):
+    edited = (tree / "deep/late.py").stat().st_mtime
+    monkeypatch.setattr(fingerprints, "_IMPORTED_BEFORE", {"deep.late"})
+    monkeypatch.setattr(fingerprints, "_PROCESS_START_TIME", edited + 1)
+    assert fingerprints.fingerprint(["deep.late"]) is not None
+    monkeypatch.setattr(fingerprints, "_PROCESS_START_TIME", edited - 1)
+    assert fingerprints.fingerprint(["deep.late"]) is None
+    assert fingerprints.fingerprint(["deep.bits"]) is not None
+
+
+FORK = """
+import os, pathlib, edited, kept
+pathlib.Path("edited.py").write_text("SIZE = 2")
+if os.fork() == 0:
+    from cc_env.jit import fingerprints
+    print([fingerprints.fingerprint([name]) is not None for name in ("edited", "kept")])
+else:
+    os.wait()
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the start of a process is in /proc"
+)
+def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_path):
+    for name in ("edited", "kept"):
+        (tmp_path / f"{name}.py").write_text("SIZE = 1")
+    path = os.pathsep.join((str(tmp_path), str(Path(fingerprints.__file__).parents[2])))
+    told = subprocess.run(
+        [sys.executable, "-c", FORK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout == "[False, True]\n"
+
+
+def test_a_source_edited_while_it_is_read_has_no_fingerprint(tree, monkeypatch):
+    began = (tree / "deep/bits.py").stat().st_ctime + 60
+
+    @functools.cache
+    def read_and_edit(path):
+        os.utime(path, (began + 1, began + 1))
+        return b"what it was"
+
+    with monkeypatch.context() as context:
+        context.setattr(fingerprints, "_content_hash", read_and_edit)
+        context.setattr(fingerprints, "_IMPORT_TIME", began)
+        assert fingerprints.fingerprint(["deep.bits"]) is None
+
+
+def test_a_half_typed_source_has_no_fingerprint(tree):
+    (tree / "deep/late.py").write_text("def f(:")
+    fingerprints._imports.cache_clear()
+    assert fingerprints.fingerprint(["deep.rules"]) is None
+
+
+def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, monkeypatch):
+    path = tree / "deep/late.py"
+    os.utime(path, (1, 1))
+    monkeypatch.setattr(fingerprints, "_IMPORT_TIME", path.stat().st_ctime - 1)
+    assert fingerprints.fingerprint(["deep.rules"]) is None
+
+
+def test_a_module_without_a_source_has_no_fingerprint(tree):
+    assert fingerprints.fingerprint(["deep.rules", "deep.nowhere"]) is None
+    assert fingerprints.fingerprint(["sys"]) is None
+
+
+ABOVE = ("cli", "envs", "rendering", "players", "match", "search")
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
+    module = type(make_game(name).initial).__module__
+    modules = {tuple(parts.split(".")) for parts in fingerprints.source_files([module])}
+    assert {
+        ("cc_env", "core", "rules"),
+        ("cc_env", "jit", "compiler"),
+        tuple(module.split(".")),
+    } <= modules
+    assert not [parts for parts in modules if parts[1] in ABOVE or parts[-1] == "text"]
+    assert {parts[2] for parts in modules if parts[1] == "games"} & set(GAMES) == {name}

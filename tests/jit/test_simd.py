@@ -1,0 +1,72 @@
+"""SIMD vectors in compiled code."""
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from cc_env.jit.compiler import jit
+from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, relu, splat, store
+
+
+@jit
+def calculate(first, second, out):
+    """Write each operation's result to a row of `out`."""
+    width = first.shape[1]
+    for index in range(0, width, WIDE_FLOAT_LANES):
+        a = load(first, index, WIDE_FLOAT_LANES)
+        b = load(second, index, WIDE_FLOAT_LANES)
+        store(out, index, a + b)
+        store(out, width + index, a - b)
+        store(out, 2 * width + index, fma(first[0, 1], a, b))
+        store(out, 3 * width + index, fma(a, b, splat(first[0, 0], WIDE_FLOAT_LANES)))
+        store(out, 4 * width + index, maximum(a, b))
+        store(out, 5 * width + index, relu(a))
+
+
+@pytest.fixture
+def operands():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((2, 1, 2 * WIDE_FLOAT_LANES)).astype(np.float32)
+
+
+def test_vector_operations_equal_numpy(operands):
+    a, b = operands
+    out = np.zeros((6, 2 * WIDE_FLOAT_LANES), np.float32)
+    calculate(a, b, out)
+    expected = [a + b, a - b, a[0, 1] * a + b, a * b + a[0, 0], np.maximum(a, b), np.maximum(a, 0)]
+    np.testing.assert_allclose(out, np.concatenate(expected), rtol=1e-5, atol=1e-6)
+
+
+def test_nan_stays_in_its_lane(operands):
+    a, b = operands
+    out, expected = np.zeros((2, 6, 2 * WIDE_FLOAT_LANES), np.float32)
+    calculate(a, b, expected)
+    a[0, 5] = np.nan
+    calculate(a, b, out)
+    assert np.isnan(out[[0, 1, 2, 3, 5], 5]).all()
+    other_lanes = np.arange(2 * WIDE_FLOAT_LANES) != 5
+    assert np.array_equal(out[:, other_lanes], expected[:, other_lanes])
+
+
+def test_integer_vectors_add_and_subtract():
+    @jit
+    def add_and_subtract(first, second, out):
+        a, b = load(first, 0, 64), load(second, 0, 64)
+        store(out, 0, a + b)
+        store(out, 64, a - b)
+
+    a, b = np.arange(64, dtype=np.int16), np.arange(64, dtype=np.int16)[::-1].copy()
+    out = np.zeros((2, 64), np.int16)
+    add_and_subtract(a, b, out)
+    assert np.array_equal(out, [a + b, a - b])
+
+
+@pytest.mark.parametrize("array", [np.zeros(64), np.zeros((64, 2), np.float32)[:, 0]])
+def test_other_dtypes_and_strided_arrays_are_rejected(array):
+    @jit
+    def double(numbers):
+        vector = load(numbers, 0, FLOAT_LANES)
+        store(numbers, 0, vector + vector)
+
+    with pytest.raises(TypingError):
+        double(array)

@@ -1,0 +1,193 @@
+"""Files of networks: what was written is read, and nothing else is believed."""
+
+import hashlib
+import json
+import pickle
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from learned_evaluation.networks import random_network
+
+from cc_env.errors import BadNetwork, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.learned_evaluation import network_file
+from cc_env.learned_evaluation.network_file import (
+    SHIPPED,
+    add_learned_evaluation,
+    evaluation_hash,
+    file_name,
+    find_evaluation,
+    read_network,
+    write_network,
+)
+
+GAME = make_game("capture_conquer", size=5)
+
+
+@pytest.fixture
+def network():
+    return random_network(np.random.default_rng(0), (0, 9, 27))
+
+
+@pytest.fixture
+def path(tmp_path, network):
+    place = tmp_path / file_name(GAME)
+    write_network(place, GAME, network)
+    return place
+
+
+def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib.compress):
+    """Write the file again, its header changed in place and its weights as returned, hashed."""
+    first, rest = path.read_bytes().split(b"\n", 1)
+    end = int(first.split()[3])
+    header, raw = json.loads(rest[:end]), zlib.decompress(rest[end:])
+    change(header)
+    told, packed = json.dumps(header).encode(), pack(weights(raw))
+    digest = hashlib.sha256(told + packed).hexdigest()
+    path.write_bytes(b"cc_env network 3 %d %s\n" % (len(told), digest.encode()) + told + packed)
+
+
+def refused(path, words, game=GAME):
+    with pytest.raises(BadNetwork, match=words) as caught:
+        read_network(path, game)
+    assert str(path) in str(caught.value)
+
+
+def test_what_is_written_is_read(path, network):
+    again = read_network(path, GAME)
+    for name, array in network._asdict().items():
+        loaded = getattr(again, name)
+        assert np.array_equal(array, loaded), name
+        assert array.dtype == loaded.dtype
+        assert name == "third_bias" or loaded.ctypes.data % 64 == 0
+    assert path.name == "capture_conquer-corner=3,size=5.network"
+
+
+def test_a_file_of_another_game_or_option_is_refused(path):
+    told = r"wanted: capture_conquer {'corner': 3, 'size': 6} .*; found: .*'size': 5"
+    refused(path, told, make_game("capture_conquer"))
+    refused(path, "wanted: checkers", make_game("checkers"))
+    altered(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
+    refused(path, "CaptureConquer-v0.*found.*CaptureConquer-v9")
+
+
+def test_a_network_that_corrects_another_evaluation_is_refused(path):
+    base = GAME.evaluation()
+    others = {
+        "a weight": base._replace(weights=base.weights + np.eye(1, len(base.weights), 3, int)[0]),
+        "its order": base._replace(weights=base.weights[::-1]),
+        "its type": (base.weights,),
+    }
+    assert evaluation_hash(base) == evaluation_hash(base._replace(weights=base.weights.copy()))
+    assert len({evaluation_hash(other) for other in others.values()} | {evaluation_hash(base)}) == 4
+    changed = {**GAME.search.evaluations, "standard": others["a weight"]}
+    game = replace(GAME, search=replace(GAME.search, evaluations=changed))
+    refused(path, "it corrects another evaluation than capture_conquer has now", game)
+
+
+def test_every_byte_counts(path):
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        refused(path, r"\w")
+    for length in (0, 5, 40, 200, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        refused(path, r"\w")
+    path.write_bytes(whole + b"\n")
+    refused(path, "altered or cut short")
+
+
+def test_a_file_of_a_newer_version_says_so(path):
+    path.write_bytes(path.read_bytes().replace(b"network 3 ", b"network 4 ", 1))
+    refused(path, "of version '4'; wanted: 3")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda header: header.update(sets=3), "the weights are not"),
+        (lambda header: header.update(sets=10**9), "sees 1000000000 sets of cells"),
+        (lambda header: header.update(sets="2"), "sees '2' sets"),
+        (lambda header: header.update(windows=[0, 9, 64]), "the windows are not cells"),
+        (lambda header: header.update(windows=[0] * 50), "the windows are not cells"),
+        (lambda header: header.update(windows=None), "the header cannot be read"),
+        (lambda header: header.update(more=1), "the header cannot be read"),
+        (lambda header: header.pop("game"), "the header cannot be read"),
+        (lambda header: header.update(game=7), "not texts"),
+        (lambda header: header.update(corrects=None), "not texts"),
+        (lambda header: header.update(options=[["size", 5]]), "options are not named"),
+        (lambda header: header.pop("corrects"), "the header cannot be read"),
+    ],
+)
+def test_a_wrong_header_with_the_right_hash_is_refused(path, change, words):
+    altered(path, change)
+    refused(path, words)
+
+
+def test_weights_that_are_too_few_too_many_or_not_packed_are_refused(path):
+    whole = path.read_bytes()
+    for weights in (lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda raw: b""):
+        path.write_bytes(whole)
+        altered(path, weights=weights)
+        refused(path, "the weights are not")
+    path.write_bytes(whole)
+    altered(path, pack=lambda raw: b"zlib would not write this")
+    refused(path, "cannot be unpacked")
+
+
+def test_weights_out_of_range_are_neither_read_nor_written(path, network):
+    largest = np.full(len(network.first_bias), 2**15 - 1, np.int16)
+    begin = 2 * (len(network.cells) + len(network.states))
+    spoilt = largest.astype("<i2").tobytes()
+    altered(path, weights=lambda raw: raw[:begin] + spoilt + raw[begin + len(spoilt) :])
+    refused(path, "the sums of the first layer can reach")
+    before = path.read_bytes()
+    with pytest.raises(BadNetwork, match="first layer"):
+        write_network(path, GAME, network._replace(first_bias=largest))
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
+    monkeypatch.setattr(network_file, "MAX_FILE_BYTES", 1000)
+    refused(path, "more than 1,000 bytes")
+
+
+def test_the_shipped_networks_are_found_by_game_and_options():
+    names = "checkers", "mini_checkers", "morris", "cannon"
+    made = [make_game("capture_conquer", size=size) for size in (6, 8)] + [*map(make_game, names)]
+    for game in made:
+        assert "learned" in game.search.evaluations
+    assert sorted(map(file_name, made)) == sorted(path.name for path in SHIPPED.glob("*.network"))
+    assert all(path.stat().st_size < 600_000 for path in SHIPPED.glob("*.network"))
+
+
+def test_where_none_ships_it_is_said_how_to_get_one():
+    with pytest.raises(
+        UnknownOption, match=r"size=7.*no network ships.*training\.learned_evaluation trains"
+    ):
+        find_evaluation(make_game("capture_conquer", size=7), "learned")
+
+
+def test_a_network_that_sees_more_than_the_game_shows_is_refused(path):
+    write_network(path, GAME, random_network(np.random.default_rng(0), (0, 9, 27), sets=4))
+    refused(path, "sees 4 sets of cells; wanted: at most 2")
+
+
+def test_what_another_process_gets_is_aligned(network):
+    for _ in range(20):
+        arrived = pickle.loads(pickle.dumps(network))
+        assert type(arrived) is type(network)
+        for name, array in network._asdict().items():
+            assert np.array_equal(array, getattr(arrived, name)), name
+            assert name == "third_bias" or getattr(arrived, name).ctypes.data % 64 == 0
+
+
+def test_a_damaged_installation_says_which_file(monkeypatch, path):
+    monkeypatch.setattr(network_file, "SHIPPED", path.parent)
+    assert "learned" in add_learned_evaluation(GAME).search.evaluations
+    network_file._shipped.cache_clear()
+    path.write_bytes(b"")
+    with pytest.raises(BadNetwork, match=r"corner=3,size=5\.network: not a network"):
+        make_game("capture_conquer", size=5)

@@ -1,0 +1,590 @@
+"""Play in the terminal, typed line by line."""
+
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import command_line
+
+from cc_env.__main__ import main
+from cc_env.core.rules import DRAW, FIRST_WINS
+from cc_env.games.factory import make_game
+from cc_env.match.match import Result
+from cc_env.match.record import read_records
+from cc_env.output import Terminal
+from cc_env.play.choices import list_choices
+from cc_env.play.descriptions import describe_result
+from cc_env.play.move_input import parse_move
+from cc_env.play.session import HUMAN, GameSession
+from cc_env.play.terminal import Console
+from cc_env.rendering.picture import draw
+from cc_env.rendering.text import to_ansi, to_text
+
+
+def typed(monkeypatch, *arguments, lines=(), status=0):
+    """Return what `play` prints when these lines are typed, and shown as a script's are."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+    return command_line(main, "play", *arguments, status=status)
+
+
+GOLDEN = """\
+mini_checkers: black human, white minimax:depth=1; black begins
+type help for the commands
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . b . b . b
+ 5 b . b . b .
+black to move
+pieces: black 6, white 6
+5 moves
+  4 1  1) 41-30  2) 41-32
+  4 3  3) 43-32  4) 43-34
+  4 5  5) 45-34
+black> 4 1
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 * . * . . .
+ 4 . b<. b . b
+ 5 b . b . b .
+black to move
+pieces: black 6, white 6
+black 4 1 to> 3 0
+   0 1 2 3 4 5
+ 0 . w . w . w
+ 1 w . w . w .
+ 2 . . . . . .
+ 3 b . . . . .
+ 4 . + . b . b
+ 5 b . b . b .
+white to move · last 41-30
+pieces: black 6, white 6
+
+white, minimax:depth=1: """
+
+
+def test_scripted_game_has_the_expected_transcript(monkeypatch):
+    """checkers6: list of available moves with their total number; board print with both counts;
+
+    input as two numbers; headings; statistics.
+    """
+    arguments = "-g", "mini_checkers", "--second", "minimax:depth=1"
+    out = typed(monkeypatch, *arguments, lines=["4 1", "3 0"])
+    assert out.startswith(GOLDEN)
+    assert out.endswith("black> \nunfinished, after 2 turns\n")
+    assert re.search(r"depth 1 · value .\d\.\d+ for white · cutoffs 0 max, 0 min · \d+ nodes", out)
+
+
+WON = """\
+black> 41x23
+   0 1 2 3 4 5
+ 0 . . . . . .
+ 1 . . . . . .
+ 2 . . . b . .
+ 3 . . x . . .
+ 4 . + . . . .
+ 5 . . . . . .
+black wins (no_pieces) · last 41x23
+pieces: black 1, white 0
+{end}; you win
+over> quit
+"""
+DRAWN = """\
+black> 12-01
+   0 1 2 3 4 5
+ 0 . b . . . .
+ 1 . . + . . .
+ 2 . . . . . .
+ 3 . . . . . .
+ 4 . . . . . .
+ 5 w . . . . .
+draw (both_stuck) · last 12-01
+pieces: black 1, white 1
+{end}
+over> quit
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "golden", "result"),
+    [
+        ("6/6/6/2w3/1b4/6 b", WON, Result(FIRST_WINS, "no_pieces")),
+        ("6/2b3/6/6/6/w5 b", DRAWN, Result(DRAW, "both_stuck")),
+    ],
+)
+def test_end_of_a_game_has_the_expected_transcript(monkeypatch, start, golden, result):
+    """checkers6: result at the end (winner or draw), after the human's turn."""
+    move = golden.split("\n", 1)[0].removeprefix("black> ")
+    arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
+    out = typed(monkeypatch, *arguments, lines=[move, "quit"])
+    assert out.endswith(golden.format(end=describe_result(make_game("mini_checkers"), result)))
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_first_player_can_be_chosen(monkeypatch, seat):
+    """checkers6: choose to move first or second; the computer answers at once."""
+    names = ["human", "random"]
+    first, second = names if seat == 0 else names[::-1]
+    arguments = "-g", "mini_checkers", "--first", first, "--second", second
+    out = typed(monkeypatch, *arguments, lines=["1"])
+    assert out.startswith(f"mini_checkers: black {first}, white {second}; black begins\n")
+    movers = re.findall(r"^(black|white)(?:> |, random: )\S", out, re.MULTILINE)
+    assert movers == (["black", "white"] if seat == 0 else ["black", "white", "black"])
+    option = "-o", "first=white"
+    out = typed(monkeypatch, *arguments[:2], *option, "--second", "human")
+    assert "; white begins\n" in out
+    assert "white to move\n" in out
+
+
+def test_forced_move_is_printed_and_played_without_search(monkeypatch):
+    """checkers6: only-move shortcut."""
+    start = "1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w"
+    arguments = "-g", "mini_checkers", "-p", start, "--first", "human", "--second", "minimax"
+    out = typed(monkeypatch, *arguments)
+    assert re.search(r"^white, minimax: \S+ \(the only move\)\n +0 1 2", out, re.MULTILINE)
+    assert "nodes" not in out
+
+
+@pytest.mark.parametrize(("level", "depth"), [("normal", 2), ("hard", 4)])
+def test_person_plays_checkers_against_a_level(monkeypatch, level, depth):
+    """checkers8: human (red) against computer (black); console lines: level, who moved."""
+    player = f"minimax:{level}"
+    out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
+    assert out.startswith(f"checkers: red human, black {player}; red begins\n")
+    assert "last 51-40\n" in out
+    told = rf"^black, {player}: \d\d-\d\d\n  depth {depth} · value "
+    assert re.search(told, out, re.MULTILINE)
+
+
+ENDS = "no_pieces", "no_moves"
+
+
+@pytest.mark.parametrize("person", ["red", "black"])
+@pytest.mark.parametrize(
+    ("start", "move", "how"),
+    [
+        ("8/8/8/3b4/4r3/8/8/8 r", "44x22", "no_pieces"),
+        ("8/8/8/7r/b7/1r6/2r5/8 r", "37-26", "no_moves"),
+    ],
+)
+def test_winner_and_reason_are_printed(monkeypatch, person, start, move, how):
+    """checkers8: message at the end: by capture of all or because the loser cannot move."""
+    seats, lines = ["--first", "human", "--second", "minimax:depth=1"], [move, "quit"]
+    if person == "black":
+        seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
+    out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
+    verdict = "you win" if person == "red" else "you lose"
+    told = {end: describe_result(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
+    assert f"\n{told[how]}; {verdict}\n" in out
+    assert len(set(told.values())) == 2
+    assert all(sentence.startswith("red wins: ") for sentence in told.values())
+
+
+def test_pause_follows_each_turn_of_a_player(monkeypatch):
+    """checkers8: one second pause after each move, configurable."""
+    paused = []
+    monkeypatch.setattr("cc_env.play.terminal.time.sleep", paused.append)
+    arguments = "-g", "checkers", "--second", "random", "--pause", "1"
+    typed(monkeypatch, *arguments, lines=["1", "1"])
+    assert paused == [1.0, 1.0]
+
+
+def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
+    """checkers6: refusal of a wrong man or target, asked again."""
+    cases = {
+        "4 2": "4 2 is empty; black can move from: 4 1, 4 3, 4 5",
+        "0 1": "0 1 is not black's; black can move from: 4 1, 4 3, 4 5",
+        "5 0": "5 0 cannot move now; black can move from: 4 1, 4 3, 4 5",
+        "4 1 2 1": "4 1 cannot go to 2 1; it can go to: 3 0, 3 2",
+        "9 9": "9 9 is off the board: rows are 0 to 5, columns 0 to 5",
+        "6": "no move number 6; there are 1 to 5",
+        "0": "no move number 0; there are 1 to 5",
+        "99999999": "'99999999' is not a legal move",
+        "41-21": "'41-21' is not a legal move\n",
+        "41-": "'41-' is not a legal move; did you mean 41-30, 41-32?",
+        "hello": "'hello' is not a legal move; type help for the commands",
+        "undo": "nothing to take back",
+        "save": "no file name; type save FILE",
+        "load": "no file name; type load FILE",
+        "load none.jsonl": "none.jsonl",
+        "save game.xyz": "'.xyz' is not a file type; there are: .jsonl, .txt, .svg",
+    }
+    for text, why in cases.items():
+        out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
+        assert f"\nerror: {why}" in out, out
+        assert out.endswith("black> \nunfinished, after 0 turns\n")
+    lines = ["41-30", "10-21", "4 2", "4 3", "4 2", "3 2"]
+    out = typed(monkeypatch, "-g", "mini_checkers", "--second", "human", lines=lines)
+    assert "black> 4 2\nerror: 4 2 is empty" in out
+    assert "black 4 3 to> 4 2\nerror: 4 3 cannot go to 4 2; it can go to: 3 2, 3 4\n" in out
+    assert "last 43-32\n" in out
+
+
+def test_selecting_a_piece_twice_deselects_it(monkeypatch):
+    out = typed(monkeypatch, "-g", "mini_checkers", lines=["4 1", "4 1", "4 3 3 4"])
+    assert "black 4 1 to> 4 1\n" in out
+    assert "\nblack> 4 3 3 4\n" in out
+    assert "last 43-34" in out
+
+
+def test_person_accepts_a_draw_offer(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "draw"])
+    assert "a draw is offered; red may type draw or decline\n" in out
+    assert "\nblue offers a draw; type draw, decline, or a move\n" in out
+    assert "a draw: both agreed\n" in out
+
+
+def test_moving_declines_a_draw_offer(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "1", "1", "draw"])
+    assert out.count("blue offers a draw") == 1
+    assert "both agreed" not in out
+
+
+def test_person_declines_a_draw_offer(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "decline", "decline"])
+    assert "red> decline\nthe draw is declined\n" in out
+    assert "red> decline\nerror: no draw is offered" in out
+
+
+def watched(game, typed, monkeypatch, columns=80, rows=60):
+    """Return what a terminal of this size shows of a game of two people."""
+    monkeypatch.setattr(Terminal, "shows_progress", True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(rows))
+    terminal, lines = Terminal(), iter(typed)
+    with terminal.capture() as captured:
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: next(lines)).run()
+    return captured.get()
+
+
+def test_long_move_list_is_not_printed_automatically(monkeypatch):
+    game = make_game("cannon")
+    out = watched(game, ["moves", "1", "quit"], monkeypatch, rows=24)
+    start = "37 moves: 29 steps, 8 shots; type moves for the list\n"
+    first, _, rest = out.partition(start)
+    assert first.count("\n") < 24
+    assert rest.startswith("37 moves: 29 steps, 8 shots\nsteps:\n")  # on demand
+    assert "steps:" not in rest.partition("white to move")[2]
+    shown = watched(game, ["quit"], monkeypatch, rows=60)
+    assert "type moves for the list" not in shown
+    assert "steps:" in shown
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_help_fits_the_terminal(columns, game, monkeypatch):
+    out = watched(game, ["help", "quit"], monkeypatch, columns=columns)
+    text = out[out.index("a move ") : out.index("unfinished")]
+    assert max(map(len, text.splitlines())) <= columns
+    assert "or R C R C at once" in " ".join(text.split())
+    assert {"moves", "decline", "save", "load", "quit"} <= {
+        line.split()[0] for line in text.splitlines()
+    }
+
+
+def test_interrupted_game_prints_a_message(game):
+    def interrupt(prompt):
+        raise KeyboardInterrupt
+
+    terminal = Terminal()
+    with terminal.capture() as captured, pytest.raises(KeyboardInterrupt):
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, interrupt).run()
+    assert captured.get().endswith("\ninterrupted\nunfinished, after 0 turns\n")
+
+
+def test_move_list_fits_a_narrow_terminal(game, monkeypatch):
+    listed = watched(game, ["quit"], monkeypatch, columns=30).partition("16 moves\n")[2]
+    assert "  0 1  2) 0,1-0,3  3) 0,1-1,2\n       4) 0,1-2,1\n" in listed
+
+
+def test_unwritable_save_path_prevents_the_game(monkeypatch, tmp_path):
+    for place, why in (
+        (tmp_path, "is a folder; give the name of a file"),
+        (tmp_path / "none" / "game.jsonl", "there is no folder"),
+        (tmp_path / "game.xyz", "'.xyz' is not a file type; there are: .jsonl"),
+    ):
+        out = typed(monkeypatch, "--save", place, status=2)
+        assert out.startswith("error: ")
+        assert why in out
+
+
+def test_default_seed_differs_between_games(monkeypatch, tmp_path):
+    """Who begins is not the same in every game."""
+    path = tmp_path / "games.jsonl"
+    for arguments in [()] * 2 + [("--seed", "7")] * 2:
+        typed(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
+    first, second, *given = (game.seed for _, game in read_records(path))
+    assert first != second
+    assert given == [7, 7]
+
+
+def test_refusal_explains_a_mandatory_capture():
+    game = make_game("checkers")
+    start = game.from_text("8/8/8/3b4/4r3/8/8/1r6 r")
+    with pytest.raises(ValueError, match="7 1 cannot move now; a capture comes first; red can"):
+        parse_move(game, start, list_choices(game, start), None, "7 1")
+
+
+def test_steps_and_captures_are_listed_separately(monkeypatch):
+    start = "bbb3/br4/b5/5r/4rr/3rr1 b"
+    out = typed(monkeypatch, "-p", start, lines=[])
+    count, steps, captures = map(
+        int, re.search(r"(\d+) moves: (\d+) steps, (\d+) captures", out).groups()
+    )
+    assert (
+        count
+        == steps + captures
+        == len(
+            make_game("capture_conquer").legal_actions(
+                make_game("capture_conquer").from_text(start)
+            )
+        )
+    )
+    assert out.index("steps:") < out.index("captures:")
+    assert sorted(map(int, re.findall(r"(\d+)\) ", out))) == list(range(1, count + 1))
+
+
+def test_move_and_bomb_candidates_are_listed(monkeypatch):
+    """cannon: choice between move and bomb when a square allows both."""
+    start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
+    arguments = "-g", "cannon", "-p", start, "--first", "human", "--second", "human"
+    out = typed(monkeypatch, *arguments, lines=["3 6 1 6"])
+    move, bomb = re.search(r"which\? (\d+)\) S 6 3 M 6 1  (\d+)\) S 6 3 B 6 1", out).groups()
+    for number, played in ((move, "S 6 3 M 6 1"), (bomb, "S 6 3 B 6 1")):
+        out = typed(monkeypatch, *arguments, lines=["3 6", "1 6", number])
+        assert "which? " in out
+        assert f"last {played}" in out
+
+
+def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
+    """morris: placing: one letter, in either case; prompt tells how many beads are left in hand."""
+    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
+    assert "white to move, in hand: white 9, black 9" in out
+    assert "last A" in out
+    assert "\nerror: A holds w; in hand: white 8, black 9; choose one of: B, C" in out
+    assert "\nerror: 'zz' is not a legal move" in out
+
+
+def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
+    """morris: refusals with a reason and a new prompt: not one letter, not a letter, slot taken."""
+    lines = ["a", "AB", "5x", "?", "A", "b"]
+    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
+    for why in (
+        "A holds w; in hand: white 8, black 9; choose one of: B, C",
+        "'5x' is not a legal move",
+        "'?' is not a legal move",
+    ):
+        assert f"\nerror: {why}" in out
+    assert out.count("last A\n") == 1
+    assert "last B\n" in out
+
+
+def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
+    """morris: moving: two letters from-to; refusals: not two letters, Y/Z, no own bead there,
+
+    not neighbouring, target taken.
+    """
+    start = "ww.w..bbbw............b. w 00"
+    refused = {
+        "ABC": "'ABC' is not a legal move",
+        "YZ": "'YZ' is not a legal move",
+        "CF": "C is empty; white can move from: B, D, J",
+        "GL": "G is not white's; white can move from: B, D, J",
+        "BX": "B cannot go to X; it can go to: C, E",
+        "BA": "B cannot go to A; it can go to: C, E",
+    }
+    arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
+    out = typed(monkeypatch, *arguments, lines=[*refused, "b", "c"])
+    for why in refused.values():
+        assert f"\nerror: {why}" in out
+    assert "white B to> " in out
+    assert "last BC\n" in out
+    for together in ("BC", "bc", "b c"):
+        assert "last BC\n" in typed(monkeypatch, *arguments, lines=[together])
+
+
+def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
+    """morris: another prompt after a mill in the moving phase that explains the free move."""
+    start = "ww.....b.b..b.w....w..b. w 00"
+    arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
+    out = typed(monkeypatch, *arguments, lines=["OC", "H", "1", "TX"])
+    assert "white to move, a mill: removes 1 black bead; white's next move free" in out
+    assert "white to move, free move: to any empty point" in out
+    assert "last TX" in out
+
+
+def test_mill_requires_choosing_a_bead_to_remove(monkeypatch):
+    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
+    lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
+    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
+    assert "white to move, a mill: removes 1 black bead" in out
+    assert "\nerror: A holds w; a mill: removes 1 black bead" in out
+    assert "\nerror: D is empty; a mill: removes 1 black bead" in out
+    assert "last C-X" in out
+
+
+MORRIS = """\
+({a})----------B-----------C
+ |           |           |
+ |  (b)-----(b)------F   |
+ |   |       |       |   |
+ |   |   G---H---I   |   |
+ |   |   |       |   |   |
+ J---K---L       M---N---O
+ |   |   |       |   |   |
+ |   |   P---Q---R   |   |
+ |   |       |       |   |
+ |   S-------T-------U   |
+ |           |           |
+(w)----------W----------(w)
+"""
+
+
+def test_player_decisions_in_morris_are_printed(monkeypatch):
+    """morris: console game human (1) against machine (2); board printed after each choice;
+
+    machine states its beads in hand and its choice, and which bead it removes.
+    """
+    arguments = "-g", "morris", "--first", "human", "--second", "minimax:depth=2"
+    out = typed(monkeypatch, *arguments, "-p", "w..bb..................w w 77", lines=["v"])
+    assert MORRIS.format(a="w") + "black to move, in hand: white 6, black 7 · last V\n" in out
+    answer = out.partition("last V\n")[2]
+    assert re.search(r"^black, minimax:depth=2: F$", answer, re.MULTILINE)
+    removed = re.search(r"^black, minimax:depth=2: -([AVX])$", answer, re.MULTILINE)[1]
+    assert f"white to move, in hand: white 6, black 6 · last F-{removed}\n" in answer
+    assert f" {removed}x---" in answer or f"---{removed}x" in answer  # on a board of its own
+    assert answer.count(" |           |           |\n") == 2
+
+
+@pytest.mark.parametrize("person", ["white", "black"])
+def test_winner_is_announced(monkeypatch, person):
+    """morris: winner announced, both ways."""
+    start, players = "ww......bbb...w......... w 00", ["human", "minimax:depth=2"]
+    lines = ["OC", "I", "quit"] if person == "white" else ["quit"]
+    first, second = players if person == "white" else players[::-1]
+    arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
+    out = typed(monkeypatch, *arguments, lines=lines)
+    verdict = "you win" if person == "white" else "you lose"
+    told = describe_result(make_game("morris"), Result(FIRST_WINS, "two_left"))
+    assert f"\n{told}; {verdict}\n" in out
+
+
+def test_winning_person_is_informed(monkeypatch, tmp_path):
+    out = typed(
+        monkeypatch,
+        "--save",
+        tmp_path / "g.jsonl",
+        "-p",
+        "b5/6/6/6/r5/r4b b",
+        lines=["moves", "resign", "1", "undo"],
+    )
+    assert "red wins: blue resigned; you lose" in out
+    assert "error: the game is over; type undo" in out
+    ((_, game),) = read_records(tmp_path / "g.jsonl")
+    assert (game.result, game.reason) == ("0-1", "resigned")
+
+
+def test_two_players_are_watched_to_the_end(monkeypatch):
+    out = typed(monkeypatch, "--first", "greedy", "--second", "random", "--seed", "3")
+    assert re.search(r"wins: (the far corner is reached|\w+ has one piece left)\n$", out)
+    assert "(the only move)" not in out
+    assert ">" not in out
+
+
+def test_scores_are_reported_if_the_game_has_them(monkeypatch):
+    """cannon: end messages: who won, own and opponent's score."""
+    out = typed(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
+    assert re.search(r"wins: [\w ]+; scores [\d.]+ - [\d.]+\n$", out)
+
+
+def test_random_seats_are_printed(monkeypatch):
+    """morris: random beginner, announced."""
+    arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
+    heads = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
+    assert heads == {
+        "morris: white human, black greedy; white begins",
+        "morris: white greedy, black human; white begins",
+    }
+
+
+def test_saved_game_can_be_continued(monkeypatch, tmp_path):
+    path = tmp_path / "game.jsonl"
+    lines = ["1", "1", f"save {path}", "turns", "quit"]
+    out = typed(monkeypatch, "--second", "human", lines=lines)
+    assert f"saved in {path}, 2 turns" in out
+    turns = re.search(r"  1\. \S+  2\. \S+", out)[0]
+    out = typed(monkeypatch, "--second", "human", lines=[f"load {path}", "turns", "undo"])
+    assert turns in out
+    assert "1 turn taken back" in out
+    assert out.endswith("unfinished, after 1 turn\n")
+
+
+def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
+    path = tmp_path / "game.pdn"
+    arguments = "-g", "checkers", "--second", "human"
+    out = typed(monkeypatch, *arguments, lines=["1", "2", f"save {path}"])
+    assert "saved in" in out
+    assert "[Event" in path.read_text() or "[Black" in path.read_text()
+    out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    assert f"loaded the last of 1 game in {path}" in out
+    assert out.endswith("unfinished, after 2 turns\n")
+    path.write_text("1. 9-13 *\n\n" + path.read_text())
+    out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    assert f"loaded the last of 2 games in {path}" in out
+    path.write_text(path.read_text().removeprefix("1. 9-13 *\n\n"))
+    typed(monkeypatch, *arguments, "--save", tmp_path / "end.pdn", lines=["1", "2"])
+    assert (tmp_path / "end.pdn").read_text() == path.read_text()
+
+
+def test_hints_analysis_and_draws(monkeypatch):
+    arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
+    out = typed(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
+    assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
+    assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
+    assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)
+    assert re.search(r"^line +1\. \d\d.\d\d  2\. ", out, re.MULTILINE)
+    assert "take back your last turn" in out
+    assert "a draw is offered; minimax:normal declines" in out
+
+
+def test_invalid_options_print_one_line_and_exit_with_2(monkeypatch):
+    for arguments, why in (
+        (["--first", "nobody"], "no player 'nobody'"),
+        (["--adviser", "nobody"], "no player 'nobody'"),
+        (["--seconds", "0"], "seconds_per_game=0.0"),
+        (["-p", "x"], "cannot read position 'x'"),
+        (["--seed", "-1"], "seed=-1"),
+    ):
+        out = typed(monkeypatch, *arguments, status=2)
+        assert out.startswith("error: ")
+        assert why in out
+
+
+def test_pieces_are_colored_on_a_terminal(game):
+    terminal = Terminal()
+    with terminal.capture() as captured:
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
+    assert "\x1b" not in captured.get()
+    picture = draw(game, game.initial, select=(0, 0))
+    coloured = to_ansi(picture)
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == to_text(picture)
+    assert "\x1b[1;34mb\x1b[0m" in coloured
+
+
+def test_play_runs_as_a_module_command():
+    run = [sys.executable, "-m", "cc_env", "play", "-g", "mini_checkers", "--second", "random"]
+    done = subprocess.run(run, input="1\n1\nquit\n", capture_output=True, text=True, check=True)
+    assert not done.stderr
+    assert "black> 1\n" in done.stdout
+    assert "unfinished, after " in done.stdout
+
+
+def test_typed_control_characters_are_escaped(monkeypatch):
+    out = typed(monkeypatch, "--second", "human", lines=["\x1b[2J 9,9-9,9", "\x9b1m"])
+    assert out.count(r"\x1b[2J 9,9-9,9") == 2  # the line, and the refusal
+    assert out.replace("\n", "").isprintable()

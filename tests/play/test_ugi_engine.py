@@ -1,0 +1,407 @@
+"""UGI: a player that speaks it on stdin and stdout."""
+
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+from conftest import command_line
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cc_env.__main__ import main
+from cc_env.errors import BadOption, BadPosition, CcEnvError, IllegalAction, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.play.ugi_engine import UGIEngine
+from cc_env.protocols import channel
+from cc_env.protocols.ugi import turn_word
+from cc_env.registry.catalogue import GAMES
+from cc_env.version import __version__
+
+TRANSCRIPT = f"""
+> ugi
+< id name cc_env {__version__} minimax:depth=2
+< id author cc_env
+< option name Seed type spin default 0 min 0 max 2147483647
+< ugiok
+> isready
+< readyok
+> uginewgame
+> position startpos
+> go depth 1
+< info depth 1 nodes 17 score cp 0 pv 0,1-2,1
+< bestmove 0,1-2,1
+> position startpos moves 0,1-2,1
+> query p1turn
+< response false
+> position text 6/1bb3/1brrr1/1r1r2/6/6 b moves 1,2-1,3
+> query p1turn
+< response false
+> dance
+< info string error unknown command 'dance'; there are: go, isready, position, query, setgame, \
+setoption, stop, ugi, uginewgame, quit
+> position startpos moves 9,9-8,8
+< info string error turn 1: '9,9-8,8' is not legal in 'bbb3/bb4/b5/5r/4rr/3rrr b'; legal: …
+> query result
+< info string error query: position has failed; send it again first
+> stop
+> setgame mini_checkers first=white
+> position startpos
+> go nodes 50
+< info depth 2 nodes 50 score cp 1 pv 14-25 41-30 12-23
+< bestmove 14-25
+> quit
+"""
+
+
+class EngineProcess:
+    """An engine in a separate process."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "cc_env", "engine", *arguments]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(command, text=True, bufsize=1, **pipes)
+
+    def write_line(self, line):
+        self.process.stdin.write(line + "\n")
+
+    def read_line(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+
+@contextmanager
+def engine(*arguments):
+    with (process := EngineProcess(*arguments)).process:
+        yield process
+        process.process.stdin.close()
+        assert process.process.wait() == 0
+
+
+def test_ugi_conversation():
+    with engine("minimax:depth=2") as process:
+        for line in TRANSCRIPT.strip().splitlines():
+            if line.startswith("> "):
+                process.write_line(line[2:])
+            else:
+                assert process.read_line().startswith(line[2:].removesuffix("…"))
+        assert process.read_line() == ""
+
+
+def test_engine_reads_commands_during_a_search():
+    with engine("mcts") as process:
+        process.write_line("go infinite")
+        process.write_line("position startpos")
+        assert (
+            process.read_line()
+            == "info string error position: a search is in progress; send stop first"
+        )
+        process.write_line("isready")
+        assert process.read_line() == "readyok"
+        process.write_line("stop")
+        assert process.read_line().startswith("info depth ")
+        assert process.read_line().startswith("bestmove ")
+        process.write_line("go infinite")
+
+
+def test_invalid_player_is_rejected_at_start():
+    assert "no player 'randm'" in command_line(main, "engine", "randm", status=2)
+    assert "no option depth" in command_line(main, "engine", "random:depth=3", status=2)
+
+
+class EngineClient:
+    """An engine of this process whose output is collected in a list."""
+
+    def __init__(self, name, game):
+        self.output, self.changed = [], threading.Condition()
+        self.engine = UGIEngine(name, game, self.write)
+
+    def write(self, line):
+        with self.changed:
+            self.output += line.split("\n")
+            self.changed.notify_all()
+
+    def __call__(self, *lines, until=None):
+        """Send lines; return the output up to a line that begins with `until`."""
+        self.output.clear()
+        for line in lines:
+            self.engine.handle_line(line)
+        with self.changed:
+            assert self.changed.wait_for(lambda: until is None or self.has_ended(until), timeout=60)
+        return list(self.output)
+
+    def has_ended(self, until):
+        return bool(self.output) and self.output[-1].startswith((until, "info string error"))
+
+
+@pytest.fixture(scope="module")
+def client(game):
+    return EngineClient("minimax:depth=1", game)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_turns_are_one_word_in_every_game(name):
+    game = make_game(name)
+    client, turns = EngineClient("random", game), []
+    for _ in range(12):
+        words = " ".join(["position startpos moves", *turns])
+        *_, best = client(words, "go movetime 50", until="bestmove")
+        word, turn = best.split(" ")
+        assert word == "bestmove"
+        turns.append(turn)
+    position = game.initial
+    for turn in turns:
+        position = game.play_turn(position, game.parse_turn(position, turn))
+    assert client(f"position text {game.to_text(position)}") == []
+    assert client.engine._position == position
+
+
+def test_bestmove_is_a_complete_turn():
+    game = make_game("morris")
+    position, decisions = game.initial, 0
+    client = EngineClient("random", game)
+    while decisions < 2:
+        assert game.outcome(position) == -1
+        lines = f"position text {game.to_text(position)}", "go"
+        turn = game.parse_turn(position, client(*lines, until="bestmove")[-1].split()[1])
+        position, decisions = game.play_turn(position, turn), len(turn)
+        assert not game.mid_turn(position)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "message"),
+    [
+        ("fly", UnknownOption, "unknown command 'fly'; there are: go, isready, position, query"),
+        ("go depth -1", BadOption, "go depth -1: "),
+        ("go movetime soon", BadOption, "go movetime soon: "),
+        ("go movetime -", BadOption, "go movetime -: "),
+        ("go depth", BadOption, "go depth : "),
+        ("go depth x", BadOption, "go depth x: "),
+        (f"go depth {'9' * 5000}", BadOption, f"go depth {'9' * 40}: "),
+        ("go depth 0", BadOption, "depth=0; it is 1 to 100"),
+        (
+            "go simulations 3",
+            UnknownOption,
+            "go simulations 3: limits are depth, nodes",
+        ),
+        ("go sideways", UnknownOption, "p1inc, p2inc N, infinite"),
+        ("position", BadPosition, "position : expected startpos"),
+        ("position startpos e2e4", BadPosition, "position startpos e2e4: "),
+        ("position startpos moves e2e4", IllegalAction, "turn 1: 'e2e4' is not legal"),
+        ("position text junk", BadPosition, "cannot read position 'junk'"),
+        ("position text", BadPosition, "cannot read position ''"),
+        ("setgame chess", UnknownOption, "there is no game 'chess'"),
+        ("setgame", UnknownOption, "there is no game ''"),
+        ("setgame antigravity", UnknownOption, "a file names it, and importing it runs its code"),
+        ("setgame checkers size=9 sise=8", UnknownOption, "checkers has no option sise, size"),
+        ("setoption name Hash value 16", UnknownOption, "setoption name Hash value 16: "),
+        ("setoption name Seed value -1", BadOption, "Seed -1: "),
+        ("setoption name Seed value 99999999999", BadOption, "Seed 99999999999: "),
+        ("query mood", UnknownOption, "there are: gameover, p1turn, result"),
+    ],
+)
+def test_invalid_commands_report_an_error_and_change_nothing(client, game, line, kind, message):
+    client("uginewgame", "position startpos moves 0,1-2,1")
+    before = client.engine._position
+    (output,) = client(line)
+    assert output.startswith("info string error ")
+    assert message in output
+    word, _, rest = line.partition(" ")
+    with pytest.raises(CcEnvError) as raised:
+        client.engine._execute(word, rest)
+    assert type(raised.value) is kind
+    assert client.engine._position == before
+    if word in ("setgame", "position"):
+        assert client("query p1turn", "go") == [
+            f"info string error {command}: {word} has failed; send it again first"
+            for command in ("query", "go")
+        ]
+        client("setgame capture_conquer", "position startpos moves 0,1-2,1")
+    assert client("query p1turn") == ["response false"]
+
+
+# "arbitrary white space between tokens is allowed": the UCI protocol, April 2004, whose example is
+# "\t  debug \t  \t\ton\t  \n".
+@pytest.mark.parametrize("blank", ["\t", "   ", " \t \t\t", "\r\t"])
+def test_whitespace_separates_words(client, blank):
+    def spread(line):
+        return blank + line.replace(" ", blank) + blank
+
+    assert client(spread("setgame capture_conquer"), spread("uginewgame")) == []
+    assert client(spread("position startpos moves 0,1-2,1"), spread("query p1turn")) == [
+        "response false"
+    ]
+    assert client(spread("position text 6/1bb3/1brrr1/1r1r2/6/6 b"), spread("query p1turn")) == [
+        "response true"
+    ]
+    assert client(spread("go depth 1"), until="bestmove")[0].startswith("info depth 1 ")
+    assert client(spread("setoption name Seed value 3"), spread("isready")) == ["readyok"]
+    assert not client.engine.handle_line(spread("quit"))
+
+
+# A player's clock may be below 0 where the other side has not claimed the time yet; UCI bounds
+# `wtime`, `btime` and `movetime` by nothing.
+@pytest.mark.parametrize(
+    "limits",
+    [
+        "p1time -20 p2time 1000",
+        "p1time 1000 p2time -5",
+        "movetime -1",
+        "movetime 0",
+        "p1time 0",
+        "p1time -99999999999 p2time -1 p1inc -3",
+        "movetime 99999999999 depth 1",
+    ],
+)
+def test_expired_clock_gives_an_immediate_move(game, limits):
+    client = EngineClient("minimax:depth=1", game)
+    output = client("position startpos", f"go {limits}", until="bestmove")
+    assert [line.split()[0] for line in output] == ["info", "bestmove"]
+
+
+def test_failed_position_blocks_go_and_query(client):
+    refused = "info string error go: position has failed; send it again first"
+    for line in ("position startpos moves e2e4", "position\tfen junk", "position"):
+        client("uginewgame", "position startpos moves 0,1-2,1", line)
+        assert client("go depth 1") == [refused]
+        client("position startpos")
+        assert client("go depth 1", until="bestmove")[-1].startswith("bestmove ")
+
+
+def test_failed_setgame_blocks_position(client):
+    client("setgame chess")
+    for line in ("uginewgame", "position startpos", "go depth 1", "query result"):
+        (said,) = client(line)
+        assert said.endswith(": setgame has failed; send it again first")
+    client("setgame capture_conquer")
+    assert client("go depth 1", until="bestmove")[-1].startswith("bestmove ")
+
+
+def test_position_during_a_search_must_be_sent_again(game):
+    client = EngineClient("mcts", game)
+    client("go infinite")
+    assert "a search is in progress" in client("position startpos moves 0,1-2,1")[0]
+    client("stop", until="bestmove")
+    assert client("go nodes 9") == [
+        "info string error go: position has failed; send it again first"
+    ]
+
+
+def test_overlong_position_is_rejected():
+    long = "position startpos moves" + " 0,1-2,1" * 40_000
+    with engine("random") as process:
+        for line in (long, "go", "isready", "position startpos", "go"):
+            process.write_line(line)
+        assert process.read_line() == "info string error a line of more than 262,144 characters"
+        assert (
+            process.read_line() == "info string error go: position has failed; send it again first"
+        )
+        assert [process.read_line(), process.read_line().split()[0]] == ["readyok", "bestmove"]
+
+
+def test_go_limits_replace_spec_limits_once(client, game):
+    client("uginewgame")
+    assert client("go depth 3", until="bestmove")[0].startswith("info depth 3 ")
+    assert client("go", until="bestmove")[0].startswith("info depth 1 ")
+    assert client("go p1time 1000 p2time 9 p1inc 5", until="bestmove")[0].startswith(
+        "info depth 1 "
+    )
+    only = EngineClient("greedy", game)
+    assert "no limit depth for this player; its limits are: none" in only("go depth 3")[0]
+    tree = EngineClient("mcts:seconds=100", game)
+    assert " nodes 20 score value " in tree("go nodes 20", until="bestmove")[0]
+
+
+def test_finished_game_is_reported(client):
+    client("position text r5/6/5b/6/5b/4bb b")
+    assert client("query gameover", "query result") == ["response true", "response p2win"]
+    assert "the game is over" in client("go")[0]
+    client("uginewgame")
+
+
+def test_seed_can_be_set(game):
+    client = EngineClient("random", game)
+
+    def moves(seed):
+        client(f"setoption name Seed value {seed}", "position startpos")
+        return [client("go", until="bestmove")[-1] for _ in range(8)]
+
+    assert moves(1) == moves(1) != moves(2)
+
+
+class Fails:
+    """A player that cannot decide."""
+
+    def __init__(self, game):
+        pass
+
+    def choose(self, position, rng, clock):
+        raise ArithmeticError("no\nidea")
+
+
+def test_player_exception_is_reported(game):
+    client = EngineClient("test_ugi_engine.Fails", game)
+    assert client("go", until="info") == ["info string error ArithmeticError: no idea"]
+    assert client("isready") == ["readyok"]
+
+
+def test_channel_limits_line_length(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"a" * (channel.MAX_LINE_LENGTH + 9) + b"\nb\r\n" + b"c" * 5)
+    with path.open("rb") as file:
+        lines = channel.Channel(file.fileno())
+        with pytest.raises(channel.LineTooLong, match="a line of more than 262,144"):
+            lines.read_line()
+        assert [lines.read_line(), lines.read_line()] == ["b", "ccccc"]
+        with pytest.raises(EOFError):
+            lines.read_line()
+
+
+WORDS = ["ugi", "isready", "setgame", "position", "startpos", "moves", "go", "depth", "nodes"]
+WORDS += [
+    "1",
+    "0",
+    "-1",
+    "99999999999999999999",
+    "text",
+    "fen",
+    "stop",
+    "query",
+    "result",
+    "infinite",
+]
+WORDS += [
+    "uginewgame",
+    "setoption",
+    "name",
+    "Seed",
+    "value",
+    "cannon",
+    "rows=8",
+    "size=9",
+    "=",
+    "a.b",
+]
+WORDS += ["0,1-2,1", "bbb3/bb4/b5/5r/4rr/3rrr", "b", "movetime", "p1time", "capture_conquer"]
+LINES = st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=6).map(" ".join)
+
+
+@given(lines=st.lists(LINES | st.text(), max_size=4))
+def test_engine_survives_random_input(client, lines):
+    for line in lines:
+        assert client.engine.handle_line(line) or line.split()[:1] == ["quit"]
+    client.engine.handle_line("stop")
+    assert client("isready") == ["readyok"]
+
+
+def test_option_names_are_those_of_the_player():
+    from cc_env.players.specs import player_option_defaults
+
+    assert "depth" in player_option_defaults("minimax:hard")
+    assert player_option_defaults("random") == {}
+    with pytest.raises(UnknownOption, match="no player"):
+        player_option_defaults("nobody")
+
+
+def test_turn_words_have_no_spaces():
+    assert turn_word(" S 0 5  M 0 4") == "S05M04"

@@ -1,0 +1,409 @@
+"""Players by spoken name: how they play, and the errors for wrong names and options."""
+
+import subprocess
+import sys
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+
+from cc_env.core.rules import ONGOING
+from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.errors import BadOption, BadPlayer, IllegalAction
+from cc_env.games.factory import make_game
+from cc_env.match.openings import play_random_turns
+from cc_env.match.referee import Clock, Decision, play_match
+from cc_env.players.specs import (
+    PLAYERS,
+    as_player,
+    available_players,
+    check_spec,
+    make_player,
+    register_player,
+    temporary_players,
+)
+from cc_env.registry.options import parse_options
+from cc_env.search import alphabeta, forest, greedy
+from cc_env.search.forest import restart, write_results
+from cc_env.search.mcts import run_simulations
+from cc_env.search.scores import WIN
+
+
+class Lowest:
+    """A player of another package: plays the lowest or the highest legal action."""
+
+    def __init__(self, game, *, highest=False, level=None):
+        self.game, self.highest, self.level = game, highest, level
+
+    def choose(self, position, rng, clock):
+        return Decision(int(self.game.legal_actions(position)[-1 if self.highest else 0]))
+
+
+def chosen(player, game):
+    return player.choose(game.initial, np.random.default_rng(0), Clock()).action
+
+
+def test_a_name_with_a_dot_is_a_class_of_another_module(game):
+    lowest, *_, highest = game.legal_actions(game.initial)
+    assert chosen(make_player("test_specs.Lowest", game), game) == lowest
+    assert chosen(make_player("test_specs.Lowest:highest=True", game), game) == highest
+    assert make_player("test_specs.Lowest:strong,highest=1", game).level == "strong"
+
+
+def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
+    register_player("lowest", Lowest)
+    assert isinstance(make_player("lowest:highest=True", game), Lowest)
+    with pytest.raises(BadPlayer, match="'my-player'"):
+        register_player("my-player", Lowest)
+
+
+def test_named_players_are_unregistered_after_the_block(game, monkeypatch):
+    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
+    monkeypatch.setattr("cc_env.players.specs._SUPPORTS", {})
+    register_player("nowhere", Lowest, lambda game: False)
+    with temporary_players(nowhere=Lowest):
+        assert "nowhere" in available_players(game)
+    assert "nowhere" not in available_players(game)
+
+
+def test_a_name_can_be_for_a_while(game):
+    before = dict(PLAYERS)
+    with temporary_players(lowest=Lowest, random=Lowest):
+        assert isinstance(make_player("lowest", game), Lowest)
+        assert isinstance(make_player("random", game), Lowest)
+    assert before == PLAYERS
+    with pytest.raises(BadPlayer, match="a-b"), temporary_players(**{"a-b": Lowest}):
+        pass
+    assert before == PLAYERS
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("randm", r"no player 'randm'; did you mean random\? there are: .*random"),
+        ("Minimax", r"no player 'Minimax'; did you mean minimax\? there are: "),
+        ("gambler", r"no player 'gambler'; there are: "),
+        ("minimax:3", r"minimax has no level '3'; did you mean minimax:depth=3\?"),
+        ("mcts:100", r"mcts has no level '100'; did you mean mcts:simulations=100\?"),
+        ("minimax:deph=3", r"no option deph; did you mean depth\? it has: level, depth, nodes,"),
+        ("", r"no player ''; there are: .*random"),
+        ("random:depth=3", r"player random has no option depth; it has: none"),
+        ("test_specs.Lowest:depth=3", r"no option depth; it has: highest=False, level$"),
+        ("test_specs.Lowest:highest=1,highest=2", r"highest is given twice"),
+        ("nowhere.Player", r"'nowhere.Player' cannot be imported: No module"),
+        ("test_specs.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
+        ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
+        ("random:easy", r"player random has no levels, such as 'easy'"),
+        (None, "None is not a player spec"),
+        ("numpy.pi", r"'numpy.pi' is not a class or a function: 3.14"),
+    ],
+)
+def test_a_wrong_name_is_told_what_there_is(game, name, says):
+    with pytest.raises(BadOption, match=says):
+        make_player(name, game)
+    with pytest.raises(BadOption, match=says):
+        check_spec(name)
+
+
+def test_what_cannot_play_is_not_a_player(game):
+    with pytest.raises(BadPlayer, match=r"'builtins.repr' is .* which has no method choose"):
+        make_player("builtins.repr", game)
+
+
+def test_a_function_of_observations_is_a_player(game):
+    def last_legal(observation, info):
+        assert observation.shape == game.observation_shape
+        seats.add(info["seat"])
+        return np.array(np.flatnonzero(info["action_mask"])[-1])  # as policies of SB3 return it
+
+    seats = set()
+    pair = as_player(last_legal, game), Lowest(game, highest=True)
+    played = play_match(game, pair)
+    expected = play_match(game, (Lowest(game, highest=True),) * 2)
+    assert played.turns == expected.turns
+    assert played.reason not in ("error", "illegal")
+    play_match(game, pair[::-1])
+    assert seats == {0, 1}
+
+
+def test_a_class_is_not_a_player_but_makes_one(game):
+    with pytest.raises(BadPlayer, match=r"Lowest is a class, .* such as Lowest\(game\)"):
+        as_player(Lowest, game)
+    with pytest.raises(BadPlayer, match="Lowest is a class"):
+        gymnasium.make("cc_env/CaptureConquer-v0", opponent=Lowest)
+
+
+def test_values_are_python_literals_or_words():
+    assert parse_options(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
+        "a": 1, "b": 2.5, "c": None, "d": "word", "e": "x=y", "f": 1,
+    }  # fmt: skip
+    with pytest.raises(BadOption, match=r"'size': wanted NAME=VALUE"):
+        parse_options(["size"])
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_players_that_search_tell_what_they_know(game):
+    chosen = make_player("minimax:depth=4", game).choose(game.initial, rng(), Clock())
+    assert chosen.action == chosen.details["principal_variation"][0]
+    assert set(chosen.details) == {
+        "depth", "nodes", "nodes_per_second", "principal_variation", "score", "cuts_max", "cuts_min"
+    }  # fmt: skip
+    assert chosen.details["depth"] == 4
+    assert -1 < chosen.value < 1
+    chosen = make_player("mcts:simulations=50", game).choose(game.initial, rng(), Clock())
+    assert chosen.details["nodes"] == 50 == sum(number for _, number in chosen.details["visits"])
+
+
+@pytest.mark.parametrize(("name", "depth"), [("easy", 1), ("normal", 3), ("hard", 6)])
+def test_levels_are_names_of_limits(game, name, depth):
+    def depth_of(player):
+        return make_player(player, game).choose(game.initial, rng(), Clock()).details["depth"]
+
+    assert depth_of(f"minimax:{name}") == depth_of(f"minimax:level={name}") == depth
+    assert depth_of(f"minimax:{name},depth=2") == 2
+    assert depth_of("minimax") == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "clock", "seconds"),
+    [
+        ("minimax:extreme", Clock(), 2),
+        ("minimax:extreme", Clock(turn=20, game=100), 2),
+        ("minimax:extreme", Clock(turn=0.4), 0.28),  # most of it
+        ("minimax:extreme", Clock(turn=9, game=5), 0.2),  # as much for each of 25 turns
+        ("minimax:depth=50", Clock(turn=0.4), 0.28),
+        ("mcts:seconds=5", Clock(turn=0.4), 0.28),
+    ],
+)
+def test_the_time_that_is_taken_is_less_than_the_clock_says(
+    game, monkeypatch, name, clock, seconds
+):
+    player, taken = make_player(name, game), []
+    search = player._search.search
+
+    def at_once(*position, **limits):
+        taken.append(limits["seconds"])
+        return search(*position, **limits | {"seconds": 0})
+
+    monkeypatch.setattr(player._search, "search", at_once)
+    player.choose(game.initial, rng(), clock)
+    assert taken == [pytest.approx(seconds)]
+
+
+@pytest.mark.parametrize("name", ["minimax:seconds=0", "mcts:seconds=0"])
+def test_no_time_at_all_is_not_the_clocks_time(game, name):
+    player = make_player(name, game)
+    assert player.choose(game.initial, rng(), Clock(turn=20)).details["depth"] < 5
+
+
+def worth(game, position, turn, evaluation):
+    """Return the value of a turn to the mover, as `greedy` should see it."""
+    from cc_env.core import rules
+
+    after, player = game.play_turn(position, turn), game.to_move(position)
+    outcome = game.outcome(after)
+    if outcome != ONGOING:
+        return {player: WIN - 1, 1 - player: 1 - WIN}.get(outcome, 0)
+    return int(rules.evaluate(after, player, game.search.evaluations[evaluation]))
+
+
+@pytest.mark.parametrize("evaluation", ["standard", "published"])
+def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluation):
+    player, generator = make_player(f"greedy:evaluation={evaluation}", game), rng()
+    position, mid_turns, ties = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"), 0, 0
+    for _ in range(60):
+        if game.outcome(position) != ONGOING:
+            position = game.initial
+        values = {turn: worth(game, position, turn, evaluation) for turn in game.turns(position)}
+        best = {turn[0] for turn, value in values.items() if value == max(values.values())}
+        decision = player.choose(position, generator, Clock())
+        assert decision.action in best
+        assert decision.details["score"] == max(values.values())
+        ties += len(best) > 1
+        mid_turns += game.mid_turn(position)
+        position = game.apply(position, int(generator.choice(game.legal_actions(position))))
+    assert ties > 0
+    assert mid_turns > 0
+
+
+def test_greedy_draws_among_equals(game):
+    player, generator = make_player("greedy", game), rng()
+    drawn = {player.choose(game.initial, generator, Clock()).action for _ in range(60)}
+    mirror = game.symmetries[0].actions
+    assert len(drawn) == 2
+    assert {int(mirror[action]) for action in drawn} == drawn
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("minimax:godlike", "no level 'godlike'; it has: easy, normal, hard, extreme"),
+        ("minimax:Hard", r"no level 'Hard'; did you mean hard\? it has: easy, normal"),
+        ("minimax:depth=0", "depth=0; it is 1 to 100"),
+        ("minimax:nodes=many", "nodes='many'; it is 1 or more"),
+        ("minimax:seconds=-1", "seconds=-1; it is 0 or more"),
+        ("minimax:plies=3", "no option plies; it has: level, depth, nodes"),
+        ("minimax:evaluation=best", "no evaluation 'best'; it has: standard, published"),
+        ("greedy:evaluation=best", "no evaluation 'best'; it has: standard, published"),
+        ("mcts:simulations=0", "simulations=0; it is 1 or more"),
+        ("mcts:playout=long", "playout='long'; there are: random, evaluation"),
+    ],
+)
+def test_wrong_options_are_told_what_there_is(game, name, says):
+    with pytest.raises(BadOption, match=says):
+        make_player(name, game)
+
+
+def wins(game, first, other, count):
+    """Return the score of a player against another, both seats in every opening."""
+    score = 0.0
+    for seed in range(count):
+        seats = (first, other) if seed % 2 == 0 else (other, first)
+        made = [make_player(name, game) for name in seats]
+        start = play_random_turns(game, 4, np.random.default_rng(seed // 2))
+        result = play_match(game, made, start=start, seed=seed).result
+        score += {"1-0": seats[0] == first, "0-1": seats[1] == first}.get(result, 0.5)
+    return score
+
+
+@pytest.mark.parametrize(
+    "size", [4, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 7, 8))]
+)
+def test_searchers_beat_random(size):
+    game = make_game("capture_conquer", size=size)
+    assert wins(game, "minimax:depth=3", "random", 40) >= 38
+    assert wins(game, "greedy", "random", 40) >= 32
+    assert wins(game, "mcts:simulations=200", "random", 20) >= 18
+
+
+def test_standard_beats_published(game):
+    for kind in ("greedy:{}", "minimax:depth=3,{}"):
+        new, other = (kind.format(f"evaluation={name}") for name in ("standard", "published"))
+        assert wins(game, new, other, 60) >= 39  # 110 Elo
+
+
+class Diarist:
+    """Records the positions of its game and asserts that they are of one game."""
+
+    def __init__(self, game, diaries):
+        self.game, self.diaries, self.at, self.course = game, diaries, None, []
+        diaries.append(self.course)
+
+    def for_new_game(self):
+        return Diarist(self.game, self.diaries)
+
+    def choose(self, position, rng, clock):
+        goes_on = self.at in (None, position) or any(self.game.ways(self.at, position))
+        assert goes_on, "another game"
+        action = int(rng.choice(self.game.legal_actions(position)))
+        self.at = self.game.apply(position, action)
+        self.course.append(position)
+        return Decision(action)
+
+
+def play_alone(game, diaries):
+    env = gymnasium.make("cc_env/Morris-v0", opponent=Diarist(game, diaries))
+    for seed in range(3):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            *_, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
+            over = terminated or truncated
+
+
+def play_boards(game, diaries, mode):
+    envs = BoardGameVectorEnv(
+        "morris", 3, opponent=Diarist(game, diaries), max_turns=12, autoreset_mode=mode
+    )
+    envs.reset(seed=1)
+    for _ in range(40):
+        envs.step(envs.action_space.sample())
+
+
+def play_matches(game, diaries):
+    pair = Diarist(game, diaries), Diarist(game, diaries)
+    for seed in range(3):
+        assert play_match(game, pair, seed=seed).reason != "error"
+
+
+@pytest.mark.parametrize(
+    "playing",
+    [
+        play_alone,
+        partial(play_boards, mode="NextStep"),
+        partial(play_boards, mode="SameStep"),
+        play_matches,
+    ],
+)
+def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
+    diaries = []
+    playing(make_game("morris"), diaries)
+    assert sum(map(bool, diaries)) >= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["random", "greedy", "minimax:depth=1", "mcts:simulations=2", "neutral", "policy", "memory"],
+)
+def test_players_refuse_finished_positions(game, name):
+    if name == "neutral":
+        game = make_game("cannon")
+        over = finished(game)
+    else:
+        over = game.from_text("bb4/6/6/6/6/rr3b r")
+    player = make_player(name, game)
+    with pytest.raises(
+        IllegalAction, match=r"there is no action to choose in '.*'; the game is over"
+    ):
+        player.choose(over, rng(), Clock())
+
+
+def finished(game):
+    """Return the last position of a random game."""
+    position, generator = game.initial, rng()
+    while len(legal := game.legal_actions(position)):
+        position = game.apply(position, int(generator.choice(legal)))
+    return position
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("minimax:level=[]", r"no level \[\]; it has: easy"),
+        ("greedy:evaluation=5", "evaluation=5 is not a name; capture_conquer has: standard"),
+        ("mcts:evaluation=()", r"evaluation=\(\) is not a name"),
+        ("mcts:exploration=1e999", "exploration=inf; it is 0 or more"),
+        ("mcts:exploration=True", "exploration=True; it is 0 or more"),
+        ("minimax:seconds=" + "9" * 400, "it is 0 or more"),
+        ("minimax:table_megabytes=1e9", "table_megabytes=1000000000.0; it is 1/1024 to 65536"),
+        ("os.system", "player 'os.system' cannot be made: TypeError: expected str"),
+        ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
+    ],
+)
+def test_odd_values_are_refused_like_others(game, name, says):
+    with pytest.raises(BadOption, match=says):
+        make_player(name, game)
+
+
+def test_other_threads_run_on_while_a_player_searches():
+    searches = [alphabeta.deepen, run_simulations, greedy._score]
+    searches += [restart, forest.select, forest.expand, write_results]
+    assert all(function.targetoptions["nogil"] for function in searches)
+
+
+def test_learned_players_are_registered_at_the_first_use_of_their_names():
+    code = """
+import sys
+from cc_env.players import specs
+from cc_env.games.factory import make_game
+specs.check_spec("minimax:depth=1")
+assert "agents" not in sys.modules
+specs.check_spec("alphazero:simulations=8")
+assert {"policy", "ppo"} <= set(specs.available_players(make_game("capture_conquer")))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

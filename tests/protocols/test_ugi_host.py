@@ -1,0 +1,96 @@
+"""UGI games between programs that connect over loopback."""
+
+import json
+import socket
+import struct
+import subprocess
+import sys
+
+import pytest
+from conftest import command_line
+
+from cc_env.__main__ import main
+from cc_env.match.record import read_records
+
+
+def start_host(tmp_path, *arguments):
+    """Start `host --protocol ugi`; return the process, its port and the path of the record."""
+    path = tmp_path / "game.jsonl"
+    line = [sys.executable, "-m", "cc_env", "host", "--protocol", "ugi", "--log", path, *arguments]
+    process = subprocess.Popen(list(map(str, line)), stdout=subprocess.PIPE, text=True)
+    return process, int(process.stdout.readline().rpartition(":")[2]), path
+
+
+def test_programs_connect_and_play(tmp_path):
+    process, port, path = start_host(tmp_path, "-g", "capture_conquer", "-o", "size=4")
+    join = ["join", "127.0.0.1", port, "random", "--protocol", "ugi"]
+    with subprocess.Popen([sys.executable, "-m", "cc_env", *map(str, join)]) as other:
+        assert command_line(main, *join[:3], "greedy", *join[4:]) == ""
+        assert other.wait() == 0
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    ((_, played),) = read_records(path)
+    assert played.reason not in ("error", "time", "illegal"), played.detail
+    assert played.options == {"size": 4, "corner": 2}
+    assert f"{played.result} ({played.reason})" in out
+    players = {"random", "greedy"}
+    assert {name.split()[0] for name in played.players} == {"cc_env"}
+    assert {name.split()[-1] for name in played.players} == players
+    assert " - ".join(played.players) in out
+
+
+def test_program_name_is_shortened_and_escaped(tmp_path):
+    process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"id\tname  a\x1b[2J" + 99 * b"b" + b"\nugiok\nreadyok\nbestmove x\n")
+        out, _ = process.communicate()
+    name = json.loads(path.read_text())["players"][1]
+    assert name == "a\x1b[2J" + 75 * "b"
+    assert "\x1b" not in out
+    assert "a\\x1b[2J" in out
+
+
+def test_invalid_output_of_a_client_loses(tmp_path):
+    process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
+        out, _ = process.communicate()
+        received = connection.makefile().read()
+    played = json.loads(path.read_text())
+    assert (played["result"], played["reason"], len(played["turns"])) == ("1-0", "illegal", 1)
+    assert played["players"][0] == "random"
+    assert received.startswith("ugi\nsetgame morris protect_mills=False ")
+    assert f"position startpos moves {played['turns'][0]}\ngo movetime " in received
+    assert "'nowhere' is not legal" in out
+    assert "random - 127.0.0.1:" in out
+
+
+def connect_and_reset(port):
+    """Open a connection and reset it at once."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@pytest.mark.parametrize("protocol", ["ugi", "cannon"])
+def test_connection_reset_loses(tmp_path, protocol):
+    process, port, path = start_host(
+        tmp_path, "-g", "cannon", "-p", "random", "--seat", 0, "--protocol", protocol
+    )
+    connect_and_reset(port)
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    assert "1-0 (error), " in out
+    assert path.read_text()
+
+
+def test_unknown_protocol_is_rejected():
+    assert "there are: ugi, cannon" in command_line(main, "host", "--protocol", "uci", status=2)
+    out = command_line(main, "join", "127.0.0.1", 1, "random", "--protocol", "x", status=2)
+    assert "there are: ugi, cannon" in out
+    out = command_line(main, "host", "-g", "checkers", status=2)
+    assert "is for the game cannon, not for checkers" in out
+    out = command_line(main, "host", "-p", "random", "--seat", 2, status=2)
+    assert "'--seat': " in out
+    out = command_line(main, "host", "--protocol", "ugi", "--patience", 0.05, status=2)
+    assert "0 clients connected in 0.05 s; expected 2" in out

@@ -1,0 +1,165 @@
+"""Offers of draws, take-backs and rematches, and assistance between people."""
+
+import pytest
+from conftest import HERE
+from test_app import connect, create_game
+
+from cc_env.match.referee import Decision
+from cc_env.players.specs import temporary_players
+from cc_env.server import player_pool
+
+
+@pytest.fixture
+def client(serving):
+    return serving(hint_player="minimax:depth=1")
+
+
+@pytest.fixture
+def game_of_two(client):
+    """Return both players of a game after one decision."""
+    opened = create_game(client)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
+        first.play_first()
+        second.until("state", decisions=1)
+        yield first, second
+
+
+OFFERS = {
+    "draw": "draw_offered_by",
+    "take_back": "take_back_requested_by",
+    "rematch": "rematch_offered_by",
+}
+
+
+@pytest.mark.parametrize("offer", OFFERS)
+def test_offer_can_be_declined_by_the_other_player_only(offer, game_of_two):
+    first, second = game_of_two
+    if offer == "rematch":
+        first.send_command("resign")
+    first.send_command(offer)
+    second.until("state", **{OFFERS[offer]: 0})
+    first.send_command("decline", offer=offer)
+    assert "does not offer" in first.until("error")["reason"]
+    second.send_command("decline", offer=offer)
+    assert first.until("declined") == {"type": "declined", "offer": offer, "player": 1}
+    assert first.state[OFFERS[offer]] is None
+    assert first.state["decisions"] == 1
+    second.send_command("decline", offer=offer)
+    assert "does not offer" in second.until("error")["reason"]
+
+
+def test_unknown_offers_are_rejected(game_of_two):
+    for offer in ("money", None, 3, ["draw"]):
+        game_of_two[0].send_command("decline", offer=offer)
+        assert "draw, take_back, rematch" in game_of_two[0].until("error")["reason"]
+
+
+def test_declined_offer_stays_declined_after_a_restart(serving):
+    client = serving()
+    opened = create_game(client)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
+        first.play_first()
+        for offer in ("draw", "take_back"):
+            first.send_command(offer)
+            second.until("state", **{OFFERS[offer]: 0})
+        second.send_command("decline", offer="draw")
+        second.until("declined")
+    with connect(serving(), opened, 1) as second:
+        assert (second.state["draw_offered_by"], second.state["take_back_requested_by"]) == (
+            None,
+            0,
+        )
+        second.send_command("decline", offer="take_back")
+        second.until("declined")
+    with connect(serving(), opened, 1) as second:
+        assert (second.state["draw_offered_by"], second.state["take_back_requested_by"]) == (
+            None,
+            None,
+        )
+
+
+def test_rematch_between_people_needs_both(game_of_two):
+    first, second = game_of_two
+    first.send_command("resign")
+    first.send_command("rematch")
+    second.until("state", rematch_offered_by=0)
+    first.send_command("rematch")
+    assert first.until("state", rematch_offered_by=0)
+    second.send_command("rematch")
+    assert first.until("rematch")["game"] == second.until("rematch")["game"]
+
+
+def test_rematch_against_a_player_starts_at_once(client):
+    opened = create_game(client, seats=("human", "random"))
+    with connect(client, opened, 0) as player:
+        player.send_command("resign")
+        player.send_command("rematch")
+        assert player.until("rematch")["game"] != opened["game"]
+
+
+class Winning:
+    """A player that always expects to win."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def choose(self, position, rng, clock):
+        return Decision(int(self.game.legal_actions(position)[0]), 0.9)
+
+
+def test_player_declines_a_draw(client, monkeypatch):
+    monkeypatch.setitem(player_pool.OPTIONS, "winning", {})
+    with (
+        temporary_players(winning=Winning),
+        connect(client, create_game(client, seats=("human", "winning")), 0) as player,
+    ):
+        player.play_first()
+        player.send_command("draw")
+        assert player.until("declined") == {"type": "declined", "offer": "draw", "player": 1}
+        assert player.state["draw_offered_by"] is None
+
+
+def open_analysis(client, opened, *seats):
+    tokens = [opened["tokens"][seat] for seat in seats]
+    response = client.post("/open", json={"room": opened["game"], "tokens": tokens})
+    return response.status_code == 200 or response.json()["error"]
+
+
+def test_assistance_is_off_between_people_until_the_end(client):
+    opened = create_game(client)
+    with connect(client, opened, 0) as player:
+        assert not player.welcome["assistance"]
+        player.send_command("hint", version=player.state["version"])
+        assert "hints are off while two people play" in player.until("error")["reason"]
+        for seats in ((), (0,), (1,)):
+            assert "analysis is off while two people play" in open_analysis(client, opened, *seats)
+        player.send_command("resign")
+        player.until("state", choices=[])
+    assert open_analysis(client, opened) is True
+
+
+def test_holder_of_both_seats_has_assistance(client):
+    opened = create_game(client)
+    with connect(client, opened, 0, 1) as player:
+        assert player.welcome["assistance"]
+        player.send_command("hint", version=player.state["version"])
+        player.until("hint")
+    assert open_analysis(client, opened, 0, 1) is True
+
+
+def test_assistance_is_agreed_on_at_creation(client):
+    opened = create_game(client, assistance=True)
+    with connect(client, opened, 0) as player:
+        assert player.welcome["assistance"]
+        player.send_command("hint", version=player.state["version"])
+        player.until("hint")
+    assert open_analysis(client, opened) is True
+    wrong = {"game": "checkers", "seats": ["human", "human"], "assistance": "yes"}
+    assert "assistance" in client.post("/games", json=wrong, headers={"origin": HERE}).text
+
+
+def test_assistance_is_on_against_a_player(client):
+    opened = create_game(client, seats=("human", "random"))
+    with connect(client, opened, 0) as player:
+        assert player.welcome["assistance"]
+    assert open_analysis(client, opened) is True

@@ -1,0 +1,731 @@
+"""The page in Debian's chromium, driven by Playwright."""
+
+import re
+
+import numpy as np
+import pytest
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+
+from cc_env.games.factory import make_game
+from cc_env.play.choices import list_choices
+from cc_env.players.builtin import RandomPlayer
+from cc_env.players.specs import register_player, temporary_players
+from cc_env.registry.catalogue import GAMES
+from cc_env.rendering import shapes
+from cc_env.rendering.shapes import CELL
+from cc_env.server import player_pool
+
+SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
+pytestmark = [needs_chromium, ignores_playwright_warnings]
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = PageServer(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def opened(server, open_pages):
+    """Return a function that creates a game with the form."""
+
+    def open_page(game, first="you", second="you", options=(), **screen):
+        page = open_pages(server.address, **screen)
+        page.goto(server.address)
+        page.select_option("[name=game]", game)
+        for name, value in dict(options).items():
+            choose = page.select_option if name.startswith("option.") else page.fill
+            choose(f"[name='{name}']", value)
+        page.select_option("[name=seat0]", first)
+        page.select_option("[name=seat1]", second)
+        page.click("text=Start")
+        page.wait_for_selector("#game[data-decisions]")
+        return page
+
+    return open_page
+
+
+def decisions(page):
+    return int(page.get_attribute("#game", "data-decisions"))
+
+
+def until(page, count):
+    page.wait_for_selector(f"#game[data-decisions='{count}']")
+
+
+def cells(page, kind):
+    names = page.eval_on_selector_all(f"rect.{kind}", "all => all.map(node => node.dataset.cell)")
+    return sorted(names)
+
+
+def cell_label(page, cell):
+    """Return the label of a cell."""
+    return page.get_attribute(f"rect[data-cell='{cell}']", "aria-label")
+
+
+def decide(page, rng, choose):
+    """Choose a random piece, a random target, and the first of several moves."""
+    count = decisions(page)
+    if page.locator("#off-board button").count():
+        choose("#off-board button >> nth=0")
+        until(page, count + 1)
+        return
+    if not cells(page, "target"):
+        choose(f"rect[data-cell='{rng.choice(cells(page, 'selectable'))}']")
+    choose(f"rect[data-cell='{rng.choice(cells(page, 'target'))}']")
+    page.wait_for_selector(f".board-menu button, #game[data-decisions='{count + 1}']")
+    if page.locator(".board-menu button").count():
+        choose(".board-menu button >> nth=0")
+        until(page, count + 1)
+
+
+def toward(cell, goal):
+    """Return an arrow key that leads from one cell toward another."""
+    (row, column), (to_row, to_column) = (map(int, cell.split(",")) for cell in (cell, goal))
+    if row != to_row:
+        return "ArrowDown" if row < to_row else "ArrowUp"
+    return "ArrowRight" if column < to_column else "ArrowLeft"
+
+
+def is_over(page):
+    return page.locator("text=Rematch").is_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GAMES)
+def test_whole_game_by_mouse(name, opened):
+    """checkers6: three screens: menu, game, end; checkers8: human against human."""
+    page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
+    while not is_over(page):
+        decide(page, rng, page.click)
+    assert any(word in page.text_content("#status") for word in ("wins", "draw"))
+    assert page.locator("#moves li").count() > 4
+    page.click("text=Rematch")
+    until(page, 0)
+    assert not is_over(page)
+
+
+@pytest.mark.slow
+def test_whole_game_by_keyboard(opened):
+    page, rng = opened("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
+
+    def press(selector):
+        """Move to a cell with arrow keys, or focus another element; press Enter."""
+        goal = page.get_attribute(selector, "data-cell") if "data-cell" in selector else None
+        if goal is None:
+            page.focus(selector)
+        elif page.evaluate("!document.activeElement.dataset.cell"):
+            page.focus("rect[tabindex='0']")
+        while goal and (cell := page.evaluate("document.activeElement.dataset.cell")) != goal:
+            page.keyboard.press(toward(cell, goal))
+        page.keyboard.press("Enter")
+
+    while not is_over(page):
+        decide(page, rng, press)
+    assert page.locator("#moves li").count() > 4
+
+
+@pytest.mark.slow
+def test_whole_game_by_touch(opened):
+    phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
+    page = opened("capture_conquer", options={"option.size": "4"}, **phone)
+    rng = np.random.default_rng(2)
+    while not is_over(page):
+        decide(page, rng, page.tap)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.mark.slow
+def test_keyboard_typed_moves_take_back_and_hint(opened):
+    """checkers6: statistics of the last search beside the board; computer answers at once."""
+    page = opened("mini_checkers", second="minimax:easy")
+    page.focus("rect[data-cell='4,1']")
+    page.keyboard.press("Enter")
+    assert cells(page, "target") == ["3,0", "3,2"]
+    for key in ("ArrowUp", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    until(page, 2)
+    assert "white, minimax:easy" in page.text_content("#announcements")
+    assert re.match(r"depth \d+ · value .* · cutoffs .* nodes", page.text_content("#summary"))
+    page.fill("[name=text]", "nonsense")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#status.error")
+    assert "nonsense" in page.text_content("#status")
+    page.click("#buttons >> text=Hint")
+    page.wait_for_selector(".hint")
+    page.click("text=Undo")
+    until(page, 0)
+
+
+def test_past_positions_are_viewed_during_the_game(opened):
+    page = opened("mini_checkers")
+    for count, cell in enumerate(("4,1", "3,2", "1,4", "2,5"), 1):
+        page.click(f"rect[data-cell='{cell}']")
+        if not count % 2:
+            until(page, count // 2)
+    assert cell_label(page, "4,1") == "4 1, empty"
+    assert cell_label(page, "1,4") == "1 4, empty"
+    page.click("#moves li:first-child")
+    page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
+    assert cell_label(page, "4,1") == "4 1, empty"
+    assert page.text_content("#status").startswith("Position after turn 1 of 2;")
+    assert page.text_content("#moves [aria-current=true]") == "41-32"
+    assert cells(page, "selectable") == []
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, black']")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, empty']")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, empty']")
+    assert page.text_content("#status") == "black to move"
+    assert cells(page, "selectable") != []
+    page.click("#moves li:first-child")
+    page.wait_for_selector("rect[data-cell='1,4'][aria-label='1 4, white']")
+    page.fill("[name=text]", "32-23")
+    page.keyboard.press("Enter")
+    until(page, 3)
+
+
+def test_form_offers_levels_random_seats_and_lessons(opened):
+    """checkers6, checkers8: menu: title, instructions, order, level; the title names the mode."""
+    page = opened("checkers", second="minimax:normal")
+    assert page.title() == "you – minimax:normal, Checkers"
+    assert page.text_content("#top-seat .name") == "minimax:normal"
+    page.click("text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.text_content("#start h1") == "Play"
+    for seat in ("seat0", "seat1"):
+        names = page.locator(f"[name={seat}] option").evaluate_all("all => all.map(e => e.value)")
+        levels = [f"minimax:{level}" for level in ("easy", "normal", "hard", "extreme")]
+        assert {"you", "friend", *levels} <= set(names)
+    assert page.locator("#start >> text=Choose the first player at random").is_visible()
+    page.click("#start >> text=How to play")
+    page.wait_for_selector("#lesson1")
+
+
+def test_pieces_are_reselected_and_dragged(opened):
+    """checkers6: click a man: its legal targets light up; click a target: the man moves;
+
+    checkers8: direct re-selection.
+    """
+    page = opened("mini_checkers")
+    page.click("rect[data-cell='4,1']")
+    assert cells(page, "target") == ["3,0", "3,2"]
+    page.click("rect[data-cell='4,5']")
+    assert cells(page, "target") == ["3,4"]
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    until(page, 1)
+    assert page.text_content("#moves li") == "41-32"
+    page.click("rect[data-cell='1,4']")
+    page.click("rect[data-cell='2,5']")
+    until(page, 2)
+
+
+@pytest.mark.slow
+def test_game_continues_after_a_server_restart(opened, server):
+    page, rng = opened("checkers"), np.random.default_rng(3)
+    for _ in range(5):
+        decide(page, rng, page.click)
+    before = page.locator("#moves li").all_text_contents()
+    server.restart()
+    page.wait_for_selector("#connection-alert", state="hidden")
+    decide(page, rng, page.click)
+    until(page, 6)
+    assert page.locator("#moves li").all_text_contents()[:5] == before
+    page.reload()
+    until(page, 6)
+
+
+@pytest.mark.slow
+def test_two_browsers_play_each_other(opened):
+    """checkers8: human against human."""
+    page, rng = opened("mini_checkers", second="friend"), np.random.default_rng(4)
+    link = page.input_value("#links label:has-text('other player') input")
+    other = page.context.browser.new_context(color_scheme="dark").new_page()
+    other.goto(link)
+    until(other, 0)
+    decide(page, rng, page.click)
+    until(other, 1)
+    assert not cells(page, "selectable")
+    decide(other, rng, other.click)
+    until(page, 2)
+    other.context.close()
+
+
+def test_owner_pauses_and_steps_a_game(opened):
+    """checkers8: computer against computer; pause after each move, configurable."""
+    page = opened("mini_checkers", first="random", second="random")
+    page.click("#pace >> text=Pause")
+    page.wait_for_selector("#status:has-text('paused')")
+    done = decisions(page)
+    page.click("#pace >> text=Step")
+    until(page, done + 1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    until(page, done + 2)
+    other = page.context.new_page()
+    other.goto(page.input_value("#links input"))
+    until(other, done + 2)
+    assert other.locator("#pace").is_hidden()
+    page.keyboard.press("Space")
+    page.wait_for_selector("#pace >> text=Pause")
+    page.select_option("#pace select", "0")
+    page.wait_for_selector("#pace button:disabled")
+    assert decisions(page) > done + 2
+    other.wait_for_selector("#status:not(:has-text('thinking'))")
+    assert other.locator("text=Rematch").is_hidden()
+    before = page.url
+    page.click("text=Rematch")
+    page.wait_for_url(lambda url: url != before)
+    page.wait_for_selector("#pace button")
+
+
+def marked(page, mark):
+    """Return the cells with a mark of this color."""
+    places = "all => all.map(node => node.parentElement.getAttribute('transform'))"
+    transforms = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
+    numbers = [re.findall(r"[\d.]+", text) for text in transforms]
+    return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
+
+
+def test_menu_offers_move_or_bomb(opened):
+    """cannon: click a soldier: it is shaded and its targets get dots, others for bombs; choice."""
+    start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
+    page, game = opened("cannon", options={"start": start}), make_game("cannon")
+    page.click("rect[data-cell='3,6']")
+    own = [
+        choice for choice in list_choices(game, game.from_text(start)) if (3, 6) in choice.pieces
+    ]
+    shots, goals = (
+        {choice.cell for choice in own if choice.is_shot},
+        {choice.cell for choice in own},
+    )
+    assert marked(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
+    assert marked(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
+    assert cells(page, "target") == sorted(f"{row},{column}" for row, column in goals)
+    assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("selected")
+    assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
+    page.click("rect[data-cell='1,6']")
+    texts = page.locator(".board-menu button").all_text_contents()
+    assert texts == ["go there: S 6 3 M 6 1", "hit: S 6 3 B 6 1"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    until(page, 1)
+    assert page.text_content("#moves li") == "S 6 3 B 6 1"
+
+
+def downloaded(page, name):
+    """Return the path of an exported file."""
+    with page.expect_download() as download:
+        page.click(f"#export >> text={name}")
+    return download.value.path()
+
+
+def test_exported_game_is_imported(opened):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    page.click("#export summary")
+    page.click("#export >> text=LOG")
+    page.wait_for_selector("#status.error")
+    assert "a log begins at the start of the game, not in" in page.text_content("#status")
+    page.click("text=New game")
+    page.fill("[name=start]", "")
+    page.click("text=Start")
+    until(page, 0)
+    page.drag_and_drop("rect[data-cell='5,2']", "rect[data-cell='4,1']")
+    until(page, 1)
+    files = {name: downloaded(page, name) for name in ("record", "LOG", "position", "picture")}
+    assert '"NORMAL", "data": "S 2 5 M 1 4"} Received from client 0' in files["LOG"].read_text()
+    for name, path in files.items():
+        page.evaluate("location.hash = '#/analyze'")
+        page.wait_for_selector("#import[open]")
+        page.set_input_files("#import-form [name=file]", path)
+        sync_api.expect(page.locator("#import-form textarea")).not_to_have_value("")
+        page.click("#import-form button.main")
+        page.wait_for_selector("#analysis[data-decisions='0']")
+        page.select_option("#seconds", "0")
+        turns = page.locator("#analysis-moves button").all_text_contents()
+        assert turns == ([] if name == "position" else ["S 2 5 M 1 4"])
+        page.evaluate("sessionStorage.clear(); location.hash = ''")
+        page.reload()
+
+
+def lesson_at(page, number, step):
+    page.wait_for_selector(f"#lesson{number}[data-step='{step}']")
+    return page.text_content(f"#lesson{number} .status")
+
+
+def in_lesson(page, number, *places):
+    for place in places:
+        page.click(f"#lesson{number} rect[data-cell='{place}']")
+
+
+def test_lesson_is_played_on_its_board(opened):
+    page = opened("mini_checkers", viewport={"width": 320, "height": 640})
+    page.click("text=How to play")
+    assert lesson_at(page, 1, 0) == "Your move: row 4, column 1 goes to row 3, column 2"
+    in_lesson(page, 1, "4,1", "3,0")
+    assert "the lesson continues with: row 4, column 1" in page.text_content("#lesson1 .status")
+    in_lesson(page, 1, "4,1", "3,2")
+    assert lesson_at(page, 1, 2) == "white: 14-25"
+    page.click("#lesson5 .off-board button")
+    lesson_at(page, 5, 2)
+    page.click("#lesson7 >> text=Show me")
+    assert lesson_at(page, 7, 1) == "black: 12-01 · black wins: neither side can move"
+    page.click("#lesson7 >> text=Again")
+    assert lesson_at(page, 7, 0).startswith("Your move")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.click("#learn .play >> nth=0")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("[name=game]") == "mini_checkers"
+
+
+def test_lessons_of_unknown_game_show_an_error(opened):
+    page = opened("mini_checkers")
+    page.evaluate("location.hash = '#/learn/ludo'")
+    page.wait_for_selector("#learn .error")
+    assert "no lessons for 'ludo'" in page.text_content("#learn")
+
+
+def test_coordinates_and_sounds_are_stored_settings(opened):
+    page = opened("mini_checkers")
+    page.context.add_init_script(
+        "window.soundCount = 0; const Original = AudioContext;"
+        "window.AudioContext = class extends Original {"
+        "  constructor() { super(); window.soundCount += 1; } };"
+    )
+    page.reload()
+    until(page, 0)
+    page.click("text=Settings")
+    assert page.is_visible("#board .labels")
+    page.uncheck("text=coordinates")
+    assert not page.is_visible("#board .labels")
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    until(page, 1)
+    assert page.evaluate("window.soundCount") == 0
+    page.check("text=sounds")
+    page.reload()
+    until(page, 1)
+    assert not page.is_visible("#board .labels")
+    assert page.evaluate("window.soundCount") == 0
+    page.drag_and_drop("rect[data-cell='1,4']", "rect[data-cell='2,5']")
+    until(page, 2)
+    assert page.evaluate("window.soundCount") == 1
+
+
+def test_capture_chain_is_played_hop_by_hop(opened):
+    """checkers8: select a piece: captures only, when that piece has one."""
+    page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
+    page.click("rect[data-cell='5,3']")
+    assert cells(page, "target") == ["3,1", "3,5"]
+    page.click("rect[data-cell='3,1']")
+    until(page, 1)
+    assert cells(page, "target") == ["1,3"]
+    page.click("rect[data-cell='1,3']")
+    until(page, 2)
+    assert page.text_content("#moves li") == "53x31x13"
+
+
+def test_man_is_crowned_in_the_middle_of_its_chain(opened):
+    """checkers8: crowned piece shows K."""
+    page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
+    page.click("rect[data-cell='2,2']")
+    for hops, cell in enumerate(("0,4", "2,6"), 1):
+        page.click(f"rect[data-cell='{cell}']")
+        until(page, hops)
+    assert page.text_content("#moves li") == "22x04x26"
+    assert page.get_attribute("rect[data-cell='2,6']", "aria-label") == "2 6, red king"
+
+
+def test_mill_lets_the_person_choose_the_removed_bead(opened):
+    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
+    page = opened("morris", options={"start": "ww.bbb.................. w 76"})
+    page.click("rect[aria-label^='C,']")
+    until(page, 1)
+    named = "all => all.map(node => node.getAttribute('aria-label'))"
+    goals = page.eval_on_selector_all("rect.target", named)
+    assert goals == [f"{name}, black, can be hit" for name in "DEF"]
+    page.click("rect[aria-label^='E,']")
+    until(page, 2)
+    assert page.text_content("#moves li") == "C-E"
+
+
+def test_past_position_stays_after_a_reconnection(opened):
+    sockets = []
+
+    def record_and_connect(route):
+        sockets.append(route)
+        route.connect_to_server()
+
+    page = opened("mini_checkers", sockets=record_and_connect)
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,2']")
+    until(page, 1)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("rect[data-cell='4,1'][aria-label='4 1, black']")
+    sockets[-1].close(code=1011)
+    page.wait_for_selector("#connection-alert", state="visible")
+    page.wait_for_selector("#connection-alert", state="hidden")
+    page.click("rect[data-cell='4,1']")
+    page.keyboard.press("f")
+    page.wait_for_selector("#status:text-is('white to move')")
+    assert cell_label(page, "4,1") == "4 1, empty"
+    assert len(sockets) == 2
+
+
+def test_chain_continues_after_a_reconnection(opened):
+    """capture_conquer: play by dragging pieces."""
+    sockets = []
+
+    def record_and_connect(route):
+        sockets.append(route)
+        route.connect_to_server()
+
+    page = opened(
+        "capture_conquer",
+        options={"start": "6/1bb3/1brrr1/1r1r2/6/6 b"},
+        sockets=record_and_connect,
+    )
+    page.drag_and_drop("rect[data-cell='1,2']", "rect[data-cell='1,0']")
+    until(page, 1)
+    goals = cells(page, "target")
+    assert goals
+    sockets[-1].close(code=1011)
+    page.wait_for_selector("#connection-alert", state="visible")
+    page.wait_for_selector("#connection-alert", state="hidden")
+    assert len(sockets) == 2
+    assert cells(page, "target") == goals
+    page.click(f"rect[data-cell='{goals[0]}']")
+    until(page, 2)
+
+
+CONTRASTS = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const behind = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = rgb(getComputedStyle(element).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const seen = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const typed = element.tagName === "INPUT" && element.value;
+    if (!(own || typed) || element.disabled || !element.checkVisibility()) continue;
+    const { fill, color } = getComputedStyle(element);
+    const pair = [rgb(element.closest("svg") ? fill : color), behind(element)].map(luminance);
+    const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+    seen.push([ratio, `${element.tagName} ${(typed || element.textContent).slice(0, 30)}`]);
+  }
+  return seen;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_has_enough_contrast(opened, scheme):
+    page = opened("mini_checkers", color_scheme=scheme)
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,0']")
+    until(page, 1)
+    board_contrasts = page.evaluate(CONTRASTS)
+    page.click("text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    form_contrasts = page.evaluate(CONTRASTS)
+    page.click("#lessons-link")
+    page.click("text=Settings")
+    page.wait_for_selector("#lesson1")
+    for contrasts in (board_contrasts, form_contrasts, page.evaluate(CONTRASTS)):
+        assert len(contrasts) > 12
+        assert not [contrast for contrast in contrasts if contrast[0] < 4.5]
+
+
+def test_game_and_player_options_are_used(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(server.address + "#/new/checkers")
+    page.wait_for_selector("[name='option.crowning']")
+    assert page.locator("[name='option.crowning'] option").all_text_contents() == [
+        "continue",
+        "ends move",
+    ]
+    assert page.is_hidden("[name=spec1]")
+    page.select_option("[name=seat1]", "other")
+    for name, why in (("", "unknown player"), ("minimax:depth=99", "depth=99")):
+        page.fill("[name=spec1]", name)
+        page.click("text=Start")
+        page.wait_for_selector(f"#start-error:has-text('{why}')")
+    page.fill("[name=spec1]", "minimax:depth=3")
+    page.click("text=Start")
+    until(page, 0)
+    assert "minimax:depth=3" in page.text_content("#top-seat")
+
+
+def test_unknown_games_show_links(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(server.address + "#/none/none")
+    assert (
+        page.text_content("#connection-alert.final")
+        == "there is no such game here. Start a new game"
+    )
+    page.goto(server.address + "#/learn/ludo")
+    assert "no lessons for 'ludo'" in page.text_content("#learn .error")
+    page.goto(server.address + "#/learn")
+    page.wait_for_selector("#learn .error", state="detached")
+    names = page.locator("#learn .titles a").all_text_contents()
+    assert "Mini checkers" in names
+    assert len(names) == len(GAMES)
+
+
+def test_invitation_comes_first_until_the_other_player_joins(opened):
+    page = opened("mini_checkers", second="friend")
+    page.wait_for_selector("#side.inviting")
+    box = {name: page.locator(name).bounding_box()["y"] for name in ("#links", "#buttons")}
+    assert box["#links"] < box["#buttons"]
+    assert page.text_content("#bottom-seat") == "youblack6 pieces"
+    assert page.text_content("#top-seat") == "other player (away)white6 pieces"
+    links = page.eval_on_selector_all("#links input", "all => all.map(node => node.value)")
+    other, spectator = page.context.new_page(), page.context.new_page()
+    other.goto(links[0])
+    page.wait_for_selector("#side:not(.inviting)")
+    spectator.goto(links[1])
+    until(spectator, 0)
+    assert spectator.text_content("#top-seat").startswith("person")
+
+
+def test_new_game_is_scrolled_to_the_top(opened):
+    page = opened("mini_checkers", viewport={"width": 640, "height": 400})
+    assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_header_is_one_line_on_a_phone(opened, width):
+    page = opened("capture_conquer", viewport={"width": width, "height": 640})
+    tops = page.eval_on_selector_all("header > *", "all => all.map(node => node.offsetHeight)")
+    assert page.locator("header").bounding_box()["height"] < 2 * min(tops) + 16
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("minutes", ["five", "0", "0.01", "1441", "-3"])
+def test_invalid_minutes_are_rejected(minutes, server, open_pages):
+    page = open_pages(server.address)
+    page.goto(server.address)
+    page.fill("[name=minutes]", minutes)
+    page.click("text=Start")
+    message = f"'{minutes}'"
+    assert message in page.text_content("#start-error:not(:empty)")
+    assert page.is_visible("#start")
+
+
+def test_board_is_an_accessible_grid(opened):
+    page = opened("mini_checkers")
+    rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
+    assert rows.count() == 6
+    assert rows.first.locator("[role=gridcell]").count() == 6
+
+
+def test_unselectable_piece_shows_the_reason(opened):
+    start = "8/8/8/3b4/4r3/8/8/1r6 r"
+    page = opened("checkers", options={"start": start})
+    page.click("rect[data-cell='7,1']")
+    assert page.text_content("#status.error") == "You must capture: choose a marked piece"
+    places = page.locator("#board .marks .hint")
+    assert places.count() == 1
+    assert places.get_attribute("transform") == f"translate({4 * CELL} {4 * CELL})"
+    page.click("rect[data-cell='4,4']")
+    target = page.locator("rect[data-cell='2,2']")
+    assert target.get_attribute("aria-label") == "2 2, empty, can be reached by a capture"
+    page.click("#buttons >> text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    page.fill("[name=start]", "")
+    page.click("text=Start")
+    until(page, 0)
+    page.click("rect[data-cell='7,1']")
+    assert page.text_content("#status.error") == "This piece cannot move now: choose a marked piece"
+
+
+def test_player_declines_a_draw(opened):
+    page = opened("mini_checkers", second="minimax:easy")
+    page.click("text=Offer draw")
+    page.wait_for_selector("#status:text-is('minimax:easy declines the draw')")
+    assert page.is_enabled("text=Offer draw")
+
+
+def test_form_lists_players_for_the_selected_options(server, open_pages, monkeypatch):
+    monkeypatch.setitem(player_pool.OPTIONS, "six", {})
+    with temporary_players():
+        register_player("six", RandomPlayer, lambda game: game.options.get("size") == 6)
+        page = open_pages(server.address)
+        page.goto(f"{server.address}#/new/capture_conquer")
+        page.select_option("[name=seat1]", "six")
+        page.select_option("[name='option.size']", "5")
+        page.wait_for_selector("#start-error:has-text('six cannot play these options')")
+        assert page.input_value("[name=seat1]") == "minimax:normal"
+        assert page.locator("option[value=six]").count() == 0
+        page.select_option("[name='option.size']", "6")
+        page.wait_for_selector("option[value=six]", state="attached")
+        assert page.text_content("#start-error") == ""
+        page.fill("[name='option.corner']", "9")
+        page.press("[name='option.corner']", "Tab")
+        page.wait_for_selector("#start-error:has-text('corner=9')")
+
+
+def test_form_names_the_first_mover(server, open_pages):
+    page = open_pages(server.address)
+    page.goto(f"{server.address}#/new/mini_checkers")
+    labels = page.locator("#seats label span")
+    page.wait_for_selector("#seats >> text=Black (moves first)")
+    assert labels.all_text_contents() == ["Black (moves first)", "White"]
+    page.select_option("[name='option.first']", "white")
+    page.wait_for_selector("#seats >> text=White (moves first)")
+    assert labels.all_text_contents() == ["Black", "White (moves first)"]
+    page.fill("[name=start]", "6/2b3/6/6/6/w5 b")
+    page.press("[name=start]", "Tab")
+    page.wait_for_selector("#seats >> text=Black (moves first)")
+
+
+def test_slow_start_shows_the_reason(server, open_pages):
+    page = open_pages(server.address)
+    routes = []
+    page.route("**/games", lambda route: routes.append(route))
+    page.clock.install()
+    page.goto(f"{server.address}#/new/mini_checkers")
+    page.click("#start button.main")
+    page.wait_for_selector("#start button:text-is('Starting …')")
+    assert page.text_content("#start-status") == ""
+    page.clock.run_for(1000)
+    assert "is compiled, which takes some seconds" in page.text_content("#start-status")
+    routes.pop().continue_()
+    until(page, 0)
+    assert page.text_content("#start-status") == ""
+
+
+def test_new_game_focuses_its_heading(opened):
+    page = opened("mini_checkers")
+    assert page.text_content("#game h1") == "Mini checkers"
+    assert page.evaluate("document.activeElement.id") == "game-title"
+
+
+def test_tooltips_show_keyboard_shortcuts(opened):
+    page = opened("mini_checkers")
+    titles = page.eval_on_selector_all("#buttons [title]", "all => all.map(node => node.title)")
+    assert sorted(title for title in titles if len(title) == 1) == ["f", "h", "u"]
+
+
+def test_previous_game_is_hidden_when_another_starts(opened):
+    sockets = []
+
+    def record_and_connect(route):
+        if not sockets:
+            route.connect_to_server()
+        sockets.append(route)
+
+    page = opened("mini_checkers", sockets=record_and_connect)
+    page.click("#buttons >> text=New game")
+    page.select_option("[name=game]", "morris")
+    page.click("#start button.main")
+    page.wait_for_selector("#start", state="hidden")
+    assert page.is_hidden("#game")

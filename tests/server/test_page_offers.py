@@ -1,0 +1,126 @@
+"""Two people in two browsers: offers and assistance."""
+
+import pytest
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+
+pytestmark = [needs_chromium, ignores_playwright_warnings]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    server = PageServer(tmp_path_factory.mktemp("games"))
+    yield server.address
+    server.stop()
+
+
+@pytest.fixture
+def pair(address, open_pages):
+    """Return a function that opens a game and returns the pages of both players."""
+
+    def open_pair(assistance=False):
+        page, other = open_pages(address), open_pages(address)
+        page.goto(f"{address}#/new/mini_checkers")
+        page.select_option("[name=seat1]", "friend")
+        page.set_checked("[name=assistance]", assistance)
+        page.click("#start button.main")
+        page.wait_for_selector("#game[data-decisions='0']")
+        other.goto(page.input_value("#links input >> nth=0"))
+        other.wait_for_selector("#game[data-decisions='0']")
+        return page, other
+
+    return open_pair
+
+
+def move(page, piece, cell):
+    count = int(page.get_attribute("#game", "data-decisions"))
+    page.click(f"rect[data-cell='{piece}']")
+    page.click(f"rect[data-cell='{cell}']")
+    page.wait_for_selector(f"#game[data-decisions='{count + 1}']")
+
+
+def wait_for_status(page, text):
+    page.wait_for_selector(f"#status:has-text('{text}')")
+
+
+def test_offers_are_accepted_or_declined(pair):
+    page, other = pair()
+    move(page, "4,1", "3,2")
+    for offer, decline, declined in (
+        ("Offer draw", "Decline draw", "declines the draw"),
+        ("Undo", "Decline undo", "declines the undo"),
+    ):
+        page.click(f"#buttons >> text={offer}")
+        page.wait_for_selector(f"#buttons button:disabled:text-is('{offer}')")
+        other.click(f"text={decline}")
+        wait_for_status(page, f"other player {declined}")
+        wait_for_status(other, f"you {declined.replace('declines', 'decline')}")
+        assert page.is_enabled(f"#buttons >> text={offer}")
+        assert other.inner_html("#offers") == ""
+    page.click("text=Offer draw")
+    other.click("text=Accept draw")
+    for client in (page, other):
+        wait_for_status(client, "a draw: both agreed")
+    page.click("#buttons >> text=Rematch")
+    other.click("text=Decline rematch")
+    wait_for_status(page, "other player declines the rematch")
+    before = other.url
+    page.click("#buttons >> text=Rematch")
+    other.wait_for_selector("text=Accept rematch")
+    assert other.url == before
+    other.click("text=Accept rematch")
+    for client in (page, other):
+        client.wait_for_url(lambda url: url != before)
+        client.wait_for_selector("#game[data-decisions='0']")
+    assert page.text_content("#bottom-seat") == "youwhite6 pieces"
+    page.go_back()
+    page.wait_for_selector("text=Go to the rematch")
+
+
+def test_assistance_is_off_until_the_end(pair):
+    page, other = pair()
+    for client in (page, other):
+        assert client.is_hidden("#buttons >> text=Hint")
+        assert client.is_hidden("#buttons >> text=Analyze")
+    page.click("text=Resign")
+    page.click("text=Resign: sure?")
+    other.click("#buttons >> text=Analyze")
+    other.wait_for_selector("#analysis[data-decisions='0']")
+
+
+def test_agreed_assistance_is_available(pair):
+    for page in pair(assistance=True):
+        assert page.is_visible("#buttons >> text=Hint")
+        assert page.is_visible("#buttons >> text=Analyze")
+
+
+def test_past_position_stays_while_the_game_continues(pair):
+    page, other = pair()
+    move(page, "4,1", "3,2")
+    page.keyboard.press("ArrowLeft")
+    start = "rect[data-cell='4,1'][aria-label='4 1, black']"
+    page.wait_for_selector(start)
+    move(other, "1,4", "2,5")
+    page.wait_for_selector("#game[data-decisions='2']")
+    assert page.is_visible(start)
+    assert page.text_content("#status").endswith("turn 0 of 2; press → to return · new move")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("rect.cell.selectable")
+    assert page.text_content("#status") == "black to move"
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("#status:has-text('after turn 1 of 2')")
+    other.click("text=Resign")
+    other.click("text=Resign: sure?")
+    wait_for_status(page, "turn 1 of 2; press → to return · the game is over")
+
+
+def test_offer_is_not_shown_as_a_new_move(pair):
+    page, other = pair()
+    move(page, "4,1", "3,2")
+    page.wait_for_selector("#game[data-decisions='1']")
+    page.keyboard.press("ArrowLeft")
+    wait_for_status(page, "Position after turn 0 of 1")
+    other.wait_for_selector("#game[data-decisions='1']")
+    other.click("text=Offer draw")
+    page.wait_for_selector("#offers >> text=Accept draw")
+    assert page.text_content("#status") == "Position after turn 0 of 1; press → to return"

@@ -1,0 +1,242 @@
+"""Worker processes of players."""
+
+import asyncio
+import multiprocessing
+import os
+import select
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from cc_env.errors import IllegalAction
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock, player_for_new_game
+from cc_env.players.specs import make_player, temporary_players
+from cc_env.registry.catalogue import GAMES
+from cc_env.server import player_pool, workers
+from cc_env.server.jobs import AnalysisJob, AssessmentJob, GameKey, make_pooled_player
+from cc_env.server.player_pool import PlayerPool
+from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
+
+GAME = make_game("mini_checkers")
+KEY = GameKey.from_game(GAME)
+MEGABYTE = 2**20
+
+
+def process_pool():
+    return WorkerPool(lambda: ProcessWorker(32 * MEGABYTE))
+
+
+def thread_pool():
+    return WorkerPool(lambda: LocalWorker(32 * MEGABYTE))
+
+
+@pytest.fixture(scope="module")
+def pool():
+    pool = process_pool()
+    yield pool
+    pool.close()
+
+
+def choose(pool, name="minimax:depth=2", rng=None):
+    rng = rng or np.random.default_rng(0)
+    return make_pooled_player(name, GAME, pool.run).choose(GAME.initial, rng, Clock())
+
+
+def worker_pids(pool):
+    return {worker.process.pid for worker in pool.workers}
+
+
+def test_worker_decides_as_the_local_player(pool):
+    for name in ("minimax:depth=2", "mcts:simulations=20", "random"):
+        ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+        player = make_player(name, GAME)
+        for _ in range(2):
+            decision = choose(pool, name, theirs)
+            expected = player.choose(GAME.initial, ours, Clock())
+            assert (decision.action, decision.value) == (expected.action, expected.value)
+            assert list(decision.details) == list(expected.details)
+    assert len(worker_pids(pool)) == 1
+
+
+def test_workers_analyze(pool):
+    spec = "minimax:depth=2"
+    analysis = pool.run(AnalysisJob(spec, KEY, GAME.initial), 5.0)
+    assert {line.actions[0] for line in analysis.lines} == set(GAME.legal_actions(GAME.initial))
+    turn = next(GAME.turns(GAME.initial))
+    assert pool.run(AssessmentJob(spec, KEY, GAME.initial, turn), 5.0).mark
+    with pytest.raises(IllegalAction):
+        pool.run(AssessmentJob(spec, KEY, GAME.initial, (0,)), 5.0)
+
+
+def test_player_errors_are_raised_by_the_worker_pool(pool):
+    with pytest.raises(ValueError, match="'nobody'"):
+        choose(pool, "nobody")
+    assert choose(pool).action in GAME.legal_actions(GAME.initial)
+
+
+@pytest.mark.parametrize("kind", ["policy", "alphazero:simulations=2"])
+def test_pooled_player_remembers_its_game(kind):
+    """Games that share a learned player do not share its memory."""
+    game, run = make_game("capture_conquer"), thread_pool().run
+    alone = player_for_new_game(make_player(kind, game))
+    pooled, other = (player_for_new_game(make_pooled_player(kind, game, run)) for _ in range(2))
+    position, rng = game.initial, np.random.default_rng(0)
+    for _ in range(4):
+        action = pooled.choose(position, rng, Clock()).action
+        assert action == alone.choose(position, rng, Clock()).action
+        assert pooled._memory == alone.memory
+        other.choose(game.initial, rng, Clock())
+        position = game.apply(position, action)
+        if game.outcome(position) == game.outcome(game.initial):
+            position = game.apply(position, int(game.legal_actions(position)[0]))
+    assert len(pooled._memory) > len(other._memory)
+
+
+class Large:
+    """A player that claims to have a large table."""
+
+    count = bytes = 0
+
+    def __init__(self, game, *, megabytes=40):
+        type(self).count += 1
+        type(self).bytes += megabytes * MEGABYTE
+        self.megabytes = megabytes
+
+    def __del__(self):
+        type(self).bytes -= self.megabytes * MEGABYTE
+
+    def choose(self, position, rng, clock):
+        raise AssertionError
+
+
+def test_idle_players_are_kept_within_a_memory_limit(monkeypatch):
+    monkeypatch.setattr(PlayerPool, "_memory", lambda pool: Large.bytes)
+    Large.count = Large.bytes = 0
+    pool, highest = PlayerPool(100 * MEGABYTE), 0
+    with temporary_players(large=Large):
+        for spec in ("large", "large", "large:megabytes=41", "large"):
+            with pool.borrow(spec, GAME):
+                pass
+        assert (Large.count, Large.bytes) == (2, 81 * MEGABYTE)
+        for megabytes in range(50, 90, 8):
+            with pool.borrow(f"large:megabytes={megabytes}", GAME):
+                pass
+            highest = max(highest, Large.bytes)
+        with pool.borrow("large:megabytes=120", GAME):
+            pass
+    assert 0 < highest <= 100 * MEGABYTE
+    assert Large.bytes == 0
+
+
+def test_cancellation_ends_an_analysis(pool):
+    started, results = threading.Event(), []
+    cancellation = Cancellation()
+    attach = cancellation.attach
+
+    def report(worker):
+        attach(worker)
+        started.set()
+
+    cancellation.attach = report
+    job = AnalysisJob("minimax:seconds=60", KEY, GAME.initial)
+    analysis = threading.Thread(target=lambda: results.append(pool.run(job, 60.0, cancellation)))
+    analysis.start()
+    started.wait()
+    cancellation.set()
+    analysis.join(30)
+    assert results
+    with pytest.raises(asyncio.CancelledError):
+        pool.run(job, 60.0, cancellation)
+
+
+def test_dead_worker_is_reported_and_replaced(pool, caplog):
+    choose(pool)
+    (old,) = worker_pids(pool)
+    os.kill(old, signal.SIGKILL)
+    assert choose(pool).action in GAME.legal_actions(GAME.initial)
+    assert "a player process died" in caplog.text
+    (new,) = worker_pids(pool)
+    assert new != old
+
+
+def test_closing_the_pool_ends_its_jobs(monkeypatch):
+    pool, started, ended = process_pool(), threading.Event(), []
+    result = workers.ProcessWorker.result
+
+    def report(worker):
+        started.set()
+        return result(worker)
+
+    def wait():
+        try:
+            choose(pool, "minimax:seconds=60")
+        except asyncio.CancelledError as error:
+            ended.append(error)
+
+    monkeypatch.setattr(workers.ProcessWorker, "result", report)
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    started.wait()
+    pool.close()
+    waiting.join()
+    assert len(ended) == 1
+
+
+def think_until_killed(connection):
+    pool = process_pool()
+    choose(pool)
+    connection.send(worker_pids(pool))
+    choose(pool, "minimax:seconds=60")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs pidfd")
+def test_workers_end_when_the_server_is_killed():
+    spawned = multiprocessing.get_context("spawn")
+    ours, theirs = spawned.Pipe()
+    server = spawned.Process(target=think_until_killed, args=(theirs,))
+    server.start()
+    theirs.close()
+    (worker,) = ours.recv()
+    ending = os.pidfd_open(worker)
+    server.kill()
+    server.join()
+    assert select.select([ending], [], [], 60)[0]
+    os.close(ending)
+
+
+SETTINGS = [
+    *((name, {}) for name in GAMES),
+    *(("capture_conquer", {"size": size}) for size in (4, 5, 7, 8)),
+    ("cannon", {"rows": 10, "columns": 10}),
+    ("morris", {"flying": True}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), SETTINGS)
+def test_every_allowed_player_can_be_made(name, options):
+    game = make_game(name, **options)
+    specs = [
+        *(kind for kind in player_pool.allowed_players(game)),
+        *(f"minimax:{level}" for level in player_pool.allowed_players(game)["minimax"]),
+        *(f"minimax:evaluation={evaluation}" for evaluation in game.search.evaluations),
+    ]
+    for spec in specs:
+        assert make_player(player_pool.check_spec(spec, game), game)
+
+
+def test_specs_have_a_normal_form():
+    for spec, normal in (
+        ("minimax:seconds=2.003,hard", "minimax:hard,seconds=2"),
+        ("minimax:hard,seconds=2.0", "minimax:hard,seconds=2"),
+        ("minimax:nodes=1000,depth=3", "minimax:depth=3,nodes=1000"),
+        ("mcts:playout=random,simulations=20", "mcts:playout=random,simulations=20"),
+        ("random", "random"),
+        ("random:", "random"),
+    ):
+        assert player_pool.check_spec(spec, GAME) == normal
+        assert player_pool.check_spec(normal, GAME) == normal
+        make_player(normal, GAME)

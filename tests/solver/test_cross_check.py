@@ -1,0 +1,91 @@
+"""Tables compared with alpha-beta: they agree, and what is wrong in a table is noticed."""
+
+import pytest
+from solved_boards import solve
+
+from cc_env.errors import BadOption, BadTable
+from cc_env.games.factory import make_game
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.solver.cross_check import _is_proven, cross_check
+from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.values import DRAW_VALUE
+
+SMALL = make_game("capture_conquer", size=4)
+
+
+def test_tables_that_ship_agree():
+    *_, compared = cross_check(Tablebase(SMALL), 200, threads=2)
+    assert 600 < compared.positions < 200 * len(Tablebase(SMALL).sizes)
+    assert 0.5 < compared.proven / compared.positions < 1
+
+
+def test_the_number_of_threads_changes_nothing():
+    alone, together = (
+        list(cross_check(Tablebase(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2)
+    )
+    assert alone == together
+
+
+def test_a_win_that_the_table_does_not_have_is_noticed():
+    tables = Tablebase(SMALL)
+    tables.load_all().values[:] = DRAW_VALUE
+    with pytest.raises(BadTable, match=r"the table has the value 0, .*; alpha-beta proves -?1"):
+        list(cross_check(tables, 50, threads=1))
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
+    tables, find = Tablebase(SMALL), Tablebase.find
+
+    def too_good(tables, position):
+        solved = find(tables, position)
+        return solved and (solved if solved.value else solved._replace(value=1, margin=1, turns=2))
+
+    monkeypatch.setattr(Tablebase, "find", too_good)
+    with pytest.raises(BadTable, match=r"value 1, in 2 turns; alpha-beta proves (nothing|0|-1)"):
+        list(cross_check(tables, 200, depth=depth, threads=1))
+
+
+@pytest.fixture(scope="module")
+def with_margins(tmp_path_factory):
+    """Tables of mini checkers."""
+    folder, game = tmp_path_factory.mktemp("tables"), make_game("mini_checkers")
+    solve(game, folder, "3v1")
+    return Tablebase(game, folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "margin", "turns", "shallow", "deep"),
+    [
+        ("6/b3b1/1w4/2b3/6/6 b", 1, 2, 7, 1, 8),  # a greater win lies beyond the depth
+        ("5w/6/6/2b3/5w/4w1 b", -1, 1, 3, None, 10),  # a greater loss does
+    ],
+)
+def test_with_margins_a_proof_is_a_bound(with_margins, text, value, margin, turns, shallow, deep):
+    position = with_margins.game.from_text(text)
+    solved = with_margins.probe(position)
+    assert (solved.value, solved.margin, solved.turns) == (value, margin, turns)
+    search = AlphaBeta(with_margins.game)
+    result = search.search(position, depth=4)
+    assert (result.margin, result.is_exact) == (shallow, False)
+    assert not _is_proven(with_margins, position, solved, 4, search)
+    assert _is_proven(with_margins, position, solved, deep, search)
+
+
+def test_with_margins_the_side_that_wins_has_to_agree(with_margins):
+    position = with_margins.game.from_text("6/b3b1/1w4/2b3/6/6 b")
+    solved, search = with_margins.probe(position), AlphaBeta(with_margins.game)
+    for wrong in ({"value": -1}, {"value": 0, "margin": 0, "turns": 0}):
+        with pytest.raises(BadTable, match="alpha-beta proves 1"):
+            _is_proven(with_margins, position, solved._replace(**wrong), 4, search)
+
+
+def test_tables_with_margins_agree(with_margins):
+    *_, compared = cross_check(with_margins, 300, depth=8, threads=1)
+    assert compared.proven > compared.positions / 2 > 0
+
+
+@pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
+def test_numbers_out_of_range_are_refused(wrong):
+    with pytest.raises(BadOption, match=r"=(0|2\.5); wanted: a whole number from 1"):
+        list(cross_check(Tablebase(SMALL), **wrong))

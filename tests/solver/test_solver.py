@@ -1,0 +1,414 @@
+"""Solving: against a proof in plain Python, published counts, and runs that are stopped."""
+
+import multiprocessing
+import re
+import signal
+import threading
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from unittest import mock
+
+import numpy as np
+import pytest
+from conftest import command_line
+from forward_proof import Board
+from solved_boards import SMALL, solve
+
+from cc_env.__main__ import main
+from cc_env.accuracy.decisions import sample_uniform
+from cc_env.errors import BadOption, BadTable, InsufficientSpace
+from cc_env.games.factory import make_game
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.solver import retrograde, solver
+from cc_env.solver.retrograde import mark_draws
+from cc_env.solver.solver import STATE_SUFFIX, check_space
+from cc_env.tablebase.ranking import make_ranking_tables, position_fields
+from cc_env.tablebase.table_file import ExactTable, TableHeader, TableView, write_table
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
+from cc_env.tablebase.values import MARGIN_SHIFT, MAX_MARGIN, result_of, turns_of
+
+
+def proven(game, position):
+    """Return a position as `forward_proof` has it."""
+    sides, size = [0, 0], game.options["size"]
+    for (row, column), letter in game.pieces(position).items():
+        sides["br".index(letter)] |= 1 << (size * row + column)
+    return *sides, int(position.player)
+
+
+def assert_proven(game, paths, most):
+    """Compare every value in the tables with the proof, and how many there are of each."""
+    proof, compared = Board(game.options["size"]).solved(most), 0
+    for path in paths:
+        table = ExactTable(path)
+        numbers = make_ranking_tables(game.numbering, table.header.materials)
+        for view, values in zip(table.header.views, table.read(), strict=True):
+            for number, value in enumerate(values.tolist()):
+                fields = position_fields(number, view.material, numbers, game.numbering.like)
+                position = game.words(game.initial, fields)
+                solved = int(result_of(value)), int(turns_of(value))
+                assert solved == proof[proven(game, position)], game.to_text(position)
+                compared += 1
+            sides = [
+                value[0]
+                for (blue, red, mover), value in proof.items()
+                if mover == 0 and (blue.bit_count(), red.bit_count()) == view.material
+            ]
+            counts = [sides.count(result) for result in (1, 0, -1)]
+            assert [view.won, view.drawn, view.lost] == counts
+    return compared
+
+
+def test_few_pieces_agree_with_a_proof_in_plain_python(tmp_path):
+    assert assert_proven(SMALL, solve(SMALL, tmp_path, "2v2"), 2) == 150 + 1974 + 6006
+
+
+@pytest.mark.slow
+def test_all_positions_of_4x4_agree_with_a_proof_in_plain_python(tmp_path):
+    assert assert_proven(SMALL, solve(SMALL, tmp_path, "3v3"), 3) == 147_542
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "pieces", "depth"),
+    [
+        ("capture_conquer", {"size": 5}, "2v2", 6),
+        ("checkers", {"no_progress_limit": None}, "2v1", 6),
+        ("checkers", {"no_progress_limit": None, "crowning": "ends_move"}, "1v1", 6),
+        ("morris", {"free_move": "never"}, "3v3", 3),
+        ("mini_checkers", {}, "2v2", 80),
+    ],
+)
+def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
+    """It proves what the tables say, in as many turns; mini checkers it searches to the end."""
+    game = make_game(name, **options)
+    solve(game, tmp_path, pieces)
+    tables, search = Tablebase(game, tmp_path), AlphaBeta(game, table_megabytes=1)
+    rng, proven = np.random.default_rng(0), 0
+    for view, size in enumerate(tables.sizes):
+        for number in rng.integers(size, size=40).tolist():
+            position = tables.position_at(view, number)
+            solved = tables.probe(position)
+            if len(solved.actions) < 2:
+                continue
+            result = search.search(position, depth=depth)
+            margin = solved.value * solved.margin
+            if result.is_exact or result.margin:
+                assert result.margin == margin
+                proven += 1
+            else:
+                assert solved.turns > depth or margin == 0
+    assert proven > 5
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
+    """It has no quiescence there: what is won in n turns is proven at depth n, and not before."""
+    game = make_game("capture_conquer", size=size)
+    tables, search = Tablebase(game), AlphaBeta(game, table_megabytes=1)
+    compared = 0
+    for position in sample_uniform(tables, 150):
+        solved = tables.probe(position)
+        if 1 < solved.turns <= 7 and len(solved.actions) > 1:
+            assert not search.search(position, depth=solved.turns - 1).margin
+            assert search.search(position, depth=solved.turns).margin == solved.value
+            compared += 1
+    assert compared > 30
+
+
+def test_passes_find_the_margins_that_recursion_finds(tmp_path):
+    game = make_game("mini_checkers")
+    cyclic = replace(game, numbering=replace(game.numbering, is_acyclic=False))
+    made = {}
+    for folder, variant in (("recursion", game), ("passes", cyclic)):
+        (tmp_path / folder).mkdir()
+        paths = solve(variant, tmp_path / folder, "2v2")
+        made[folder] = {path.name: ExactTable(path).read() for path in paths}
+    assert len(made["passes"]) == len(made["recursion"]) == 3
+    for name, parts in made["recursion"].items():
+        for wanted, part in zip(parts, made["passes"][name], strict=True):
+            assert np.array_equal(wanted, part)
+    values = np.concatenate([part for parts in made["passes"].values() for part in parts])
+    assert len(np.unique(values >> MARGIN_SHIFT & MAX_MARGIN)) > 2
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_change_nothing(threads, tmp_path):
+    paths = solve(SMALL, tmp_path, "2v2", threads=threads)
+    headers = [ExactTable(path).header for path in paths]
+    assert [header.views[0].won for header in headers] == [115, 1572, 7741]
+    assert [header.views[0].turns for header in headers] == [7, 1, 15]
+
+
+def interrupt(step, after, monkeypatch):
+    """Interrupt the solver after so many times that its threads ran, as by Ctrl-C."""
+    run, calls = solver._counted, iter(range(after))
+
+    def stops(*given):
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return run(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(solver, "_counted", stops)
+        with pytest.raises(KeyboardInterrupt):
+            solver.Solver(SMALL, step).solve()
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 9])
+def test_a_run_that_is_stopped_goes_on_to_the_same_table(after, tmp_path, monkeypatch):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    for folder in (whole, stopped):
+        folder.mkdir()
+    first = [read(path) for path in solve(SMALL, whole, "2v2")]
+    solve(SMALL, stopped, "2v1")
+    step = solver.plan(SMALL, stopped, "2v2")[-1]
+    interrupt(step, after, monkeypatch)
+    part = step.path.with_name(step.path.name + STATE_SUFFIX)
+    assert part.exists() == (after > 0)
+    assert not step.path.exists()
+    spent = solver.Solver(SMALL, step)
+    spent._state.load([spent._part(view) for view in spent._views])
+    assert (spent._state.seconds > 0) == (after > 0)
+    passes = count_passes(monkeypatch)
+    header = solver.Solver(SMALL, step).solve()
+    assert header.seconds >= round(spent._state.seconds, 1)
+    assert len(passes) == 18 - after
+    assert not part.exists()
+    assert [read(path) for path in sorted(stopped.iterdir())] == first
+
+
+def read(path):
+    return [values.tolist() for values in ExactTable(path).read()]
+
+
+def count_passes(monkeypatch):
+    """Return a list that grows by each call of the solver's threads."""
+    run, calls = solver._counted, []
+
+    def counted(*given):
+        calls.append(given)
+        return run(*given)
+
+    monkeypatch.setattr(solver, "_counted", counted)
+    return calls
+
+
+def test_threads_end_before_anything_is_saved_however_often_it_is_interrupted(monkeypatch):
+    """The first Ctrl-C comes while both threads work, the second while they are waited for."""
+    begun, goes_on = threading.Barrier(3), threading.Event()
+    finished, interrupts = [], []
+
+    def work(low, high, counts):
+        begun.wait(60)
+        goes_on.wait(60)
+        finished.append(low)
+
+    class Gate(solver._Gate):
+        def _wait(self):
+            interrupts.append(len(finished))
+            if len(interrupts) == 1:
+                raise KeyboardInterrupt
+            goes_on.set()
+            super()._wait()
+
+    def press():
+        begun.wait(60)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(solver, "_Gate", Gate)
+    presser = threading.Thread(target=press)
+    presser.start()
+    tasks = [(None, low, low + 1) for low in range(20)]
+    with pytest.raises(KeyboardInterrupt):
+        solver._counted(lambda _, *given: work(*given), tasks, ((), 0), 2)
+    presser.join()
+    assert interrupts[0] == 0
+    assert sorted(finished) == [0, 1]  # what was begun, and nothing more
+
+
+@pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing", "turns", "margin", "rules"])
+def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    interrupt(step, 3, monkeypatch)
+    part = step.path.with_name(step.path.name + STATE_SUFFIX)
+    content = part.read_bytes()
+    damaged = {
+        "cut": content[:-3],
+        "byte": content[:-1] + bytes([content[-1] ^ 1]),
+        "words": b"[" * 5000,
+        "nothing": b"",
+        "turns": content.replace(b'"turns": ', b'"turns": 4', 1),
+        "margin": content.replace(b'"margin": 1', b'"margin": 1e400', 1),
+        "rules": content.replace(b"-v0", b"-v9", 1),
+    }
+    assert damaged[damage] != content
+    part.write_bytes(damaged[damage])
+    header = solver.Solver(SMALL, step).solve()
+    assert [header.views[0].won, header.views[0].drawn, header.views[0].lost] == [115, 71, 54]
+
+
+def test_a_wrong_value_is_found(tmp_path, monkeypatch):
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    draw = mark_draws
+
+    def wrong(values):
+        draw(values)
+        values[77] ^= 1
+
+    monkeypatch.setattr(retrograde, "draw_the_rest", wrong)
+    with pytest.raises(BadTable, match=r"1v1: .* wrong values, the first of '"):
+        solver.Solver(SMALL, step).solve()
+    assert not step.path.exists()
+
+
+def test_a_state_that_leads_to_faults_is_not_kept(tmp_path, monkeypatch):
+    step = solver.plan(SMALL, tmp_path, "1v1")[-1]
+    interrupt(step, 3, monkeypatch)
+    made = solver.Solver(SMALL, step)
+    made._state.load([made._part(view) for view in made._views])
+    made._part(made._views[0])[:] = 7
+    made._save()
+    with pytest.raises(BadTable, match="wrong values"):
+        solver.Solver(SMALL, step).solve()
+    assert not list(tmp_path.iterdir())
+    solver.Solver(SMALL, step).solve()
+
+
+def test_king_against_king_is_as_published(tmp_path):
+    """Ed Trice's report of a database of English draughts, one king against one."""
+    game = make_game("checkers", crowning="ends_move")
+    (step,) = (step for step in solver.plan(game, tmp_path, "1v1") if step.label == "1kv1k")
+    (kings,) = solver.Solver(game, step).solve().views
+    assert kings.numbers == 992
+    assert (kings.won, kings.drawn, kings.lost, kings.turns) == (230, 654, 108, 11)
+
+
+def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
+    (path,) = solve(SMALL, tmp_path, "1v1")
+    path.write_bytes(b"rubbish")
+    with pytest.raises(BadTable, match=r"1v1\.exact: .*\. Delete it, and it is made again"):
+        solver.plan(SMALL, tmp_path, "2v2")
+
+
+def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
+    with pytest.raises(
+        InsufficientSpace, match=r"12v12 has .* of memory or more; .* are free; solve fewer"
+    ):
+        solver.plan(make_game("capture_conquer", size=8), tmp_path, "12v12")
+    with pytest.raises(InsufficientSpace, match=r"^pieces='12': .* of memory or more"):
+        solver.plan(make_game("checkers"), tmp_path, "12")
+
+
+def test_no_more_pieces_than_cells(tmp_path):
+    labels = [step.label for step in solver.plan(SMALL, tmp_path, "18")]
+    assert labels == [step.label for step in solver.plan(SMALL, tmp_path, "16")]
+    assert labels[-1] == "15v1"
+    assert SMALL.numbering.parse_label("15v1") == (15, 1)
+    assert SMALL.numbering.parse_label("16v1") is None
+    with pytest.raises(BadOption, match="each side has 1 to 15 pieces"):
+        solver.plan(SMALL, tmp_path, "0")
+
+
+def test_a_table_that_is_needed_has_to_be_there(tmp_path):
+    step = solver.plan(SMALL, tmp_path, "2v2")[-1]
+    with pytest.raises(BadTable, match="needed first, and missing"):
+        solver.Solver(SMALL, step)
+
+
+def test_too_little_room_is_said_before(tmp_path, monkeypatch):
+    steps = solver.plan(SMALL, tmp_path, "3v3")
+    check_space(steps, tmp_path / "not" / "there")
+    with monkeypatch.context() as patch:
+        patch.setattr(solver, "available_memory", lambda: 1024)
+        with pytest.raises(InsufficientSpace, match=r"3v3 needs .* of memory; 1 KiB are free"):
+            check_space(steps, tmp_path)
+    monkeypatch.setattr(solver.shutil, "disk_usage", lambda path: mock.Mock(free=1000))
+    with pytest.raises(InsufficientSpace, match="1,000 bytes are free on that disk"):
+        check_space(steps, tmp_path)
+    for path in solve(SMALL, tmp_path, "1v1"):
+        assert path.exists()
+    there = solver.plan(SMALL, tmp_path, "1v1")
+    check_space(there, tmp_path)  # needs no disk, but memory to be verified
+    monkeypatch.setattr(solver, "available_memory", lambda: 1024)
+    with pytest.raises(InsufficientSpace, match=r"1v1 needs .* of memory; 1 KiB are free"):
+        check_space(there, tmp_path)
+    solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
+    assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
+    assert "1 table of 1 there already" in command_line(main, *solve_)
+
+
+def test_verifying_takes_no_more_memory_than_is_told():
+    game = make_game("capture_conquer", size=5)
+    step = solver.plan(game, SHIPPED, "3v3")[-1]
+    work = solver.Solver(game, step, threads=1)
+    tracemalloc.start()
+    try:
+        work.verify()
+        assert tracemalloc.get_traced_memory()[1] < step.memory / 4
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
+    asked = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
+    monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 3600)
+    assert "M/s" not in command_line(main, *asked, "--out", tmp_path / "seldom")
+    monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 0)
+    out = command_line(main, *asked, "--out", tmp_path / "often")
+    assert re.search(r"^alpha-beta, \d+ of at most 36 positions$", out, re.M)
+    assert re.search(r"^2v2, turn 3, [\d.]+ M/s, 100%$", out, re.M)
+    assert re.search(r"^2v2, verifying, [\d.]+ M/s, 100%$", out, re.M)
+
+
+def test_what_cannot_be_solved_is_refused(tmp_path):
+    with pytest.raises(BadOption, match="cannon: it cannot be solved"):
+        solver.plan(make_game("cannon"), tmp_path, "4")
+    with pytest.raises(BadOption, match="has no such position, each side has 3 to 9 pieces"):
+        solver.plan(make_game("morris"), tmp_path, "5")
+    with pytest.raises(BadOption, match="threads=0"):
+        solver.Solver(SMALL, solver.plan(SMALL, tmp_path, "1v1")[0], threads=0)
+
+
+def test_a_table_is_verified_again(tmp_path):
+    paths = solve(SMALL, tmp_path, "2v2")
+    step = next(step for step in solver.plan(SMALL, tmp_path, "2v2") if step.label == "2v1")
+    path = next(path for path in paths if "2v1" in path.name)
+    table = ExactTable(path)
+    assert solver.Solver(SMALL, step).verify() == table.header
+    values = table.read()
+    counts = replace(table.header.views[0], won=table.header.views[0].won + 1)
+    write_table(path, replace(table.header, views=(counts, table.header.views[1])), values)
+    with pytest.raises(BadTable, match=r"2v1\.exact: it has .*; its header says "):
+        solver.Solver(SMALL, step).verify()
+    values[0][7] ^= 1  # a turn more or less
+    write_table(path, table.header, values)
+    with pytest.raises(BadTable, match=r"2v1: [0-9,]+ wrong values, the first of '"):
+        solver.Solver(SMALL, step).verify()
+
+
+def test_two_may_write_one_table_at_a_time(tmp_path):
+    step = solver.plan(SMALL, tmp_path, "1v1")[0]
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        headers = list(pool.map(partial(write_often, step.path), range(2)))
+    assert [path.name for path in tmp_path.iterdir()] == [step.path.name]
+    assert ExactTable(step.path).header in headers
+
+
+def write_often(path, seed):
+    values = [np.random.default_rng(seed).integers(9, size=200_000).astype(np.uint16)]
+    view = TableView(material=(1, 1), numbers=200_000, won=1, drawn=1, lost=1, turns=1, longest="")
+    header = TableHeader(game="a", options={}, rules="r", label="1v1", views=(view,), seconds=seed)
+    for _ in range(20):
+        write_table(path, header, values)
+        assert all(map(len, ExactTable(path).read()))
+    return header
+
+
+def test_the_corner_does_not_matter(tmp_path):
+    solve(SMALL, tmp_path, "1v1")
+    other = make_game("capture_conquer", size=4, corner=3)
+    assert [step.is_done for step in solver.plan(other, tmp_path, "1v1")] == [True]
+    larger = make_game("capture_conquer", size=5)
+    assert [step.is_done for step in solver.plan(larger, tmp_path, "1v1")] == [False]

@@ -1,0 +1,154 @@
+"""Numbering: each position has one number and each number one position, as many as published."""
+
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+import pytest
+
+from cc_env.core.numbering import swap_sides
+from cc_env.errors import BadOption
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.tablebase.ranking import (
+    NO_INDEX,
+    both_views,
+    count_positions,
+    decode_position,
+    index_of,
+    make_ranking_tables,
+    material_code,
+    material_size,
+    material_start,
+    parse_pieces,
+    position_fields,
+)
+
+MADE = [
+    ("capture_conquer", {"size": 4}, "2v2"),
+    ("capture_conquer", {"size": 6}, "2v2"),
+    ("mini_checkers", {}, "2v2"),
+    ("checkers", {}, "2v1"),
+    ("morris", {"free_move": "never"}, "3v3"),
+    ("morris", {}, "3v3"),
+]
+
+
+def numbered(name, options, pieces):
+    game = make_game(name, **options)
+    materials = game.numbering.materials(*parse_pieces(pieces))
+    return game, materials, make_ranking_tables(game.numbering, materials)
+
+
+@jit
+def count_wrong(material, start, size, numbers, like):
+    """Return how many numbers of a material are not those of their positions."""
+    sets, wrong = np.empty(len(material), np.uint64), 0
+    for number in range(size):
+        position = decode_position(np.int64(number), material, numbers, like, sets)
+        wrong += index_of(position, numbers) != start + number
+    return wrong
+
+
+@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
+def test_each_number_is_that_of_its_position(name, options, pieces):
+    game, materials, numbers = numbered(name, options, pieces)
+    like, end = game.numbering.like, 0
+    for material in both_views(materials):
+        start, size = material_start(material, numbers), material_size(material, numbers)
+        assert size > 0
+        assert start >= end
+        end = start + size
+        shape = np.array(material, np.int64)
+        assert count_wrong(shape, start, size, numbers, like) == 0
+
+
+@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
+def test_no_position_is_left_out(name, options, pieces):
+    """Each number stands for as many positions as its first set has images; together it is all."""
+    game, materials, numbers = numbered(name, options, pieces)
+    for material in both_views(materials):
+        low, high = numbers.own_at[material[0] : material[0] + 2]
+        first, last = numbers.first[material[0] : material[0] + 2]
+        images = np.bincount(numbers.orbit[first:last], minlength=high - low)
+        at = int(numbers.before_at[material_code(material, numbers)])
+        rooms = np.diff(numbers.before[at : at + high - low + 1])
+        assert int(images @ rooms) == count_positions(game.numbering, material)
+
+
+@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
+def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetric(
+    name, options, pieces
+):
+    game, materials, numbers = numbered(name, options, pieces)
+    rng = np.random.default_rng(0)
+    for material in both_views(materials):
+        for number in rng.integers(material_size(material, numbers), size=10).tolist():
+            fields = position_fields(number, material, numbers, game.numbering.like)
+            position = game.words(game.initial, fields)
+            for symmetry in game.symmetries:
+                image = symmetry.position(position)
+                same = index_of(image, numbers) == index_of(position, numbers)
+                assert same or image.own == position.own or is_fixed(game, position)
+
+
+def is_fixed(game, position):
+    """Return whether a symmetry leaves the own pieces where they are."""
+    return any(symmetry.position(position).own == position.own for symmetry in game.symmetries)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "published"), [(1, 120), (2, 6_972), (3, 261_224), (4, 7_092_774), (5, 148_688_232)]
+)
+def test_draughts_have_the_published_numbers_of_positions(pieces, published):
+    """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
+    numbering = replace(make_game("checkers").numbering, min_pieces=0)
+    materials = numbering.materials((pieces, pieces), pieces)
+    exactly = [material for material in both_views(materials) if sum(material) == pieces]
+    assert sum(count_positions(numbering, material) for material in exactly) == published
+
+
+def test_capture_conquer_has_as_many_as_there_are_ways_to_place_pieces():
+    numbering = make_game("capture_conquer", size=6).numbering
+    assert count_positions(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
+
+
+def test_what_is_within_a_turn_or_has_other_material_has_no_number():
+    game, _, numbers = numbered("capture_conquer", {"size": 4}, "2v2")
+    assert index_of(game.initial, numbers) == NO_INDEX
+    position = game.from_text("4/1rb1/1bb1/4 b")
+    assert index_of(position, numbers) == NO_INDEX
+    game, _, numbers = numbered("morris", {"free_move": "never"}, "3v3")
+    assert index_of(game.initial, numbers) == NO_INDEX
+    due = game.initial._replace(
+        own=np.uint64(7), enemy=np.uint64(0o7000), own_hand=np.uint64(0), enemy_hand=np.uint64(0)
+    )
+    assert index_of(due, numbers) != NO_INDEX
+    assert index_of(due._replace(pending=np.uint64(1)), numbers) == NO_INDEX
+    assert index_of(due._replace(own_free=np.uint64(1)), numbers) == NO_INDEX
+
+
+def test_a_man_on_its_last_row_has_no_number():
+    game, _, numbers = numbered("checkers", {}, "1v1")
+    assert index_of(game.from_text("r7/8/8/8/8/8/8/7b r"), numbers) == NO_INDEX
+    assert index_of(game.from_text("R7/8/8/8/8/8/8/7B r"), numbers) != NO_INDEX
+
+
+def test_materials_have_names():
+    numbering = make_game("checkers").numbering
+    for material in numbering.materials((3, 2), 4):
+        assert numbering.parse_label(numbering.label(material)) == material
+        assert numbering.parse_label(numbering.label(swap_sides(material))) in (material, None)
+    assert numbering.label((2, 0, 1, 1)) == "2m1kv1k"
+    for label in ("", "v", "3", "3v2", "13mv1k", "1kv2m", "0m1kv1k", "2m1kv1k "):
+        assert numbering.parse_label(label) is None
+    numbering = make_game("morris").numbering
+    assert [numbering.label(material) for material in numbering.materials((5, 4), 9)] == [
+        *("3v3", "4v3", "4v4", "5v3", "5v4")
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "v", "3v", "3v3v3", "-1", "x", "٣", "999"])
+def test_wrong_pieces_are_refused(text):
+    with pytest.raises(BadOption, match="wanted: how many in all"):
+        parse_pieces(text)

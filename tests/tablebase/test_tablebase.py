@@ -1,0 +1,425 @@
+"""Tables: what they say of positions, and that bad files are refused."""
+
+import copy
+import json
+import os
+import pickle
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from conftest import command_line
+from solved_boards import SMALL, solve
+
+from cc_env.__main__ import main
+from cc_env.accuracy.decisions import sample_uniform
+from cc_env.core import rules
+from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable
+from cc_env.files import open_atomically, open_temporary
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Clock
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.specs import make_player
+from cc_env.registry.catalogue import file_stem
+from cc_env.tablebase import table_file as files
+from cc_env.tablebase.ranking import BLOCK_SIZE
+from cc_env.tablebase.table_file import ExactTable, TableHeader, TableView, write_table
+from cc_env.tablebase.tablebase import Tablebase
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    solve(SMALL, folder, "2v2")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(folder):
+    return Tablebase(SMALL, folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "turns", "keeping"),
+    [
+        ("4/1br1/4/b2r b", 1, 1, ["1,1-1,3x1,2"]),  # leaves one piece
+        ("1r2/r3/2b1/b3 b", 1, 1, ["2,2-3,3"]),  # the far corner
+        ("4/4/4/2rb r", -1, 0, []),
+        ("4/4/rr2/1b1b r", -1, 0, []),
+    ],
+)
+def test_a_position_has_its_value(tables, text, value, turns, keeping):
+    position = SMALL.from_text(text)
+    solved = tables.probe(position)
+    assert (solved.value, solved.margin, solved.turns) == (value, abs(value), turns)
+    texts = [SMALL.turn_text(position, (action,)) for action in solved.best]
+    assert texts == keeping
+
+
+def test_values_follow_from_those_of_the_actions(tables):
+    """Along random games: the value is the best action's, and turns count down along best ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        position = SMALL.from_text("b2b/4/4/r2r b")
+        while len(SMALL.legal_actions(position)):
+            solved = tables.probe(position)
+            assert solved.actions == tuple(SMALL.legal_actions(position).tolist())
+            assert solved.value == max(solved.values)
+            assert set(solved.best) <= set(solved.value_keeping) <= set(solved.actions)
+            for action, value in zip(solved.actions, solved.values, strict=True):
+                assert (action in solved.value_keeping) == (value == solved.value)
+                after = SMALL.apply(position, action)
+                there = tables.probe(after)
+                within = SMALL.mid_turn(after)
+                assert there.value == (value if within else -value)
+                if action in solved.best and value:
+                    assert there.turns == solved.turns - (not within)
+            position = SMALL.apply(position, int(rng.choice(solved.actions)))
+
+
+def test_a_position_within_a_turn_has_the_value_of_its_best_capture(tables):
+    game = make_game("capture_conquer", size=4)
+    position = game.from_text("b3/rr2/4/4 b")
+    within = [game.apply(position, action) for action in game.legal_actions(position)]
+    for after in filter(game.mid_turn, within):
+        solved = tables.probe(after)
+        assert solved.value == max(solved.values)
+        assert solved.turns >= 1 or solved.value == 0
+
+
+def test_what_no_table_has_is_said(tables):
+    position = make_game("capture_conquer", size=4).initial
+    with pytest.raises(MissingTable, match="no table has the value of 'bb2/b3/3r/2rr b'; there"):
+        tables.probe(position)
+    assert position not in tables
+    assert tables.get(position) is None
+    assert SMALL.from_text("b3/4/4/3r b") in tables
+    with pytest.raises(MissingTable, match="there is no table 3v3"):
+        tables.table((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "other"),
+    [
+        ("capture_conquer", {"size": 4}, {"size": 5}),
+        ("morris", {"flying": True}, {"flying": False}),
+        ("morris", {"removals": "one"}, {"removals": "per_mill"}),
+        ("checkers", {"crowning": "ends_move"}, {"crowning": "continue"}),
+    ],
+)
+def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
+    tables = Tablebase(make_game(name, **options), tmp_path)
+    assert tables.get(make_game(name, **options).initial) is None
+    foreign = make_game(name, **other).initial
+    for probe in (tables.probe, tables.get, tables.__contains__):
+        with pytest.raises(BadPosition, match=rf"is not a position of make_game\('{name}'"):
+            probe(foreign)
+
+
+def test_a_position_of_another_game_is_refused(tables):
+    with pytest.raises(BadPosition, match=r"is not a position of make_game"):
+        tables.probe(make_game("morris").initial)
+
+
+def test_pieces_that_stand_on_each_other_are_refused(tables):
+    position = SMALL.from_text("b3/4/4/3r b")
+    both = position._replace(enemy=position.own | position.enemy)
+    with pytest.raises(BadPosition, match="two pieces stand on one cell"):
+        tables.probe(both)
+
+
+def test_arguments_of_other_types_are_refused(tmp_path):
+    with pytest.raises(BadOption, match=r"'checkers' is not a game; make_game"):
+        Tablebase("checkers")
+    for ask in (
+        lambda: Tablebase(SMALL, 5),
+        lambda: make_player("minimax:depth=1,tables=5", SMALL),
+        lambda: MinimaxPlayer(SMALL, depth=1, tables=5),
+    ):
+        with pytest.raises(BadOption, match="5 is not the name of a folder"):
+            ask()
+    with pytest.raises(MissingTable, match="no tables of"):
+        MinimaxPlayer(SMALL, depth=1, tables=tmp_path)
+
+
+def test_options_that_values_do_not_depend_on_do_not_matter(tables, tmp_path):
+    assert make_game("capture_conquer", size=4, corner=3).initial not in tables
+    checkers = Tablebase(make_game("checkers", no_progress_limit=80), tmp_path)
+    assert make_game("checkers", no_progress_limit=40).initial not in checkers
+    morris = Tablebase(make_game("morris", count_hand=True), tmp_path)
+    assert make_game("morris", free_move="moving_phase_only").initial not in morris
+
+
+def test_a_table_that_is_gone_is_a_bad_one(copied):
+    tables = Tablebase(SMALL, copied)
+    named(copied, "1v1").unlink()
+    with pytest.raises(BadTable, match=r"1v1\.exact: it cannot be read any more: No such file"):
+        tables.probe(SMALL.from_text(POSITION))
+
+
+def test_positions_one_capture_above_the_tables_are_known_where_all_turns_capture(tables):
+    over = SMALL.from_text("4/4/bb2/b1rr r")
+    assert (over in tables) == all(
+        SMALL.apply(over, action) in tables for action in SMALL.legal_actions(over)
+    )
+
+
+def test_a_draw_by_the_rules_may_come_first(tmp_path):
+    """A win in more turns than are left to the draw for want of progress is not certain."""
+    free = make_game("checkers", no_progress_limit=None)
+    solve(free, tmp_path, "1v1")
+    text = "R7/8/8/8/8/8/6B1/8 r"
+    turns = Tablebase(free, tmp_path).probe(free.from_text(text)).turns
+    limited = make_game("checkers", no_progress_limit=20)
+    tables = Tablebase(limited, tmp_path)
+    for idle in (0, 19):
+        known = tables.get(limited.from_text(f"{text} {idle}" if idle else text))
+        if turns:
+            assert (known is None) == (turns > 20 - idle)
+        else:
+            assert known is None or known.value == 0
+
+
+@pytest.mark.slow
+def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
+    """All wins but one in fewer turns than are left to the draw, and the other way round."""
+    free = make_game("checkers", no_progress_limit=None)
+    solve(free, tmp_path, "2v1")
+    limited, counts = make_game("checkers", no_progress_limit=20), [0, 0]
+    known, certain = Tablebase(free, tmp_path), Tablebase(limited, tmp_path)
+    for number in range(0, known.sizes[4], 47):
+        position = known.position_at(4, number)
+        if not len(free.legal_actions(position)):
+            continue
+        text, solved = free.to_text(position), known.probe(position)
+        after = [known.probe(free.apply(position, action)) for action in solved.actions]
+        if any(free.mid_turn(free.apply(position, action)) for action in solved.actions):
+            continue
+        here = limited.from_text(text)
+        left = [limited.apply(here, action) for action in solved.actions]
+        late = [
+            there.turns > rules.turns_to_draw(place)
+            for there, place in zip(after, left, strict=True)
+        ]
+        wins = [
+            there.turns
+            for there, is_late in zip(after, late, strict=True)
+            if there.value < 0 and not is_late
+        ]
+        actual = certain.get(here)
+        if wins:
+            assert actual is not None, text
+            assert (actual.value, actual.turns) == (1, solved.turns)
+            assert not {a for a, is_late in zip(solved.actions, late, strict=True) if is_late} & {
+                *actual.keeping
+            }
+            counts[0] += any(late)
+        elif any(late):
+            assert actual is None
+            counts[1] += 1
+    assert min(counts) > 3
+
+
+def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
+    game = make_game("mini_checkers")
+    solve(game, tmp_path, "3v1")
+    solved = Tablebase(game, tmp_path).probe(game.from_text("1b1b2/2w3/6/6/1b4/6 b"))
+    assert solved.values == (1, 1)
+    assert solved.value_keeping == solved.actions
+    assert len(solved.best) == 1
+
+
+def test_copies_are_shared_and_other_processes_look_into_the_same_folders(tables, folder):
+    position = SMALL.from_text(POSITION)
+    told = tables.probe(position)
+    assert copy.deepcopy(tables) is tables
+    for name in ("perfect", "minimax:depth=2", "mcts:simulations=20"):
+        player = make_player(f'{name}{"," if ":" in name else ":"}tables="{folder}"', SMALL)
+        first = player.choose(position, np.random.default_rng(0), Clock())
+        copied = copy.deepcopy(player) if name == "perfect" else player
+        assert copied.choose(position, np.random.default_rng(0), Clock()).action == first.action
+    for again in (pickle.loads(pickle.dumps(tables)), Tablebase(SMALL, folder)):
+        assert again.probe(position) == told
+        assert again.labels == tables.labels
+
+
+def test_many_threads_may_ask(folder):
+    """Switched as often as can be, each gets the answer to its own question."""
+    alone, shared = Tablebase(SMALL, folder), Tablebase(SMALL, folder)
+    asked = list(sample_uniform(alone, 300))
+    answers = [alone.probe(position) for position in asked]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            turns = [pool.submit(lambda: [shared.probe(p) for p in asked]) for _ in range(3)]
+            assert [turn.result() for turn in turns] == 3 * [answers]
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_folders_are_looked_through(folder, tmp_path):
+    with pytest.raises(BadOption, match="there is no such folder of tables"):
+        Tablebase(SMALL, tmp_path / "nowhere")
+    with pytest.raises(BadOption, match="cannon: there are no exact values"):
+        Tablebase(make_game("cannon"), folder)
+    assert Tablebase(make_game("capture_conquer", size=5), folder).labels == []
+    assert Tablebase(SMALL, tmp_path, folder).labels == ["1v1", "2v1", "2v2"]
+    assert repr(Tablebase(SMALL, tmp_path)).endswith("corner=2): none)")
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def named(folder, label):
+    return folder / (file_stem("capture_conquer", {"size": 4}, label) + files.SUFFIX)
+
+
+POSITION = "b3/4/2r1/4 b"
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda content: b"", "the file is empty"),
+        (lambda content: b"nonsense\n" + content, "not a table of exact values"),
+        (lambda content: content.replace(b"exact 1 ", b"exact 2 ", 1), "version '2'; wanted: 1"),
+        (lambda content: content[:200], "cut short, at 200 bytes"),
+        (lambda content: content[:-1], "wanted: .* it was cut or added to"),
+        (lambda content: content + b"x", "wanted: .* it was cut or added to"),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), "block 0 does not have its hash"),
+        (lambda content: content.replace(b'"lost"', b'"last"', 1), "do not have their hash|read"),
+        (lambda content: content.replace(b" 1 ", b" 1 9", 1), "altered|cut short"),
+    ],
+)
+def test_a_bad_file_is_refused(copied, damage, why):
+    path = named(copied, "1v1")
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(BadTable, match=why):
+        Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_file_that_changes_while_it_is_open_is_refused(copied, damage):
+    path = named(copied, "2v2")
+    table = ExactTable(path)
+    if damage == "cut":
+        os.truncate(path, path.stat().st_size - 100)
+    else:
+        path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(BadTable, match="altered; block 0 does not have its hash"):
+        table.block(0, 0)
+
+
+def test_a_table_that_is_replaced_while_it_is_open_stays_readable(copied):
+    path = named(copied, "2v2")
+    table, other = ExactTable(path), path.with_name("other")
+    before = table.block(0, 0)
+    other.write_bytes(b"another")
+    other.replace(path)
+    assert (table.block(0, 0) == before).all()
+
+
+def test_a_table_of_something_else_is_refused(copied):
+    named(copied, "2v1").rename(named(copied, "1v1"))
+    with pytest.raises(BadTable, match=r"wanted: 1v1 of capture_conquer .*; found: 2v1 of"):
+        Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
+    larger = make_game("capture_conquer", size=5)
+    other = copied / (file_stem("capture_conquer", {"size": 5}, "1v1") + files.SUFFIX)
+    named(copied, "1v1").rename(other)
+    with pytest.raises(BadTable, match=r"wanted: 1v1 of .*'size': 5.*found: 2v1 of .*'size': 4"):
+        Tablebase(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
+
+
+def test_a_table_with_another_number_of_positions_is_refused(copied):
+    path = named(copied, "1v1")
+    table = ExactTable(path)
+    (values,) = table.read()
+    words = {**files.asdict(table.header), "views": (table.header.views[0],)}
+    shorter = TableView(**{**files.asdict(table.header.views[0]), "numbers": 149})
+    write_table(path, TableHeader(**{**words, "views": (shorter,)}), [values[:149]])
+    with pytest.raises(BadTable, match=r"\(149, \(1, 1\)\)\]; wanted: \[\(150, \(1, 1"):
+        Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
+
+
+def test_a_table_is_written_and_read(tmp_path):
+    rng = np.random.default_rng(0)
+    values = [rng.integers(2**16, size=size).astype(np.uint16) for size in (2 * BLOCK_SIZE + 1, 5)]
+    views = tuple(
+        TableView(
+            material=(2, 1), numbers=len(part), won=1, drawn=2, lost=3, turns=4, longest="b r"
+        )
+        for part in values
+    )
+    header = TableHeader(
+        game="a", options={"size": 3}, rules="r", label="2v1", views=views, seconds=1.5
+    )
+    path = tmp_path / "x.exact"
+    write_table(path, header, values)
+    table = ExactTable(path)
+    assert table.header == header
+    given = [np.zeros_like(part) for part in values]
+    for views_read in table.read(), table.read(given), given:
+        for part, other in zip(views_read, values, strict=True):
+            np.testing.assert_array_equal(part, other)
+    np.testing.assert_array_equal(table.block(0, 2), values[0][-1:])
+    table.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.exact"]
+
+
+def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "full")))
+    header = TableHeader(game="a", options={}, rules="r", label="x", views=(), seconds=0)
+    with pytest.raises(OSError, match=r"full.*x\.exact"):
+        write_table(tmp_path / "x.exact", header, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
+    path = named(tmp_path, "2v1")
+    left = [path.with_name(f"{path.name}{kind}.12345.half") for kind in ("", ".body", ".part")]
+    for half in left:
+        half.write_bytes(b"half a table")
+    (notes := tmp_path / "notes.half").write_text("of somebody else")
+    with (
+        open_temporary(path.with_name(f"{path.name}.body.7.half")),
+        open_atomically(path, exclusive=False),
+    ):
+        command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, "--pieces", "1v1"
+        command_line(main, *command)
+        assert not any(half.exists() for half in left)
+        names = {half.name for half in tmp_path.glob("*.half")}
+        assert names == {
+            notes.name,
+            f"{path.name}.body.7.half",
+            f"{path.name}.{os.getpid()}.half",
+        }
+    assert [half.name for half in tmp_path.glob("*.half")] == [notes.name]
+
+
+def test_the_command_tells_and_solves(tmp_path):
+    def run(*more, status=0):
+        command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, *more
+        return command_line(main, *command, status=status)
+
+    told = run("--pieces", "2v1", "--dry-run")
+    assert "2 tables, 1v1 to 2v1: 3,600 positions, 2,124 without symmetric ones" in told
+    assert list(tmp_path.iterdir()) == []
+    out = run("--pieces", "2v1", "--threads", 1)
+    assert "2v1: verified" in out
+    assert "  1v2, the first to move: 0 won, 0 drawn, 1,680 lost" in out
+    assert "2 tables of 2 there already" in run("--pieces", "2v1")
+    assert "2v2: verified" in run("--pieces", "2v2", "--check", 50)
+    out = run("--pieces", "2v2", "--check", 50)
+    assert "3 tables of 3 there already" in out
+    assert re.search(r"\d\d positions compared with alpha-beta: it proves the values of \d", out)
+    assert "wanted: how many in all" in str(run("--pieces", "many", status=2))
+    assert json.loads(
+        named(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0] + b"}"
+    )

@@ -1,0 +1,344 @@
+"""python -m training.distillation: train a policy on alpha-beta's value of each action.
+
+A network plays without a search, against itself and other players, and alpha-beta evaluates all
+actions of each of its decisions (see `training.distillation.teacher`). The policy minimizes the
+expected regret, the loss of expected result relative to the best action. Where it cannot
+distinguish positions, it so prefers an action that is good in all of them to one that is best in
+some and a mistake in others. The value is trained on the value of the best action.
+
+It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon and
+Bagnell, "A reduction of imitation learning and structured prediction to no-regret online learning",
+2011), with the gradient over all actions of Sutton et al., "Policy gradient methods for
+reinforcement learning with function approximation" (2000).
+
+In each round the newest policy plays on many boards, in all workers, and learns from the newest
+samples. At intervals it plays the evaluation opponents and the best network so far in the arena.
+If its score against the best network is at least `gate`, it is promoted to `best.safetensors`.
+
+The same seed gives the same run on the same machine if it is limited by rounds, not minutes.
+
+Shapes: N decisions, B samples of a batch, A actions.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from agents.network import Evaluator, Network, Size, select_device
+from cc_env.core.game import Game
+from cc_env.envs.boards import Boards
+from cc_env.errors import BadCheckpoint
+from cc_env.jit.threads import available_cores
+from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
+from cc_env.match.match import effective_repetition_limit
+from cc_env.search.workspace import MAX_DEPTH
+from training.arena import make_players
+from training.distillation.teacher import Teacher
+from training.parallel.tasks import check_engine, run_tasks, task_mapper
+from training.runs import command_line, state, training_run
+from training.runs.checkpoints import Checkpoint
+from training.runs.config import check_between, check_wholes
+from training.runs.log import Row
+from training.selfplay import promotion
+from training.selfplay.learner import (
+    Learner,
+    LearnerSettings,
+    cross_entropy,
+    initial_network,
+    zero_illegal,
+)
+from training.selfplay.opponents import Opponents, check_opponents, make_opponents
+from training.selfplay.promotion import BestNetwork, EvaluationOpponents
+from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_targets
+from training.selfplay.search_games import MAX_TURNS, split_work
+
+# Boards of a task.
+_BOARDS = 64
+# Maximum number of decisions of a task: some complete games on each board.
+_TASK_DECISIONS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(training_run.Config):
+    """The settings of a run."""
+
+    minutes: float | None = 60
+    # Maximum number of rounds; None: no limit.
+    rounds: int | None = None
+    network: Size = field(default_factory=Size)
+    # Run folder or weights file of the initial network; None: random weights.
+    start: str | None = None
+    # The policy loss is a small number, so the value loss needs a small weight.
+    learn: LearnerSettings = field(default_factory=lambda: LearnerSettings(value_weight=0.05))
+    # Weight of a nat of entropy in the policy loss; a win is 1.
+    entropy: float = 0.01
+    # Weight of the cross-entropy relative to the expected regret.
+    cross_entropy_weight: float = 0.1
+    # Temperature of the softmax over action values, in results.
+    target_temperature: float = 0.05
+    # The teacher's evaluation: a name or the path of a network file; None: the game's default.
+    evaluation: str | None = None
+    # Depth of the teacher's search in turns.
+    depth: int = 3
+    # Games start after 0 to `opening_turns` random turns.
+    opening_turns: int = 12
+    # Longer games are drawn.
+    max_turns: int = 100
+    # A game is drawn at this occurrence of a position.
+    repetitions: int = 2
+    # Player specs, and the fraction of games against them; the rest is self-play.
+    opponents: tuple[str, ...] = ("minimax:depth=3",)
+    opponents_share: float = 0.5
+    # Decisions of the policy per round.
+    decisions: int = 40_000
+    # Capacity of the replay buffer.
+    replay: int = 400_000
+    # Mean number of gradient steps that use a sample.
+    replay_ratio: float = 1
+    # Rounds between evaluations.
+    evaluate_every: int = 4
+    evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
+    # Minimum score against the best network for promotion.
+    gate: float = 0.5
+    # Number of processes; None: one per core.
+    workers: int | None = None
+    # "processes", or "ray" for a cluster.
+    engine: str = "processes"
+
+    def __post_init__(self) -> None:
+        """Check the fields and fill in the options of the game."""
+        super().__post_init__()
+        check_wholes(self, depth=(2, MAX_DEPTH), opening_turns=(0, MAX_TURNS))
+        check_wholes(self, max_turns=1, repetitions=2)
+        check_wholes(self, decisions=1000, replay=1000, evaluate_every=1)
+        check_between(self, 0, 1, "entropy", "opponents_share", "gate")
+        check_between(self, 0, 100, "cross_entropy_weight")
+        check_between(self, 1e-3, 10, "target_temperature")
+        check_between(self, 0, 1000, "replay_ratio")
+        check_opponents(self.opponents, self.opponents_share)
+        check_engine(self.engine, self.workers)
+
+
+def main(config: Config, path: Path, resume: bool = False) -> Row:
+    """Train in a folder with a progress bar; return the last row of the log.
+
+    Raises as `open_run`, `Run.steps`, `make_players`, `evaluation_of` and `initial_network`.
+    """
+    torch.set_num_threads(available_cores())
+    game = config.make_game()
+    make_players(config.evaluation_opponents.names, game)
+    make_opponents(game, config.opponents, config.opponents_share)
+    find_evaluation(game, config.evaluation)
+    if not resume:
+        initial_network(config.start, game, config.network)
+    with training_run.open_run(path, asdict(config), resume) as run:
+        Training(config, run).train()
+    return run.rows[-1]
+
+
+class Training:
+    """A run in progress."""
+
+    def __init__(self, config: Config, run: training_run.Run) -> None:
+        """Start a run, or resume it from its newest checkpoint."""
+        self.config, self.run, self.game = config, run, config.make_game()
+        torch.manual_seed(config.seed)
+        network = initial_network(config.start if run.is_new else None, self.game, config.network)
+        loss = partial(policy_loss, config=config)
+        self.learner = Learner(network, config.learn, select_device(config.device), loss)
+        self.replay = ReplayBuffer(self.game, config.replay, fill_missing=True)
+        self.best = BestNetwork("distillation", config, run)
+        self.evaluation = find_evaluation(self.game, config.evaluation)
+        run.restore(self.load)
+
+    def train(self) -> None:
+        """Run training to completion; progress is counted in rounds."""
+        run, config = self.run, self.config
+        for _ in run.steps(self.state, config.evaluate_every, charts(config), status):
+            metrics = self.play()
+            metrics |= self.learn(metrics["decisions"])
+            run.advance()
+            if run.evaluation_due:
+                metrics |= self.best.evaluate(self.learner.average)
+            run.log(metrics)
+
+    def play(self) -> dict[str, float]:
+        """Collect decisions of the newest policy with their values; return the metrics."""
+        config, start = self.config, time.perf_counter()
+        count, size = split_work(config.decisions, _TASK_DECISIONS)
+        work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
+        previously_added, regrets = self.replay.added, []
+        # `learn` uses the first seed.
+        _, *seeds = self.run.seeds(1 + count)
+        for graded in run_tasks(task_mapper(config.engine, config.workers), work, seeds):
+            self.replay.add(graded.samples)
+            regrets.append(graded.regrets)
+        elapsed, decisions = time.perf_counter() - start, self.replay.added - previously_added
+        return {
+            "decisions": decisions,
+            "decisions_per_second": decisions / elapsed,
+            "regret": float(np.concatenate(regrets).mean()),
+            "play_seconds": elapsed,
+        }
+
+    def learn(self, new_samples: float) -> dict[str, float]:
+        """Take the gradient steps of a round with `new_samples` samples; return the metrics."""
+        config, start = self.config, time.perf_counter()
+        rng = np.random.default_rng(self.run.seeds(1))
+        self.learner.schedule_learning_rate(self.run.progress())
+        size = config.learn.batch_size
+        losses = [
+            self.learner.learn(self.replay.sample(rng, size))
+            for _ in range(max(1, round(config.replay_ratio * new_samples / size)))
+        ]
+        state.check_finite(self.learner.average)
+        policy, value = np.mean(losses, 0)
+        elapsed = time.perf_counter() - start
+        return {
+            "policy_loss": float(policy),
+            "value_loss": float(value),
+            "learned_per_second": len(losses) * size / elapsed,
+            "learn_seconds": elapsed,
+        }
+
+    def state(self) -> training_run.State:
+        """Return the content of a checkpoint."""
+        arrays = state.to_arrays(**self.parts()) | self.replay.state()
+        about = {"steps": self.learner.steps, "added": self.replay.added}
+        return arrays, {**about, "teacher": short_hash(self.evaluation)}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        if checkpoint.about.get("teacher") != short_hash(self.evaluation):
+            raise BadCheckpoint(
+                f"evaluation={self.config.evaluation!r} was replaced since this run started; "
+                "expected the original file"
+            )
+        self.learner.steps = state.read_whole(checkpoint.about, "steps")
+        self.best.allocate(checkpoint)
+        state.load(checkpoint.arrays, **self.parts())
+        self.replay.load(checkpoint.arrays, state.read_whole(checkpoint.about, "added"))
+
+    def parts(self) -> dict[str, nn.Module | Optimizer]:
+        """Return the networks and the optimizer by name."""
+        return {**self.learner.parts(), **self.best.parts()}
+
+
+class GradedDecisions(NamedTuple):
+    """Decisions of a policy with the values of the search.
+
+    `regrets` are those of the most probable actions, 0 to 1, for N decisions with several actions.
+    """
+
+    samples: Samples
+    regrets: NDArray[np.float32]  # [N]
+
+
+def play(
+    game: Game, config: Config, evaluation: Any, network: Network, count: int, seed: int
+) -> GradedDecisions:
+    """Collect at least `count` decisions of a policy with the teacher's values, in a worker.
+
+    Actions are sampled, which reaches positions beyond those of the most probable actions. The
+    decisions of unfinished games are included. The same seed gives the same samples. Raises as
+    `Teacher` and `Opponents`.
+    """
+    rng = np.random.default_rng(seed)
+    evaluate, teacher = Evaluator(network), Teacher(game, evaluation, config.depth)
+    opponents = Opponents(game, config.opponents, config.opponents_share, _BOARDS)
+    repetitions = effective_repetition_limit(game, config.repetitions)
+    boards = Boards(game, _BOARDS, max_turns=config.max_turns, repetitions=repetitions)
+    boards.reset()
+    is_finished = np.ones(_BOARDS, np.bool_)
+    parts: list[Samples] = []
+    regrets: list[NDArray[np.float32]] = []
+    decisions = 0
+    while decisions < count:
+        opponents.start_games(boards, is_finished, config.opening_turns, rng)
+        logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
+        selected = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+        own_boards = np.flatnonzero(~opponents.choose(boards, selected, rng))
+        positions = boards.positions[own_boards]
+        actions, values = teacher(positions)
+        best = values.max(1)
+        most_probable = actions == logits[own_boards].argmax(1)[:, np.newaxis]
+        regrets.append((best - values[most_probable])[(actions >= 0).sum(1) > 1])
+        parts.append(Samples(positions, *top_targets(actions, values), 2 * best - 1))
+        decisions += len(own_boards)
+        boards.step(selected)
+        is_finished = boards.done
+    samples = Samples(*map(np.concatenate, zip(*parts, strict=True)))
+    return GradedDecisions(samples, np.concatenate(regrets))
+
+
+def policy_loss(log_policy: Tensor, values: Tensor, *, config: Config) -> Tensor:
+    """Return the expected regret plus the weighted cross-entropy to softmax targets.
+
+    `log_policy` and `values` are float[B, A]: log-probabilities, -inf for illegal actions, and the
+    expected results of actions, 0 to 1.
+    """
+    loss = expected_regret(log_policy, values, entropy=config.entropy)
+    if config.cross_entropy_weight:
+        targets = softmax_targets(log_policy, values, config.target_temperature)
+        loss = loss + config.cross_entropy_weight * cross_entropy(log_policy, targets)
+    return loss
+
+
+def expected_regret(log_policy: Tensor, values: Tensor, *, entropy: float) -> Tensor:
+    """Return the expected regret of a policy minus `entropy` times its entropy, as a mean over B.
+
+    The tensors are float[B, A], as for `policy_loss`.
+    """
+    policy = log_policy.exp()
+    expected = (policy * values).sum(1)
+    nats = -(policy * zero_illegal(log_policy)).sum(1)
+    return (values.amax(1) - expected - entropy * nats).mean()
+
+
+def softmax_targets(log_policy: Tensor, values: Tensor, temperature: float) -> Tensor:
+    """Return softmax(values / temperature) over the legal actions, float[B, A], 0 elsewhere."""
+    illegal = log_policy == -torch.inf
+    return (values / temperature).masked_fill(illegal, -torch.inf).softmax(1)
+
+
+def charts(config: Config) -> dict[str, list[str]]:
+    """Return the charts of curves.png: columns of the log by title."""
+    return {
+        **promotion.charts(config.make_game(), config.evaluation_opponents),
+        "mean regret (a win is 1)": ["regret"],
+        "loss": ["policy_loss", "value_loss"],
+        "decisions of the policy per second": ["decisions_per_second"],
+        "seconds per round": ["play_seconds", "learn_seconds"],
+    }
+
+
+def status(newest: Mapping[str, float]) -> str:
+    """Return the status for the progress bar."""
+    return f"round {newest['step']}, regret {newest['regret']:.4f}"
+
+
+app = command_line.training_command(
+    "distillation",
+    main,
+    Config,
+    "Train a policy on alpha-beta's value of each action, by default for an hour.",
+    {
+        "rounds": "Number of rounds.",
+        "evaluation": "The teacher's evaluation: a name, or the path of a best.network.",
+        "depth": "Depth of the teacher's search, in turns.",
+        "start": "Run or file with weights to start from.",
+        "network.blocks": "Residual blocks of the network.",
+        "network.channels": "Channels of the network.",
+        "workers": "Number of processes.",
+        "engine": "Where they run: processes, or ray for a cluster.",
+    },
+)

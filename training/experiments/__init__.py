@@ -1,0 +1,1 @@
+"""Experiments: published results, tuning, accuracy and a demonstration."""

@@ -1,0 +1,265 @@
+"""cc_env accuracy PLAYER …: the share of a player's decisions that keep the exact value.
+
+results.json   shares by source, value, turns to the end and pieces
+misses.jsonl   each decision that lost value: position, action, value before and after
+accuracy.png   the shares as charts
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import matplotlib
+import typer
+from matplotlib.figure import Figure
+
+from cc_env.accuracy import decisions
+from cc_env.accuracy.decisions import (
+    RESULTS,
+    Accuracy,
+    GradedDecision,
+    enumerate_replies,
+    sample_from_games,
+    sample_uniform,
+)
+from cc_env.accuracy.hard_positions import shipped_hard_positions
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import (
+    GameName,
+    GameOptions,
+    ResultsFolder,
+    Size,
+    TablesFolder,
+    game_options,
+)
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.files import write_atomically
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal, make_number_table
+from cc_env.players.specs import check_spec, make_player
+from cc_env.tablebase.tablebase import Tablebase
+from training.runs.chart_style import FAINT, STYLE
+from training.runs.curves import COLORS
+
+app = create_app()
+console = Terminal()
+
+EVENLY, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
+# Lower bounds of the bands of turns to the end.
+_BANDS = (1, 3, 5, 9, 15, 25)
+# Minimum number of decisions for a point in a chart.
+_MIN_DECISIONS = 10
+# Games start after 0 to 4 random turns.
+_OPENING_TURNS = 4
+
+
+@app.command()
+def measure(
+    player: Annotated[
+        list[str], typer.Argument(help="Player specs, e.g. policy.", metavar="PLAYER")
+    ],
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    tables: TablesFolder = None,
+    positions: Annotated[
+        int,
+        typer.Option(min=1, help="Positions sampled from all, and from replies."),
+    ] = 1000,
+    number: Annotated[
+        int, typer.Option("--games", min=1, help="Games against itself and each opponent.")
+    ] = 20,
+    opponent: Annotated[
+        list[str] | None,
+        typer.Option(help="Opponents besides itself.", show_default="random, minimax:depth=2"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of positions, games and players.")] = 0,
+    out: ResultsFolder = None,
+) -> None:
+    """Measure the fraction of a player's decisions that keep the exact value.
+
+    Positions are sampled from the tablebase, occur in games against itself and other players, or
+    follow from the start by the player's actions and all replies.
+    """
+    subject = make_game(game, **game_options(option, size))
+    tablebase = (Tablebase(subject) if tables is None else Tablebase(subject, tables)).require_any()
+    opponents = opponent or ["random", "minimax:depth=2"]
+    for name in (*player, *opponents):
+        check_spec(name)
+    folder = out or Path("runs") / folder_name(subject, player)
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = {}
+    for name in player:
+        measured[name] = dict(
+            sources(tablebase, name, opponents, positions=positions, number=number, seed=seed)
+        )
+        show(name, measured[name])
+        save(folder, subject, measured)
+    console.print(f"results, misses and charts: {folder}")
+
+
+def sources(
+    tables: Tablebase,
+    name: str,
+    opponents: Sequence[str],
+    *,
+    positions: int,
+    number: int,
+    seed: int,
+) -> Iterator[tuple[str, Accuracy]]:
+    """Yield each source of positions with the accuracy of the player `name` on it."""
+    game = tables.game
+    player = make_player(name, game)
+
+    def measured(where: Iterator[Position]) -> Accuracy:
+        return decisions.measure(player, tables, where, seed=seed)
+
+    yield EVENLY, measured(sample_uniform(tables, positions, seed=seed))
+    for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
+        other = make_player(opponent, game)
+        where = sample_from_games(
+            tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
+        )
+        yield f"against {label}", measured(where)
+    if game.initial in tables:
+        yield REPLIES, measured(enumerate_replies(tables, player, positions, seed=seed))
+    if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
+        yield HARDEST, measured(iter(suite))
+
+
+def show(name: str, measured: dict[str, Accuracy]) -> None:
+    """Print the accuracies of one player."""
+    columns = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
+    table = make_number_table(name, *columns)
+    for source, share in measured.items():
+        by_value = share.by(lambda decision: decision.value)
+        kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
+        _, low, high = share.interval
+        # Only these positions are independent samples.
+        is_sample = source == EVENLY and share.decisions
+        interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
+        numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
+        table.add_row(source, *numbers, _percent(share.kept_with_choice))
+    console.print_table(table)
+
+
+def _percent(share: float) -> str:
+    return "-" if share != share else f"{100 * share:.1f} %"
+
+
+def folder_name(game: Game, names: Sequence[str]) -> str:
+    """Return a readable name for the folder of the results."""
+    options = "-".join(f"{name}={value}" for name, value in game.options.items())
+    words = re.sub(r"[^\w=]+", "-", f"accuracy {game.name} {options} {' '.join(names)}")
+    return words[:80].strip("-")
+
+
+def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
+    """Write the files listed in the module's docstring; raise OSError."""
+    results = {
+        name: {source: summary(share, source == EVENLY) for source, share in by_source.items()}
+        for name, by_source in measured.items()
+    }
+    content = {"game": game.name, "options": dict(game.options), "players": results}
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    write_atomically(folder / "results.json", f"{text}\n")
+    rows = [
+        json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
+        for name, by_source in measured.items()
+        for source, share in by_source.items()
+        for decision in share.misses
+    ]
+    write_atomically(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
+    write_atomically(folder / "accuracy.png", to_png(measured))
+
+
+def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
+    """Return fractions and numbers of decisions as JSON, null without decisions.
+
+    `interval` is null unless the positions are an independent sample.
+    """
+
+    def fraction(part: Accuracy) -> dict[str, Any]:
+        return {"decisions": part.decisions, "kept": _number(part.kept)}
+
+    return {
+        **fraction(share),
+        "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
+        "kept_where_free": _number(share.kept_with_choice),
+        "by_value": {RESULTS[int(key)]: fraction(part) for key, part in share.by(_value).items()},
+        "by_turns": {str(key): fraction(part) for key, part in share.by(_band).items()},
+        "by_pieces": {str(key): fraction(part) for key, part in share.by(_pieces).items()},
+    }
+
+
+def _number(share: float) -> float | None:
+    return None if share != share else round(share, 6)
+
+
+def _value(decision: GradedDecision) -> int:
+    return decision.value
+
+
+def _pieces(decision: GradedDecision) -> int:
+    return decision.pieces
+
+
+def _band(decision: GradedDecision) -> int:
+    """Return the lower bound of a decision's band of turns; 0 for a draw."""
+    return max((bound for bound in _BANDS if bound <= decision.turns), default=0)
+
+
+def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
+    """Return a decision that lost value as JSON."""
+    return {
+        "position": game.to_text(decision.position),
+        "action": game.action_text(decision.position, decision.action),
+        "was": RESULTS[decision.value],
+        "is": RESULTS[decision.after],
+        "turns": decision.turns,
+    }
+
+
+def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
+    """Return a PNG: accuracy by source, and by turns to the end in sampled positions."""
+    with matplotlib.rc_context(STYLE), io.BytesIO() as file:
+        figure = Figure(figsize=(10.4, 3.6), layout="constrained")
+        by_source, by_turns = figure.subplots(1, 2)
+        names = list(next(iter(measured.values())))
+        width = 0.8 / len(measured)
+        for index, (name, accuracies) in enumerate(measured.items()):
+            color = COLORS[index % len(COLORS)]
+            positions = [
+                row + width * (index - (len(measured) - 1) / 2) for row in range(len(names))
+            ]
+            shares = [100 * share.kept if share.decisions else 0 for share in accuracies.values()]
+            by_source.barh(positions, shares, width, color=color, label=name)
+            bands = accuracies[EVENLY].by(_band).items()
+            points = [
+                (key, 100 * part.kept) for key, part in bands if part.decisions >= _MIN_DECISIONS
+            ]
+            if points:
+                by_turns.plot(*zip(*points, strict=True), marker="o", color=color, label=name)
+        by_source.set(yticks=range(len(names)), yticklabels=names, xlabel="% that keep the value")
+        by_source.invert_yaxis()
+        by_turns.set(
+            xlabel="turns to the end (lower bound); 0: a draw", ylabel="% that keep the value"
+        )
+        for axes in (by_source, by_turns):
+            axes.grid(color=FAINT, alpha=0.25)
+        by_turns.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
+        figure.savefig(file, format="png", dpi=130, facecolor="white")
+        return file.getvalue()
+
+
+def main() -> int:
+    """Run the command line."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

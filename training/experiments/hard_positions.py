@@ -1,0 +1,108 @@
+"""cc_env hardest: find the hardest positions of a solved game, as a test suite.
+
+Positions are sampled from the tablebase. A position is hard if the player to move wins, a single
+one of several actions keeps the win, and alpha-beta with `standard` misses this action; the deeper
+the search that misses it, the harder the position. `cc_env.accuracy.hard_positions` reads the file.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import track
+
+from cc_env.accuracy.decisions import keeps_value, sample_uniform
+from cc_env.accuracy.hard_positions import HardPosition, suite_name
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameName, GameOptions, Size, TablesFolder, file_path, game_options
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.files import open_atomically
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.tablebase.tablebase import ExactValue, Tablebase
+
+# Minimum number of legal actions of a hard position.
+MIN_ACTIONS = 5
+
+app = create_app()
+console = Terminal()
+
+
+@app.command()
+def search(
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    tables: TablesFolder = None,
+    positions: Annotated[int, typer.Option(min=1, help="Positions to sample.")] = 200_000,
+    number: Annotated[int, typer.Option(min=1, help="Positions to keep.")] = 100,
+    depth: Annotated[int, typer.Option(min=1, max=30, help="Maximum search depth, in turns.")] = 14,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the positions.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=file_path, metavar="FILE", help="The suite.", show_default="the game's name"
+        ),
+    ] = None,
+) -> None:
+    """Find the hardest positions of a solved game."""
+    subject = make_game(game, **game_options(option, size))
+    tablebase = (Tablebase(subject) if tables is None else Tablebase(subject, tables)).require_any()
+    path = out or Path(suite_name(subject))
+    # Opening the file first detects a bad path before the search.
+    with open_atomically(path) as file:
+        sampled = track(
+            sample_uniform(tablebase, positions, seed=seed),
+            "searching",
+            total=positions,
+            console=console,
+            transient=True,
+            disable=not console.shows_progress,
+        )
+        missed = sorted(
+            hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
+        )
+        selected = missed[:number]
+        for entry in selected:
+            file.write(f"{json.dumps(entry.to_json(subject), ensure_ascii=False)}\n".encode())
+    console.print(f"{path}: {len(selected)} positions, from {len(missed)} that alpha-beta misses")
+
+
+def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[HardPosition]:
+    """Yield the positions in which alpha-beta misses the win at a depth up to `depth`."""
+    game, searched_keys = tables.game, set()
+    for position in positions:
+        solved = tables.probe(position)
+        if not _is_single(tables, position, solved) or (key := game.key(position)) in searched_keys:
+            continue
+        searched_keys.add(key)
+        (action,) = solved.value_keeping
+        missed = (d for d in range(depth, 0, -1) if choice(game, position, d) != action)
+        if deepest := next(missed, 0):
+            yield HardPosition(position, action, solved.turns, deepest)
+
+
+def choice(game: Game, position: Position, depth: int) -> int:
+    """Return the action of alpha-beta with an empty transposition table."""
+    return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
+
+
+def _is_single(tables: Tablebase, position: Position, solved: ExactValue) -> bool:
+    """Return whether the position is won by a single one of several actions."""
+    if solved.value <= 0 or len(solved.value_keeping) != 1 or len(solved.actions) < MIN_ACTIONS:
+        return False
+    return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)
+
+
+def main() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,410 @@
+"""cc_env published: repeat the published experiments and measure the advantage of moving first.
+
+Published      random and "smart" against each other from the initial position, compared with the
+               published results, which the rule sheet cites
+First move     each strong player plays itself from random openings
+
+notebooks/published_experiments.ipynb uses the same functions.
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import mean
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from cc_env.cli import application
+from cc_env.cli.application import create_app
+from cc_env.core.game import Game
+from cc_env.errors import BadOption
+from cc_env.games.factory import make_game
+from cc_env.jit.threads import available_cores
+from cc_env.match import record
+from cc_env.match.match import FAULTS
+from cc_env.match.openings import random_openings
+from cc_env.output import Terminal, make_number_table
+from cc_env.rendering.picture import frames
+from training import arena
+from training.arena.schedule import Pairing, game_seed
+from training.arena.standings import POINTS, Line, tally
+from training.arena.wording import interval, percent
+from training.parallel import processes
+from training.runs.config import check_wholes
+
+RANDOM = "random"
+SMART = "minimax:depth=3,evaluation=published"
+MCTS = "mcts:simulations=400"
+# By size of the board; on 8×8, depth 6 takes three seconds per game.
+STRONG = {
+    6: (*(f"minimax:depth={depth}" for depth in range(1, 7)), MCTS),
+    8: (*(f"minimax:depth={depth}" for depth in range(1, 6)), MCTS),
+}
+# Even, so that the first player is to move after the opening.
+OPENING_TURNS = 4
+GAMES, SEAT_GAMES = 1000, 200
+RESULT_COLUMNS = "1st : 2nd : drawn", "score of the first", "turns", "s per game"
+TURNS_PER_LINE = 4
+# Smart plays this fraction of the games of random in each seat.
+SMART_DIVISOR = 5
+
+app = create_app()
+console = Terminal()
+
+
+class Figures(NamedTuple):
+    """The published result of an experiment; `seconds` and `turns` are per game."""
+
+    first: int
+    second: int
+    draws: int
+    seconds: float | None = None
+    turns: int | None = None
+
+    @property
+    def line(self) -> Line:
+        """The results of the first player; all games are treated as independent."""
+        points = np.repeat((1.0, 0.0, 0.5), (self.first, self.second, self.draws))
+        return tally(points, np.arange(len(points)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Games of two players in the same seats; the same experiment gives the same games.
+
+    `first` and `second` are player specs. `opening_turns` is an even number of random turns. All
+    games of a deterministic experiment are the same. Raises BadOption for an unknown player or size
+    or a number out of range.
+    """
+
+    first: str
+    second: str
+    games: int
+    size: int = 6
+    opening_turns: int = 0
+    seed: int = 0
+    is_deterministic: bool = False
+    published: Figures | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        arena.make_players((self.first, self.second), self.make_game())
+        check_wholes(self, games=1, opening_turns=0, seed=0)
+        if self.opening_turns % 2:
+            raise BadOption(f"opening_turns={self.opening_turns}; expected an even number")
+
+    def make_game(self) -> Game:
+        """Return the game."""
+        return make_game("capture_conquer", size=self.size)
+
+    def plan(self) -> list[Pairing]:
+        """Return the scheduled games."""
+        game = self.make_game()
+        if self.opening_turns:
+            starts = random_openings(game, self.opening_turns, self.games, self.seed)
+        else:
+            starts = [game.to_text(game.initial)] * self.games
+        seats = self.first, self.second
+        return [
+            Pairing(index, index, seats, start, game_seed(self.seed, index))
+            for index, start in enumerate(starts)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedExperiment:
+    """An experiment with its results; `seconds` per game include the creation of the players."""
+
+    experiment: Experiment
+    records: tuple[record.Record, ...]
+    seconds: float
+
+    @property
+    def points(self) -> list[float]:
+        """The points of the first player in each game: 0, 1/2 or 1."""
+        return [POINTS[record.result] for record in self.records]
+
+    @property
+    def openings(self) -> list[int]:
+        """The opening number of each game.
+
+        Games from the initial position are independent, so each has its own number.
+        """
+        if not self.experiment.opening_turns:
+            return list(range(len(self.records)))
+        number: dict[str | None, int] = {}
+        return [number.setdefault(record.start, len(number)) for record in self.records]
+
+    @property
+    def line(self) -> Line:
+        """The results of the first player."""
+        return tally(np.array(self.points), np.array(self.openings))
+
+    @property
+    def turns(self) -> float:
+        """The mean number of turns per game, without the opening."""
+        return mean(len(record.turns) for record in self.records)
+
+    @property
+    def draw_reasons(self) -> dict[str, int]:
+        """The number of draws by reason, most frequent first."""
+        reasons = (record.reason for record in self.records if POINTS[record.result] == 0.5)
+        return dict(Counter(sorted(reasons)).most_common())
+
+
+def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
+    """Return the published experiments.
+
+    Random plays random in `games` games, and smart in a fifth of them in each seat (50 were
+    published). Smart plays itself once, because all their games are the same.
+    """
+    smart_games = max(1, games // SMART_DIVISOR)
+    return [
+        Experiment(
+            first=RANDOM,
+            second=RANDOM,
+            games=games,
+            seed=seed,
+            published=Figures(510, 490, 0, seconds=0.1),
+        ),
+        Experiment(
+            first=SMART,
+            second=RANDOM,
+            games=smart_games,
+            seed=seed,
+            published=Figures(33, 17, 0, seconds=155),
+        ),
+        Experiment(
+            first=RANDOM,
+            second=SMART,
+            games=smart_games,
+            seed=seed,
+            published=Figures(19, 30, 1, seconds=178),
+        ),
+        Experiment(
+            first=SMART,
+            second=SMART,
+            games=1,
+            is_deterministic=True,
+            published=Figures(0, 50, 0, turns=20),
+        ),
+    ]
+
+
+def seat_advantage(
+    size: int, games: int = SEAT_GAMES, seed: int = 0, names: Iterable[str] = ()
+) -> list[Experiment]:
+    """Return a match of each player against itself, all from the same distinct openings.
+
+    Without names the players are STRONG of this size. Raises BadOption as Experiment.
+    """
+    players = tuple(names) or STRONG.get(size, STRONG[8])
+    return [
+        Experiment(
+            first=name,
+            second=name,
+            games=games,
+            size=size,
+            opening_turns=OPENING_TURNS,
+            seed=seed,
+        )
+        for name in players
+    ]
+
+
+def play_experiments(
+    experiments: Sequence[Experiment],
+    *,
+    workers: int = 0,
+    on_progress: arena.Progress = lambda finished, total: None,
+) -> list[PlayedExperiment]:
+    """Play experiments in worker processes; 0: in this process.
+
+    Raises ChildProcessError if a game could not be played or a player failed in it.
+    """
+    tasks = [
+        _Task(index, experiment, pairing)
+        for index, experiment in enumerate(experiments)
+        for pairing in experiment.plan()
+    ]
+    games: dict[int, dict[int, _TimedGame]] = {index: {} for index in range(len(experiments))}
+    for count, (task, game) in enumerate(processes.map_unordered(_play_timed, tasks, workers), 1):
+        if isinstance(game, processes.Failure):
+            raise ChildProcessError(f"{task} could not be played: {game}")
+        if game.record.reason in FAULTS:
+            raise ChildProcessError(f"{task}: {game.record.reason}, {game.record.detail}")
+        games[task.experiment_index][task.pairing.index] = game
+        on_progress(count, len(tasks))
+    return [_row(experiment, games[index]) for index, experiment in enumerate(experiments)]
+
+
+def _row(experiment: Experiment, games: dict[int, "_TimedGame"]) -> PlayedExperiment:
+    ordered = [games[index] for index in sorted(games)]
+    seconds = mean(game.seconds for game in ordered)
+    return PlayedExperiment(experiment, tuple(game.record for game in ordered), seconds)
+
+
+class _Task(NamedTuple):
+    experiment_index: int
+    experiment: Experiment
+    pairing: Pairing
+
+    def __str__(self) -> str:
+        return f"game {self.pairing.index} of {' – '.join(self.pairing.players)}"
+
+
+class _TimedGame(NamedTuple):
+    record: record.Record
+    seconds: float
+
+
+def _play_timed(task: _Task) -> _TimedGame:
+    """Play and time a game, after a first game per process that compiles everything."""
+    _warm_up(task.experiment)
+    start = time.perf_counter()
+    game = arena.play_pairing(task.experiment.make_game(), task.pairing)
+    return _TimedGame(game, time.perf_counter() - start)
+
+
+@cache
+def _warm_up(experiment: Experiment) -> None:
+    arena.play_pairing(experiment.make_game(), replace(experiment, games=1).plan()[0])
+
+
+def combine(rows: Sequence[PlayedExperiment]) -> Line:
+    """Return the results of the first seat in all these matches from the same openings.
+
+    Games from one opening may be correlated, so intervals are clustered by opening.
+    """
+    points = np.concatenate([row.points for row in rows])
+    return tally(points, np.concatenate([row.openings for row in rows]))
+
+
+def numbered(game: record.Record) -> list[str]:
+    """Return the turns of a game in numbered notation."""
+    return [f"{number}. {text}" for number, text in enumerate(game.turns, 1)]
+
+
+def published_table(rows: Iterable[PlayedExperiment]) -> Table:
+    """Return a table of the experiments, each followed by the published result."""
+    table = make_number_table("first – second", "games", *RESULT_COLUMNS)
+    for row in rows:
+        experiment = row.experiment
+        names = " – ".join(map(_short_name, (experiment.first, experiment.second)))
+        result = _result(row.line, experiment.is_deterministic)
+        table.add_row(Text(names), str(row.line.games), *result, *_length(row))
+        if published := experiment.published:
+            result = _result(published.line, experiment.is_deterministic)
+            turns = f"{published.turns}" if published.turns else ""
+            seconds = f"{published.seconds:g}" if published.seconds else ""
+            table.add_row(
+                "  published", str(published.line.games), *result, turns, seconds, style="dim"
+            )
+    return table
+
+
+def seats_table(rows: Sequence[PlayedExperiment]) -> Table:
+    """Return a table of the results of the first seat, by player and in total by board size."""
+    table = make_number_table("player in both seats", *RESULT_COLUMNS, "draws")
+    for size in dict.fromkeys(row.experiment.size for row in rows):
+        matches = [row for row in rows if row.experiment.size == size]
+        for row in matches:
+            name = Text(f"{size}×{size} {row.experiment.first}")
+            reasons = "\n".join(f"{count} {reason}" for reason, count in row.draw_reasons.items())
+            table.add_row(name, *_result(row.line), *_length(row), reasons)
+        if len(matches) > 1:
+            table.add_row(f"{size}×{size} total", *_result(combine(matches)), style="bold")
+    return table
+
+
+def _result(line: Line, is_deterministic: bool = False) -> tuple[str, str]:
+    """Return the counts of results, and the score with its confidence interval."""
+    certainty = "always" if is_deterministic else interval(line.score)
+    return (
+        f"{line.wins} : {line.losses} : {line.draws}",
+        f"{percent(line.score.value)} ({certainty})",
+    )
+
+
+def _length(row: PlayedExperiment) -> tuple[str, str]:
+    return f"{row.turns:.1f}", f"{row.seconds:.2g}"
+
+
+def _short_name(name: str) -> str:
+    return "smart" if name == SMART else name
+
+
+@app.command()
+def run(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Player specs, each of which plays itself; default: minimax and mcts.",
+            metavar="PLAYER",
+            show_default=False,
+        ),
+    ] = None,
+    games: Annotated[
+        int, typer.Option(help="Games of random against random; smart plays a fifth in each seat.")
+    ] = GAMES,
+    seat_games: Annotated[
+        int, typer.Option(help="Games of each player against itself.")
+    ] = SEAT_GAMES,
+    seed: Annotated[int, typer.Option(help="Seed of openings and players.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Processes.", show_default="one per core")
+    ] = None,
+) -> None:
+    """Repeat the published experiments and measure the advantage of moving first."""
+    published = experiments(games, seed)
+    seat_matches = [
+        match for size in STRONG for match in seat_advantage(size, seat_games, seed, names or ())
+    ]
+    rows = _play_with_progress(
+        published + seat_matches, available_cores() if workers is None else workers
+    )
+    console.print(f"The published experiments. smart: {SMART}\n")
+    console.print_table(published_table(rows[: len(published)]))
+    _show_game(next(row for row in rows if row.experiment.is_deterministic).records[0])
+    console.print(f"\nMoving first, in {seat_games} games after {OPENING_TURNS} random turns\n")
+    console.print_table(seats_table(rows[len(published) :]))
+
+
+def _play_with_progress(experiments: Sequence[Experiment], workers: int) -> list[PlayedExperiment]:
+    """Play experiments with a progress bar."""
+    columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
+    is_hidden = not console.shows_progress
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
+        bar = progress.add_task("games", total=None)
+        return play_experiments(
+            experiments,
+            workers=workers,
+            on_progress=lambda count, total: progress.update(bar, completed=count, total=total),
+        )
+
+
+def _show_game(game: record.Record) -> None:
+    *_, last = frames(record.replay(game))
+    console.print("\nThe only game of smart against smart:")
+    turns = numbered(game)
+    padded = [text.ljust(max(map(len, turns)) + 2) for text in turns]
+    for begin in range(0, len(turns), TURNS_PER_LINE):
+        console.print("".join(padded[begin : begin + TURNS_PER_LINE]).rstrip())
+    console.print(f"\n{last}")
+
+
+def main() -> int:
+    """Run the command line; return the exit status, 2 for bad input."""
+    return application.run(app)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

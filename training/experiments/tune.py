@@ -1,0 +1,253 @@
+"""cc_env tune: fit the weights of an evaluation to self-play (Texel tuning).
+
+In each round the best weights so far play games against themselves, with a fraction of random
+moves. The results are fitted by logistic regression on the features of the positions. The new
+weights then play a match against the best ones and replace them with a score above 50 %. This works
+for every evaluation that is linear in an array field `weights`, such as that of C&C.
+
+Shapes: N positions, F fields of a position, K weights.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption
+from cc_env.games.factory import make_game
+from cc_env.jit.compiler import jit
+from cc_env.match.confidence import Interval
+from cc_env.output import Terminal
+from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.specs import temporary_players
+from cc_env.search.scores import SCALE
+from cc_env.search.workspace import MAX_DEPTH
+from training import arena
+from training.arena.wording import interval, percent
+from training.parallel.tasks import run_tasks, task_mapper
+from training.runs.config import check_between, check_wholes
+from training.selfplay import search_games
+from training.selfplay.search_games import PlaySettings
+
+Weights = NDArray[np.int64]
+
+app = create_app()
+console = Terminal()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The settings of tuning."""
+
+    rounds: int = 6
+    # Self-play decisions per round.
+    positions: int = 100_000
+    # Games between the new and the best weights.
+    matches: int = 400
+    # Search depth in self-play and matches, in turns.
+    depth: int = 3
+    # Random turns at the start of a game.
+    opening_turns: int = 6
+    # Fraction of random decisions after the opening.
+    exploration: float = 0.05
+    # Number of latest rounds to fit.
+    remembered: int = 4
+    # L2 regularization of the weights.
+    penalty: float = 2e-5
+    seed: int = 0
+    # Number of processes; None: one per core, 0: this process.
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a value is out of range."""
+        check_wholes(self, rounds=1, positions=1000, matches=2, depth=(1, MAX_DEPTH))
+        check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
+        check_wholes(self, remembered=1, seed=0)
+        check_between(self, 0, 1, "exploration", "penalty")
+
+
+class Sample(NamedTuple):
+    """Self-play positions, and the results of their games for the player to move, 0 to 1."""
+
+    positions: NDArray[np.uint64]  # [N, F]
+    results: NDArray[np.float32]  # [N]
+
+
+class Round(NamedTuple):
+    """The result of a round: new weights, loss of the fit, and score against the best weights.
+
+    `is_adopted` states whether the new weights replaced the best ones.
+    """
+
+    weights: Weights  # [K]
+    loss: float
+    score: Interval
+    is_adopted: bool
+
+
+def tune(game: Game, config: Config) -> Iterator[Round]:
+    """Yield the rounds; the last adopted round has the best weights."""
+    best = np.array(_evaluation(game).weights)
+    samples: list[Sample] = []
+    for round_ in range(config.rounds):
+        samples = [*samples, self_play(game, best, config, round_)][-config.remembered :]
+        joined = Sample(*map(np.concatenate, zip(*samples, strict=True)))
+        weights, loss = fit(game, joined, config.penalty)
+        score = match(game, weights, best, config, seed=round_)
+        is_adopted = score.value > 0.5
+        best = weights if is_adopted else best
+        yield Round(weights, loss, score, is_adopted)
+
+
+def self_play(game: Game, weights: Weights, config: Config, round_: int) -> Sample:
+    """Return positions of games that the search with these weights played against itself."""
+    settings = search_games.play_settings(config.depth, config.opening_turns, config.exploration)
+    count, size = search_games.split_work(config.positions)
+    work = partial(_turns, game, _with_weights(game, weights), settings, size)
+    seeds = np.random.SeedSequence((config.seed, round_)).generate_state(count).tolist()
+    samples = run_tasks(task_mapper("processes", config.workers), work, seeds)
+    return Sample(*map(np.concatenate, zip(*samples, strict=True)))
+
+
+def _turns(game: Game, evaluation: Any, settings: PlaySettings, count: int, seed: int) -> Sample:
+    """Play in a worker; return positions between turns and the results of their games."""
+    games = search_games.play(game, evaluation, settings, 1, count, seed)
+    return Sample(games.positions[games.turn_starts], games.results[games.turn_starts])
+
+
+def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
+    """Return the weights int64[K] with the least mean logistic loss, and this loss.
+
+    The symmetric images of the positions are fitted, too. Weights are scaled so that
+    `cc_env.search.scores.expected` predicts the mean result. Weights whose features are 0 in the
+    whole sample, such as those for positions within a turn, keep the game's values.
+    """
+    mirrored = [
+        _mirrored(sample.positions, symmetry.position, game) for symmetry in game.symmetries
+    ]
+    results = np.tile(sample.results, 1 + len(mirrored))
+    counts = features(game, np.concatenate([sample.positions, *mirrored])).astype(np.float64)
+    used = np.flatnonzero(counts.any(0))
+    counts = counts[:, used]
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = counts @ weights
+        misses = 1 / (1 + np.exp(-logits)) - results
+        value = np.logaddexp(0, logits) - results * logits
+        gradient = counts.T @ misses / len(counts) + 2 * penalty * weights
+        return float(value.mean() + penalty * (weights @ weights)), gradient
+
+    solution = minimize(loss, np.zeros(len(used)), jac=True, method="L-BFGS-B")
+    weights = np.array(_evaluation(game).weights)
+    weights[used] = np.round(solution.x * SCALE / 2)
+    return weights, float(solution.fun)
+
+
+def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
+    """Return the features int16[N, K] of positions uint64[N, F]: the factor of each weight."""
+    evaluation = _evaluation(game)
+    units = np.eye(len(evaluation.weights), dtype=np.int64)
+    out = np.zeros((len(positions), len(units)), np.int16)
+    _write_features(
+        game.initial, positions, evaluation._replace(weights=units[0].copy()), units, out
+    )
+    return out
+
+
+@jit
+def _write_features(
+    like: Position,
+    rows: NDArray[np.uint64],
+    evaluation: Any,
+    units: NDArray[np.int64],
+    out: NDArray[np.int16],
+) -> None:
+    """Evaluate each position with each unit vector as weights; write the values to `out`."""
+    for unit in range(len(units)):
+        evaluation.weights[:] = units[unit]
+        for row in range(len(rows)):
+            position = rules.load(rows[row], like)
+            out[row, unit] = rules.evaluate(position, rules.to_move(position), evaluation)
+
+
+def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
+    """Play a match; return the score of the new weights against the best ones."""
+    with temporary_players(
+        new=lambda _: _player(game, new, config), best=lambda _: _player(game, best, config)
+    ):
+        tournament = arena.play_tournament(
+            ("new", "best"),
+            game.name,
+            options=game.options,
+            games=config.matches,
+            opening_turns=config.opening_turns,
+            seed=seed,
+        )
+    return tournament.standings.pair("new", "best").line.score
+
+
+def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
+    """Return a minimax player with these weights."""
+    return MinimaxPlayer(
+        game, depth=config.depth, evaluation=_with_weights(game, weights), table_megabytes=1
+    )
+
+
+def _with_weights(game: Game, weights: Weights) -> Any:
+    """Return the game's default evaluation with these weights."""
+    return _evaluation(game)._replace(weights=weights)
+
+
+def _evaluation(game: Game) -> Any:
+    """Return the game's default evaluation; raise BadOption if it has no weights."""
+    evaluation = game.evaluation()
+    if not hasattr(evaluation, "weights"):
+        raise BadOption(f"{game.name} has no evaluation with weights to tune")
+    return evaluation
+
+
+def _mirrored(rows: NDArray[np.uint64], symmetry: Any, game: Game) -> NDArray[np.uint64]:
+    return np.array([symmetry(type(game.initial)(*row)) for row in rows], np.uint64)
+
+
+@app.command()
+def main(
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    rounds: Annotated[int, typer.Option(help="Rounds of self-play and fitting.")] = Config.rounds,
+    positions: Annotated[
+        int, typer.Option(help="Decisions of self-play per round.")
+    ] = Config.positions,
+    matches: Annotated[int, typer.Option(help="Games against the best weights.")] = Config.matches,
+    depth: Annotated[int, typer.Option(help="Search depth in turns.")] = Config.depth,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
+) -> None:
+    """Tune the weights of a game's evaluation; print each round and the best weights."""
+    subject = make_game(game, **game_options(option, size))
+    config = Config(rounds=rounds, positions=positions, matches=matches, depth=depth, seed=seed)
+    best = _evaluation(subject).weights
+    for number, result in enumerate(tune(subject, config), 1):
+        decision = "adopted" if result.is_adopted else "rejected"
+        against = (
+            f"{percent(result.score.value)} ({interval(result.score)}) against the best weights"
+        )
+        console.print(f"round {number}: loss {result.loss:.4f}; {against}: {decision}")
+        best = result.weights if result.is_adopted else best
+    for begin in range(0, len(best), 8):
+        console.print(", ".join(map(str, best[begin : begin + 8])) + ",")
+
+
+if __name__ == "__main__":
+    sys.exit(run(app))

@@ -1,0 +1,1 @@
+"""Training of the small network that corrects an evaluation inside alpha-beta."""

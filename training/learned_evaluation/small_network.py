@@ -1,0 +1,263 @@
+"""The small network of a learned evaluation in floating point, for training, and its quantization.
+
+`cc_env.learned_evaluation.network` describes the architecture. In training each cell of a window
+also has weights of its own, which all states of the window share; the quantized weights are the
+sums. Activations are those of the quantized network divided by FIRST_SCALE. The output is a logit
+of the expected result, which is SCALE / 2 points.
+
+Shapes: N positions, B positions of a batch, S sets, W windows, WIDTH and UNITS layer sizes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from cc_env.core import rules
+from cc_env.core.game import Game
+from cc_env.core.grid import Grid
+from cc_env.core.rules import Position
+from cc_env.core.symmetry import Symmetry
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
+from cc_env.learned_evaluation.network import (
+    CELLS,
+    FIRST_SCALE,
+    MAX_ACTIVATION,
+    SECOND_SHIFT,
+    STATES,
+    THIRD_SHIFT,
+    UNITS,
+    WIDTH,
+    IntegerNetwork,
+    aligned,
+)
+from cc_env.search.scores import SCALE
+from training.selfplay.search_games import SearchGames
+
+# Offsets of a window's cells from its first cell.
+_WINDOW_OFFSETS = np.array([0, 1, 8, 9])
+# Contribution of an own piece in each cell to the state of a window; an enemy counts twice.
+_STATE_WEIGHTS = torch.tensor([1.0, 3, 9, 27])
+_MAX_ACTIVATION = MAX_ACTIVATION / FIRST_SCALE
+# Quantized weight of the third layer for 1.0.
+_THIRD_UNIT = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_SCALE
+# Maximum sum of the first layer and maximum weights of the others, just within `check`'s limits.
+_MAX_FIRST_SUM = 0.98 * 2**15 / FIRST_SCALE
+_MAX_SECOND_WEIGHT = 0.98 * min(2**15, 2**31 / MAX_ACTIVATION / (WIDTH + 1)) / (1 << SECOND_SHIFT)
+_MAX_THIRD_WEIGHT = 0.98 * 2**31 / MAX_ACTIVATION / (UNITS + 1) / _THIRD_UNIT
+
+
+class Sample(NamedTuple):
+    """Positions at the start of turns, game after game; all values are for the player to move.
+
+    `base` is the game's default evaluation. `targets` are expected results and `results` those of
+    the game, 0 to 1. `games` are numbers of games, from 0.
+    """
+
+    inputs: NDArray[np.uint64]  # [N, S]
+    base: NDArray[np.int32]  # [N]
+    targets: NDArray[np.float32]  # [N]
+    results: NDArray[np.float32]  # [N]
+    games: NDArray[np.int32]  # [N]
+
+
+class SmallNetwork(nn.Module):
+    """The network in floating point; untrained, its output is 0.
+
+    `_first_states` has the row of each window's first state, `_state_weights` the contribution of
+    each bit of the first two sets to a window's state.
+    """
+
+    _first_states: Tensor  # [W]
+    _state_weights: Tensor  # [2 * CELLS, W]
+
+    def __init__(self, sets: int, windows: NDArray[np.int64]) -> None:
+        """Create a network for a number of sets, and windows with these first cells, int64[W]."""
+        super().__init__()
+        self.windows = windows
+        weights = torch.zeros(2 * CELLS, len(windows))
+        for window, cells in enumerate(windows[:, None] + _WINDOW_OFFSETS):
+            weights[cells, window] = _STATE_WEIGHTS
+            weights[CELLS + cells, window] = 2 * _STATE_WEIGHTS
+        self.register_buffer("_first_states", torch.arange(len(windows)) * STATES, persistent=False)
+        self.register_buffer("_state_weights", weights, persistent=False)
+        self.cells = nn.Linear(sets * CELLS, WIDTH)
+        self.states = nn.EmbeddingBag(max(1, len(windows)) * STATES, WIDTH, mode="sum")
+        self.second = nn.Linear(WIDTH, UNITS)
+        self.third = nn.Linear(UNITS, 1)
+        nn.init.zeros_(self.states.weight)
+        nn.init.zeros_(self.third.weight)
+        nn.init.zeros_(self.third.bias)
+
+    def forward(self, bits: Tensor) -> Tensor:
+        """Return logits float32[B] for the bits of the sets, uint8[B, S * CELLS]."""
+        numbers = bits.float()
+        sums = self.cells(numbers)
+        if len(self.windows):
+            # Small integers are exact in floating point.
+            states = (numbers[:, : 2 * CELLS] @ self._state_weights).long()  # [B, W]
+            sums = sums + self.states(states + self._first_states)
+        units = self.second(sums.clamp(0, _MAX_ACTIVATION)).clamp(0, _MAX_ACTIVATION)
+        return self.third(units)[:, 0]  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def clear_inputs(self, bits: Tensor) -> None:
+        """Set the weights of these input bits, bool[S * CELLS], to 0."""
+        self.cells.weight[:, bits] = 0
+
+    @torch.no_grad()
+    def keep_in_range(self) -> None:
+        """Shrink weights so that no sum of the quantized network can overflow."""
+        states = self.states.weight.view(-1, STATES, WIDTH)
+        # The bias will include the state of empty windows, see `quantize`.
+        empty = states[:, 0]
+        bias = (self.cells.bias + empty.sum(0)).abs()
+        worst = (states - empty[:, None]).abs().amax(1).sum(0) + bias  # [WIDTH]
+        worst += self.cells.weight.abs().sum(1)
+        factors = (_MAX_FIRST_SUM / worst).clamp(max=1)
+        self.states.weight.mul_(factors)
+        self.cells.weight.mul_(factors[:, None])
+        self.cells.bias.mul_(factors)
+        for layer, limit in ((self.second, _MAX_SECOND_WEIGHT), (self.third, _MAX_THIRD_WEIGHT)):
+            layer.weight.clamp_(-limit, limit)
+            layer.bias.clamp_(-limit, limit)
+
+
+def find_windows(grid: Grid) -> NDArray[np.int64]:
+    """Return the first cells of all windows, int64[W].
+
+    A window is a square of four cells. Only boards that use all their cells, in rows of eight bits,
+    have windows.
+    """
+    bits = grid.bits
+    squares = {
+        bit: [bits.get((row + down, column + right), -1) for down in (0, 1) for right in (0, 1)]
+        for (row, column), bit in bits.items()
+    }
+    firsts = [bit for bit, square in squares.items() if square == (bit + _WINDOW_OFFSETS).tolist()]
+    covered = {bit for first in firsts for bit in squares[first]}
+    return np.array(sorted(firsts) if covered == set(bits.values()) else [], np.int64)
+
+
+def permutation(symmetry: Symmetry, grid: Grid, sets: int) -> NDArray[np.int64]:
+    """Return the source of each bit under a symmetry, int64[S * CELLS].
+
+    The bits of the transformed position are `bits[:, permutation]`; unused bits stay in place.
+    """
+    bits = np.full(grid.rows * grid.columns, -1)
+    for (row, column), bit in grid.bits.items():
+        bits[row * grid.columns + column] = bit
+    source = np.arange(CELLS)
+    is_used = bits >= 0
+    source[bits[is_used]] = bits[symmetry.cells][is_used]
+    return (CELLS * np.arange(sets)[:, None] + source).ravel()
+
+
+def quantize(network: SmallNetwork) -> IntegerNetwork:
+    """Return the quantized network."""
+    state = {name: value.cpu().double().numpy() for name, value in network.state_dict().items()}
+    cells = state["cells.weight"].T.copy()  # [S * CELLS, WIDTH]
+    states = state["states.weight"].reshape(-1, STATES, WIDTH)[: len(network.windows)]
+    if len(network.windows):
+        states = states + _state_shares(network.windows, cells[: 2 * CELLS])
+        cells[: 2 * CELLS] = 0
+    states = _quantize(states, FIRST_SCALE).reshape(-1, STATES, WIDTH)
+    bias = _quantize(state["cells.bias"], FIRST_SCALE) + states[:, 0].sum(0)
+    # The bias includes the state of empty windows.
+    states -= states[:, :1]
+    if not cells.any():
+        cells = cells[:0]
+    pairs = state["second.weight"].T.reshape(WIDTH // 2, 2, UNITS).transpose(0, 2, 1)
+    return aligned(
+        IntegerNetwork(
+            windows=network.windows.astype(np.uint64),
+            cells=_quantize(cells, FIRST_SCALE).astype(np.int16),
+            states=states.ravel().astype(np.int16),
+            first_bias=bias.astype(np.int16),
+            second=_quantize(pairs, 1 << SECOND_SHIFT).astype(np.int16),
+            second_bias=_quantize(state["second.bias"], FIRST_SCALE << SECOND_SHIFT).astype(
+                np.int32
+            ),
+            third=_quantize(state["third.weight"], _THIRD_UNIT).astype(np.int32),
+            third_bias=np.int64(_quantize(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)[0]),
+        )
+    )
+
+
+def _state_shares(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distribute the weights of cells, float64[2 * CELLS, WIDTH], over the states of windows.
+
+    Windows that contain a cell get equal shares of its weights. Returns float64[W, STATES, WIDTH].
+    """
+    window_cells = windows[:, None] + _WINDOW_OFFSETS  # [W, 4]
+    windows_per_cell = np.bincount(window_cells.ravel(), minlength=CELLS)
+    digits = np.arange(STATES)[:, None] // 3 ** np.arange(4) % 3  # [STATES, 4]
+    divisors = windows_per_cell[window_cells][..., None]
+    own = cells[window_cells] / divisors
+    enemy = cells[CELLS + window_cells] / divisors
+    shares = np.zeros((len(windows), STATES, WIDTH))
+    for kind, share in ((1, own), (2, enemy)):
+        shares += np.einsum("sc,wcl->wsl", digits == kind, share)
+    return shares
+
+
+def _quantize(values: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    return np.rint(values * unit).ravel()
+
+
+def extract_sample(game: Game, games: SearchGames) -> Sample:
+    """Return the positions at the start of turns, with network inputs and default evaluations."""
+    rows = games.turn_starts
+    positions = games.positions[rows]
+    inputs = np.zeros((len(positions), len(rules.network_inputs(game.initial))), np.uint64)
+    base = np.zeros(len(positions), np.int32)
+    _write_inputs(game.initial, positions, game.evaluation(), inputs, base)
+    return Sample(inputs, base, games.targets[rows], games.results[rows], games.games[rows])
+
+
+@jit(nogil=True)
+def _write_inputs(
+    like: Position,
+    positions: NDArray[np.uint64],
+    evaluation: Any,
+    inputs: NDArray[np.uint64],
+    base: NDArray[np.int32],
+) -> None:
+    """Write the network inputs and the evaluation of each position."""
+    positions, inputs, base = as_raw(positions), as_raw(inputs), as_raw(base)
+    for row in range(len(positions)):
+        position = rules.load(positions[row], like)
+        sets = rules.network_inputs(position)
+        for index in range(len(sets)):
+            inputs[row, index] = sets[index]
+        base[row] = rules.evaluate(position, rules.to_move(position), evaluation)
+
+
+def select_rows(sample: Sample, rows: slice | NDArray[np.int64]) -> Sample:
+    """Return the positions in a slice or at an array of rows, int64[N]."""
+    parts: list[Any] = [part[rows] for part in sample]
+    return Sample(*parts)
+
+
+def concatenate(samples: list[Sample]) -> Sample:
+    """Concatenate samples and number their games consecutively."""
+    offsets = np.cumsum([0, *(sample.games.max(initial=-1) + 1 for sample in samples[:-1])])
+    numbered = [
+        sample._replace(games=(sample.games + offset).astype(np.int32))
+        for sample, offset in zip(samples, offsets, strict=True)
+    ]
+    return Sample(*map(np.concatenate, zip(*numbered, strict=True)))
+
+
+def empty_sample(sets: int) -> Sample:
+    """Return an empty sample for a number of sets."""
+    return Sample(
+        np.zeros((0, sets), np.uint64),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.float32),
+        np.zeros(0, np.float32),
+        np.zeros(0, np.int32),
+    )

@@ -1,0 +1,88 @@
+"""Tasks on a Ray cluster, such as games of the arena; nodes may be lost."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from training.parallel.cluster import RAY_OPTIONS, connected
+from training.parallel.processes import Failure, run_task
+
+Task = TypeVar("Task")
+Value = TypeVar("Value")
+
+# Attempts at a task whose process dies.
+MAX_ATTEMPTS = 2
+
+
+class _ProcessDied(Failure):
+    """The Failure of a task whose process died."""
+
+
+def map_unordered(
+    work: Callable[[Task], Value], tasks: Iterable[Task], workers: int | None = None
+) -> Iterator[tuple[Task, Value | Failure]]:
+    """Yield each task with its value or a Failure, in the order of completion.
+
+    As `training.parallel.processes.map_unordered`, on the cluster; `workers` is the number of tasks
+    at once, None for one per CPU. A task whose process or node dies is run once more, on any node;
+    then it is a Failure. Raises BadOption as
+    `training.parallel.cluster.check_address`.
+    """
+    with connected(), closing(_TaskPool(work, tasks)) as pool:
+        while pool.queue or pool.running:
+            pool.fill(workers or _cpus())
+            yield from pool.receive()
+
+
+class _TaskPool(Generic[Task, Value]):
+    """Queued tasks, each with its remaining attempts, and those on the cluster."""
+
+    def __init__(self, work: Callable[[Task], Value], tasks: Iterable[Task]) -> None:
+        remote: Any = ray.remote(run_task)
+        self._submit = partial(remote.options(**RAY_OPTIONS, max_retries=0).remote, ray.put(work))
+        self.queue = deque((task, MAX_ATTEMPTS) for task in tasks)
+        # Tasks by references to their values.
+        self.running: dict[Any, tuple[Task, int]] = {}
+
+    def fill(self, count: int) -> None:
+        """Submit tasks until `count` are on the cluster."""
+        while self.queue and len(self.running) < count:
+            task, attempts = self.queue.popleft()
+            self.running[self._submit(task)] = task, attempts - 1
+
+    def receive(self) -> Iterator[tuple[Task, Value | Failure]]:
+        """Wait for a task; yield it with its value, or requeue it if its process died."""
+        (reference, *_), _ = ray.wait(list(self.running))
+        task, attempts = self.running.pop(reference)
+        value = _value(reference)
+        if attempts and isinstance(value, _ProcessDied):
+            self.queue.appendleft((task, attempts))
+        else:
+            yield task, value
+
+    def close(self) -> None:
+        """Cancel the tasks on the cluster."""
+        for reference in self.running:
+            ray.cancel(reference, force=True)
+
+
+def _cpus() -> int:
+    """Return the number of CPUs of the cluster, at least 1."""
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(1, int(resources.get("CPU", 0)))
+
+
+def _value(reference: Any) -> Any:
+    """Return the value of a finished task, or a Failure."""
+    try:
+        return ray.get(reference)
+    # The task could not be unpickled.
+    except RayTaskError as error:
+        return Failure(f"{type(error.cause).__name__}: {error.cause}")
+    except RayError as error:
+        return _ProcessDied(f"its process died {MAX_ATTEMPTS} times ({type(error).__name__})")

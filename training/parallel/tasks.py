@@ -1,0 +1,60 @@
+"""Independent tasks, in processes of this machine or on a Ray cluster."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer
+from cc_env.jit.threads import available_cores
+from training.parallel import processes
+
+ENGINES = "processes", "ray"
+
+# Called with the function and the tasks.
+Mapper = Callable[..., Iterator[tuple[Any, Any]]]
+
+
+def run_tasks(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+    """Return the value of each task, in the order of the tasks.
+
+    Raises ChildProcessError and stops all tasks when one fails.
+    """
+    values = {}
+    with closing(run(work, tasks)) as results:  # type: ignore[type-var]
+        for task, value in results:
+            if isinstance(value, processes.Failure):
+                raise ChildProcessError(f"task {task} failed: {value}")
+            values[task] = value
+    return [values[task] for task in tasks]
+
+
+def check_engine(engine: str, workers: int | None) -> None:
+    """Raise UnknownOption for an unknown engine, BadOption for an invalid number of workers.
+
+    Raises BadOption or MissingExtra as `training.parallel.cluster`, if the engine is "ray".
+    """
+    if engine not in ENGINES:
+        raise UnknownOption(f"there is no engine {engine!r}; there are: {format_list(ENGINES)}")
+    minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
+    if workers is not None and not is_integer(workers, minimum):
+        raise BadOption(f"workers={workers!r}; expected a whole number from {minimum} ({note})")
+    if engine == "ray":
+        # Imported late: it takes a second, and needs the extra.
+        from training.parallel import cluster
+
+        cluster.check_address()
+
+
+def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
+    """Return the engine's `map_unordered` for at most `workers` tasks at once, None: one per core.
+
+    With 0 workers, tasks run in this process. Raises as `check_engine`.
+    """
+    check_engine(engine, workers)
+    if engine == "processes":
+        count = available_cores() if workers is None else workers
+        return partial(processes.map_unordered, workers=count)
+    from training.parallel import cluster_tasks
+
+    return partial(cluster_tasks.map_unordered, workers=workers)

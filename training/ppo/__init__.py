@@ -1,0 +1,1 @@
+"""MaskablePPO against a pool of opponents."""

@@ -1,0 +1,108 @@
+"""The opponents of a learner: itself, snapshots of itself, and other players."""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.network import Evaluator, Network
+from cc_env.core.game import Game
+from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, random_policy, wrap_player
+from cc_env.errors import BadOption
+from cc_env.players.specs import check_spec
+from training.runs.config import check_between, check_wholes
+
+ITSELF, SNAPSHOTS = "itself", "snapshots"
+
+
+def network_policy(evaluator: Evaluator) -> BatchPolicy:
+    """Return a function that samples actions from the policy of a network."""
+
+    def choose(asked: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
+        logits = np.where(asked.masks, evaluator(asked.observations)[0], -np.inf)
+        sums = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64).cumsum(1)
+        bounds = rng.random((len(sums), 1)) * sums[:, -1:]
+        return np.asarray((sums <= bounds).sum(1))
+
+    return choose
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolSettings:
+    """The settings of the pool."""
+
+    names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
+    # Fractions of games against `names` and against snapshots; the rest is self-play.
+    named_share: float = 0.5
+    snapshot_share: float = 0.2
+    # Maximum number of snapshots; the oldest one is replaced.
+    snapshots: int = 4
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a player spec is invalid or a value is out of range."""
+        for name in self.names:
+            check_spec(name)
+        check_wholes(self, snapshots=1)
+        check_between(self, 0, 1, "named_share", "snapshot_share")
+        if self.self_share <= 0:
+            shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
+            raise BadOption(f"{shares}; expected a sum below 1")
+
+    @property
+    def self_share(self) -> float:
+        """The fraction of the games against itself."""
+        return 1 - self.named_share - self.snapshot_share
+
+
+class OpponentPool:
+    """The opponents; shares are relative weights of those that exist."""
+
+    def __init__(
+        self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
+    ) -> None:
+        """Start without snapshots; raise BadOption if a player cannot be created."""
+        self.snapshots_taken = 0
+        # Ring buffer.
+        self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]
+        self._settings, self._device = settings, device
+        share = settings.named_share / max(1, len(settings.names))
+        named = [Opponent(name, wrap_player(name, game), share) for name in settings.names]
+        self._itself = Opponent(ITSELF, random_policy, settings.self_share)
+        self._snapshots = [Opponent(SNAPSHOTS, random_policy, 0.0) for _ in self.networks]
+        self.opponents = [self._itself, *named, *self._snapshots]
+
+    @property
+    def newest(self) -> Network | None:
+        """The network of the newest snapshot; None before the first."""
+        return (
+            self.networks[(self.snapshots_taken - 1) % len(self.networks)]
+            if self.snapshots_taken
+            else None
+        )
+
+    def set_current_network(self, network: Network) -> None:
+        """Update the opponent "itself" to a copy of this network."""
+        self._itself.choose = network_policy(Evaluator(network, self._device))
+
+    def add_snapshot(self, network: Network) -> None:
+        """Add a snapshot of the network; if the pool is full, it replaces the oldest one."""
+        self.networks[self.snapshots_taken % len(self.networks)].load_state_dict(
+            network.state_dict()
+        )
+        self.snapshots_taken += 1
+        self.refresh_snapshots()
+
+    def refresh_snapshots(self) -> None:
+        """Update the snapshot players to the current weights of `networks`."""
+        count = min(self.snapshots_taken, len(self.networks))
+        for snapshot, network in zip(self._snapshots[:count], self.networks[:count], strict=True):
+            snapshot.choose = network_policy(Evaluator(network, self._device))
+            snapshot.share = self._settings.snapshot_share / count
+
+    def take_scores(self) -> dict[str, float]:
+        """Return the learner's mean score, 0 to 1, against each opponent since the last call."""
+        scores: dict[str, list[float]] = {}
+        for opponent in self.opponents:
+            scores.setdefault(opponent.name, []).extend(opponent.take_points())
+        return {name: float(np.mean(points)) for name, points in scores.items() if points}

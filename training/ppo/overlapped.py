@@ -1,0 +1,128 @@
+"""MaskablePPO that collects rollouts and learns at the same time, in two threads.
+
+One thread learns from a rollout while the other one collects the next. Each rollout therefore comes
+from the network before the last update, and PPO's probability ratios are relative to that network.
+The threads use different generators (acting torch's, learning NumPy's), so runs are reproducible.
+"""
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from stable_baselines3.common.logger import Logger
+
+from agents.network import Network
+from agents.weight_files import AnyArray, checked_array
+from cc_env.errors import BadCheckpoint
+
+# Arrays of a rollout.
+ROLLOUT_ARRAYS = (
+    "observations",
+    "actions",
+    "values",
+    "log_probs",
+    "advantages",
+    "returns",
+    "action_masks",
+)
+# Updates between log lines of MaskablePPO.
+LOG_INTERVAL = 1 << 30
+# Arrays of 0 and 1, which are saved as int8.
+BINARY_ARRAYS = "observations", "action_masks"
+
+# Creates an instance of a MaskablePPO class for a network.
+AlgorithmFactory = Callable[[type[MaskablePPO], Network], MaskablePPO]
+
+
+class _RolloutCollector(MaskablePPO):
+    """Collects rollouts without learning from them."""
+
+    def train(self) -> None:
+        """Do nothing."""
+
+
+class OverlappedPPO:
+    """A learner, and a player with a copy of its network that collects the rollouts."""
+
+    def __init__(self, make: AlgorithmFactory, network: Network) -> None:
+        """Train this network in place."""
+        self.player, self.learner = (
+            make(_RolloutCollector, copy.deepcopy(network)),
+            make(MaskablePPO, network),
+        )
+        for algorithm in (self.player, self.learner):
+            algorithm.set_logger(Logger(None, []))
+        self._network, self._has_rollout = network, False
+
+    def update(self) -> tuple[float, float]:
+        """Collect a rollout and learn from the previous one; return the seconds of each."""
+        self.player.policy.load_state_dict(self.learner.policy.state_dict())
+        with ThreadPoolExecutor(1) as executor:
+            learning = executor.submit(self._learn)
+            start = time.perf_counter()
+            count = self.player.n_steps * self.player.n_envs
+            self.player.learn(count, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
+            play_seconds = time.perf_counter() - start
+            learn_seconds = learning.result()
+        buffers = self.learner.rollout_buffer, self.player.rollout_buffer
+        self.player.rollout_buffer, self.learner.rollout_buffer = buffers
+        self._has_rollout = True
+        return play_seconds, learn_seconds
+
+    def _learn(self) -> float:
+        start = time.perf_counter()
+        if self._has_rollout:
+            self.learner.train()
+        return time.perf_counter() - start
+
+    def metrics(self) -> dict[str, float]:
+        """Return MaskablePPO's metrics of the last update; {} before the first."""
+        logged = self.learner.logger.name_to_value
+        return {name.removeprefix("train/"): float(value) for name, value in logged.items()}
+
+    def state(self) -> dict[str, AnyArray]:
+        """Return the next rollout to learn from, as arrays rollout.NAME; {} before the first.
+
+        They have the shapes of the rollout buffer, [steps, boards, ...]; binary arrays are int8.
+        """
+        if not self._has_rollout:
+            return {}
+        buffer = self.learner.rollout_buffer
+        rollout = {name: np.asarray(getattr(buffer, name)) for name in ROLLOUT_ARRAYS}
+        rollout |= {name: rollout[name].astype(np.int8) for name in BINARY_ARRAYS}
+        return {f"rollout.{name}": array for name, array in rollout.items()}
+
+    def load(self, arrays: Mapping[str, AnyArray]) -> None:
+        """Restore the arrays of `state`.
+
+        Raises BadCheckpoint, and changes nothing, if the arrays are not a valid rollout.
+        """
+        buffer: MaskableRolloutBuffer = self.learner.rollout_buffer
+        buffer.reset()
+        rollout = {}
+        for name in ROLLOUT_ARRAYS:
+            template = getattr(buffer, name)
+            dtype = np.int8 if name in BINARY_ARRAYS else template.dtype
+            array = checked_array(arrays, f"rollout.{name}", template.shape, dtype)
+            rollout[name] = array.astype(template.dtype)
+        _check(rollout)
+        for name, array in rollout.items():
+            setattr(buffer, name, array)
+        buffer.full = self._has_rollout = True
+
+
+def _check(rollout: Mapping[str, AnyArray]) -> None:
+    """Raise BadCheckpoint if a rollout has invalid values."""
+    for name, array in rollout.items():
+        if not np.isfinite(array).all() or (
+            name in BINARY_ARRAYS and not np.isin(array, (0, 1)).all()
+        ):
+            raise BadCheckpoint(f"rollout.{name} has invalid values")
+    actions, masks = rollout["actions"], rollout["action_masks"]
+    indices = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)
+    if not ((actions == indices) & (np.take_along_axis(masks, indices, 2) == 1)).all():
+        raise BadCheckpoint("rollout.actions has illegal actions")

@@ -1,0 +1,253 @@
+"""python -m training.ppo: MaskablePPO against a pool of opponents that includes its own snapshots.
+
+Schulman et al., "Proximal policy optimization algorithms", 2017, with illegal actions masked (Huang
+and Ontañón, 2020), by sb3-contrib. The learner plays both seats on many boards. The opponent of a
+game is sampled from a pool: the current learner, a snapshot of it, or a player spec. At intervals
+the greedy policy plays the evaluation opponents and the newest snapshot in the arena. If its score
+against the snapshot is at least `gate`, it becomes the newest snapshot and `best.safetensors`.
+
+The same seed gives the same run on the same machine, even if it is interrupted and resumed, if the
+run is limited by steps, not minutes, no player is limited by seconds, and no player in the pool
+keeps state between decisions (as `policy`, `alphazero` and `memory` do).
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from torch import nn
+from torch.optim import Optimizer
+
+from agents.network import Network, Size, select_device
+from training.arena import make_players
+from training.ppo import selfplay_env
+from training.ppo.masked_policy import Policy
+from training.ppo.opponent_pool import ITSELF, SNAPSHOTS, OpponentPool, PoolSettings
+from training.ppo.overlapped import OverlappedPPO
+from training.runs import command_line, state, training_run
+from training.runs.checkpoints import Checkpoint
+from training.runs.config import check_between, check_wholes
+from training.runs.log import Row
+from training.selfplay import promotion
+from training.selfplay.promotion import EvaluationOpponents, evaluate_and_promote
+
+# Options of the player `ppo`.
+PLAYER_OPTIONS: dict[str, Any] = {"mirrored": False, "contempt": 0.0}
+# Names in the log by MaskablePPO's names.
+METRIC_NAMES = {
+    "policy_gradient_loss": "policy_loss",
+    "value_loss": "value_loss",
+    "approx_kl": "approx_kl",
+    "clip_fraction": "clip_fraction",
+    "explained_variance": "explained_variance",
+    "entropy_loss": "entropy_loss",
+    "learning_rate": "learning_rate",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(training_run.Config):
+    """The settings of a run."""
+
+    # Maximum number of the learner's decisions; None: no limit.
+    steps: int | None = None
+    network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
+    boards: int = 512
+    # Decisions per board between updates.
+    n_steps: int = 32
+    # Decisions per gradient step, and passes over each rollout.
+    batch_size: int = 1024
+    n_epochs: int = 2
+    # Linear schedule.
+    learning_rate: float = 3e-3
+    last_learning_rate: float = 1e-4
+    # Discount from one decision of the learner to the next.
+    gamma: float = 0.99
+    # Lambda of generalized advantage estimation.
+    gae_lambda: float = 0.95
+    # Clipping of the ratio between new and old probabilities.
+    clip_range: float = 0.2
+    # Weight of the entropy bonus; linear schedule.
+    ent_coef: float = 0.01
+    last_ent_coef: float = 0.001
+    # Games start after 0 to `opening_turns` random turns.
+    opening_turns: int = 6
+    pool: PoolSettings = field(default_factory=PoolSettings)
+    # Steps between evaluations.
+    evaluate_every: int = 1_000_000
+    evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
+    # Minimum score against the newest snapshot for promotion.
+    gate: float = 0.45
+
+    def __post_init__(self) -> None:
+        """Check the fields and fill in the options of the game."""
+        super().__post_init__()
+        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, evaluate_every=1)
+        check_wholes(self, opening_turns=0)
+        check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
+        check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef", "gate")
+
+
+def main(config: Config, path: Path, resume: bool = False) -> Row:
+    """Train in a folder with a progress bar; return the last row of the log.
+
+    Raises as `open_run` and `Run.steps`, and OSError if the disk is full.
+    """
+    torch.set_num_threads(1)
+    make_players((*config.pool.names, *config.evaluation_opponents.names), config.make_game())
+    with training_run.open_run(path, asdict(config), resume) as run:
+        Training(config, run).train()
+    return run.rows[-1]
+
+
+class Training:
+    """A run in progress."""
+
+    def __init__(self, config: Config, run: training_run.Run) -> None:
+        """Start a run, or resume it from its newest checkpoint."""
+        self.config, self.run, self.game = config, run, config.make_game()
+        torch.manual_seed(config.seed)
+        self.network = Network(self.game, config.network)
+        self.pool = OpponentPool(self.game, self.network, config.pool, config.device)
+        opponents = self.pool.opponents
+        self.env = selfplay_env.make_env(
+            self.game, config.boards, opponents, config.opening_turns, config.seed
+        )
+        self.ppo = OverlappedPPO(self.make_ppo, self.network)
+        run.restore(self.load)
+
+    def make_ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
+        """Return an instance of a MaskablePPO class for a network."""
+        config = self.config
+        return kind(
+            Policy,
+            self.env,
+            learning_rate=lambda _: self.interpolate(
+                config.learning_rate, config.last_learning_rate
+            ),
+            n_steps=config.n_steps,
+            batch_size=config.batch_size,
+            n_epochs=config.n_epochs,
+            gamma=config.gamma,
+            gae_lambda=config.gae_lambda,
+            clip_range=config.clip_range,
+            ent_coef=config.ent_coef,
+            policy_kwargs={"network": network},
+            device=select_device(config.device),
+        )
+
+    def interpolate(self, first: float, last: float) -> float:
+        """Return the current value of a linear schedule."""
+        return first + self.run.progress() * (last - first)
+
+    def train(self) -> None:
+        """Run training to completion; progress is counted in decisions of the learner."""
+        run, config = self.run, self.config
+        for _ in run.steps(self.state, config.evaluate_every, charts(config), status):
+            metrics = self.update()
+            run.advance(config.boards * config.n_steps)
+            if run.evaluation_due:
+                metrics |= self.evaluate()
+            run.log(metrics)
+
+    def update(self) -> dict[str, float]:
+        """Collect a rollout and learn from the previous one; return the metrics."""
+        self.seed()
+        self.pool.set_current_network(self.network)
+        self.ppo.learner.ent_coef = self.interpolate(
+            self.config.ent_coef, self.config.last_ent_coef
+        )
+        before, start = self.env.seconds, time.perf_counter()
+        play_seconds, learn_seconds = self.ppo.update()
+        state.check_finite(self.network)
+        elapsed = time.perf_counter() - start
+        parts = {name: total - before[name] for name, total in self.env.seconds.items()}
+        parts |= {"acting": play_seconds - sum(parts.values()), "learning": learn_seconds}
+        scores, metrics = self.pool.take_scores(), self.ppo.metrics()
+        return {
+            "steps_per_second": self.config.boards * self.config.n_steps / elapsed,
+            **{f"{name}_share": seconds / elapsed for name, seconds in parts.items()},
+            **{METRIC_NAMES[name]: metrics[name] for name in metrics if name in METRIC_NAMES},
+            **{f"learning against {name}": score for name, score in scores.items()},
+        }
+
+    def seed(self) -> None:
+        """Seed all generators of an update: NumPy's for learning, torch's for acting."""
+        learning_seed, acting_seed, env_seed = self.run.seeds(3)
+        np.random.seed(learning_seed)
+        torch.manual_seed(acting_seed)
+        self.env.rng = np.random.default_rng(env_seed)
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluate the network; if it is promoted, add it to the pool. Return the scores."""
+        scores, is_promoted = evaluate_and_promote(
+            "ppo", self.network, self.pool.newest, self.run, self.config, **PLAYER_OPTIONS
+        )
+        if is_promoted:
+            self.pool.add_snapshot(self.network)
+        return {**scores, "joined": self.pool.snapshots_taken}
+
+    def state(self) -> training_run.State:
+        """Return the content of a checkpoint."""
+        arrays = state.to_arrays(**self.parts()) | self.ppo.state() | selfplay_env.state(self.env)
+        return arrays, {"joined": self.pool.snapshots_taken}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        self.pool.snapshots_taken = state.read_whole(checkpoint.about, "joined")
+        state.load(checkpoint.arrays, **self.parts())
+        self.ppo.load(checkpoint.arrays)
+        selfplay_env.load(self.env, checkpoint.arrays)
+        self.pool.refresh_snapshots()
+        # Without these, MaskablePPO would reset the environment.
+        self.ppo.player._last_obs = self.env.boards.observations.copy()
+        self.ppo.player._last_episode_starts = self.env.lengths == 0
+
+    def parts(self) -> dict[str, nn.Module | Optimizer]:
+        """Return the networks and the optimizer by name."""
+        snapshots = {f"snapshot {n}": network for n, network in enumerate(self.pool.networks)}
+        return {
+            "network": self.network,
+            "optimizer": self.ppo.learner.policy.optimizer,
+            **snapshots,
+        }
+
+
+def charts(config: Config) -> dict[str, list[str]]:
+    """Return the charts of curves.png: columns of the log by title."""
+    opponents = [ITSELF, SNAPSHOTS, *config.pool.names]
+    return {
+        **promotion.charts(config.make_game(), config.evaluation_opponents),
+        "score while learning": [f"learning against {name}" for name in opponents],
+        "loss": ["policy_loss", "value_loss"],
+        "learning": ["approx_kl", "clip_fraction", "explained_variance"],
+        "steps per second": ["steps_per_second"],
+        "fractions of the time": [
+            f"{n}_share" for n in ("learning", "acting", "opponents", "boards")
+        ],
+        "entropy loss": ["entropy_loss"],
+    }
+
+
+def status(newest: Mapping[str, float]) -> str:
+    """Return the status for the progress bar."""
+    speed, learning = newest["steps_per_second"], newest["learning_share"]
+    return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning"
+
+
+app = command_line.training_command(
+    "ppo",
+    main,
+    Config,
+    "Train a policy by MaskablePPO against a pool, by default for 30 minutes.",
+    {
+        "steps": "Number of decisions of the learner.",
+        "network.blocks": "Residual blocks of the network.",
+        "network.channels": "Channels of the network.",
+    },
+)

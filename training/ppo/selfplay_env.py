@@ -1,0 +1,104 @@
+"""The environment of PPO's self-play, with random openings, and its state for checkpoints.
+
+Shapes: N boards.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from agents.weight_files import AnyArray, checked_array
+from cc_env.core.game import Game
+from cc_env.envs.boards import Boards
+from cc_env.envs.opponents import Opponent
+from cc_env.envs.sb3 import OpponentVecEnv
+from cc_env.errors import BadCheckpoint, BadPosition
+from cc_env.match.match import Limits, effective_repetition_limit
+from cc_env.match.openings import random_opening
+
+# Number of random starting positions.
+OPENINGS = 2048
+
+
+def make_env(
+    game: Game, count: int, opponents: Sequence[Opponent], opening_turns: int, seed: int
+) -> OpponentVecEnv:
+    """Return an environment whose games start after 0 to `opening_turns` random turns.
+
+    Games have the limits of the arena; a game that reaches one is drawn.
+    """
+    rng = np.random.default_rng(seed)
+    openings = np.array(
+        [random_opening(game, opening_turns, rng) for _ in range(OPENINGS)], np.uint64
+    )
+    limits = Limits()
+    env = OpponentVecEnv(
+        game.name,
+        count,
+        opponents=opponents,
+        max_turns=limits.max_turns,
+        repetitions=effective_repetition_limit(game, limits.repetitions),
+        draw_at_limits=True,
+        starts=lambda count, rng: openings[rng.integers(OPENINGS, size=count)],
+        **game.options,
+    )
+    env.seed(seed)
+    return env
+
+
+def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
+    """Return copies of the state between steps, without the random generator.
+
+    These are the arrays of `Boards.snapshot` as boards.NUMBER, and `met` and `lengths`, int64[N].
+    """
+    boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
+    return {**boards, "met": env.opponent_indices.copy(), "lengths": env.lengths.copy()}
+
+
+def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
+    """Restore the arrays of `state`.
+
+    Raises BadCheckpoint, and changes nothing, if the arrays are not a valid state.
+    """
+    current = state(env)
+    saved = {
+        name: checked_array(arrays, name, like.shape, like.dtype) for name, like in current.items()
+    }
+    if not ((saved["met"] >= 0) & (saved["met"] < len(env.opponents))).all():
+        raise BadCheckpoint("met has an invalid opponent number")
+    if (saved["lengths"] < 0).any():
+        raise BadCheckpoint("lengths has negative numbers")
+    before = env.boards.snapshot()
+    env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
+    try:
+        _check(env.boards)
+    except BadCheckpoint:
+        env.boards.restore(before)
+        raise
+    env.opponent_indices[:], env.lengths[:] = saved["met"], saved["lengths"]
+
+
+def _check(boards: Boards) -> None:
+    """Raise BadCheckpoint if boards restored from a file are inconsistent.
+
+    On each board a game is in progress, the learner is to move, and masks and observations agree
+    with the position.
+    """
+    game, every = boards.game, range(boards.count)
+    try:
+        for rows in (boards.positions, boards.positions_before):
+            game.check_words(rows)
+    except BadPosition as error:
+        raise BadCheckpoint(f"boards: {error}") from None
+    masks = np.array([game.action_mask(boards.position(board)) for board in every])
+    movers = [game.to_move(boards.position(board)) for board in every]
+    is_consistent = (
+        not boards.done.any()
+        and masks.any(1).all()
+        and all(boards.turns(board) < boards.max_turns for board in every)
+        and all(np.array_equal(movers, seats) for seats in (boards.seats, boards.to_move))
+        and np.array_equal(masks, boards.masks)
+        and np.array_equal(boards.observe_movers(np.arange(boards.count)), boards.observations)
+    )
+    if not is_consistent:
+        raise BadCheckpoint("boards: seats, masks or observations disagree with the positions")

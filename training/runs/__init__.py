@@ -1,0 +1,1 @@
+"""Training runs: folders, configs, logs, checkpoints and command lines."""

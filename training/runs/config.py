@@ -1,0 +1,134 @@
+"""Configs of runs (frozen dataclasses): field checks, and construction from nested mappings."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Config = TypeVar("Config", bound="DataclassInstance")
+
+
+def check_wholes(config: object, **bounds: int | tuple[int, int]) -> None:
+    """Raise BadOption unless each field is a whole number from its minimum, or in its range."""
+    for name, bound in bounds.items():
+        low, *high = bound if isinstance(bound, tuple) else (bound,)
+        if not is_integer(getattr(config, name), low, *high):
+            valid = " to ".join(map(str, (low, *high)))
+            raise BadOption(
+                f"{name}={getattr(config, name)!r}; expected a whole number from {valid}"
+            )
+
+
+def check_between(config: object, low: float, high: float, *names: str) -> None:
+    """Raise BadOption unless the fields are numbers from `low` to `high`."""
+    for name in names:
+        value = getattr(config, name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and low <= value <= high):
+            raise BadOption(f"{name}={value!r}; expected {low:g} to {high:g}")
+
+
+def check_limits(**limits: float | None) -> None:
+    """Raise BadOption if a run has no limit, or a limit is not above 0."""
+    if all(value is None for value in limits.values()):
+        unlimited = ", ".join(f"{name}=None" for name in limits)
+        raise BadOption(f"{unlimited}; set at least one of them")
+    for name, value in limits.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and value > 0):
+            raise BadOption(f"{name}={value!r}; expected more than 0, or None for no limit")
+        if value is not None and name != "minutes" and not is_integer(value, 1, 10**15):
+            raise BadOption(f"{name}={value!r}; expected a whole number, or None for no limit")
+
+
+def fraction_done(*budgets: tuple[float, float | None]) -> float:
+    """Return the fraction of a run that is complete, 0 to 1, from pairs (used, limit or None)."""
+    fractions = (used / limit for used, limit in budgets if limit is not None)
+    return min(1.0, max(fractions, default=0.0))
+
+
+def nest(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {"a": {"b": 1}} for {"a.b": 1}; raise BadOption if "a" also has a value."""
+    tree: dict[str, Any] = {}
+    for name, value in pairs.items():
+        *parts, last = name.split(".")
+        inner = tree
+        for part in parts:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise BadOption(f"{name}: {part} already has a value")
+        inner[last] = value
+    return tree
+
+
+def merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the old values, updated recursively by the new ones."""
+    result = {**old, **new}
+    for name in old.keys() & new.keys():
+        if isinstance(old[name], Mapping) and isinstance(new[name], Mapping):
+            result[name] = merge(old[name], new[name])
+    return result
+
+
+def build_config(kind: type[Config], values: Mapping[str, Any]) -> Config:
+    """Return a config with these values, and defaults for the other fields.
+
+    The value of a nested config is a mapping. Raises UnknownOption for an unknown field, BadOption
+    for an invalid value.
+    """
+    return kind(**_field_values(kind, values))
+
+
+def type_of(kind: type[object], name: str) -> Any:
+    """Return the type of a config field; `name` is dotted if the field is nested."""
+    first, _, rest = name.partition(".")
+    hint = get_type_hints(kind)[first]
+    return type_of(hint, rest) if rest else hint
+
+
+def _field_values(
+    kind: "type[DataclassInstance]", values: Mapping[str, Any], prefix: str = ""
+) -> dict[str, Any]:
+    """Return the constructor arguments for a mapping; `prefix` is the dotted path of `kind`."""
+    hints = get_type_hints(kind)
+    own_fields = {field.name: field for field in fields(kind)}
+    arguments: dict[str, Any] = {}
+    for name, value in values.items():
+        path = f"{prefix}{name}"
+        if name not in own_fields:
+            valid = format_list(own_fields, len(own_fields))
+            raise UnknownOption(f"there is no {path}; there are: {valid}")
+        if is_dataclass(hints[name]):
+            if not isinstance(value, Mapping):
+                raise BadOption(f"{path}={value!r}; expected {path}.PART=VALUE")
+            default = own_fields[name].default_factory()  # type: ignore[operator]
+            nested = _field_values(type(default), value, f"{path}.")
+            arguments[name] = replace(default, **nested)
+        else:
+            arguments[name] = _convert(path, value, hints[name])
+    return arguments
+
+
+def _convert(name: str, value: Any, hint: Any) -> Any:
+    """Convert a value to a field's type: a list to a tuple, a word to a tuple of length 1.
+
+    Raises BadOption if the value is of another kind.
+    """
+    kinds = [part for part in get_args(hint) if part is not NoneType]
+    if isinstance(hint, UnionType) and len(kinds) == 1:
+        return value if value is None else _convert(name, value, kinds[0])
+    kind = get_origin(hint) or hint
+    if kind is tuple:
+        words = (value,) if isinstance(value, str) else value
+        if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+            raise BadOption(f"{name}={value!r}; expected a word, or several as ['one', 'other']")
+        return tuple(words)
+    if (kind is Mapping) != isinstance(value, Mapping) or (kind is str) != isinstance(value, str):
+        valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(kind, "a number, or None")
+        raise BadOption(f"{name}={value!r}; expected {valid}")
+    return value

@@ -1,0 +1,78 @@
+"""The log of a run: a row of metrics per line of log.jsonl, with its step; also in TensorBoard."""
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, TypeGuard
+
+from torch.utils.tensorboard import SummaryWriter
+
+from cc_env.errors import BadRecord
+from cc_env.files import drop_partial_line, read_lines
+
+LOG, TENSORBOARD = "log.jsonl", "tensorboard"
+
+# "step" and the metrics by name.
+Row = dict[str, Any]
+
+
+class Log:
+    """The rows of a run and the file that they are appended to."""
+
+    def __init__(self, folder: Path, file: IO[bytes], count: int) -> None:
+        """Read the first `count` rows of the folder's log and drop later rows, whose work is lost.
+
+        `file` is the log, open for appending. Raises BadRecord, and drops nothing, if one of the
+        first rows is invalid.
+        """
+        self._file = file
+        drop_partial_line(folder / LOG)
+        numbered = list(read_lines(folder / LOG))
+        self.rows: list[Row] = [parse_row(folder / LOG, *line) for line in numbered[:count]]
+        self.newest: Row = {name: value for row in self.rows for name, value in row.items()}
+        if numbered and not count:
+            warnings.warn(
+                f"{folder} was stopped before its first checkpoint; it starts again", stacklevel=2
+            )
+        os.truncate(folder / LOG, sum(len(text.encode()) for _, text in numbered[:count]))
+        first_step = self.rows[-1]["step"] + 1 if self.rows else 0
+        self._writer = SummaryWriter(
+            str(folder / TENSORBOARD), purge_step=first_step, flush_secs=10
+        )
+
+    def add(self, step: int, metrics: Mapping[str, float | None]) -> None:
+        """Append a row, without None, NaN and infinities; raise OSError."""
+        row = {name: float(value) for name, value in metrics.items() if _is_number(value)}
+        self.rows.append({"step": step, **row})
+        self.newest |= self.rows[-1]
+        self._file.write(json.dumps(self.rows[-1]).encode() + b"\n")
+        self._file.flush()
+        for name, value in row.items():
+            self._writer.add_scalar(name, value, step)
+
+    def sync(self) -> None:
+        """Flush the rows to disk; raise OSError."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close TensorBoard's files."""
+        self._writer.close()
+
+
+def parse_row(path: Path, number: int, text: str) -> Row:
+    """Parse line `number` of the log at `path`; raise BadRecord if it is invalid."""
+    try:
+        row = json.loads(text)
+        return {name: float(value) for name, value in row.items()} | {"step": int(row["step"])}
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError),
+        *(OverflowError, RecursionError),
+    ) as error:
+        raise BadRecord(f"{path}, line {number}: not a row of numbers: {error!r}") from None
+
+
+def _is_number(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)

@@ -1,0 +1,115 @@
+"""The state of networks and optimizers as flat NumPy arrays, for checkpoints, and back.
+
+Checkpoints are untrusted: the hash proves that a file is complete, not its author. All arrays are
+compared with those that they replace before anything changes.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from agents.weight_files import AnyArray, checked_array
+from cc_env.errors import BadCheckpoint, TrainingDiverged, is_integer
+
+# Exceeds every number of steps, samples or seconds.
+MAX_NUMBER = 10**15
+# State of Adam for each parameter, besides its step.
+MOMENTS = "exp_avg", "exp_avg_sq"
+
+
+def to_arrays(**parts: nn.Module | Optimizer) -> dict[str, AnyArray]:
+    """Return the parts' arrays by PART.NAME; on CPUs they share the parts' memory."""
+    return {
+        f"{part}.{name}": tensor.detach().cpu().numpy()
+        for part, module in parts.items()
+        for name, tensor in _tensors(module).items()
+    }
+
+
+def load(arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer) -> None:
+    """Load the arrays of `to_arrays` into the parts; optimizers are Adam or AdamW.
+
+    Arrays of other parts are ignored. Raises BadCheckpoint, and changes nothing, if an array is
+    missing, of another shape or dtype, or not finite.
+    """
+    checked = {part: _checked(arrays, part, module) for part, module in parts.items()}
+    for part, module in parts.items():
+        if isinstance(module, nn.Module):
+            module.load_state_dict(checked[part])
+        else:
+            module.load_state_dict({**module.state_dict(), "state": _by_number(checked[part])})
+
+
+def read_whole(about: Mapping[str, object], name: str) -> int:
+    """Return a whole number from the description of a checkpoint; raise BadCheckpoint."""
+    value = about.get(name)
+    if not is_integer(value, 0, MAX_NUMBER):
+        raise BadCheckpoint(f"{name} is {value!r:.40}; expected a whole number from 0")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def read_number(about: Mapping[str, object], name: str) -> float:
+    """Return a number from the description of a checkpoint; raise BadCheckpoint."""
+    value = about.get(name)
+    if not isinstance(value, int | float) or not -MAX_NUMBER <= value <= MAX_NUMBER:
+        raise BadCheckpoint(f"{name} is {value!r:.40}; expected a number")
+    return float(value)
+
+
+def check_finite(network: nn.Module) -> None:
+    """Raise TrainingDiverged if a weight is not finite."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
+        raise TrainingDiverged(
+            "the weights of the network are no longer finite: the learning rate is too high; "
+            "the last checkpoint is kept; start another run with another --name"
+        )
+
+
+def _tensors(module: nn.Module | Optimizer) -> dict[str, Tensor]:
+    if isinstance(module, nn.Module):
+        return module.state_dict()
+    return {
+        f"{number}.{name}": tensor
+        for number, moments in module.state_dict()["state"].items()
+        for name, tensor in moments.items()
+    }
+
+
+def _checked(
+    arrays: Mapping[str, AnyArray], part: str, module: nn.Module | Optimizer
+) -> dict[str, Tensor]:
+    """Return the arrays of a part by NAME; raise BadCheckpoint if they do not fit."""
+    if isinstance(module, nn.Module):
+        templates = module.state_dict()
+    else:
+        has_state = any(name.startswith(f"{part}.") for name in arrays)
+        templates = _moments(module) if has_state else {}
+    checked = {}
+    for name, template in templates.items():
+        dtype = str(template.dtype).removeprefix("torch.")
+        array = checked_array(arrays, f"{part}.{name}", template.shape, dtype)
+        if not np.isfinite(array).all():
+            raise BadCheckpoint(f"{part}.{name} has values that are not finite")
+        checked[name] = torch.from_numpy(array)
+    return checked
+
+
+def _moments(optimizer: Optimizer) -> dict[str, Tensor]:
+    """Return tensors shaped like an optimizer's state after its first step."""
+    parameters = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+    moments = {}
+    for number, tensor in enumerate(parameters):
+        moments[f"{number}.step"] = torch.zeros(())
+        moments |= {f"{number}.{name}": tensor for name in MOMENTS}
+    return moments
+
+
+def _by_number(tensors: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    nested: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        number, _, rest = name.partition(".")
+        nested.setdefault(int(number), {})[rest] = tensor
+    return nested

@@ -1,0 +1,284 @@
+"""A training run: its config, its folder and its training loop.
+
+    config.json       the config of the run; another config is another run
+    log.jsonl         one row of metrics per line, each with its step; also in tensorboard/
+    checkpoints/      the newest two, written atomically, each with a hash
+    curves.png        charts of the log
+    best.safetensors  the best network so far; a learned evaluation is in best.network
+
+A run resumes from its newest intact checkpoint, even after the process was killed. Rows logged
+after that checkpoint are dropped, because their work is lost. The structure of an algorithm:
+
+    with open_run(path, asdict(config), resume) as run:
+        ...                                # create networks and optimizers
+        run.restore(load)                  # from the newest checkpoint, if there is one
+        for _ in run.steps(state, config.evaluate_every, charts, status):
+            metrics = ...                  # play and learn
+            run.advance()
+            if run.evaluation_due:
+                metrics |= ...             # evaluate, and save the best network
+            run.log(metrics)
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from agents.network import select_device
+from agents.shipped_weights import NETWORK
+from agents.weight_files import AnyArray
+from cc_env.core.game import Game
+from cc_env.errors import BadCheckpoint, BadFolder
+from cc_env.files import write_atomically
+from cc_env.games.factory import make_game
+from training.runs import curves
+from training.runs.checkpoints import Checkpoint, Checkpoints
+from training.runs.config import check_limits, check_wholes, fraction_done, merge
+from training.runs.folder import CONFIG, LOCK, differences, locked, read_config, to_text
+from training.runs.log import LOG, Log, Row
+from training.runs.progress import console, interrupts, progress
+from training.runs.state import read_number
+
+CURVES = "curves.png"
+# Config fields that limit a run.
+LIMITS = "minutes", "rounds", "steps"
+# Config fields that may change when a run is resumed.
+CHANGEABLE = *LIMITS, "workers", "engine", "device"
+# Config fields that determine the arrays of a checkpoint.
+SHAPE_FIELDS = "game", "options", "network"
+SAVE_INTERVAL_SECONDS = 120
+
+# The arrays of a checkpoint, and a JSON description of them.
+State = tuple[Mapping[str, AnyArray], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The settings of every run; subclasses may add the limits `rounds` or `steps`.
+
+    `options` are those of the game; missing ones get their defaults. `minutes` is the time budget
+    over all sessions, None for no limit. The learner uses the `device`.
+    """
+
+    game: str = "capture_conquer"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    minutes: float | None = 30
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """Check the fields and fill in the options of the game."""
+        check_limits(**{name: getattr(self, name) for name in LIMITS if hasattr(self, name)})
+        check_wholes(self, seed=0)
+        select_device(self.device)
+        object.__setattr__(self, "options", dict(self.make_game().options))
+
+    def make_game(self) -> Game:
+        """Return the game."""
+        return make_game(self.game, **self.options)
+
+
+class Run:
+    """A run in progress, as created by `open_run`."""
+
+    def __init__(self, path: Path, file: IO[bytes], config: Mapping[str, Any], best: str) -> None:
+        """Open the checkpoints and the log of a run in the folder `path`.
+
+        `file` is the log, open for appending; `best` is the file name of the best network. Raises
+        BadCheckpoint if all checkpoints are broken, BadRecord if the log is invalid.
+        """
+        self.path, self._best = path, path / best
+        self.step, self.seconds = 0, 0.0
+        self._seed = config.get("seed", 0)
+        self._limits = {name: config.get(name) for name in LIMITS}
+        shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
+        self._checkpoints = Checkpoints(path, shape)
+        self._log = Log(path, file, self._checkpoints.logged)
+        self._resources = ExitStack()
+        self._resources.callback(self._log.close)
+        self.evaluation_due = False
+        self._evaluate_every, self._previous_step = 1, 0
+        self._saved_at, self._timer_start = 0.0, time.perf_counter()
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of the log: "step" and the metrics."""
+        return self._log.rows
+
+    def progress(self) -> float:
+        """Return the fraction of the run that is complete, 0 to 1."""
+        minutes, *steps = (self._limits[name] for name in LIMITS)
+        return fraction_done((self.seconds / 60, minutes), *((self.step, limit) for limit in steps))
+
+    def seeds(self, count: int) -> list[int]:
+        """Return seeds below 2**32 that depend only on the config's seed and the current step.
+
+        An algorithm with no other source of randomness gives the same results after a resume.
+        """
+        words = np.random.SeedSequence((self._seed, self.step)).generate_state(count)
+        return [int(word) for word in words]
+
+    def restore(self, load: Callable[[Checkpoint], None]) -> None:
+        """Call `load` with the newest intact checkpoint, if there is one.
+
+        Raises BadCheckpoint if it belongs to another game or network, and as `load`.
+        """
+        if checkpoint := self.latest():
+            try:
+                self.step = checkpoint.number
+                self.seconds = read_number(checkpoint.about, "seconds")
+                load(checkpoint)
+            except BadCheckpoint as error:
+                raise BadCheckpoint(f"{checkpoint.path}: {error}") from error
+        self._saved_at = self.seconds
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the run has no checkpoint yet."""
+        return self._checkpoints.newest is None
+
+    def latest(self) -> Checkpoint | None:
+        """Return the newest intact checkpoint, None before the first; raise as `restore`."""
+        return self._checkpoints.latest()
+
+    def steps(
+        self,
+        state: Callable[[], State],
+        evaluate_every: int,
+        charts: Mapping[str, Sequence[str]],
+        status: Callable[[Row], str],
+    ) -> Iterator[None]:
+        """Yield until the run is complete; the loop body is one training step.
+
+        The body calls `advance`, evaluates the network if `evaluation_due`, and calls `log`. The
+        `state` is saved and the charts are drawn (see `draw`) after each evaluation, at least every
+        SAVE_INTERVAL_SECONDS, and after Ctrl-C. `status` formats the newest value of each column
+        for the progress bar. A run that has reached its limits without a best network trains for
+        one more step. The first Ctrl-C raises KeyboardInterrupt once the step is saved, the second
+        one immediately.
+        """
+        self._evaluate_every = evaluate_every
+        is_complete = self.progress() == 1 and self._best.exists()
+        if is_complete:
+            console.print(
+                "this run is complete; --resume with a higher limit, such as --minutes, extends it"
+            )
+        interrupted = self._resources.enter_context(interrupts())
+        show = self._resources.enter_context(progress())
+        while not is_complete:
+            self._previous_step, self._timer_start = self.step, time.perf_counter()
+            yield
+            assert self.step > self._previous_step, "a step calls advance"
+            is_complete, is_stopped = self.progress() == 1, interrupted()
+            is_save_due = self.seconds - self._saved_at > SAVE_INTERVAL_SECONDS
+            if self.evaluation_due or is_stopped or is_save_due:
+                self.save(*state())
+                self.draw(charts)
+            self._show(show, status(self._log.newest))
+            if is_stopped:
+                raise KeyboardInterrupt
+
+    def _show(self, show: Callable[[float, str], None], status: str) -> None:
+        if "elo" in self._log.newest:
+            status += f", Elo {self._log.newest['elo']:+.0f}"
+        show(self.progress(), status)
+        if self.evaluation_due and not console.is_terminal:
+            console.print(f"{self.seconds / 60:.1f} minutes: {status}")
+
+    def advance(self, count: int = 1) -> None:
+        """Count steps and their time; set `evaluation_due`, which is True in the last step."""
+        self.step += count
+        self._add_time()
+        every = self._evaluate_every
+        is_multiple = self.step // every > self._previous_step // every
+        self.evaluation_due = is_multiple or self.progress() == 1
+
+    def _add_time(self) -> None:
+        now = time.perf_counter()
+        self.seconds += now - self._timer_start
+        self._timer_start = now
+
+    def log(self, metrics: Mapping[str, float | None]) -> None:
+        """Log these metrics and the minutes, without None, NaN and infinities; raise OSError."""
+        # Without an evaluation, more time could complete the run before it is evaluated.
+        if self.evaluation_due:
+            self._add_time()
+        self._log.add(self.step, {**metrics, "minutes": self.seconds / 60})
+
+    def save(self, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> None:
+        """Save a checkpoint for `restore`; raise OSError and keep the earlier ones on failure.
+
+        `about` is a JSON description of the arrays.
+        """
+        self._log.sync()
+        timed = {**about, "seconds": self.seconds}
+        self._checkpoints.save(self.step, arrays, timed, len(self.rows))
+        self._saved_at = self.seconds
+
+    def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
+        """Draw curves.png; `charts` maps each title to columns of the log."""
+        write_atomically(self.path / CURVES, curves.to_png(self.rows, charts))
+
+    def close(self) -> None:
+        """Remove the progress bar, restore the Ctrl-C handler and close TensorBoard's files."""
+        self._resources.close()
+
+
+@contextmanager
+def open_run(
+    path: Path, config: Mapping[str, Any], resume: bool, best: str = NETWORK
+) -> Iterator[Run]:
+    """Start a run in a new folder or, with `resume`, continue the run in a folder.
+
+    `best` is the file name of the algorithm's best network. The config is written first; it makes
+    the folder a run. Nothing changes before these checks: BadFolder if there is a run and not
+    `resume`, or the reverse, or if its config differs in a field that is not CHANGEABLE;
+    FolderInUse if another process uses it. Raises BadCheckpoint if all checkpoints are broken,
+    BadRecord if the config or the log is invalid.
+    """
+    exists, is_unused = (path / CONFIG).exists(), _is_unused(path)
+    if not exists and not is_unused:
+        raise BadFolder(f"{path} has no {CONFIG}: it is not a run; another --name starts one")
+    if resume and not exists:
+        raise BadFolder(f"there is no run {path} to continue; without --resume it starts")
+    if not resume and exists:
+        raise BadFolder(f"{path} exists: --resume continues it, another --name starts a new run")
+    path.mkdir(parents=True, exist_ok=True)
+    with locked(path), (path / LOG).open("ab") as file:
+        if resume:
+            _check_config(path, config)
+        else:
+            write_atomically(path / CONFIG, to_text(config))
+        run = Run(path, file, config, best)
+        try:
+            if resume:
+                write_atomically(path / CONFIG, to_text(config))
+            yield run
+        finally:
+            run.close()
+
+
+def _is_unused(path: Path) -> bool:
+    """Return whether a run can start at `path`; leftovers of a failed start are ignored."""
+    if not path.is_dir():
+        return not path.exists()
+    leftovers = [file for file in path.iterdir() if file.name not in (f"{CONFIG}.half", LOCK)]
+    return all(file.name == LOG and file.stat().st_size == 0 for file in leftovers)
+
+
+def _check_config(path: Path, config: Mapping[str, Any]) -> None:
+    """Raise BadFolder if the config of the folder differs in a field that is not CHANGEABLE."""
+    current = json.loads(to_text(config))
+    # Configs of older runs may lack newer fields.
+    saved = merge(current, read_config(path))
+    for name in CHANGEABLE:
+        saved.pop(name, None)
+        current.pop(name, None)
+    if changes := "; ".join(differences(saved, current)):
+        raise BadFolder(f"{path} is another run: {changes}; expected no change, or another --name")

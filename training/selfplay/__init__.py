@@ -1,0 +1,1 @@
+"""Self-play: workers, replay buffer, learner, opponents and promotion of the best network."""

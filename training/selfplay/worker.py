@@ -1,0 +1,251 @@
+"""Self-play guided by tree search: many concurrent games; each decision becomes a sample.
+
+In a fraction of the games another player has one seat. Its positions are searched too, for policy
+and value targets, but the opponent chooses the actions.
+"""
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.game import Game
+from cc_env.core.rules import DRAW, ONGOING
+from cc_env.envs.boards import Boards
+from cc_env.errors import TrainingDiverged
+from cc_env.match.match import effective_repetition_limit
+from cc_env.search.puct import Evaluate, Trees
+from training.runs.config import check_between, check_wholes
+from training.selfplay.opponents import NO_OPPONENT, Opponents, check_opponents
+from training.selfplay.replay_buffer import Samples, top_policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlaySettings:
+    """The settings of self-play."""
+
+    # Concurrent games in each worker.
+    boards: int = 128
+    # Simulations per decision, at the start and at the end of the run; None: constant.
+    simulations: int = 64
+    last_simulations: int | None = None
+    # Number of actions that the search considers at the root.
+    considered: int = 16
+    # Games start after 0 to `opening_turns` random turns.
+    opening_turns: int = 12
+    # Longer games are drawn.
+    max_turns: int = 100
+    # A game is drawn at this occurrence of a position.
+    repetitions: int = 2
+    # A repetition has the value -contempt for the player to move.
+    contempt: float = 0.25
+    # Weight of the search value in value targets; the rest is the result of the game.
+    value_mix: float = 0.5
+    # Player specs, and the fraction of games against them; the rest is self-play.
+    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")
+    opponents_share: float = 0.25
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a value is out of range or a player spec is invalid."""
+        check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
+        check_wholes(self, repetitions=2)
+        if self.last_simulations is not None:
+            check_wholes(self, last_simulations=1)
+        check_between(self, -1, 1, "contempt")
+        check_between(self, 0, 1, "value_mix", "opponents_share")
+        check_opponents(self.opponents, self.opponents_share)
+
+    def simulations_at(self, progress: float) -> int:
+        """Return the simulations per decision at `progress` through the run, 0 to 1.
+
+        They grow geometrically: good networks learn more from longer searches (Wu et al.,
+        "MiniZero", 2023).
+        """
+        last = self.last_simulations or self.simulations
+        return round(self.simulations * math.pow(last / self.simulations, min(1.0, progress)))
+
+
+@dataclass
+class SelfPlayTally:
+    """Counts and times of self-play.
+
+    Turns, draws and wins are those of finished games; `points` are those in games against
+    opponents, 1 per win and 0.5 per draw; `evaluated` counts positions for the network.
+    """
+
+    decisions: int = 0
+    games: int = 0
+    turns: int = 0
+    draws: int = 0
+    first_wins: int = 0
+    opponent_games: int = 0
+    points: float = 0.0
+    evaluated: int = 0
+    network_seconds: float = 0.0
+    search_seconds: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "SelfPlayTally") -> "SelfPlayTally":
+        return SelfPlayTally(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
+    def metrics(self, seconds: float) -> dict[str, float]:
+        """Return the metrics for the log of self-play that took `seconds`."""
+        games = max(1, self.games)
+        return {
+            "games": self.games,
+            "decisions_per_second": self.decisions / seconds,
+            "evaluated_per_second": self.evaluated / seconds,
+            "network_share": self.network_seconds / self.seconds,
+            "search_share": self.search_seconds / self.seconds,
+            "turns_per_game": self.turns / games,
+            "draws_percent": 100 * self.draws / games,
+            "first_wins_percent": 100 * self.first_wins / games,
+            **({"opponents": self.points / self.opponent_games} if self.opponent_games else {}),
+        }
+
+
+Results = list[tuple[Samples, SelfPlayTally]]
+
+
+@dataclass
+class _Game:
+    """A game in progress: a sample for each decision; `values` are for the player to move."""
+
+    positions: list[NDArray[np.uint64]] = field(default_factory=list)
+    movers: list[int] = field(default_factory=list)
+    actions: list[NDArray[np.int16]] = field(default_factory=list)
+    policy: list[NDArray[np.float16]] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+
+class SelfPlayWorker:
+    """Many self-play games, which continue from call to call."""
+
+    def __init__(self, game: Game, settings: SelfPlaySettings, seed: Any) -> None:
+        """Start the games; `seed` is an argument of `np.random.default_rng`."""
+        self._game, self._settings = game, settings
+        self._rng = np.random.default_rng(seed)
+        self._opponents = Opponents(
+            game, settings.opponents, settings.opponents_share, settings.boards
+        )
+        self._boards = Boards(
+            game,
+            settings.boards,
+            max_turns=settings.max_turns,
+            repetitions=effective_repetition_limit(game, settings.repetitions),
+        )
+        self._trees = Trees(
+            game,
+            settings.boards,
+            simulations=max(settings.simulations, settings.last_simulations or 1),
+            contempt=settings.contempt,
+            considered=settings.considered,
+        )
+        # The network of the evaluations in the trees.
+        self._evaluate: Evaluate | None = None
+        self._games = [_Game()] * settings.boards
+        self._stopped = False
+        self._boards.reset()
+        self._start_games(np.ones(settings.boards, np.bool_))
+
+    def play(
+        self, evaluate: Evaluate, decisions: int, simulations: int | None = None
+    ) -> tuple[Samples, SelfPlayTally]:
+        """Take `decisions` on each board; return the samples of the games that ended.
+
+        `simulations` per decision default to those of the settings. Raises TrainingDiverged if the
+        network returns values that are not finite.
+        """
+        start, tally = time.perf_counter(), SelfPlayTally()
+        if evaluate is not self._evaluate:
+            self._trees.clear_cache()
+            self._evaluate = evaluate
+        samples: list[Samples] = [self._empty_samples()]
+        for _ in range(decisions):
+            if self._stopped:
+                break
+            self._search(evaluate, simulations or self._settings.simulations, tally)
+            self._decide()
+            is_finished = self._boards.done
+            finished = np.flatnonzero(is_finished).tolist()
+            samples += [self._finish(board, tally) for board in finished]
+            self._start_games(is_finished)
+        tally.decisions = decisions * self._settings.boards
+        tally.seconds = time.perf_counter() - start
+        return Samples(*map(np.concatenate, zip(*samples, strict=True))), tally
+
+    def stop(self) -> None:
+        """Make `play` in another thread return after the current decisions."""
+        self._stopped = True
+
+    def _search(self, evaluate: Evaluate, simulations: int, tally: SelfPlayTally) -> None:
+        clock = time.perf_counter
+        previous = clock()
+        rows, earlier = self._boards.positions, self._boards.position_keys
+        self._trees.restart(rows, self._rng, earlier=earlier, simulations=simulations)
+        while (planes := self._trees.select()) is not None:
+            if not len(planes):
+                continue
+            selected = clock()
+            logits, values = evaluate(planes)
+            evaluated = clock()
+            self._trees.expand(logits, values)
+            tally.evaluated += len(planes)
+            tally.network_seconds += evaluated - selected
+            tally.search_seconds += selected - previous
+            previous = evaluated
+        tally.search_seconds += clock() - previous
+
+    def _decide(self) -> None:
+        search = self._trees.results()
+        if (search.selected_actions < 0).any():
+            raise TrainingDiverged("the network's logits or values are not finite")
+        actions, policy = top_policy(search.actions, search.policy)
+        movers = self._boards.to_move
+        for board, game in enumerate(self._games):
+            game.positions.append(self._boards.positions[board].copy())
+            game.movers.append(int(movers[board]))
+            game.actions.append(actions[board])
+            game.policy.append(policy[board])
+            game.values.append(float(search.values[board]))
+        self._opponents.choose(self._boards, search.selected_actions, self._rng)
+        self._boards.step(search.selected_actions)
+
+    def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
+        """Return the samples of a finished game, and count it."""
+        game = self._games[board]
+        result = int(self._boards.outcomes[board])
+        is_draw = result in (DRAW, ONGOING)
+        tally.games += 1
+        tally.turns += self._boards.turns(board)
+        tally.draws += is_draw
+        tally.first_wins += result == 0
+        if (seat := self._opponents.seats[board]) != NO_OPPONENT:
+            tally.opponent_games += 1
+            tally.points += 0.5 if is_draw else float(result != seat)
+        movers, mix = np.array(game.movers), self._settings.value_mix
+        results = np.zeros(len(movers)) if is_draw else np.where(movers == result, 1.0, -1.0)
+        values = mix * np.array(game.values) + (1 - mix) * results
+        return Samples(
+            np.array(game.positions),
+            np.array(game.actions),
+            np.array(game.policy),
+            values.astype(np.float32),
+        )
+
+    def _start_games(self, selected: NDArray[np.bool_]) -> None:
+        """Start games on the selected boards, bool[boards], after random turns."""
+        for board in np.flatnonzero(selected).tolist():
+            self._games[board] = _Game()
+        self._opponents.start_games(self._boards, selected, self._settings.opening_turns, self._rng)
+
+    def _empty_samples(self) -> Samples:
+        positions = np.zeros((0, len(self._game.initial)), np.uint64)
+        actions = np.zeros((0, self._game.num_actions), np.int32)
+        policy = top_policy(actions, actions.astype(np.float32))
+        return Samples(positions, *policy, np.zeros(0, np.float32))
