@@ -313,7 +313,7 @@ class MemoryPlayer:
             if position == origin:
                 self._choice_id = id
                 return
-            if turns := list(self._game.ways(origin, position)):
+            if turns := list(self._game.turns_between(origin, position)):
                 ids = (self._memory.follow(id, turn) for turn in turns)
                 self._choice_id = next((found for found in ids if found is not None), None)
                 return

@@ -84,7 +84,7 @@ class _GameHistory:
 
     def _follows(self, position: Position, before: Position) -> bool:
         """Return whether a position equals `before` or follows it by one turn."""
-        return position == before or any(True for _ in self._game.ways(before, position))
+        return position == before or any(True for _ in self._game.turns_between(before, position))
 
 
 class _HistoryPlayer:

@@ -160,7 +160,7 @@ def keeps_value(
 
 def grade(game: Game, position: Position, action: int, solved: ExactValue) -> GradedDecision:
     """Grade an action by its exact value; raise IllegalAction if it is illegal."""
-    action = game.legal_action(position, action, solved.actions)
+    action = game.check_action(position, action, solved.actions)
     return GradedDecision(
         position=position,
         action=action,
@@ -274,7 +274,7 @@ def enumerate_replies(
                 if yielded == limit:
                     return
             action = player_for_new_game(player).choose(position, rng, Clock()).action
-            actions = [game.legal_action(position, action, actions)]
+            actions = [game.check_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat
             if after not in visited:

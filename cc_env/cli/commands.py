@@ -111,9 +111,9 @@ def list_games() -> None:
         game, defaults = make_game(name), game_option_defaults(name)
         facts: dict[str, Iterable[str]] = {
             "options": [f"{key}={value}" for key, value in defaults.items()],
-            "evaluations": game.search.evaluations,
-            "levels of minimax": game.search.levels,
-            "bots": game.search.bots,
+            "evaluations": game.evaluations,
+            "levels of minimax": game.levels,
+            "bots": game.bots,
         }
         table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
         for fact, values in facts.items():
@@ -436,7 +436,7 @@ class _Replayed(NamedTuple):
         text = f"{' - '.join(map(escape_controls, self.played.players))}  {outcome}"
         if reason := result.reason if result else self.played.fault:
             text += f" ({reason})"
-        if match.game.scores and match.score:
+        if match.game.has_scores and match.score:
             text += ", scores {:g} - {:g}".format(*match.score)
         return f"{text}, {format_count(len(match.turns), 'turn')}"
 

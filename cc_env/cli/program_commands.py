@@ -203,7 +203,7 @@ def _play_ugi(
             channel.close()
     write_log(game_record.to_json())
     scores = record.replay(game_record).score
-    score_text = ", scores {:g} - {:g}".format(*scores) if scores and game.scores else ""
+    score_text = ", scores {:g} - {:g}".format(*scores) if scores and game.has_scores else ""
     turns = format_count(len(game_record.turns), "turn")
     yield f"{' - '.join(names)}  {game_record.result} ({game_record.reason}){score_text}, {turns}"
     if game_record.detail:

@@ -50,12 +50,12 @@ def warmup_tasks(name: str) -> Iterator[WarmupTask]:
 
 def _players(game: Game) -> Iterator[str]:
     """Yield player specs that together use every search and, if available, the network."""
-    for evaluation in game.search.evaluations:
+    for evaluation in game.evaluations:
         yield f"greedy:evaluation={evaluation}"
         yield f"minimax:depth=1,evaluation={evaluation}"
         yield f"mcts:simulations=1,evaluation={evaluation}"
     yield "mcts:simulations=1,playout=random"
-    yield from game.search.bots
+    yield from game.bots
     if NETWORK_PLAYER in available_players(game):
         yield NETWORK_PLAYER
 

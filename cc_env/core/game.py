@@ -1,4 +1,4 @@
-"""What a game is to everything above its rules: its facts, notation, look and search.
+"""The base class of games: their facts, texts, pictures and legal actions.
 
 Shapes: A actions, C planes of an observation, H rows and W columns of the board, F fields of a
 position, N positions.
@@ -7,10 +7,9 @@ position, N positions.
 import itertools
 import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +36,8 @@ __all__ = [  # all that the module of a game needs, beside `rules`
     "Format",
     "Game",
     "Grid",
-    "Look",
-    "Notation",
     "Numbering",
     "PlayedGame",
-    "Search",
     "Symmetry",
     "Track",
     "Turn",
@@ -49,7 +45,8 @@ __all__ = [  # all that the module of a game needs, beside `rules`
 ]
 
 Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
-_SETS = "own", "enemy", "player"  # the fields of a position that default texts and pictures know
+# The fields of a position that the default texts and pictures need.
+_DEFAULT_FIELDS = "own", "enemy", "player"
 
 
 Turn = tuple[int, ...]  # the actions of one turn, in order
@@ -103,278 +100,302 @@ class Format(NamedTuple):
     is_single: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Notation:
-    """How a game is written. What is left out is as the methods of `Game` say.
-
-    `parse_position` raises BadPosition, saying what is wrong with a text; `Game.from_text` adds
-    which text it was. `action_text` takes any action id, legal or not. `endings` has a sentence for
-    each word that `ending` may return, in which {loser} stands for the player who has lost.
-    """
-
-    to_text: Callable[[Position], str] | None = None
-    parse_position: Callable[[str], Position] | None = None
-    action_text: Callable[[Position, int], str] | None = None
-    other_texts: Callable[[Position, int], Iterable[str]] = lambda position, action: ()  # also read
-    ending: Callable[[Position], str] | None = None
-    endings: Mapping[str, str] = field(default_factory=dict)
-    formats: Mapping[str, Format] = field(default_factory=dict)  # by the end of a file's name: .pdn
-
-
 class Track(NamedTuple):
-    """What a turn did on the board: the cells its piece went through, the pieces it took."""
+    """The course of a turn on the board: the cells its piece visited, and the captured pieces."""
 
     path: tuple[Cell, ...]
     captured: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What pictures show. What is left out is as the methods of `Game` say.
-
-    A board has squares, or points where it has `lines`. `shooters` are the pieces any of which may
-    be said to play an action that moves nothing but hits the end of its track; other actions have
-    none.
-    """
-
-    pieces: Callable[[Position], Mapping[Cell, str]] | None = None  # letters, as in `Game.letters`
-    track: Callable[[Position, Turn], Track] | None = None
-    figures: Mapping[str, str] = field(default_factory=dict)  # by letter; else discs, see shapes.py
-    kinds: Mapping[str, str] = field(default_factory=dict)  # of pieces, in a word, by letter: king
-    goals: tuple[Cell, Cell] | tuple[()] = ()  # a cell to mark for each player
-    dark: int = 1  # the dark cells are those whose row + column is odd; 0: even
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # of a board of points
-    names: Mapping[Cell, str] = field(default_factory=dict)  # of its points, as in notation
-    rows: Sequence[str] = ()  # what rows are called, as in notation, from the top; default: 0, 1, …
-    columns: Sequence[str] = ()  # the same of columns, from the left
-    remark: Callable[[Position], str] = lambda position: ""  # what is due and no piece shows
-    shooters: Callable[[Position, int], Iterable[Cell]] = lambda position, action: ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """What players know of a game beside its rules."""
-
-    evaluations: Mapping[str, Any] = field(default_factory=dict)  # by name, the default first
-    levels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of minimax, its own
-    bots: Mapping[str, Callable[["Game"], Bot]] = field(default_factory=dict)  # by spoken name
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Game:
-    """A game with its options settled; `cc_env.make_game` makes them.
+    """A game with its options; a subclass for each game, instances by `cc_env.make_game`.
 
-    Facts stand here, all else in `notation`, `look` and `search`, whose defaults are for positions
-    with the fields `own`, `enemy` (sets of cells, see `Grid`) and `player`.
+    The facts of a game are attributes; its texts and pictures are methods. The defaults suit
+    positions with the fields `own`, `enemy` (sets of cells, see `Grid`) and `player`. Only `name`,
+    `initial`, `grid`, `planes` and `players` are required. A game with options has an `__init__`
+    that takes them as arguments with defaults, sets `options` and all facts that depend on them,
+    and calls `super().__init__()` last, which raises BadGame if the facts contradict each other.
 
-    `letters` are those of the pieces of the first and of the second player, in texts and pictures,
-    beginning with the one that stands for the player; by default the initials of `players`.
-    `action_cells`, for networks and pictures, are the cells of an observation where an action
-    starts and ends, row * W + column in the mover's frame: the same cell twice for an action on one
-    cell, H * W twice for an action without a cell; int64[A] is the cell of each action, in games
-    where all are on one. Actions may share their cells where they are never legal together. By
-    default there is an action for each cell.
-
-    Raises BadGame where these do not fit together.
+    name
+        The name in the catalogue or, outside of it, of the module.
+    initial
+        The start position.
+    grid
+        The cells of the board and their bits.
+    planes
+        Descriptions of the planes of an observation, C in all.
+    players
+        Names of the first and of the second player, preferably colors.
+    options
+        The values of all options, by name.
+    letters
+        Letters of the pieces of both players in texts and pictures, first the one that stands for
+        the player; by default the initials of `players`.
+    action_cells
+        Cells of an observation where each action starts and ends, row * W + column in the mover's
+        frame: int64[A, 2], or int64[A] if each action is on one cell. H * W stands for no cell.
+        Actions may share their cells if they are never legal together. By default one action for
+        each cell. Networks and pictures use them.
+    symmetries
+        The symmetries of the game, without the identity.
+    repetition_limit
+        Number of turns that lead to the same position after which the rules end the game; 0 if
+        they never do.
+    max_margin
+        The largest margin of a win, see `rules.margin`.
+    has_scores
+        Whether the rules give both players scores, see `score`.
+    endings
+        A sentence for each word that `ending` returns; {loser} stands for the losing player.
+    formats
+        File formats of other programs, by suffix: `.pdn`.
+    evaluations
+        Evaluations by name, the default one first.
+    levels
+        Options of the player `minimax` by level, in addition to the general levels.
+    bots
+        Functions that create the game's own players, by player spec.
+    numbering
+        The numbering of positions for exact values; None if the game cannot be solved.
+    figures
+        Shapes of pieces by letter, see `cc_env.rendering.shapes`; by default discs.
+    piece_names
+        Kinds of pieces by letter, such as king.
+    goal_cells
+        A marked cell for each player, or none.
+    dark_parity
+        Parity of row + column of the dark cells.
+    board_lines
+        Pairs of cells that lines connect, on a board of points instead of squares.
+    cell_names
+        Names of cells in the notation, on a board of points.
+    row_labels, column_labels
+        Labels from the top and from the left, as in the notation; by default 0, 1, …
     """
 
     name: str
     initial: Position
     grid: Grid
-    planes: tuple[str, ...]  # [C] what each plane of an observation shows
-    players: tuple[str, str]  # what the first and the second player are called: best by a colour
-    options: Mapping[str, Any] = field(default_factory=dict)
+    planes: tuple[str, ...]
+    players: tuple[str, str]
+    options: Mapping[str, Any] = MappingProxyType({})
     letters: tuple[str, str] = "", ""
-    action_cells: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), np.int64))
-    symmetries: tuple[Symmetry, ...] = ()  # without the identity
-    repetition_limit: int = 0  # turns leading to the same position after which the rules end a game
-    max_margin: int = 1  # the most by which the game can be won, see `rules.margin`
-    scores: Callable[[Position, int | None], tuple[float, float]] | None = None  # see `score`
-    fits: Callable[[Position], NDArray[np.bool_]] | None = None  # [N], see `check_words`
-    notation: Notation = field(default_factory=Notation)
-    look: Look = field(default_factory=Look)
-    search: Search = field(default_factory=Search)
-    numbering: Numbering | None = None  # None: the game cannot be solved, see `exact.numbering`
+    action_cells: NDArray[np.int64] = np.empty((0, 2), np.int64)
+    symmetries: tuple[Symmetry, ...] = ()
+    repetition_limit: int = 0
+    max_margin: int = 1
+    has_scores: bool = False
+    endings: Mapping[str, str] = MappingProxyType({})
+    formats: Mapping[str, Format] = MappingProxyType({})
+    evaluations: Mapping[str, Any] = MappingProxyType({})
+    levels: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    bots: Mapping[str, Callable[["Game"], Bot]] = MappingProxyType({})
+    numbering: Numbering | None = None
+    figures: Mapping[str, str] = MappingProxyType({})
+    piece_names: Mapping[str, str] = MappingProxyType({})
+    goal_cells: tuple[Cell, Cell] | tuple[()] = ()
+    dark_parity: int = 1
+    board_lines: tuple[tuple[Cell, Cell], ...] = ()
+    cell_names: Mapping[Cell, str] = MappingProxyType({})
+    row_labels: Sequence[str] = ()
+    column_labels: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
+    num_actions: int
+    observation_shape: tuple[int, int, int]
+
+    def __init__(self) -> None:
+        required = "name", "initial", "grid", "planes", "players"
+        if missing := [fact for fact in required if not hasattr(self, fact)]:
+            raise BadGame(
+                f"{type(self).__name__} lacks {format_list(missing)}; expected: a class attribute"
+            )
+        rows, columns = self.grid.rows, self.grid.columns
         if not any(self.letters):
-            object.__setattr__(self, "letters", tuple(name[:1] for name in self.players))
+            self.letters = self.players[0][:1], self.players[1][:1]
+        self.row_labels = list(self.row_labels or map(str, range(rows)))
+        self.column_labels = list(self.column_labels or map(str, range(columns)))
         try:
-            object.__setattr__(self, "action_cells", self.grid.ends(self.action_cells))
+            self.action_cells = self.grid.ends(self.action_cells)
         except BadGame as error:
             raise BadGame(f"{self.name}: {error}") from None
-        for wrong in self._contradictions():
-            raise BadGame(f"{self.name}: {wrong}")
+        self.num_actions = len(self.action_cells)
+        self.observation_shape = len(self.planes), rows, columns
+        for contradiction in self._contradictions():
+            raise BadGame(f"{self.name}: {contradiction}")
 
     def _contradictions(self) -> Iterator[str]:
-        """Yield what does not fit together."""
-        both, look = "".join(self.letters), self.look
-        if not all(self.letters) or len(set(both)) < len(both) or not both.isalpha():
-            yield f"letters={self.letters!r}; wanted: letters for each player, none in common"
-        own = look.pieces, self.notation.to_text, self.notation.parse_position
-        if not all(own) and not set(_SETS) <= set(self.initial._fields):
-            wanted = f"fields {format_list(_SETS)}, or functions pieces, to_text and parse_position"
-            yield f"positions have the fields {format_list(self.initial._fields)}; wanted: {wanted}"
-        for what, labels, count in (
-            ("rows", look.rows, self.grid.rows),
-            ("columns", look.columns, self.grid.columns),
+        """Yield a message for each contradiction between the facts."""
+        all_letters = "".join(self.letters)
+        is_unique = len(set(all_letters)) == len(all_letters)
+        if not (all(self.letters) and is_unique and all_letters.isalpha()):
+            yield f"letters={self.letters!r}; expected: different letters for each player"
+        overridable = "pieces", "to_text", "parse_position"
+        has_defaults = any(getattr(type(self), m) is getattr(Game, m) for m in overridable)
+        if has_defaults and not set(_DEFAULT_FIELDS) <= set(self.initial._fields):
+            expected = f"{format_list(_DEFAULT_FIELDS)}, or methods {format_list(overridable)}"
+            fields = format_list(self.initial._fields)
+            yield f"positions have the fields {fields}; expected: {expected}"
+        for name, labels, count in (
+            ("row_labels", self.row_labels, self.grid.rows),
+            ("column_labels", self.column_labels, self.grid.columns),
         ):
-            if labels and len(labels) != count:
-                yield f"{what}={labels!r} of its look; wanted: {count} labels, or ()"
-        for letter in (*look.figures, *look.kinds, *self.pieces(self.initial).values()):
-            if letter not in both:
-                yield f"the piece {letter!r} is nobody's; letters={self.letters!r}"
+            if len(labels) != count:
+                yield f"{name}={labels!r}; expected: {count} labels"
+        for letter in (*self.figures, *self.piece_names, *self.pieces(self.initial).values()):
+            if letter not in all_letters:
+                yield f"the piece {letter!r} belongs to no player; letters={self.letters!r}"
 
-    @property
-    def num_actions(self) -> int:
-        """How many action ids there are: A."""
-        return len(self.action_cells)
+    def replace(self, **facts: object) -> Self:
+        """Return a copy with other values of these facts; raise BadGame on contradictions."""
+        game = object.__new__(type(self))
+        vars(game).update(vars(self), **facts)
+        Game.__init__(game)
+        return game
 
-    @property
-    def observation_shape(self) -> tuple[int, int, int]:
-        """The shape of an observation: (C, H, W)."""
-        return len(self.planes), self.grid.rows, self.grid.columns
-
-    @cached_property
-    def labels(self) -> tuple[list[str], list[str]]:
-        """What the rows, from the top, and the columns, from the left, are called."""
-        rows, columns = self.look.rows, self.look.columns
-        return (
-            list(rows or map(str, range(self.grid.rows))),
-            list(columns or map(str, range(self.grid.columns))),
-        )
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
-        return self  # nothing in it changes
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the game itself: games are immutable."""
+        return self
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         return f"make_game({self.name!r}{options})"
 
     def from_text(self, text: str) -> Position:
-        """Return the position that `to_text` wrote; raise BadPosition where there is none."""
+        """Return the position written by `to_text`; raise BadPosition if `text` is not one."""
         if not isinstance(text, str):
-            raise BadPosition(f"{self.name}: a position is given as text, not as {text!r}")
+            raise BadPosition(f"{self.name}: {text!r} is not the text of a position")
         try:
-            parse = self.notation.parse_position or self._parse_position
-            return parse(text)
+            return self.parse_position(text)
         except BadPosition as error:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
-    def check_words(self, rows: NDArray[np.uint64]) -> None:
-        """Raise BadPosition if one of `rows`, uint64[N, F], is not a possible position.
+    def parse_position(self, text: str) -> Position:
+        """Return the position of a text; raise BadPosition with the reason if there is none.
 
-        Compiled rules trust their positions, and may read and write out of bounds if one is
-        impossible; so words from outside are checked here. `fits` takes a position whose fields are
-        arrays uint64[N] and returns bool[N]: which of them are possible. Without `fits`, positions
-        are written as text and read again.
+        By default the reverse of the default of `to_text`. `from_text` adds the text to the error.
         """
-        if self.fits:
-            fits = self.fits(type(self.initial)(*rows.T))
-        else:
-            fits = np.array([self._is_read_again(row) for row in rows], np.bool_)
-        if not fits.all():
-            row = int(fits.argmin())
-            raise BadPosition(f"{self.name}: the words {rows[row].tolist()} are not a position")
-
-    def _is_read_again(self, row: NDArray[np.uint64]) -> bool:
-        position = type(self.initial)(*row)
-        try:
-            return bool(self.from_text(self.to_text(position)) == position)
-        except Exception:  # what a game makes of words that nobody checked
-            return False
-
-    def owner(self, letter: str) -> int:
-        """Return whose piece a letter is, 0 or 1; raise BadGame where it is nobody's."""
-        for player, letters in enumerate(self.letters):
-            if letter in letters:
-                return player
-        raise BadGame(f"{self.name}: the piece {letter!r} is nobody's; letters={self.letters!r}")
-
-    def pieces(self, position: Position) -> Mapping[Cell, str]:
-        """Return the letters of the pieces on the board; by default the sets `own`, `enemy`."""
-        if self.look.pieces:
-            return self.look.pieces(position)
-        return self.grid.pieces(position, self.letters)
-
-    def to_text(self, position: Position) -> str:
-        """Return the position in one line.
-
-        By default rows from the top, the letter of the player to move, and as NAME=VALUE all other
-        fields that are not as at the start.
-        """
-        if self.notation.to_text:
-            return self.notation.to_text(position)
-        player = int(position.player)
-        words = [self.grid.position_text(self.pieces(position), self.letters, player)]
-        for name, value, usual in zip(position._fields, position, self.initial, strict=True):
-            if name not in _SETS and value != usual:
-                words.append(f"{name}={value}")
-        return " ".join(words)
-
-    def _parse_position(self, text: str) -> Position:
-        """Return the position that `to_text` writes by default; raise BadPosition."""
-        other = [name for name in self.initial._fields if name not in _SETS]
-        rest = f"then NAME=VALUE of {format_list(other)}" if other else ""
+        other_fields = [name for name in self.initial._fields if name not in _DEFAULT_FIELDS]
+        rest = f"then NAME=VALUE of {format_list(other_fields)}" if other_fields else ""
         pieces, player, words = self.grid.parse_position(text, self.letters, rest)
         own, enemy = self.grid.bitboards(pieces, self.letters, player)
         values = {"own": own, "enemy": enemy, "player": np.uint64(player)}
         for word in words:
             name, _, value = word.partition("=")
-            if name not in other or not (value.isascii() and value.isdigit()):
-                raise BadPosition(f"'{word}'; wanted: {rest}")
+            if name not in other_fields or not (value.isascii() and value.isdigit()):
+                raise BadPosition(f"'{word}'; expected: {rest}")
             if int(value) >= 2**64:
                 raise BadPosition(f"'{word}': a field has 64 bits")
             values[name] = np.uint64(int(value))
         return self.initial._replace(**values)
 
-    def action_text(self, position: Position, action: int) -> str:
-        """Return the notation of an action, legal or not; a turn's is the sum of its actions'.
+    def to_text(self, position: Position) -> str:
+        """Return the position in one line.
 
-        By default its cell or cells, such as 41-30: the labels of row and column, or their names.
+        By default rows from the top, the letter of the player to move, and NAME=VALUE for each
+        other field that differs from the start position.
         """
-        if self.notation.action_text:
-            return self.notation.action_text(position, action)
+        player = int(position.player)
+        words = [self.grid.position_text(self.pieces(position), self.letters, player)]
+        for name, value, start in zip(position._fields, position, self.initial, strict=True):
+            if name not in _DEFAULT_FIELDS and value != start:
+                words.append(f"{name}={value}")
+        return " ".join(words)
+
+    def check_positions(self, words: NDArray[np.uint64]) -> None:
+        """Raise BadPosition if a row of `words`, uint64[N, F], is not a valid position.
+
+        Compiled rules may read and write out of bounds if a position is invalid, so positions from
+        untrusted input are checked here.
+        """
+        is_valid = self.is_valid(type(self.initial)(*words.T))
+        if not is_valid.all():
+            row = int(is_valid.argmin())
+            raise BadPosition(f"{self.name}: the words {words[row].tolist()} are not a position")
+
+    def is_valid(self, positions: Position) -> NDArray[np.bool_]:
+        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N].
+
+        By default, those that `from_text` restores from the result of `to_text`.
+        """
+        rows = np.stack(positions, 1)
+        return np.array([self._is_restored(type(positions)(*row)) for row in rows], np.bool_)
+
+    def _is_restored(self, position: Position) -> bool:
+        """Return whether a position survives as text; its methods may raise anything if not."""
+        try:
+            return bool(self.from_text(self.to_text(position)) == position)
+        except Exception:
+            return False
+
+    def owner(self, letter: str) -> int:
+        """Return the player, 0 or 1, whose pieces have this letter; raise BadGame if none has."""
+        for player, letters in enumerate(self.letters):
+            if letter in letters:
+                return player
+        raise BadGame(
+            f"{self.name}: the piece {letter!r} belongs to no player; letters={self.letters!r}"
+        )
+
+    def pieces(self, position: Position) -> Mapping[Cell, str]:
+        """Return the letters of the pieces on the board; by default the sets `own`, `enemy`."""
+        return self.grid.pieces(position, self.letters)
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return the notation of an action, legal or not.
+
+        The notation of a turn concatenates those of its actions. By default the cell or cells of
+        the action, such as 41-30: their names, or the labels of row and column.
+        """
         ends = self._ends(action, self.to_move(position))
         return "-".join(map(self._cell_text, dict.fromkeys(ends))) or "pass"
 
+    def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
+        """Return other notations of an action, which `parse_turn` accepts as well."""
+        return ()
+
     def _cell_text(self, cell: Cell) -> str:
-        (row, column), (rows, columns) = cell, self.labels
-        comma = "," if max(map(len, rows + columns)) > 1 else ""
-        return self.look.names.get(cell) or f"{rows[row]}{comma}{columns[column]}"
+        row, column = self.row_labels[cell[0]], self.column_labels[cell[1]]
+        is_long = any(len(label) > 1 for label in (*self.row_labels, *self.column_labels))
+        return self.cell_names.get(cell) or f"{row}{',' if is_long else ''}{column}"
 
     def _ends(self, action: int, player: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""
-        places = [divmod(int(place), self.grid.columns) for place in self.action_cells[action]]
-        return tuple(
-            self.grid.in_frame(cell, player) for cell in places if cell[0] < self.grid.rows
-        )
+        cells = [divmod(int(index), self.grid.columns) for index in self.action_cells[action]]
+        return tuple(self.grid.in_frame(cell, player) for cell in cells if cell[0] < self.grid.rows)
 
     def ending(self, position: Position) -> str:
-        """Return in one word how a finished game ended; by default draw or won."""
-        if self.notation.ending:
-            return self.notation.ending(position)
+        """Return one word for the rule that ended a game; by default draw or won."""
         return "draw" if self.outcome(position) == DRAW else "won"
 
-    def track(self, position: Position, turn: Turn) -> Track:
-        """Return where the pieces of a legal turn went, finished or not, and what it captured.
+    def remark(self, position: Position) -> str:
+        """Return what pieces alone do not show, such as a removal that is due; by default ""."""
+        return ""
 
-        By default the cells of its actions, and those that the opponent's pieces left meanwhile. An
-        action on a single cell that captures what stands there goes nowhere; one that puts a piece
-        elsewhere, which may have fallen, goes there.
+    def shooters(self, position: Position, action: int) -> Iterable[Cell]:
+        """Return the pieces that can play an action that hits a cell from a distance, in order.
+
+        By default none, which is also the result for actions that move a piece.
         """
-        if self.look.track:
-            return self.look.track(position, turn)
+        return ()
+
+    def track(self, position: Position, turn: Turn) -> Track:
+        """Return the course of a legal turn, which may be unfinished.
+
+        By default the cells of its actions, and those that pieces of the opponent vacated. An
+        action on a single cell that captures a piece there has no path. If it places a piece on
+        another cell, as where pieces fall, the path is that cell.
+        """
         path, captured = list[Cell](), list[Cell]()
         player, pieces = self.to_move(position), self.pieces(position)
         for action in turn:
-            ends = self._ends(action, player)  # IndexError, where it is not an action at all
-            position = self.words(position, rules.apply(position, action))
+            # Raises IndexError if it is not an action.
+            ends = self._ends(action, player)
+            position = self.make_position(rules.apply(position, action))
             before, pieces = pieces, self.pieces(position)
             taken = _vacated(before, pieces, self.letters[1 - player])
             if len(set(ends)) == 1:
-                put = _vacated(pieces, before, self.letters[player])
-                ends = tuple(put) if len(put) == 1 else ends
+                occupied = _vacated(pieces, before, self.letters[player])
+                ends = tuple(occupied) if len(occupied) == 1 else ends
             if set(ends) != set(taken):
                 path += ends[:1] if path[-1:] != list(ends[:1]) else ()
                 path += ends[1:] if ends[:1] != ends[1:] else ()
@@ -384,14 +405,11 @@ class Game:
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
         """Return the legal action ids, int32[count], ascending; empty when the game is over."""
         out = np.empty(self.num_actions, np.int32)
-        over = rules.outcome(position) != ONGOING
-        return out[: 0 if over else rules.legal_actions(position, out)]
+        is_over = rules.outcome(position) != ONGOING
+        return out[: 0 if is_over else rules.legal_actions(position, out)]
 
     def choices(self, position: Position) -> NDArray[np.int32]:
-        """Return the legal action ids, int32[count], ascending, at least one.
-
-        Raises IllegalAction where the game is over.
-        """
+        """Return the legal action ids, ascending; raise IllegalAction if the game is over."""
         legal = self.legal_actions(position)
         if not len(legal):
             text, ending = self.to_text(position), self.ending(position)
@@ -401,16 +419,15 @@ class Game:
         return legal
 
     def action_mask(self, position: Position) -> NDArray[np.int8]:
-        """Return int8[A]: 1 where the action is legal, else 0."""
+        """Return int8[A], 1 for legal actions and 0 for others."""
         mask = np.zeros(self.num_actions, np.int8)
         mask[self.legal_actions(position)] = 1
         return mask
 
     def opening_mask(self) -> NDArray[np.int8]:
-        """Return int8[A]: 1 where an action is legal however an episode begins.
+        """Return int8[A], 1 for the actions legal at every first decision of either player.
 
-        If there is no such action, as in a game that begins by placing anywhere, 1 for the actions
-        that are legal most often.
+        If there are none, 1 for the actions that are legal in most of these positions.
         """
         counts = self.action_mask(self.initial).astype(np.int64)
         for turn in self.turns(self.initial):
@@ -421,42 +438,43 @@ class Game:
     def apply(
         self, position: Position, action: int, legal: Container[int] | None = None
     ) -> Position:
-        """Return the position after `action`; raise IllegalAction where it is not legal.
+        """Return the position after `action`; raise IllegalAction if it is not legal.
 
         A caller that already has the legal actions passes them as `legal`.
         """
-        chosen = self.legal_action(position, action, legal)
-        return self.words(position, rules.apply(position, chosen))
+        checked = self.check_action(position, action, legal)
+        return self.make_position(rules.apply(position, checked))
 
-    def legal_action(
+    def check_action(
         self, position: Position, action: object, legal: Container[int] | None = None
     ) -> int:
-        """Return what somebody chose as an int; raise IllegalAction where it is not legal.
+        """Return `action` as an int; raise IllegalAction if it is not a legal action.
 
-        Integers will do, NumPy's and arrays of no dimension included. A caller that already has the
+        NumPy integers and arrays without dimensions are accepted. A caller that already has the
         legal actions passes them as `legal`.
         """
         try:
-            chosen = operator.index(action)  # type: ignore[arg-type]
+            index = operator.index(action)  # type: ignore[arg-type]
         except TypeError:
-            raise self.illegal(position, action) from None
-        if chosen not in (self.legal_actions(position) if legal is None else legal):
-            raise self.illegal(position, action)
-        return chosen
+            raise self.illegal_action(position, action) from None
+        if index not in (self.legal_actions(position) if legal is None else legal):
+            raise self.illegal_action(position, action)
+        return index
 
     def play_turn(self, position: Position, turn: Turn) -> Position:
-        """Return the position after these actions; raise IllegalAction where one is not legal."""
+        """Return the position after these actions; raise IllegalAction if one is not legal."""
         if isinstance(turn, str) or not isinstance(turn, Iterable):
-            wanted = "wanted: action ids, as game.parse_turn(position, TEXT) returns them"
-            raise IllegalAction(f"{turn!r} is not a turn; {wanted}; game.apply plays a single id")
+            raise IllegalAction(
+                f"{turn!r} is not a turn; expected: action ids, as from "
+                "game.parse_turn(position, TEXT); game.apply plays a single id"
+            )
         for action in turn:
             position = self.apply(position, action)
         return position
 
-    @staticmethod
-    def words(like: Position, fields: tuple[int, ...]) -> Position:
-        """Return the position of the class of `like` that has these fields, as unsigned words."""
-        return type(like)(*map(np.uint64, fields))
+    def make_position(self, fields: Iterable[int]) -> Position:
+        """Return the position with these fields, converted to uint64."""
+        return type(self.initial)(*map(np.uint64, fields))
 
     def to_move(self, position: Position) -> int:
         """Return the player to move, 0 or 1."""
@@ -471,49 +489,47 @@ class Game:
         return int(rules.outcome(position))
 
     def margin(self, position: Position) -> int:
-        """Return by how much a finished game was won, 0 for a draw."""
+        """Return the margin by which a finished game was won, 0 for a draw."""
         return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
 
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
-        """Return the scores of both players in a finished game: by `scores`, or by its margin.
+        """Return the scores of both players in a finished game; by default plus and minus a margin.
 
-        Where the rules do not end the game, these are the scores if it ends by repetition or, in
-        games with `scores`, by a fault of the `loser`.
+        If the rules do not end the game, the scores of an end by repetition or, in games with
+        `has_scores`, by a fault of `loser`.
         """
-        if self.scores:
-            return self.scores(position, loser)
         won = float(self.margin(position))
         return (won, -won) if self.outcome(position) == FIRST_WINS else (-won, won)
 
     def repetition_outcome(self, position: Position) -> int:
-        """Return the outcome where the rules end the game by repetition."""
+        """Return the outcome if the rules end the game by repetition."""
         return int(rules.repetition_outcome(position))
 
     def key(self, position: Position) -> np.uint64:
-        """Return a 64-bit hash of the position, side to move included."""
+        """Return a 64-bit hash of the position, including the side to move."""
         return np.uint64(rules.key(position))
 
     def observe(self, position: Position, player: int | None = None) -> NDArray[np.int8]:
-        """Return int8[C, H, W], as `player` (None: the player to move) sees the position."""
+        """Return int8[C, H, W] in the frame of `player`, by default the player to move."""
         planes = np.empty(self.observation_shape, np.int8)
         rules.observe(position, self.to_move(position) if player is None else player, planes)
         return planes
 
     def evaluation(self, which: Any = None) -> Any:
-        """Return the evaluation of this name, None for the first; an evaluation is returned as is.
+        """Return the evaluation with this name, by default the first one.
 
-        Raises UnknownOption where the game has none, or none of this name.
+        An evaluation, which is a NamedTuple, is returned unchanged. Raises UnknownOption if the
+        game has none, or none with this name.
         """
-        if hasattr(which, "_fields"):  # a NamedTuple of weights
+        if hasattr(which, "_fields"):
             return which
-        known = self.search.evaluations
-        has = format_list(known) or "none"
+        names = format_list(self.evaluations) or "none"
         if which is not None and not isinstance(which, str):
-            raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {has}")
-        if not known or (which and which not in known):
-            has = f"{suggest(which, known)}it has: {has}"
-            raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; {has}")
-        return known[which or next(iter(known))]
+            raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {names}")
+        if not self.evaluations or (which and which not in self.evaluations):
+            hint = f"{suggest(which, self.evaluations)}it has: {names}"
+            raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; {hint}")
+        return self.evaluations[which or next(iter(self.evaluations))]
 
     def turns(self, position: Position) -> Iterator[Turn]:
         """Yield every turn that is legal now, or the rest of it within a turn."""
@@ -524,20 +540,20 @@ class Game:
             else:
                 yield (action,)
 
-    def ways(
+    def turns_between(
         self, before: Position, after: Position, *, unfinished: bool = False
     ) -> Iterator[Turn]:
-        """Yield every turn that leads from one position to another, as the actions it takes.
+        """Yield every turn that leads from one position to another.
 
-        With `unfinished` also turns that lead to a position within a turn.
+        With `unfinished`, `after` may be a position within a turn.
         """
         for action in map(int, self.legal_actions(before)):
             position = self.apply(before, action)
-            within = self.mid_turn(position)
-            if position == after and (unfinished or not within):
+            is_unfinished = self.mid_turn(position)
+            if position == after and (unfinished or not is_unfinished):
                 yield (action,)
-            if within:
-                rest = self.ways(position, after, unfinished=unfinished)
+            if is_unfinished:
+                rest = self.turns_between(position, after, unfinished=unfinished)
                 yield from ((action, *actions) for actions in rest)
 
     def turn_text(self, position: Position, turn: Turn) -> str:
@@ -550,7 +566,7 @@ class Game:
         return text
 
     def turn_texts(self, position: Position, line: Turn) -> list[str]:
-        """Return the notation of each turn of a line of actions; raise as `turn_text`."""
+        """Return the notation of each turn in a sequence of actions; raise as `turn_text`."""
         texts = [""]
         for action in line:
             after = self.apply(position, action)
@@ -562,73 +578,74 @@ class Game:
 
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction if there is none."""
-        wanted = _plain(text)
-        if (turn := self._turn_of(position, wanted)) is not None:
+        plain = _plain(text)
+        if (turn := self._find_turn(position, plain)) is not None:
             return turn
         for action in map(int, self.legal_actions(position)):
-            if wanted in map(_plain, self.notation.other_texts(position, action)):
+            if plain in map(_plain, self.alternative_texts(position, action)):
                 return (action,)
-        near = self.near(position, text)
-        would_do = f"did you mean {format_list(near)}?" if near else self._what_is_legal(position)
-        raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {would_do}")
+        near = self.completions(position, text)
+        hint = f"did you mean {format_list(near)}?" if near else self._legal_hint(position)
+        raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {hint}")
 
-    def near(self, position: Position, text: str, most: int = 12) -> list[str]:
-        """Return the texts of legal turns that begin with `text`, at most this number of them.
+    def completions(self, position: Position, text: str, limit: int = 12) -> list[str]:
+        """Return at most `limit` texts of legal turns that begin with `text`, none if it is empty.
 
-        Turns that do not begin so are not generated. Returns no texts where `text` is empty.
+        Only turns that begin so are generated.
         """
-        wanted = _plain(text)
-        if not wanted:
+        prefix = _plain(text)
+        if not prefix:
             return []
-        others = (
-            other
+        alternatives = (
+            alternative
             for action in map(int, self.legal_actions(position))
-            for other in self.notation.other_texts(position, action)
-            if _plain(other).startswith(wanted)
+            for alternative in self.alternative_texts(position, action)
+            if _plain(alternative).startswith(prefix)
         )
-        texts = itertools.chain(self._texts_with(position, wanted), others)
-        return list(dict.fromkeys(itertools.islice(texts, most)))
+        texts = itertools.chain(self._texts_with(position, prefix), alternatives)
+        return list(dict.fromkeys(itertools.islice(texts, limit)))
 
-    def _texts_with(self, position: Position, wanted: str, begun: str = "") -> Iterator[str]:
-        """Yield the texts of turns that go on from `begun` and begin with a plain text."""
+    def _texts_with(self, position: Position, prefix: str, beginning: str = "") -> Iterator[str]:
+        """Yield the texts of turns that continue `beginning` and have this plain prefix."""
         for action in map(int, self.legal_actions(position)):
-            text = begun + self.action_text(position, action)
+            text = beginning + self.action_text(position, action)
             plain = _plain(text)
-            if not (plain.startswith(wanted) or wanted.startswith(plain)):
+            if not (plain.startswith(prefix) or prefix.startswith(plain)):
                 continue
             after = self.apply(position, action)
             if self.mid_turn(after):
-                yield from self._texts_with(after, wanted, text)
-            elif plain.startswith(wanted):
+                yield from self._texts_with(after, prefix, text)
+            elif plain.startswith(prefix):
                 yield text
 
-    def _turn_of(self, position: Position, wanted: str) -> Turn | None:
-        """Return the legal turn of this plain text, None if there is none.
+    def _find_turn(self, position: Position, plain: str) -> Turn | None:
+        """Return the legal turn with this plain text, or None.
 
-        Follows only decisions with which the text begins, so most turns are not generated.
+        Only actions with which the text begins are followed, so most turns are not generated.
         """
         for action in map(int, self.legal_actions(position)):
-            begins = _plain(self.action_text(position, action))
-            if not wanted.startswith(begins):
+            action_text = _plain(self.action_text(position, action))
+            if not plain.startswith(action_text):
                 continue
-            after, rest = self.apply(position, action), wanted.removeprefix(begins)
-            if not self.mid_turn(after):
-                later: Turn | None = None if rest else ()
+            after, rest = self.apply(position, action), plain.removeprefix(action_text)
+            remainder: Turn | None
+            if self.mid_turn(after):
+                remainder = self._find_turn(after, rest)
             else:
-                later = self._turn_of(after, rest)
-            if later is not None:
-                return (action, *later)
+                remainder = None if rest else ()
+            if remainder is not None:
+                return (action, *remainder)
         return None
 
-    def illegal(self, position: Position, action: object) -> IllegalAction:
-        """Return the error that tells what `action` is, where, and what would be legal."""
-        given = f"action {int(action) if isinstance(action, np.integer) else action!r}"
+    def illegal_action(self, position: Position, action: object) -> IllegalAction:
+        """Return the error for an illegal action, with the position and the legal actions."""
+        name = f"action {int(action) if isinstance(action, np.integer) else action!r}"
         if isinstance(action, int | np.integer) and 0 <= action < self.num_actions:
-            given = f"action {action} ({self.action_text(position, int(action))})"
-        where = f"'{self.to_text(position)}'"
-        return IllegalAction(f"{given} is not legal in {where}; {self._what_is_legal(position)}")
+            name = f"action {action} ({self.action_text(position, int(action))})"
+        text = self.to_text(position)
+        return IllegalAction(f"{name} is not legal in '{text}'; {self._legal_hint(position)}")
 
-    def _what_is_legal(self, position: Position) -> str:
+    def _legal_hint(self, position: Position) -> str:
         legal = self.legal_actions(position)
         if not len(legal):
             return "the game is over"
@@ -636,10 +653,10 @@ class Game:
 
 
 def _plain(text: str) -> str:
-    """Return the text in the form that is compared: lower case, without blanks."""
+    """Return the text without blanks and in lower case, for comparisons."""
     return "".join(text.split()).lower()
 
 
 def _vacated(before: Mapping[Cell, str], after: Mapping[Cell, str], letters: str) -> list[Cell]:
-    """Return the cells on which pieces with these letters stood before, and none of them after."""
+    """Return the cells that pieces with these letters occupied before, but none of them after."""
     return [c for c, own in before.items() if own in letters and after.get(c, " ") not in letters]

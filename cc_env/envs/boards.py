@@ -291,7 +291,7 @@ class Boards:
         is_legal = (actions >= 0) & (self._batch.masks[which, actions] == 1)
         if not is_legal.all():
             refused = int(is_legal.argmin())
-            raise self.game.illegal(self.position(int(which[refused])), replies[refused])
+            raise self.game.illegal_action(self.position(int(which[refused])), replies[refused])
         return actions
 
     def _note_illegal(self, actions: NDArray[np.int64]) -> None:
@@ -306,7 +306,7 @@ class Boards:
         return IllegalAction(f"{prefix}{self._illegal(board, int(action))}")
 
     def _illegal(self, board: int, action: object) -> IllegalAction:
-        error = self.game.illegal(self.position(board), action)
+        error = self.game.illegal_action(self.position(board), action)
         return IllegalAction(f"{error}; {MASK_HINT}" if self.raises else str(error))
 
     @property
@@ -406,19 +406,19 @@ class Boards:
         before, after = self._position(self.positions_before[board]), self.position(board)
         if before == after:
             return None
-        return before, next(self.game.ways(before, after, unfinished=True))
+        return before, next(self.game.turns_between(before, after, unfinished=True))
 
     def result(self, board: int = 0) -> Ending:
         """Return how the episode ended that the last step ended, or that is over."""
         game, outcome, row = self.game, int(self.outcomes[board]), self._last_row(board)
         position, status, score = self._position(row), int(row[STATUS]), NO_SCORE
-        if status == _TERMINATED and not game.scores:
+        if status == _TERMINATED and not game.has_scores:
             # Faster than `Game.score`, which computes the outcome again.
             lead = 0 if outcome == DRAW else rules.margin(position)
             score = (lead, -lead) if outcome == FIRST_WINS else (-lead, lead)
         elif status == _TERMINATED:
             score = game.score(position)
-        elif status == _FAULT and game.scores:
+        elif status == _FAULT and game.has_scores:
             score = game.score(position, 1 - outcome)
         first, second = map(float, score)
         ending = self._ending(position, status, int(row[TURNS]))
@@ -441,7 +441,7 @@ class Boards:
         positions = map(type(self.game.initial)._make, zip(*columns, strict=True))
         statuses, turns = rows[:, STATUS].tolist(), rows[:, TURNS].tolist()
         ending[:] = list(map(self._ending, positions, statuses, turns))
-        if self.game.scores:
+        if self.game.has_scores:
             score[:] = [self.result(board)["score"] for board in which.tolist()]
         return {
             "action_mask": masks,

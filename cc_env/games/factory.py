@@ -1,13 +1,14 @@
-"""The games, by name, each in a module of this folder that is imported when first asked for.
+"""Creation of games by name; the module of a game is imported on first use.
 
-Any other name is that of an importable module with somebody else's game: it has a function
-`make(**options) -> Game`, and may have `read_recordings(line)`, see
-`cc_env.verification.recordings`. A file may name such a game only if
-`cc_env.registry.import_allowlist` allows it.
+A name is in the catalogue, or it is the name of an importable module. The module of a game has
+`make(**options) -> Game`, usually the class of the game, and optionally `read_recordings(line)`,
+see `cc_env.verification.recordings`. Untrusted input may name a game outside of the catalogue only
+if `cc_env.registry.import_allowlist` allows it.
 """
 
 import copyreg
 import inspect
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -24,28 +25,31 @@ from cc_env.registry.import_allowlist import import_if_allowed
 def make_game(name: str, /, **options: Any) -> Game:
     """Return the game `name` with these options.
 
-    Raises UnknownOption for an unknown game or option, with a list of the known ones; BadOption for
-    a value out of range; BadGame if its module fails to make the game; BadNetwork where the network
-    that the package has for it is damaged.
+    Raises UnknownOption for an unknown game or option, with a list of the valid ones; BadOption for
+    a value out of range; BadGame if the module fails to create the game; BadNetwork if the network
+    that the package ships for the game is damaged.
     """
-    known = game_option_defaults(name)
-    if unknown := sorted(set(options) - set(known)):
-        has = f"{suggest(unknown[0], known)}it has: {format_list(known)}"
-        raise UnknownOption(f"{name} has no option {format_list(unknown)}; {has}")
+    valid_options = game_option_defaults(name)
+    if unknown := sorted(set(options) - set(valid_options)):
+        hint = f"{suggest(unknown[0], valid_options)}it has: {format_list(valid_options)}"
+        raise UnknownOption(f"{name} has no option {format_list(unknown)}; {hint}")
     try:
         game = game_module(name).make(**options)
     except (CcEnvError, ImportError, OSError):
         raise
-    except Exception as error:  # in a module of another package
-        why = f"{type(error).__name__}: {error}"
-        raise BadGame(f"the game {name} cannot be made: {why}") from error
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BadGame(f"the game {name} cannot be created: {reason}") from error
     if not isinstance(game, Game):
-        raise UnknownOption(f"there is no game {name!r} (what its make returns is not a Game)")
-    if game.name != name:  # records would not find it again
-        raise BadGame(f"the game {name} calls itself {game.name!r}; wanted: its name here")
+        raise UnknownOption(f"there is no game {name!r} (its make does not return a Game)")
+    if "num_actions" not in vars(game):
+        raise BadGame(f"{name}: {type(game).__name__}.__init__ does not call super().__init__()")
+    if game.name != name:
+        raise BadGame(f"the game {name} has the name {game.name!r}; expected: {name!r}")
     _check_rules(game)
     _check_entry(game)
     import_allowlist.allow(name)
+    copyreg.pickle(type(game), _pickle)
     return add_learned_evaluation(game)
 
 
@@ -55,60 +59,80 @@ def _check_rules(game: Game) -> None:
     try:
         rules.outcome.function_for([kind])  # type: ignore[attr-defined]
     except TypeError as error:
-        wanted = f"rules.register({kind.__name__}, …), in the module of the game"
-        raise BadGame(f"{game.name}: {error}; wanted: {wanted}") from None
+        expected = f"rules.register({kind.__name__}, …), in the module of the game"
+        raise BadGame(f"{game.name}: {error}; expected: {expected}") from None
 
 
 def _check_entry(game: Game) -> None:
     """Raise BadGame if the catalogue lists other bots or formats than the game has."""
     if entry := GAMES.get(game.name):
-        bots, formats = tuple(game.search.bots), tuple(game.notation.formats)
+        bots, formats = tuple(game.bots), tuple(game.formats)
         if (bots, formats) != (entry.bots, entry.formats):
-            has, wanted = f"bots {bots}, formats {formats}", f"{entry.bots}, {entry.formats}"
-            raise BadGame(f"{game.name}: {has}; its entry in the catalogue has {wanted}")
+            raise BadGame(
+                f"{game.name}: bots {bots}, formats {formats}; "
+                f"its entry in the catalogue has {entry.bots}, {entry.formats}"
+            )
 
 
-def _unpickled(name: str, options: dict[str, Any]) -> Game:
+def _unpickle(name: str, options: dict[str, Any]) -> Game:
     return make_game(name, **options)
 
 
-copyreg.pickle(Game, lambda game: (_unpickled, (game.name, dict(game.options))))
+def _pickle(game: Game) -> tuple[Callable[..., Game], tuple[str, dict[str, Any]]]:
+    return _unpickle, (game.name, dict(game.options))
 
 
 def game_option_defaults(name: str) -> dict[str, Any]:
     """Return the options of the game `name` with their defaults; raise UnknownOption."""
-    maker = game_module(name).make
-    parameters = inspect.signature(maker).parameters if inspect.isfunction(maker) else None
+    make = game_module(name).make
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        parameters = None
     if parameters is None or any(option.default is option.empty for option in parameters.values()):
-        raise UnknownOption(f"there is no game {name!r} (its make wants more than options)")
+        raise UnknownOption(f"there is no game {name!r} (its make has parameters without defaults)")
     return {option: parameter.default for option, parameter in parameters.items()}
 
 
-def game_option_values(name: str) -> dict[str, list[Any]]:
-    """Return the possible values of those options of the game `name` that have few of them.
+def game_option_types(name: str) -> dict[str, Any]:
+    """Return the types of the annotated options of the game `name`; raise UnknownOption."""
+    return _option_hints(name, include_extras=False)
 
-    They stand in the `Annotated` types of its `make`. Raises UnknownOption.
+
+def game_option_values(name: str) -> dict[str, list[Any]]:
+    """Return the valid values of each option of the game `name` that lists them.
+
+    They are the metadata of the `Annotated` type of the option. Raises UnknownOption.
     """
-    game_option_defaults(name)
-    hints = get_type_hints(game_module(name).make, include_extras=True)
+    hints = _option_hints(name, include_extras=True)
     values = {option: getattr(hint, "__metadata__", ()) for option, hint in hints.items()}
-    return {option: list(some[0]) for option, some in values.items() if some}
+    return {option: list(metadata[0]) for option, metadata in values.items() if metadata}
+
+
+def _option_hints(name: str, include_extras: bool) -> dict[str, Any]:
+    """Return the type hints of the parameters of a game's `make`."""
+    options = game_option_defaults(name)
+    make = game_module(name).make
+    function = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]
+    hints = get_type_hints(function, include_extras=include_extras)
+    return {option: hint for option, hint in hints.items() if option in options}
 
 
 def game_module(name: str) -> ModuleType:
-    """Return the module of the game `name`; raise UnknownOption with the games that there are."""
-    there = f"there are: {format_list(sorted(GAMES))}, and any module that has a game"
-    there = suggest(name, GAMES) + there
+    """Return the module of the game `name`; raise UnknownOption with a list of the games."""
+    hint = f"there are: {format_list(sorted(GAMES))}, and any module that has a game"
+    hint = suggest(name, GAMES) + hint
     if not isinstance(name, str):
-        raise UnknownOption(f"there is no game {name!r}; {there}")
+        raise UnknownOption(f"there is no game {name!r}; {hint}")
     if name in GAMES:
         return import_module(GAMES[name].module)
-    if of_id := [game for game, entry in GAMES.items() if entry.environment == name]:
-        raise UnknownOption(f"{name!r} is the id of an environment; its game is {of_id[0]!r}")
+    for game, entry in GAMES.items():
+        if entry.environment == name:
+            raise UnknownOption(f"{name!r} is the id of an environment; its game is {game!r}")
     try:
-        loaded = import_if_allowed(name, name)
+        module = import_if_allowed(name, name)
     except ImportError as error:
-        raise UnknownOption(f"there is no game {name!r} ({error}); {there}") from error
-    if not hasattr(loaded, "make"):
-        raise UnknownOption(f"there is no game {name!r} (the module has no function make); {there}")
-    return loaded
+        raise UnknownOption(f"there is no game {name!r} ({error}); {hint}") from error
+    if not hasattr(module, "make"):
+        raise UnknownOption(f"there is no game {name!r} (the module has no make); {hint}")
+    return module

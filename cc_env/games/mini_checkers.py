@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount, reverse_bits, table_sum
-from cc_env.core.game import Game, Grid, Notation, Numbering, Search
+from cc_env.core.game import Game, Grid, Numbering
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.errors import BadOption, BadPosition
 from cc_env.games.jumps import (
@@ -40,14 +40,9 @@ GRID = Grid(SIZE, SIZE, {(r, c): 8 * r + c for r, c in CELLS}, is_turned=True)
 PLAYERS = "black", "white"
 LETTERS = "b", "w"
 PLANES = "own men", "enemy men"
-ALL = 6  # the men of a side, and the margin of the side that has taken all
-UNLIMITED = {"depth": 80, "seconds": 15, "table_megabytes": 256}  # it solves the game
-LEVELS = {
-    "easy": {"depth": 5, "seconds": 15},
-    "normal": {"depth": 15, "seconds": 15},
-    "hard": UNLIMITED,
-    "extreme": UNLIMITED,
-}
+PIECES_PER_SIDE = 6
+# Solves the game.
+UNLIMITED = {"depth": 80, "seconds": 15, "table_megabytes": 256}
 
 _18 = np.uint64(18)
 _BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
@@ -147,7 +142,7 @@ def outcome(position: Position) -> Int:
 def margin(position: Position) -> Int:
     """As `rules.margin`."""
     if not (position.own and position.enemy):
-        return np.int64(ALL)
+        return np.int64(PIECES_PER_SIDE)
     lead = popcount(position.own) - popcount(position.enemy)
     return max(lead, -lead)
 
@@ -248,49 +243,13 @@ rules.register_evaluation(Position, Standard, standard)
 
 _WEIGHTS = [100 + (5, 4, 3, 2, 1, 6, 0, 0)[cell // 8] for cell in range(64)]
 STANDARD = Standard(np.array([*_WEIGHTS, 0], np.int64))
-EVALUATIONS = {"standard": STANDARD, "published": Published()}
-ENDED_BY = {  # in a sentence
-    "no_pieces": "{loser} has no men left",
-    "both_stuck": "neither side can move",
-}
-
-
 NUMBERING = Numbering(
     like=Position(ZERO, ZERO, ZERO),
     cells=(int(_BOARD),) * 2,
     weights=(1,),
-    max_pieces=ALL,
+    max_pieces=PIECES_PER_SIDE,
     is_acyclic=True,
 )
-
-
-def make(first: Annotated[str, PLAYERS] = "black") -> Game:
-    """Return the game; `first` is who begins, black (below) or white (above).
-
-    Raises BadOption on other values.
-    """
-    if first not in PLAYERS:
-        raise BadOption(f"mini_checkers: first={first!r}; it is black or white")
-    start = f"1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 {first[0]}"
-    return Game(
-        name="mini_checkers",
-        options={"first": first},
-        initial=parse_position(start),
-        grid=GRID,
-        action_cells=_action_cells(),
-        planes=PLANES,
-        players=PLAYERS,
-        max_margin=ALL,
-        fits=fits,
-        notation=Notation(
-            parse_position=parse_position,
-            action_text=action_text,
-            ending=ending,
-            endings=ENDED_BY,
-        ),
-        search=Search(evaluations=EVALUATIONS, levels=LEVELS),
-        numbering=NUMBERING,
-    )
 
 
 def _action_cells() -> NDArray[np.int64]:
@@ -300,30 +259,61 @@ def _action_cells() -> NDArray[np.int64]:
     return cells
 
 
-def ending(position: Position) -> str:
-    """Return how a finished game ended: no_pieces or both_stuck."""
-    return "both_stuck" if position.own and position.enemy else "no_pieces"
+class MiniCheckers(Game):
+    """Mini checkers; `first` is the player who begins, black (below) or white (above).
+
+    Raises BadOption on other values.
+    """
+
+    name = "mini_checkers"
+    grid = GRID
+    action_cells = _action_cells()
+    planes = PLANES
+    players = PLAYERS
+    letters = LETTERS
+    max_margin = PIECES_PER_SIDE
+    endings = {"no_pieces": "{loser} has no men left", "both_stuck": "neither side can move"}
+    evaluations = {"standard": STANDARD, "published": Published()}
+    levels = {
+        "easy": {"depth": 5, "seconds": 15},
+        "normal": {"depth": 15, "seconds": 15},
+        "hard": UNLIMITED,
+        "extreme": UNLIMITED,
+    }
+    numbering = NUMBERING
+
+    def __init__(self, first: Annotated[str, PLAYERS] = "black") -> None:
+        if first not in PLAYERS:
+            raise BadOption(f"mini_checkers: first={first!r}; expected: black or white")
+        self.options = {"first": first}
+        self.initial = self.parse_position(f"1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 {first[0]}")
+        super().__init__()
+
+    def ending(self, position: Position) -> str:
+        """Return no_pieces or both_stuck."""
+        return "both_stuck" if position.own and position.enemy else "no_pieces"
+
+    def is_valid(self, positions: Position) -> NDArray[np.bool_]:
+        """As `Game.is_valid`."""
+        own, enemy = positions.own, positions.enemy
+        invalid = (own | enemy) & ~_BOARD | own & enemy
+        valid: NDArray[np.bool_] = (invalid == ZERO) & (positions.player <= ONE)
+        return valid
+
+    def parse_position(self, text: str) -> Position:
+        """As `Game.parse_position`."""
+        pieces, player, _ = read_position(GRID, text, LETTERS, PIECES_PER_SIDE)
+        if not pieces:
+            raise BadPosition("there are no men on the board")
+        return Position(*GRID.bitboards(pieces, LETTERS, player), np.uint64(player))
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return 41-30, 41x23 or pass."""
+        if action == PASS:
+            return "pass"
+        player = int(position.player)
+        start, end = (GRID.cell(int(bits[action]), player) for bits in (STARTS, ENDINGS))
+        return move_text(start, end)
 
 
-def fits(position: Position) -> NDArray[np.bool_]:
-    """As `Game.fits`."""
-    wrong = (position.own | position.enemy) & ~_BOARD | position.own & position.enemy
-    possible: NDArray[np.bool_] = (wrong == ZERO) & (position.player <= ONE)
-    return possible
-
-
-def parse_position(text: str) -> Position:
-    """As `Notation.parse_position`."""
-    pieces, player, _ = read_position(GRID, text, LETTERS, ALL)
-    if not pieces:
-        raise BadPosition("there are no men on the board")
-    return Position(*GRID.bitboards(pieces, LETTERS, player), np.uint64(player))
-
-
-def action_text(position: Position, action: int) -> str:
-    """Return 41-30, 41x23 or pass."""
-    if action == PASS:
-        return "pass"
-    player = int(position.player)
-    start, end = (GRID.cell(int(bits[action]), player) for bits in (STARTS, ENDINGS))
-    return move_text(start, end)
+make = MiniCheckers

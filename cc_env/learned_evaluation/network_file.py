@@ -13,7 +13,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -74,8 +74,8 @@ def add_learned_evaluation(game: Game) -> Game:
     if not path.is_file():
         return game
     evaluation = corrected_evaluation(game, _shipped(path, _Wanted.of(game)))
-    evaluations = {**game.search.evaluations, LEARNED_NAME: evaluation}
-    return replace(game, search=replace(game.search, evaluations=evaluations))
+    evaluations = {**game.evaluations, LEARNED_NAME: evaluation}
+    return game.replace(evaluations=evaluations)
 
 
 def find_evaluation(game: Game, which: Any = None) -> Any:
@@ -86,7 +86,7 @@ def find_evaluation(game: Game, which: Any = None) -> Any:
     """
     if isinstance(which, str) and which.endswith(SUFFIX):
         return corrected_evaluation(game, read_network(Path(which), game))
-    if which == LEARNED_NAME and LEARNED_NAME not in game.search.evaluations:
+    if which == LEARNED_NAME and LEARNED_NAME not in game.evaluations:
         raise UnknownOption(
             f"{game!r}: no network ships for it; python -m training.learned_evaluation trains one, "
             f"and evaluation=FOLDER/best{SUFFIX} plays by it"

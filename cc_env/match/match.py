@@ -137,7 +137,7 @@ class Match:
         if self.result.reason not in (*FAULTS, RESIGNED):
             return self.game.score(self.position)
         loser = 1 - self.result.outcome
-        return self.game.score(self.position, loser) if self.game.scores else None
+        return self.game.score(self.position, loser) if self.game.has_scores else None
 
     @property
     def partial_turn(self) -> tuple[Position, Turn] | None:

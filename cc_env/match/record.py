@@ -278,10 +278,10 @@ def decode_text(content: bytes) -> str:
 def find_format(game: Game, path: Path) -> Format:
     """Return the format of a file by its suffix; raise UnknownOption if the game has none."""
     ending = path.suffix.lower()
-    if ending not in game.notation.formats:
-        valid = format_list(game.notation.formats) or "none of its own"
+    if ending not in game.formats:
+        valid = format_list(game.formats) or "none of its own"
         raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {valid}")
-    return game.notation.formats[ending]
+    return game.formats[ending]
 
 
 def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
@@ -292,7 +292,7 @@ def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
         tuple(turn for _, turn in match.history),
         players,
         outcome,
-        scores=match.score if match.game.scores else None,
+        scores=match.score if match.game.has_scores else None,
         fault=reason if reason in FAULTS else "",
     )
 

@@ -44,7 +44,7 @@ OpenSpiel 2.0.2 crashes where its C++ `MCTSBot.step` is called from Python, on a
 
 from collections.abc import Mapping
 from types import NoneType, UnionType
-from typing import Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.arguments import as_seed
 from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_integer
-from cc_env.games.factory import game_module, game_option_defaults, make_game
+from cc_env.games.factory import game_option_defaults, game_option_types, make_game
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.openspiel import course
 from cc_env.players.specs import as_player
@@ -162,7 +162,7 @@ class BoardGame(pyspiel.Game):
     def _illegal(self, node: _Node, action: object) -> IllegalAction:
         position = self.position(node.row)
         if node.mover != course.TERMINAL:
-            return self.game.illegal(position, action)
+            return self.game.illegal_action(position, action)
         text = self.game.to_text(position)
         return IllegalAction(f"action {action!r} is not legal in '{text}'; the game is over")
 
@@ -277,7 +277,7 @@ class PlayerBot(pyspiel.Bot):
         if state.get_game() != self._game:
             raise BadOption(f"a state of {state.get_game()}; this bot plays {self._game}")
         action = self._player.choose(state.position, self._rng, Clock()).action
-        return self._game.game.legal_action(state.position, action)
+        return self._game.game.check_action(state.position, action)
 
 
 def register(name: str) -> str:
@@ -339,7 +339,7 @@ def _options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kind(name: str, option: str) -> tuple[type, bool]:
     """Return the type of an option and whether it may be None; raise BadOption."""
-    hint = get_type_hints(game_module(name).make).get(option)
+    hint = game_option_types(name).get(option)
     hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [hint for hint in hints if hint is not NoneType]
     may_be_none = len(kinds) < len(hints)

@@ -40,7 +40,7 @@ def must_capture(moves: Sequence[Choice]) -> bool:
 
 def _choice(game: Game, position: Position, action: int) -> Choice:
     path, captured = game.track(position, (action,))
-    shooters = tuple(game.look.shooters(position, action))
+    shooters = tuple(game.shooters(position, action))
     moves = len(path) > 1 and not shooters
     return Choice(
         action,

@@ -111,7 +111,7 @@ def describe_ending(session: GameSession) -> str:
 def describe_result(game: Game, result: Result) -> str:
     """Return the winner and the reason of a result as a sentence."""
     outcome, reason = result
-    explanation = {**_MATCH_ENDINGS, **game.notation.endings}.get(reason, reason.replace("_", " "))
+    explanation = {**_MATCH_ENDINGS, **game.endings}.get(reason, reason.replace("_", " "))
     if outcome == DRAW:
         return f"a draw: {explanation}"
     winner, loser = (game.players[player] for player in (outcome, 1 - outcome))

@@ -22,7 +22,7 @@ MEDIA_TYPES = {
 
 def file_suffixes(game: Game) -> list[str]:
     """Return the suffixes of the files that a game can be exported to."""
-    return [RECORD_SUFFIX, *game.notation.formats, POSITION_SUFFIX, PICTURE_SUFFIX]
+    return [RECORD_SUFFIX, *game.formats, POSITION_SUFFIX, PICTURE_SUFFIX]
 
 
 def check_suffix(game: Game, suffix: str) -> None:
@@ -58,6 +58,6 @@ def prepare_export(session: GameSession, suffix: str) -> Callable[[], str]:
             return game.to_text(position) + "\n"
         if suffix == PICTURE_SUFFIX:
             return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
-        return game.notation.formats[suffix].write(game, played)
+        return game.formats[suffix].write(game, played)
 
     return to_text

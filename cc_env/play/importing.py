@@ -76,9 +76,7 @@ def _of_any_game(text: str) -> ImportedGames:
         with suppress(BadRecord):
             read.append(_either(text, candidate, is_sure=False))
     if not read:
-        formats = (
-            f"{end} of {other.name}" for other in candidates for end in other.notation.formats
-        )
+        formats = (f"{end} of {other.name}" for other in candidates for end in other.formats)
         kinds = format_list([".jsonl", *formats])
         raise BadRecord(
             f"neither a game in a known format ({kinds}) nor a position of any game; "
@@ -99,7 +97,7 @@ def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
             return ImportedGames((ImportedGame(game, game.from_text(text)),), total=1)
         except BadPosition as error:
             errors.append(str(error))
-    for suffix, form in game.notation.formats.items():
+    for suffix, form in game.formats.items():
         try:
             return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
         except BadRecord as error:

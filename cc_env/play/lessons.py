@@ -149,7 +149,7 @@ def instruction(game: Game, choice: Choice) -> str:
 
 
 def _cell_text(game: Game, cell: Cell) -> str:
-    return game.look.names.get(cell) or "row {}, column {}".format(
+    return game.cell_names.get(cell) or "row {}, column {}".format(
         *move_input.cell_labels(game, cell)
     )
 

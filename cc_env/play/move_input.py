@@ -44,20 +44,20 @@ def parse_move(
     try:
         return ParsedMove(game.parse_turn(position, text))
     except IllegalAction:
-        similar = game.near(position, text)
+        similar = game.completions(position, text)
         hint = f"; did you mean {format_list(similar)}?" if similar else ""
         raise IllegalAction(f"{text[:40]!r} is not a legal move{hint}") from None
 
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return the name of a cell, or else its row and column labels."""
-    return game.look.names.get(cell) or " ".join(cell_labels(game, cell))
+    return game.cell_names.get(cell) or " ".join(cell_labels(game, cell))
 
 
 def cell_labels(game: Game, cell: Cell) -> tuple[str, str]:
     """Return the labels of the row and the column of a cell."""
-    (row, column), (rows, columns) = cell, game.labels
-    return rows[row], columns[column]
+    row, column = cell
+    return game.row_labels[row], game.column_labels[column]
 
 
 def _numbered(moves: Sequence[Choice], number: int) -> Choice:
@@ -68,7 +68,7 @@ def _numbered(moves: Sequence[Choice], number: int) -> Choice:
 
 def _cells(game: Game, text: str) -> list[Cell]:
     """Return the one or two cells that a text names, [] if it does not name cells."""
-    words, (rows, columns) = text.split(), game.labels
+    words, rows, columns = text.split(), game.row_labels, game.column_labels
     if len(words) in (2, 4):
         places = list(zip(words[::2], words[1::2], strict=True))
         if all(row in rows and column in columns for row, column in places):
@@ -79,7 +79,7 @@ def _cells(game: Game, text: str) -> list[Cell]:
                 f"{row} {column} is off the board: rows are {rows[0]} to {rows[-1]}, "
                 f"columns {columns[0]} to {columns[-1]}"
             )
-    cells = {name.lower(): cell for cell, name in game.look.names.items()}
+    cells = {name.lower(): cell for cell, name in game.cell_names.items()}
     letters = "".join(words).lower()
     if letters and len(letters) <= 2 and set(letters) <= set(cells):
         return [cells[letter] for letter in letters]
@@ -123,7 +123,7 @@ def _explain_refusal(
     if reachable:
         names = format_list(dict.fromkeys(cell_name(game, cell) for cell in reachable))
         return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {names}"
-    note = f"; {remark}" if (remark := game.look.remark(position)) else ""
+    note = f"; {remark}" if (remark := game.remark(position)) else ""
     starts = dict.fromkeys(cell for choice in moves for cell in choice.pieces)
     if not starts:
         valid = format_list(cell_name(game, choice.cell) for choice in moves if choice.cell)

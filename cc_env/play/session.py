@@ -342,7 +342,7 @@ class GameSession:
     def _forfeit_on_fault(self, fault: tuple[str, str] | None, decision: Decision | None) -> bool:
         """End the game on a fault (reason, detail) or illegal decision; return whether it ended."""
         if fault is None and decision and decision.action not in self.match.legal_actions:
-            fault = "illegal", str(self.game.illegal(self.position, decision.action))
+            fault = "illegal", str(self.game.illegal_action(self.position, decision.action))
         if fault is not None:
             reason, self.detail = fault
             self.match.forfeit(self.mover, reason)
@@ -371,7 +371,7 @@ class GameSession:
         """Raise IllegalAction if the game is over or the action is illegal."""
         self._check_in_progress()
         if action not in self.match.legal_actions:
-            raise self.game.illegal(self.position, action)
+            raise self.game.illegal_action(self.position, action)
 
     def _check_in_progress(self) -> None:
         if self.result is not None:

@@ -260,7 +260,7 @@ class Console:
             text += "; you win" if people[result.outcome] else "; you lose"
         if session.detail:
             text += f" ({session.detail})"
-        if session.match.score and session.game.scores:
+        if session.match.score and session.game.has_scores:
             text += "; scores {:g} - {:g}".format(*session.match.score)
         self._print(text)
 

@@ -103,7 +103,7 @@ def _picture_data(picture: Picture) -> dict[str, Any]:
 def _piece_name(game: Game, letter: str) -> str:
     """Return the spoken name of a piece: its color, and its kind if it has one."""
     color = game.players[game.owner(letter)]
-    return " ".join([color, *filter(None, [game.look.kinds.get(letter)])])
+    return " ".join([color, *filter(None, [game.piece_names.get(letter)])])
 
 
 def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
@@ -151,7 +151,7 @@ def _last_move(
     return {
         "path": list(track.path),
         "captured": list(track.captured),
-        "is_shot": any(game.look.shooters(before, action)),
+        "is_shot": any(game.shooters(before, action)),
         "text": game.action_text(before, action),
         "player": game.to_move(before),
     }
@@ -196,7 +196,7 @@ def _clocks(session: GameSession) -> list[float] | None:
 def _result(session: GameSession) -> dict[str, Any] | None:
     if session.result is None:
         return None
-    score = session.match.score if session.game.scores else None
+    score = session.match.score if session.game.has_scores else None
     return {
         "outcome": session.result.outcome,
         "reason": session.result.reason,

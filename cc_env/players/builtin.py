@@ -111,7 +111,7 @@ class MinimaxPlayer:
         """
         options: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         options = {name: value for name, value in options.items() if value is not None}
-        levels = {**DEFAULT_LEVELS, **game.search.levels}
+        levels = {**DEFAULT_LEVELS, **game.levels}
         if level is not None and level not in list(levels):
             has = f"{suggest(level, levels)}it has: {format_list(levels)}"
             raise UnknownOption(f"minimax has no level {level!r}; {has}")
@@ -231,11 +231,11 @@ class BotPlayer:
 
     def __init__(self, game: Game, bot: str) -> None:
         """Use the bot named `bot`; raise BadPlayer if the game does not have it."""
-        if bot not in game.search.bots:
+        if bot not in game.bots:
             games = format_list(name for name, entry in GAMES.items() if bot in entry.bots)
             raise BadPlayer(f"{bot} does not play {game.name}, only: {games}")
         self._game, self._name = game, bot
-        self._bot = game.search.bots[bot](game)
+        self._bot = game.bots[bot](game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the bot's decision."""

@@ -139,7 +139,7 @@ def available_players(game: Game) -> list[str]:
     """Return the names of the players that can play `game`."""
     with suppress(MissingExtra):
         _load_learned_players()
-    foreign_bots = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.search.bots)
+    foreign_bots = {bot for entry in GAMES.values() for bot in entry.bots} - set(game.bots)
     names = [name for name in PLAYERS if name not in foreign_bots]
     return [name for name in names if name not in _SUPPORTS or _SUPPORTS[name](game)]
 

@@ -30,7 +30,7 @@ class GameHistory:
         if self.start is None and self.game.to_move(position) != self.game.to_move(self.position):
             self.start = self.game.initial
         if self.start is not None and position != self.position:
-            turn = next(self.game.ways(self.position, position), None)
+            turn = next(self.game.turns_between(self.position, position), None)
             if turn is None:
                 self.start = None
             else:

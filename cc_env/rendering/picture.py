@@ -67,12 +67,12 @@ def draw(
         players=game.players,
         letters=game.letters,
         pieces=game.pieces(position),
-        figures=game.look.figures,
-        dark=game.look.dark,
-        lines=game.look.lines,
-        names=game.look.names,
-        labels=game.labels,
-        goals=game.look.goals,
+        figures=game.figures,
+        dark=game.dark_parity,
+        lines=game.board_lines,
+        names=game.cell_names,
+        labels=(list(game.row_labels), list(game.column_labels)),
+        goals=game.goal_cells,
         path=path,
         captured=captured,
         selected=cell,
@@ -108,7 +108,7 @@ def heat(
 def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
     """Return the cells that the piece on `cell` can move to with one legal action, sorted."""
     legal = map(int, game.legal_actions(position))
-    tracks = (game.track(position, (a,)) for a in legal if not any(game.look.shooters(position, a)))
+    tracks = (game.track(position, (a,)) for a in legal if not any(game.shooters(position, a)))
     return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
 
 
@@ -120,7 +120,7 @@ def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
     cells: set[Cell] = set()
     for action in map(int, game.legal_actions(position)):
         path, captured = game.track(position, (action,))
-        if cell in game.look.shooters(position, action):
+        if cell in game.shooters(position, action):
             cells.add(path[-1])
         elif captured == (cell,) and not path:
             cells.add(cell)
@@ -136,7 +136,7 @@ def _is_cell(value: object, rows: int, columns: int) -> bool:
 def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
     """Return the player to move, with the game's remark, or the result; `end` is as for `draw`."""
     if end is None and game.outcome(position) == ONGOING:
-        remark = f", {text}" if (text := game.look.remark(position)) else ""
+        remark = f", {text}" if (text := game.remark(position)) else ""
         return f"{game.players[game.to_move(position)]} to move{remark}"
     outcome, reason = end or (game.outcome(position), game.ending(position))
     result = {DRAW: "draw", ONGOING: "stopped"}.get(outcome) or f"{game.players[outcome]} wins"

@@ -169,7 +169,7 @@ def make_pooled_player(spec: str, game: Game, run: DecisionRunner) -> Player:
     """Return the player of a spec; trees and tables are allocated when it first decides."""
     name = spec.partition(":")[0]
     # A game's own bots have no trees or tables.
-    if name in game.search.bots:
+    if name in game.bots:
         return make_player(spec, game)
     player_class = StatefulPooledPlayer if name in STATEFUL_PLAYERS else PooledPlayer
     return player_class(spec, game, run)

@@ -57,8 +57,8 @@ OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
 def allowed_players(game: Game) -> dict[str, list[str]]:
     """Return the players that untrusted clients may seat in a game, each with its levels."""
     names = [name for name in available_players(game) if name in OPTIONS]
-    players: dict[str, list[str]] = {name: [] for name in [*names, *game.search.bots]}
-    players["minimax"] = list({**DEFAULT_LEVELS, **game.search.levels})
+    players: dict[str, list[str]] = {name: [] for name in [*names, *game.bots]}
+    players["minimax"] = list({**DEFAULT_LEVELS, **game.levels})
     return players
 
 
@@ -111,9 +111,9 @@ def _check_number(player: str, option: str, value: object, bounds: Bounds) -> No
 def _valid_words(option: str, game: Game) -> Collection[str]:
     """Return the valid values of an option that takes words."""
     return {
-        "level": list({**DEFAULT_LEVELS, **game.search.levels}),
+        "level": list({**DEFAULT_LEVELS, **game.levels}),
         "playout": PLAYOUTS,
-        "evaluation": list(game.search.evaluations),
+        "evaluation": list(game.evaluations),
     }[option]
 
 

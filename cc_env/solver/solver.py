@@ -395,7 +395,7 @@ class Solver:
 
     def _position(self, material: NDArray[np.int64], number: int) -> Any:
         fields = position_fields(number, material.tolist(), self._numbers, self._numbering.like)
-        return self.game.words(self.game.initial, fields)
+        return self.game.make_position(fields)
 
     def _sum(self, stage: str, function: Any, *more: Any, legal: int = 0) -> NDArray[np.int64]:
         """Run a function over all numbers; return the sum of its counts, int64[3]."""

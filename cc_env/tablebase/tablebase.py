@@ -162,7 +162,7 @@ class Tablebase:
         The first player is to move. The game may be over there.
         """
         like, numbers = self.game.initial, self._probing.numbers
-        return self.game.words(like, position_fields(number, self._views[view], numbers, like))
+        return self.game.make_position(position_fields(number, self._views[view], numbers, like))
 
     def __repr__(self) -> str:
         return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"

@@ -119,7 +119,7 @@ def _check_random_games(game: Game, games: int, seed: int) -> Iterator[Fault]:
                 break
             choice = int(rng.choice(legal))
             action = _action_text(game, position, choice)
-            position = game.words(position, rules.apply(position, choice))
+            position = game.make_position(rules.apply(position, choice))
         else:
             expected = "expected every random game to end by the rules"
             wrong = f"random game {number + 1} exceeds {MAX_DECISIONS:,} decisions; {expected}"
@@ -228,7 +228,7 @@ def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
     if player not in (0, 1):
         yield f"player {player} is to move; expected 0 or 1"
     for action in map(int, legal):
-        after = game.words(position, rules.apply(position, action))
+        after = game.make_position(rules.apply(position, action))
         if game.mid_turn(after) and (game.to_move(after), game.outcome(after)) != (player, ONGOING):
             text = _action_text(game, position, action)
             expected = "expected the same player to move, and no end"
@@ -312,8 +312,8 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
         if not np.array_equal(mapped, image_planes):
             yield f"{name}: the observation of the image is not the image of the observation"
         for action in map(int, legal):
-            after = symmetry.position(game.words(position, rules.apply(position, action)))
-            if game.words(image, rules.apply(image, int(symmetry.actions[action]))) != after:
+            after = symmetry.position(game.make_position(rules.apply(position, action)))
+            if game.make_position(rules.apply(image, int(symmetry.actions[action]))) != after:
                 text = _action_text(game, position, action)
                 expected_text = _text(game, after)
                 yield f"{name}: {text} leads elsewhere in the image; expected '{expected_text}'"
@@ -327,7 +327,7 @@ def _key(
 ) -> Iterator[str]:
     """Yield the faults of the key; `by_key` has earlier positions with their legal actions."""
     key = int(game.key(position))
-    again = int(game.key(game.words(position, tuple(map(int, position)))))
+    again = int(game.key(game.make_position(tuple(map(int, position)))))
     if key != again:
         yield f"the key is {key}, then {again}; expected the same for the same position"
     moves = tuple(legal.tolist())

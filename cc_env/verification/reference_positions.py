@@ -117,7 +117,7 @@ def _play(game: Game, position: Position, text: str) -> Position:
 def _texts(game: Game, position: Position) -> Iterator[str]:
     for action in map(int, game.legal_actions(position)):
         yield game.action_text(position, action)
-        yield from game.notation.other_texts(position, action)
+        yield from game.alternative_texts(position, action)
 
 
 def _differing_turns(

@@ -87,7 +87,7 @@ def _told(game: Game, cell: Cell) -> str:
     """Return a cell of the mover's frame as text, a point with its name."""
     if cell[0] == game.observation_shape[1]:
         return "–"
-    name = game.look.names.get(cell, "")
+    name = game.cell_names.get(cell, "")
     return f"{cell[0]}, {cell[1]}" + (f" ({name})" if name else "")
 
 
@@ -127,7 +127,7 @@ def _firsts(game: Game) -> Picture:
 
 def _of_cell(game: Game, cell: Cell) -> Picture:
     numbers = {end: action for action, start, end in _moves(game) if cell == start != end}
-    name = game.look.names.get(cell, f"{cell[0]}, {cell[1]}")
+    name = game.cell_names.get(cell, f"{cell[0]}, {cell[1]}")
     picture = _empty(game, numbers, f"The ids of the moves from {name} (marked), by their end")
     return replace(picture, selected=cell, path=(cell,))
 

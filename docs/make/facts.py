@@ -4,10 +4,15 @@ import inspect
 import posixpath
 import re
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from cc_env.core.game import Game
-from cc_env.games.factory import game_module, game_option_values, make_game
+from cc_env.games.factory import (
+    game_option_defaults,
+    game_option_types,
+    game_option_values,
+    make_game,
+)
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
 from cc_env.rendering.picture import draw
@@ -79,14 +84,14 @@ def _pieces(game: Game) -> int:
 def options(block: Block) -> str:
     """Return the table of a game's options; the texts say what each does."""
     name = block.words[0]
-    make, known = game_module(name).make, game_option_values(name)
-    parameters = inspect.signature(make).parameters
-    texts = block.texts_of(parameters)
+    defaults, types = game_option_defaults(name), game_option_types(name)
+    valid_values = game_option_values(name)
+    texts = block.texts_of(defaults)
     rows = []
-    for option, parameter in parameters.items():
-        values = ", ".join(f"`{value!r}`" for value in known.get(option, ()))
-        kind = f"{_kind(get_type_hints(make)[option])}"
-        rows.append((f"`{option}`", kind, f"`{parameter.default!r}`", values, texts[option]))
+    for option, default in defaults.items():
+        values = ", ".join(f"`{value!r}`" for value in valid_values.get(option, ()))
+        kind = _kind(types[option])
+        rows.append((f"`{option}`", kind, f"`{default!r}`", values, texts[option]))
     return table(["option", "type", "default", "values", "meaning"], rows)
 
 
@@ -100,11 +105,11 @@ def _kind(hint: Any) -> str:
 def endings(block: Block) -> str:
     """Return the table of a game's endings; the texts say who has won."""
     game = block.game()
-    texts = block.texts_of(game.notation.endings)
+    texts = block.texts_of(game.endings)
     loser = "the loser"
     rows = (
         (f"`{word}`", sentence.format(loser=loser), texts[word])
-        for word, sentence in game.notation.endings.items()
+        for word, sentence in game.endings.items()
     )
     return table(['`info["ending"]`', "what happened", "result"], rows)
 

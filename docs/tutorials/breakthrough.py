@@ -12,7 +12,7 @@ import numpy as np
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, popcount, reverse_bits
-from cc_env.core.game import Game, Grid, Notation, Search
+from cc_env.core.game import Game, Grid
 from cc_env.core.rules import ONGOING
 from cc_env.jit.compiler import jit
 
@@ -98,15 +98,16 @@ rules.register_evaluation(Position, Material, material)
 
 
 # part: game
-def make():
-    far, near = np.uint64(2**12 - 1), np.uint64((2**12 - 1) << 24)  # two rows each
-    return Game(
-        name="breakthrough",
-        initial=Position(own=near, enemy=far, player=ZERO),
-        grid=Grid(SIZE, SIZE, is_turned=True),
-        planes=("own pieces", "enemy pieces"),
-        players=("white", "black"),
-        action_cells=MOVES,
-        notation=Notation(endings={"won": "the far row is reached, or {loser} has no pieces"}),
-        search=Search(evaluations={"material": Material()}),
-    )
+class Breakthrough(Game):
+    name = "breakthrough"
+    # Two rows of pieces each.
+    initial = Position(own=np.uint64((2**12 - 1) << 24), enemy=np.uint64(2**12 - 1), player=ZERO)
+    grid = Grid(SIZE, SIZE, is_turned=True)
+    planes = "own pieces", "enemy pieces"
+    players = "white", "black"
+    action_cells = MOVES
+    endings = {"won": "the far row is reached, or {loser} has no pieces"}
+    evaluations = {"material": Material()}
+
+
+make = Breakthrough

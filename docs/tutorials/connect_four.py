@@ -11,7 +11,7 @@ import numpy as np
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, table_sum
-from cc_env.core.game import Game, Grid, Look, Notation, Search, symmetry
+from cc_env.core.game import Game, Grid, symmetry
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.jit.compiler import jit
 
@@ -116,21 +116,21 @@ rules.register_evaluation(Position, Chances, chances)
 
 
 # part: game
-def make():
+class ConnectFour(Game):
+    name = "connect_four"
+    initial = Position(ZERO, ZERO, ZERO)
     grid = Grid(ROWS, COLUMNS)
-    top = np.arange(COLUMNS)  # a disc is dropped into the top cell of its column
-    return Game(
-        name="connect_four",
-        initial=Position(ZERO, ZERO, ZERO),
-        grid=grid,
-        planes=("own discs", "enemy discs", "empty cells"),
-        players=("yellow", "red"),
-        action_cells=top,
-        symmetries=(symmetry("mirror", grid, lambda cell: (cell[0], 6 - cell[1]), top),),
-        look=Look(columns=LETTERS),
-        notation=Notation(
-            action_text=lambda position, action: LETTERS[action],
-            endings={"won": "four in a line", "draw": "the board is full"},
-        ),
-        search=Search(evaluations={"standard": Chances()}),
-    )
+    planes = "own discs", "enemy discs", "empty cells"
+    players = "yellow", "red"
+    # A disc is dropped into the top cell of its column.
+    action_cells = np.arange(COLUMNS)
+    symmetries = (symmetry("mirror", grid, lambda cell: (cell[0], 6 - cell[1]), action_cells),)
+    column_labels = LETTERS
+    endings = {"won": "four in a line", "draw": "the board is full"}
+    evaluations = {"standard": Chances()}
+
+    def action_text(self, position, action):
+        return LETTERS[action]
+
+
+make = ConnectFour

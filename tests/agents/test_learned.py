@@ -37,7 +37,7 @@ def decide(game, name, position=None, seed=0, clock=Clock()):  # noqa: B008
 def both_ways(game, file, position):
     """Return the logit of each legal action, the mean of both ways to look, and both values."""
     (mirror,) = game.symmetries
-    image = game.words(position, mirror.position(position))
+    image = game.make_position(mirror.position(position))
     seen = np.stack([game.observe(position), game.observe(image)])
     logits, values = load_evaluator(file, game)(seen)
     legal = game.legal_actions(position).tolist()

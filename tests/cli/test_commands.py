@@ -46,7 +46,7 @@ def test_games():
     for name, block in blocks.items():
         game = make_game(name)
         options = (f"{key}={value}" for key, value in game_option_defaults(name).items())
-        known = {*options, *game.search.evaluations, *game.search.levels, *game.search.bots}
+        known = {*options, *game.evaluations, *game.levels, *game.bots}
         assert known <= set(re.split(r"[,\s]+", block))
 
 

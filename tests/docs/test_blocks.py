@@ -156,7 +156,7 @@ def test_the_examples_are_legal_and_written_as_the_game_writes_them():
 
 def test_the_index_map_has_the_id_of_a_placed_bead_on_its_point():
     pictures = actions._alone(make_game("morris")).numbers
-    assert [pictures[cell] for cell in make_game("morris").look.names] == list(range(24))
+    assert [pictures[cell] for cell in make_game("morris").cell_names] == list(range(24))
 
 
 def test_the_index_map_is_a_picture_of_the_page():
@@ -170,10 +170,8 @@ def test_the_index_map_is_a_picture_of_the_page():
 
 
 def test_the_words_of_endings_are_those_of_the_game():
-    text, _ = made(
-        "<!-- make: endings cannon\n" + _texts(make_game("cannon").notation.endings) + "-->"
-    )
-    assert [row[0].strip("`") for row in rows(text)] == list(make_game("cannon").notation.endings)
+    text, _ = made("<!-- make: endings cannon\n" + _texts(make_game("cannon").endings) + "-->")
+    assert [row[0].strip("`") for row in rows(text)] == list(make_game("cannon").endings)
 
 
 @pytest.mark.parametrize(

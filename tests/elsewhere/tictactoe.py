@@ -10,7 +10,7 @@ import numpy as np
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, popcount, table_sum
-from cc_env.core.game import Game, Grid, Notation, Search, symmetry
+from cc_env.core.game import Game, Grid, symmetry
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.jit.compiler import jit
 from cc_env.verification.recordings import Recording
@@ -85,18 +85,18 @@ def chances(position, player, evaluation):
 rules.register_evaluation(Position, Chances, chances)
 
 
-def make():
+class TicTacToe(Game):
+    name = "elsewhere.tictactoe"
+    initial = Position(ZERO, ZERO, ZERO)
     grid = Grid(3, 3)
-    return Game(
-        name="elsewhere.tictactoe",
-        initial=Position(ZERO, ZERO, ZERO),
-        grid=grid,
-        planes=("own", "enemy", "empty"),
-        players=("x", "o"),
-        symmetries=(symmetry("mirror", grid, lambda cell: (cell[0], 2 - cell[1])),),
-        notation=Notation(endings={"won": "three in a row", "draw": "the board is full"}),
-        search=Search(evaluations={"standard": Chances()}),
-    )
+    planes = "own", "enemy", "empty"
+    players = "x", "o"
+    symmetries = (symmetry("mirror", grid, lambda cell: (cell[0], 2 - cell[1])),)
+    endings = {"won": "three in a row", "draw": "the board is full"}
+    evaluations = {"standard": Chances()}
+
+
+make = TicTacToe
 
 
 def read_recordings(line):

@@ -37,7 +37,7 @@ def test_who_chooses_one_loses(name, seat):
     assert env.position == before
     assert after["action_mask"].all()
     np.testing.assert_array_equal(observation, env.game.observe(before, seat))
-    assert env.game.scores or after["score"] == (0, 0)
+    assert env.game.has_scores or after["score"] == (0, 0)
 
 
 def test_by_the_rules_of_cannon_the_loser_gets_the_score_of_a_fault():

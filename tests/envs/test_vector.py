@@ -473,7 +473,7 @@ def test_wrong_arguments_are_refused(arguments, why):
         ({"seed": b"123"}, BadOption, "seed=b'123'"),
         ({"options": {"position": ["x", "y"]}}, BadOption, "2 positions for 3 boards"),
         ({"options": {"position": "nonsense"}}, BadPosition, "nonsense"),
-        ({"options": {"position": 5}}, BadPosition, "given as text"),
+        ({"options": {"position": 5}}, BadPosition, "5 is not the text"),
         ({"options": {"position": "rb4/6/6/6/6/4bb b"}}, BadPosition, "no episode can begin"),
         ({"options": {"reset_mask": [True]}}, BadOption, "reset_mask has shape"),
         ({"options": {"mask": 1}}, UnknownOption, "mask"),

@@ -257,7 +257,7 @@ def test_files_of_other_bytes(ending, tmp_path):
     seen = np.zeros(2, int)
 
     def read():
-        if ending in game.notation.formats:
+        if ending in game.formats:
             return list(record.read_foreign(path, game))
         return list(replay_records(path))
 

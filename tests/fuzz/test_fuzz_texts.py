@@ -47,7 +47,7 @@ def use(game, text):
     position = game.from_text(text)
     assert game.from_text(game.to_text(position)) == position
     draw(game, position)
-    game.look.remark(position)
+    game.remark(position)
     game.observe(position)
     if game.outcome(position) != ONGOING:
         game.ending(position)

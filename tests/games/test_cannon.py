@@ -44,7 +44,7 @@ def commands(game, position, start=None):
     for action in map(int, game.legal_actions(position)):
         for text in (
             game.action_text(position, action),
-            *game.notation.other_texts(position, action),
+            *game.alternative_texts(position, action),
         ):
             _, x, y, kind, to_x, to_y = text.split()
             short.add(f"{x}{y}{kind}{to_x}{to_y}")
@@ -156,9 +156,9 @@ def test_bomb_over_an_occupied_cell(cannon):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": 9}, "rows=9; it is 8 or 10"),
+        ({"rows": 9}, "rows=9; expected: 8 or 10"),
         ({"columns": "8"}, "columns='8'"),
-        ({"retreat_neighbours": 6}, "retreat_neighbours=6; it is 5 or 8"),
+        ({"retreat_neighbours": 6}, "retreat_neighbours=6; expected: 5 or 8"),
         ({"bomb_clear_path": "yes"}, "bomb_clear_path='yes'; it is True or False"),
     ],
 )
@@ -285,7 +285,7 @@ def test_track_of_a_bomb_leads_from_cannon_to_target(cannon):
         ("BBBBB2b/8/8/8/8/8/8/w7 b", "5 pieces B; there are 4"),
         ("bbbbbbbb/bbbbb3/8/8/8/8/8/w7 b", "13 pieces b; there are 12"),
         ("b6w/8/8/8/8/8/8/8 r", "side to move"),
-        (1, "given as text"),
+        (1, "1 is not the text"),
     ],
 )
 def test_invalid_position_text_is_rejected(cannon, text, message):
@@ -360,7 +360,7 @@ def test_repetition_limit_is_rejected():
 def test_bots_compile_in_their_constructor(cannon, monkeypatch, name):
     calls = []
     monkeypatch.setattr(bots, "find_candidates", lambda game, position: calls.append(position))
-    cannon.search.bots[name](cannon)
+    cannon.bots[name](cannon)
     assert calls
 
 
@@ -626,7 +626,7 @@ def test_turn_after_stagnation_is_rejected(cannon):
 @pytest.mark.parametrize("rows", [8, 10])
 def test_weights_cover_every_row_of_the_board(rows):
     game = make_game("cannon", rows=rows, columns=10)
-    weights = game.search.evaluations["standard"].weights
+    weights = game.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()
     counts = [play_randomly_seen(game, seed) for seed in range(4)]
     counted = tune.features(game, np.concatenate(counts)).any(0)

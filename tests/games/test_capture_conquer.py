@@ -353,7 +353,7 @@ def test_invalid_position_text_is_rejected(game, text, message):
 
 @pytest.mark.parametrize("text", [None, 5, ["6/6/6/6/6/b5 r"]])
 def test_malformed_position_text_is_rejected(game, text):
-    with pytest.raises(BadPosition, match="given as text, not as"):
+    with pytest.raises(BadPosition, match="is not the text"):
         game.from_text(text)
 
 

@@ -96,7 +96,7 @@ def test_feature_counts(game, text, weight_index, count):
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_mirror_images_have_equal_values(size, name):
     game = make_game("capture_conquer", size=size)
-    evaluation, rng = game.search.evaluations[name], np.random.default_rng(size)
+    evaluation, rng = game.evaluations[name], np.random.default_rng(size)
     (mirror,) = game.symmetries
     position = game.initial
     for _ in range(200):

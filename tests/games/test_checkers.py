@@ -336,7 +336,7 @@ def test_action_cells(checkers):
         ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is neither a number of turns nor x with a cell"),
         ("b7/8/8/8/8/1r6/8/8 r x51", "nothing on 51 can jump on"),
         ("", "side to move"),
-        (None, "given as text"),
+        (None, "None is not the text"),
     ],
 )
 def test_invalid_position_text_is_rejected(checkers, text, message):
@@ -347,8 +347,8 @@ def test_invalid_position_text_is_rejected(checkers, text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"crowning": "never"}, "crowning='never'; it is continue or ends_move"),
-        ({"no_progress_limit": 0}, "no_progress_limit=0; it is 1 or more, or None"),
+        ({"crowning": "never"}, "crowning='never'; expected: continue or ends_move"),
+        ({"no_progress_limit": 0}, "no_progress_limit=0"),
         ({"no_progress_limit": 2.5}, r"no_progress_limit=2\.5"),
         ({"size": 8}, "no option size; it has: crowning, no_progress_limit"),
     ],
@@ -623,7 +623,7 @@ def test_error_mentions_the_rules_of_pdn(checkers):
         ('[GameType "20"] *', "GameType '20', number '20'; English draughts is '21,B,8,8,N1,0'"),
         ("1. 9-13 22-18 3. 11-15 *", "line 1: move 2: its number is 3; expected: 2"),
         ("4. 9-13 22-18\n4. 11-15 *", "line 2: move 2: its number is 4; expected: 5"),
-        ('[RuleOptions "crowning=oops"] *', "crowning='oops'; it is continue or ends_move"),
+        ('[RuleOptions "crowning=oops"] *', "crowning='oops'; expected: continue or ends_move"),
         ('[RuleOptions "size=8"] *', "checkers has no option size"),
         ('[RuleOptions "oops"] *', "'oops'"),
     ],

@@ -65,17 +65,16 @@ def test_golden_games_have_recorded_endings(name):
 def test_only_words_of_valid_positions_are_accepted(any_game):
     """Of each position all words are replaced in turn, which compiled rules could not stand."""
     rows = np.array([position for position, _ in random_games(any_game, 3)][:200], np.uint64)
-    any_game.check_words(rows)
-    any_game.check_words(rows[:0])
+    any_game.check_positions(rows)
+    any_game.check_positions(rows[:0])
     rng = np.random.default_rng(0)
     for field in range(rows.shape[1]):
         wrong = rows[rng.integers(len(rows))].copy()
         wrong[field] = rng.integers(2**60, 2**64, dtype=np.uint64)
         with pytest.raises(BadPosition, match=r"the words .* are not a position"):
-            any_game.check_words(np.concatenate((rows[:9], [wrong], rows[9:])))
-        if any_game.fits:
-            fits = any_game.fits(type(any_game.initial)(*np.array([wrong, rows[0]]).T))
-            assert fits.tolist() == [False, True]
+            any_game.check_positions(np.concatenate((rows[:9], [wrong], rows[9:])))
+        is_valid = any_game.is_valid(type(any_game.initial)(*np.array([wrong, rows[0]]).T))
+        assert is_valid.tolist() == [False, True]
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -181,7 +180,7 @@ def test_games_are_recorded_and_replayed(any_game):
 
 
 def test_standard_evaluation_is_antisymmetric(any_game):
-    assert next(iter(any_game.search.evaluations)) == "standard"
+    assert next(iter(any_game.evaluations)) == "standard"
     values = set()
     for position, action in random_games(any_game, 2):
         if action is not None:

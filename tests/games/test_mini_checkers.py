@@ -152,7 +152,7 @@ def test_published_levels_and_statistics(mini):
         assert details["depth"] == depth
         assert details["nodes"] > 1
         assert details["cuts_max"] > 0 < details["cuts_min"]
-    assert mini.search.levels["easy"]["seconds"] == mini.search.levels["normal"]["seconds"] == 15
+    assert mini.levels["easy"]["seconds"] == mini.levels["normal"]["seconds"] == 15
     result = AlphaBeta(mini, "published", table_megabytes=1).search(mini.initial, depth=1)
     assert (result.cuts_max, result.cuts_min) == (0, 0)
     hard = make_player("minimax:hard,table_megabytes=64", mini)
@@ -197,7 +197,7 @@ def test_random_games_are_bounded(mini):
         ("1k4/6/6/6/6/6 b", "made of b, w and numbers"),
         ("1b4/6/6/6/6/6", "side to move"),
         ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; expected at most 6"),
-        (7, "given as text"),
+        (7, "7 is not the text"),
     ],
 )
 def test_invalid_position_text_is_rejected(mini, text, message):
@@ -206,5 +206,5 @@ def test_invalid_position_text_is_rejected(mini, text, message):
 
 
 def test_invalid_option_is_rejected():
-    with pytest.raises(BadOption, match="first='red'; it is black or white"):
+    with pytest.raises(BadOption, match="first='red'; expected: black or white"):
         make_game("mini_checkers", first="red")

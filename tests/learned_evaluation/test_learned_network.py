@@ -155,8 +155,8 @@ def test_players_use_the_learned_evaluation(name):
     player = make_player(f"{name}evaluation=learned", game)
     decision = player.choose(game.initial, np.random.default_rng(0), Clock())
     assert decision.action in game.legal_actions(game.initial)
-    assert {"standard", "learned"} <= set(game.search.evaluations)
-    assert "learned" not in make_game("capture_conquer", corner=4).search.evaluations
+    assert {"standard", "learned"} <= set(game.evaluations)
+    assert "learned" not in make_game("capture_conquer", corner=4).evaluations
     assert player.fingerprint == short_hash(game.evaluation("learned"))
     assert make_player(name.strip(":,"), game).fingerprint == ""
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import pickle
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,8 +81,8 @@ def test_a_network_that_corrects_another_evaluation_is_refused(path):
     }
     assert evaluation_hash(base) == evaluation_hash(base._replace(weights=base.weights.copy()))
     assert len({evaluation_hash(other) for other in others.values()} | {evaluation_hash(base)}) == 4
-    changed = {**GAME.search.evaluations, "standard": others["a weight"]}
-    game = replace(GAME, search=replace(GAME.search, evaluations=changed))
+    changed = {**GAME.evaluations, "standard": others["a weight"]}
+    game = GAME.replace(evaluations=changed)
     refused(path, "it corrects another evaluation than capture_conquer has now", game)
 
 
@@ -158,7 +157,7 @@ def test_the_shipped_networks_are_found_by_game_and_options():
     names = "checkers", "mini_checkers", "morris", "cannon"
     made = [make_game("capture_conquer", size=size) for size in (6, 8)] + [*map(make_game, names)]
     for game in made:
-        assert "learned" in game.search.evaluations
+        assert "learned" in game.evaluations
     assert sorted(map(file_name, made)) == sorted(path.name for path in SHIPPED.glob("*.network"))
     assert all(path.stat().st_size < 600_000 for path in SHIPPED.glob("*.network"))
 
@@ -186,7 +185,7 @@ def test_what_another_process_gets_is_aligned(network):
 
 def test_a_damaged_installation_says_which_file(monkeypatch, path):
     monkeypatch.setattr(network_file, "SHIPPED", path.parent)
-    assert "learned" in add_learned_evaluation(GAME).search.evaluations
+    assert "learned" in add_learned_evaluation(GAME).evaluations
     network_file._shipped.cache_clear()
     path.write_bytes(b"")
     with pytest.raises(BadNetwork, match=r"corner=3,size=5\.network: not a network"):

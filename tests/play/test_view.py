@@ -1,12 +1,10 @@
 """A session as data: whatever a front end needs, in JSON's values, for every game."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cc_env.core.game import Look
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
@@ -149,7 +147,7 @@ def test_top_player_is_the_one_with_higher_pieces():
 
 def test_cells_are_named_by_board_labels():
     game = make_game("elsewhere.tictactoe")
-    game = replace(game, look=Look(rows="321", columns="abc"))
+    game = game.replace(row_labels="321", column_labels="abc")
     moves = list_choices(game, game.initial)
     assert move_input.cell_name(game, (1, 2)) == "2 c"
     assert parse_move(game, game.initial, moves, None, "2 c").turn == (5,)

@@ -209,7 +209,7 @@ def worth(game, position, turn, evaluation):
     outcome = game.outcome(after)
     if outcome != ONGOING:
         return {player: WIN - 1, 1 - player: 1 - WIN}.get(outcome, 0)
-    return int(rules.evaluate(after, player, game.search.evaluations[evaluation]))
+    return int(rules.evaluate(after, player, game.evaluations[evaluation]))
 
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
@@ -298,7 +298,7 @@ class Diarist:
         return Diarist(self.game, self.diaries)
 
     def choose(self, position, rng, clock):
-        goes_on = self.at in (None, position) or any(self.game.ways(self.at, position))
+        goes_on = self.at in (None, position) or any(self.game.turns_between(self.at, position))
         assert goes_on, "another game"
         action = int(rng.choice(self.game.legal_actions(position)))
         self.at = self.game.apply(position, action)

@@ -8,7 +8,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -248,7 +247,7 @@ TAKEN = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"  # white h
 def test_sleeping_player_loses_on_time(tmp_path, start, scores):
     """cannon: time budget: a sleeping player loses, 10:0 or 8:2."""
     text = TAKEN.replace("WwWwWwWw", "1wWwWwWw") if start == "one" else start
-    game = replace(GAME, initial=GAME.from_text(text)) if text else GAME
+    game = GAME.replace(initial=GAME.from_text(text)) if text else GAME
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
     (tmp_path / "sleeper").chmod(0o755)
     name = f"program:command={tmp_path / 'sleeper'},protocol=cannon"
@@ -337,7 +336,7 @@ def test_silent_client_loses(tmp_path):
 
 
 def test_win_counts_without_a_finish_message(tmp_path):
-    game = replace(GAME, initial=GAME.from_text("WwW1W1W1/b7/8/8/8/8/8/1B1B1B1B b"))
+    game = GAME.replace(initial=GAME.from_text("WwW1W1W1/b7/8/8/8/8/8/1B1B1B1B b"))
     server_end, connection = connect_pair()
     other, seat = remote_client()
     future, _ = start_game(server.RemoteSeat(MessageSocket(server_end)), seat, game=game)

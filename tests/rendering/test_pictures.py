@@ -9,7 +9,6 @@ import numpy as np
 import pettingzoo
 import pytest
 
-from cc_env.core.game import Look
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadGame, BadOption
 from cc_env.games.factory import make_game
@@ -548,7 +547,7 @@ def test_removable_beads_are_marked(morris):
         for cell in protecting.pieces(position)
         if draw(protecting, position, select=cell).shots
     ]
-    assert [protecting.look.names[cell] for cell in taken] == ["G"]
+    assert [protecting.cell_names[cell] for cell in taken] == ["G"]
     shown = draw(protecting, position, select=taken[0])
     assert (shown.shots, shown.targets) == (tuple(taken), ())
     assert "(b)!" in to_text(shown)
@@ -556,7 +555,7 @@ def test_removable_beads_are_marked(morris):
 
 def test_row_and_column_labels_come_from_the_look():
     game = make_game("elsewhere.tictactoe")
-    game = replace(game, look=Look(rows="321", columns="abc"))
+    game = game.replace(row_labels="321", column_labels="abc")
     assert str(draw(game, game.initial)).splitlines()[:2] == ["   a b c", " 3 . . ."]
     drawn = labels(draw(game, game.initial))
     assert [words.text for words in drawn] == ["3", "2", "1", "a", "b", "c"]
@@ -565,5 +564,5 @@ def test_row_and_column_labels_come_from_the_look():
 
 
 def test_every_row_and_column_needs_a_label():
-    with pytest.raises(BadGame, match=r"columns='ab' of its look; wanted: 3 labels, or \(\)"):
-        replace(make_game("elsewhere.tictactoe"), look=Look(columns="ab"))
+    with pytest.raises(BadGame, match=r"column_labels=\['a', 'b'\]; expected: 3"):
+        make_game("elsewhere.tictactoe").replace(column_labels="ab")

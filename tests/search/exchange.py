@@ -11,7 +11,7 @@ import numpy as np
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO
-from cc_env.core.game import Game, Grid, Look, Notation, Search
+from cc_env.core.game import Game, Grid
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.jit.compiler import jit
 
@@ -78,14 +78,22 @@ rules.register(
 rules.register_evaluation(Position, Points, evaluate)
 
 
-def make():
-    return Game(
-        name="exchange",
-        initial=Position(ZERO, ZERO, np.uint64(3), ZERO, ZERO),
-        grid=Grid(1, 2),
-        planes=("nothing",),
-        players=("one", "two"),
-        notation=Notation(to_text=repr, parse_position=lambda text: None),
-        look=Look(pieces=lambda position: {}),
-        search=Search(evaluations={"points": Points()}),
-    )
+class Exchange(Game):
+    name = "exchange"
+    initial = Position(ZERO, ZERO, np.uint64(3), ZERO, ZERO)
+    grid = Grid(1, 2)
+    planes = ("nothing",)
+    players = "one", "two"
+    evaluations = {"points": Points()}
+
+    def to_text(self, position):
+        return repr(position)
+
+    def parse_position(self, text):
+        return None
+
+    def pieces(self, position):
+        return {}
+
+
+make = Exchange

@@ -81,10 +81,10 @@ MANY = [
 @pytest.mark.parametrize("name", ["standard", "published"])
 def test_values_equal_those_of_plain_minimax(size, count, name):
     game = make_game("capture_conquer", size=size)
-    search = AlphaBeta(game, game.search.evaluations[name], table_megabytes=1)
+    search = AlphaBeta(game, game.evaluations[name], table_megabytes=1)
     for position in positions(game, count, seed=size):
         for depth in range(1, 5 if size < 8 else 4):
-            values = plain(game, position, depth, game.search.evaluations[name])
+            values = plain(game, position, depth, game.evaluations[name])
             result = search.search(position, depth=depth)
             if len(values) > 1:
                 assert result.score == max(values.values())
@@ -99,7 +99,7 @@ def test_the_principal_variation_leads_to_its_value(game):
         for action in result.line:
             end = game.apply(end, action)
         if game.outcome(end) == ONGOING and len(game.legal_actions(position)) > 1:
-            assert result.score == rules.evaluate(end, player, game.search.evaluations["standard"])
+            assert result.score == rules.evaluate(end, player, game.evaluations["standard"])
             checked += 1
     assert checked > 30
 
@@ -124,7 +124,7 @@ def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
     result = AlphaBeta(game).search(position, depth=8)
     assert result.score == 4 - WIN
     assert result.value == -1
-    values = plain(game, position, 4, game.search.evaluations["standard"])
+    values = plain(game, position, 4, game.evaluations["standard"])
     assert max(values.values()) == 4 - WIN
 
 
@@ -260,7 +260,7 @@ def test_a_table_size_out_of_range_is_refused(game, size):
 def test_an_evaluation_is_given_by_name_or_as_an_object(game):
     named, given = (
         AlphaBeta(game, "published"),
-        AlphaBeta(game, game.search.evaluations["published"]),
+        AlphaBeta(game, game.evaluations["published"]),
     )
     default = AlphaBeta(game).search(game.initial, depth=3).score
     scores = {search.search(game.initial, depth=3).score for search in (named, given)}

@@ -222,7 +222,7 @@ def test_every_allowed_player_can_be_made(name, options):
     specs = [
         *(kind for kind in player_pool.allowed_players(game)),
         *(f"minimax:{level}" for level in player_pool.allowed_players(game)["minimax"]),
-        *(f"minimax:evaluation={evaluation}" for evaluation in game.search.evaluations),
+        *(f"minimax:evaluation={evaluation}" for evaluation in game.evaluations),
     ]
     for spec in specs:
         assert make_player(player_pool.check_spec(spec, game), game)

@@ -47,7 +47,7 @@ def assert_proven(game, paths, most):
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
                 fields = position_fields(number, view.material, numbers, game.numbering.like)
-                position = game.words(game.initial, fields)
+                position = game.make_position(fields)
                 solved = int(result_of(value)), int(turns_of(value))
                 assert solved == proof[proven(game, position)], game.to_text(position)
                 compared += 1
@@ -119,7 +119,7 @@ def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
 
 def test_passes_find_the_margins_that_recursion_finds(tmp_path):
     game = make_game("mini_checkers")
-    cyclic = replace(game, numbering=replace(game.numbering, is_acyclic=False))
+    cyclic = game.replace(numbering=replace(game.numbering, is_acyclic=False))
     made = {}
     for folder, variant in (("recursion", game), ("passes", cyclic)):
         (tmp_path / folder).mkdir()

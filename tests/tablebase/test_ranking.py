@@ -85,7 +85,7 @@ def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetr
     for material in both_views(materials):
         for number in rng.integers(material_size(material, numbers), size=10).tolist():
             fields = position_fields(number, material, numbers, game.numbering.like)
-            position = game.words(game.initial, fields)
+            position = game.make_position(fields)
             for symmetry in game.symmetries:
                 image = symmetry.position(position)
                 same = index_of(image, numbers) == index_of(position, numbers)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO
-from cc_env.core.game import Game, Grid, Look, Notation
+from cc_env.core.game import Game, Grid
 from cc_env.core.rules import ONGOING
 from cc_env.jit.compiler import jit
 
@@ -54,20 +54,28 @@ rules.register(
 )
 
 
-def make():
-    return Game(
-        name="heap",
-        initial=Position(np.uint64(HEAP), ZERO),
-        grid=Grid(1, 3),  # an action for each cell
-        planes=tuple(f"{left} left" for left in range(HEAP + 1)),
-        players=("one", "two"),
-        notation=Notation(
-            to_text=lambda position: f"{position.left} {position.player}",
-            parse_position=lambda text: Position(*map(np.uint64, text.split())),
-            action_text=lambda position, action: str(action + 1),
-        ),
-        look=Look(pieces=lambda position: {}),
-    )
+class Heap(Game):
+    name = "heap"
+    initial = Position(np.uint64(HEAP), ZERO)
+    # One action for each cell.
+    grid = Grid(1, 3)
+    planes = tuple(f"{left} left" for left in range(HEAP + 1))
+    players = "one", "two"
+
+    def to_text(self, position):
+        return f"{position.left} {position.player}"
+
+    def parse_position(self, text):
+        return Position(*map(np.uint64, text.split()))
+
+    def action_text(self, position, action):
+        return str(action + 1)
+
+    def pieces(self, position):
+        return {}
+
+
+make = Heap
 
 
 def share_of_best(choose):

@@ -155,7 +155,7 @@ def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypat
 
 
 def _with_evaluation(game):
-    return replace(game, search=replace(game.search, evaluations={"standard": ()}))
+    return game.replace(evaluations={"standard": ()})
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_batches_hold_what_was_added_or_its_mirror_image(game):
     seen = set()
     for row in range(64):
         straight = np.array_equal(batch.planes[row], game.observe(position))
-        shown = position if straight else game.words(position, mirror.position(position))
+        shown = position if straight else game.make_position(mirror.position(position))
         seen.add(straight)
         np.testing.assert_array_equal(batch.planes[row], game.observe(shown))
         np.testing.assert_array_equal(batch.legal[row], game.action_mask(shown))

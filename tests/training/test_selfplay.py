@@ -29,7 +29,7 @@ def test_samples_are_decisions_of_whole_games(small):
     assert tally.games > 16
     assert 0 < len(samples.values) <= tally.decisions
     for row in range(len(samples.values)):
-        position = small.words(small.initial, samples.positions[row])
+        position = small.make_position(samples.positions[row])
         actions = samples.actions[row]
         assert sorted(actions[actions >= 0]) == small.legal_actions(position).tolist()
         assert samples.targets[row].sum() == pytest.approx(1, abs=0.01)
@@ -39,7 +39,7 @@ def test_values_are_results_to_the_player_to_move(small):
     samples, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 60)
     assert set(samples.values) <= {-1.0, 0.0, 1.0}
     # The last decision of a won game is the winner's, and wins.
-    positions = [small.words(small.initial, row) for row in samples.positions]
+    positions = [small.make_position(row) for row in samples.positions]
     winning = 0
     for position, value in zip(positions, samples.values, strict=True):
         actions = map(int, small.legal_actions(position))
@@ -101,7 +101,7 @@ def test_searches_know_the_positions_of_their_games(small, monkeypatch):
     long = np.flatnonzero((earlier != 0).sum(1) > 3)
     assert len(long)
     for board in long:
-        keys = [small.key(small.words(small.initial, words[board])) for words in (before, rows)]
+        keys = [small.key(small.make_position(words[board])) for words in (before, rows)]
         assert set(keys) <= set(earlier[board])
 
 

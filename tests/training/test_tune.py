@@ -1,12 +1,9 @@
 """Tuning: what is counted, what is fitted, and that it gets better."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from cc_env.core import rules
-from cc_env.core.game import Search
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.players.specs import PLAYERS
@@ -38,15 +35,15 @@ def some_positions(game, count):
 
 
 def with_weights(game, weights):
-    evaluation = game.search.evaluations["standard"]._replace(weights=np.array(weights, np.int64))
-    return replace(game, search=Search(evaluations={"standard": evaluation}))
+    evaluation = game.evaluations["standard"]._replace(weights=np.array(weights, np.int64))
+    return game.replace(evaluations={"standard": evaluation})
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris", "cannon"])
 def test_counts_times_weights_are_the_evaluation(name):
     game = make_game(name)
     positions = some_positions(game, 300)
-    evaluation = game.search.evaluations["standard"]
+    evaluation = game.evaluations["standard"]
     values = tune.features(game, positions) @ evaluation.weights
     for row, value in zip(positions, values, strict=True):
         position = type(game.initial)(*row)
@@ -55,8 +52,8 @@ def test_counts_times_weights_are_the_evaluation(name):
 
 def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
     rng = np.random.default_rng(2)
-    true = with_weights(game, np.where(game.search.evaluations["standard"].weights, 60, 0))
-    scores = tune.features(true, positions) @ true.search.evaluations["standard"].weights
+    true = with_weights(game, np.where(game.evaluations["standard"].weights, 60, 0))
+    scores = tune.features(true, positions) @ true.evaluations["standard"].weights
     chances = 1 / (1 + np.exp(-2 * scores / tune.SCALE))
     results = (rng.random(len(chances)) < chances).astype(float)
     weights, loss = tune.fit(game, Sample(positions, results), penalty=2e-5)
@@ -70,7 +67,7 @@ def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
 def test_weights_that_count_nowhere_in_a_sample_stay():
     morris = make_game("morris")
     positions = some_positions(morris, 400)
-    before = morris.search.evaluations["standard"].weights
+    before = morris.evaluations["standard"].weights
     unused = np.flatnonzero(~tune.features(morris, positions).any(0))
     assert len(unused) > 1
     results = np.random.default_rng(3).random(len(positions)).round()
@@ -81,7 +78,7 @@ def test_weights_that_count_nowhere_in_a_sample_stay():
 
 def test_self_play_notes_the_results_of_those_to_move(game):
     config = Config(positions=2000, depth=1, exploration=0, workers=0)
-    sample = tune.self_play(game, game.search.evaluations["standard"].weights, config, 3)
+    sample = tune.self_play(game, game.evaluations["standard"].weights, config, 3)
     assert len(sample.positions) == len(sample.results) > 500
     assert set(sample.results) <= {0, 0.5, 1}
     # Whoever can win at once has won, for then the player does.
@@ -99,7 +96,7 @@ def test_self_play_notes_the_results_of_those_to_move(game):
 def test_one_round_makes_something_of_nothing():
     game = make_game("capture_conquer", size=5)
     config = Config(rounds=1, positions=10_000, matches=60, depth=2, exploration=0.3, workers=0)
-    nothing = with_weights(game, np.zeros(len(game.search.evaluations["standard"].weights)))
+    nothing = with_weights(game, np.zeros(len(game.evaluations["standard"].weights)))
     (judged,) = tune.tune(nothing, config)
     assert judged.is_adopted
     assert judged.score.low > 0.5
@@ -107,8 +104,8 @@ def test_one_round_makes_something_of_nothing():
 
 
 def test_a_game_without_weights_is_refused(game):
-    published = {"published": game.search.evaluations["published"]}
-    bare = replace(game, search=Search(evaluations=published))
+    published = {"published": game.evaluations["published"]}
+    bare = game.replace(evaluations=published)
     with pytest.raises(BadOption, match="capture_conquer has no evaluation with weights"):
         next(tune.tune(bare, Config()))
 

@@ -1,14 +1,13 @@
 """Conformance checks report a fault of every property."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE
-from cc_env.core.game import Look, Notation, Track
+from cc_env.core.game import Track
 from cc_env.errors import BadGame
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
@@ -145,7 +144,7 @@ def test_endless_game_is_reported(game, with_rule, monkeypatch):
 
 def wrong_mirror(game):
     (mirror,) = game.symmetries
-    return replace(game, symmetries=(mirror._replace(actions=np.arange(9, dtype=np.int32)),))
+    return game.replace(symmetries=(mirror._replace(actions=np.arange(9, dtype=np.int32)),))
 
 
 @pytest.mark.parametrize(
@@ -153,21 +152,19 @@ def wrong_mirror(game):
     [
         (wrong_mirror, "mirror: 00 leads elsewhere in the image; expected '"),
         (
-            lambda game: replace(
-                game, notation=Notation(to_text=lambda p: "3/3/3 x", ending=lambda p: "won")
-            ),
+            lambda game: game.replace(to_text=lambda position: "3/3/3 x"),
             "'3/3/3 x' is read as '3/3/3 x'; expected the same position",
         ),
         (
-            lambda game: replace(game, notation=Notation(action_text=lambda p, a: "a")),
+            lambda game: game.replace(action_text=lambda position, action: "a"),
             "actions (0,) and (1,) are both written 'a'; expected two texts",
         ),
         (
-            lambda game: replace(game, look=Look(track=lambda p, turn: Track(((9, 9),), ()))),
+            lambda game: game.replace(track=lambda position, turn: Track(((9, 9),), ())),
             "the track of 00 leads to [(9, 9)]; expected cells of the board",
         ),
         (
-            lambda game: replace(game, action_cells=np.zeros(9, np.int64), symmetries=()),
+            lambda game: game.replace(action_cells=np.zeros(9, np.int64), symmetries=()),
             "two legal actions have the action_cells [0, 0]; expected at most one",
         ),
     ],

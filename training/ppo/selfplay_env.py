@@ -87,7 +87,7 @@ def _check(boards: Boards) -> None:
     game, every = boards.game, range(boards.count)
     try:
         for rows in (boards.positions, boards.positions_before):
-            game.check_words(rows)
+            game.check_positions(rows)
     except BadPosition as error:
         raise BadCheckpoint(f"boards: {error}") from None
     masks = np.array([game.action_mask(boards.position(board)) for board in every])

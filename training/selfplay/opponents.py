@@ -100,6 +100,6 @@ class Opponents:
     ) -> int:
         try:
             action = player.choose(position, rng, Clock()).action
-            return self._game.legal_action(position, action)
+            return self._game.check_action(position, action)
         except (Forfeit, IllegalAction) as error:
             raise BadPlayer(f"opponent {spec}: {error}") from error

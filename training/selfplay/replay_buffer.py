@@ -143,7 +143,7 @@ def _check(game: Game, samples: Samples) -> None:
         if not ((array >= low - TOLERANCE) & (array <= high + TOLERANCE)).all():
             raise BadCheckpoint(f"replay.{name} has values that are not {low} to {high}")
     try:
-        game.check_words(samples.positions)
+        game.check_positions(samples.positions)
     except BadPosition as error:
         raise BadCheckpoint(f"replay.positions: {error}") from None
 

@@ -15,112 +15,194 @@ Symmetry  none: the start is not a mirror image of itself, nor are the halls opp
                          b soldiers, B halls of black, first   w, W of white
 """
 
-from functools import partial
+from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated
 
-from cc_env.core.bitboard import ZERO
-from cc_env.core.game import Game, Look, Notation, Search
-from cc_env.errors import BadOption, check_bool
-from cc_env.games.cannon import log
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.bitboard128 import bitboard128
+from cc_env.core.game import Cell, Game, Track, Turn
+from cc_env.errors import BadOption, BadPosition, check_bool
+from cc_env.games.cannon import board, log
+from cc_env.games.cannon.board import LETTERS
 from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD
 from cc_env.games.cannon.rules import (
+    BOARD,
     BOMB_CLEAR,
+    BY_HALLS,
+    BY_SOLDIERS,
+    HALLS,
+    NOT_OVER,
     PLANES,
     RETREAT_8,
     RETREAT_CLEAR,
     SHIFT_HALL,
     SIZES,
+    Position,
+    how_over,
     initial,
-)
-from cc_env.games.cannon.text import (
-    LETTERS,
-    action_cells,
-    action_text,
-    ending,
-    fits,
-    grid,
-    other_texts,
-    parse_position,
-    pieces,
-    scores,
-    shooters,
-    to_text,
-    track,
+    lead,
 )
 
-NEIGHBOURS = {5: ZERO, 8: RETREAT_8}
-ENDED_BY = {  # in a sentence
-    "halls": "two town halls are taken",
-    "no_soldiers": "no soldiers are left on one side",
-    "no_moves": "no move is left",
-    "stagnant": "the same position for the third time",
-}
+# The bit of `Position.options`, by value of retreat_neighbours.
+RETREATS = {5: ZERO, 8: RETREAT_8}
 
 
-def make(
-    rows: Annotated[int, SIZES] = 8,
-    columns: Annotated[int, SIZES] = 8,
-    retreat_neighbours: Annotated[int, NEIGHBOURS] = 5,
-    retreat_clear_path: bool = False,
-    bomb_clear_path: bool = False,
-    shift_captures_hall: bool = False,
-) -> Game:
-    """Return the game on `rows` by `columns` cells, 8 or 10 each.
+class Cannon(Game):
+    """Cannon on `rows` by `columns` cells, 8 or 10 each.
 
     A soldier retreats beside an enemy soldier on one of the 5 cells beside and before it, or of all
     8; with `retreat_clear_path` over an empty cell only. With `bomb_clear_path` a bomb flies three
     cells far over an empty second one only. With `shift_captures_hall` a shift may end on a hall
     where the cell behind the cannon is empty. Raises BadOption on other values.
     """
-    for name, value in (("rows", rows), ("columns", columns)):
-        if value not in SIZES or isinstance(value, bool):
-            raise BadOption(f"cannon: {name}={value!r}; it is 8 or 10")
-    if retreat_neighbours not in tuple(NEIGHBOURS) or isinstance(retreat_neighbours, bool):
-        raise BadOption(f"cannon: retreat_neighbours={retreat_neighbours!r}; it is 5 or 8")
-    switches = {
-        "retreat_clear_path": (retreat_clear_path, RETREAT_CLEAR),
-        "bomb_clear_path": (bomb_clear_path, BOMB_CLEAR),
-        "shift_captures_hall": (shift_captures_hall, SHIFT_HALL),
+
+    name = "cannon"
+    planes = PLANES
+    players = "black", "white"
+    letters = LETTERS
+    repetition_limit = 3
+    max_margin = 10
+    has_scores = True
+    endings = {
+        "halls": "two town halls are taken",
+        "no_soldiers": "no soldiers are left on one side",
+        "no_moves": "no move is left",
+        "stagnant": "the same position for the third time",
     }
-    options = NEIGHBOURS[retreat_neighbours]
-    for name, (chosen, bit) in switches.items():
-        check_bool(f"cannon: {name}", chosen)
-        options |= bit if chosen else ZERO
-    start = initial(int(rows), int(columns), options)
-    return Game(
-        name="cannon",
-        options={
+    formats = {".log": log.FORMAT}
+    bots = BOTS
+    figures = {"b": "ring", "w": "ring", "B": "square", "W": "square"}
+    piece_names = {"b": "soldier", "w": "soldier", "B": "town hall", "W": "town hall"}
+
+    def __init__(
+        self,
+        rows: Annotated[int, SIZES] = 8,
+        columns: Annotated[int, SIZES] = 8,
+        retreat_neighbours: Annotated[int, RETREATS] = 5,
+        retreat_clear_path: bool = False,
+        bomb_clear_path: bool = False,
+        shift_captures_hall: bool = False,
+    ) -> None:
+        for name, number, valid in (
+            ("rows", rows, SIZES),
+            ("columns", columns, SIZES),
+            ("retreat_neighbours", retreat_neighbours, tuple(RETREATS)),
+        ):
+            if number not in valid or isinstance(number, bool):
+                expected = " or ".join(map(str, valid))
+                raise BadOption(f"cannon: {name}={number!r}; expected: {expected}")
+        options = RETREATS[retreat_neighbours]
+        for name, switch, bit in (
+            ("retreat_clear_path", retreat_clear_path, RETREAT_CLEAR),
+            ("bomb_clear_path", bomb_clear_path, BOMB_CLEAR),
+            ("shift_captures_hall", shift_captures_hall, SHIFT_HALL),
+        ):
+            check_bool(f"cannon: {name}", switch)
+            options |= bit if switch else ZERO
+        self.options = {
             "rows": int(rows),
             "columns": int(columns),
             "retreat_neighbours": int(retreat_neighbours),
-            **{name: bool(chosen) for name, (chosen, _) in switches.items()},
-        },
-        initial=start,
-        grid=grid(int(start.shape)),
-        action_cells=action_cells(int(start.shape)),
-        planes=PLANES,
-        players=("black", "white"),
-        letters=LETTERS,
-        repetition_limit=3,
-        max_margin=10,
-        scores=scores,
-        fits=partial(fits, like=start),
-        notation=Notation(
-            to_text=to_text,
-            parse_position=partial(parse_position, like=start),
-            action_text=action_text,
-            other_texts=other_texts,
-            ending=ending,
-            endings=ENDED_BY,
-            formats={".log": log.FORMAT},
-        ),
-        look=Look(
-            pieces=pieces,
-            track=track,
-            figures={"b": "ring", "w": "ring", "B": "square", "W": "square"},
-            kinds={"b": "soldier", "w": "soldier", "B": "town hall", "W": "town hall"},
-            shooters=shooters,
-        ),
-        search=Search(evaluations={"standard": STANDARD[int(rows)]}, bots=BOTS),
-    )
+            "retreat_clear_path": bool(retreat_clear_path),
+            "bomb_clear_path": bool(bomb_clear_path),
+            "shift_captures_hall": bool(shift_captures_hall),
+        }
+        self.initial = initial(int(rows), int(columns), options)
+        shape = int(self.initial.shape)
+        self.grid = board.grid(shape)
+        self.action_cells = board.action_cells(shape)
+        self.evaluations = {"standard": STANDARD[int(rows)]}
+        super().__init__()
+
+    def ending(self, position: Position) -> str:
+        """Return halls, no_soldiers, no_moves, or stagnant for an end by repetition."""
+        how = how_over(position)
+        if how == NOT_OVER:
+            return "stagnant"
+        return "halls" if how == BY_HALLS else "no_soldiers" if how == BY_SOLDIERS else "no_moves"
+
+    def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
+        """Return the scores of black and white, as `Game.score`.
+
+        The hall margin, 10 points in all, and a hundredth for each soldier left. The opponent of a
+        `loser` by a fault scores as if it had taken all halls that count.
+        """
+        margin = int(lead(position, how_over(position)))
+        if loser is not None:
+            is_mover = loser == int(position.player)
+            halls = board.cell_set(position, "enemy_halls" if is_mover else "own_halls")
+            margin = 10 - 4 * (HALLS[position.shape] - halls.bit_count())
+            margin = margin if is_mover else -margin
+        # `margin` is the lead of the opponent of the player to move.
+        own = 5 - margin / 2 + board.cell_set(position, "own").bit_count() / 100
+        enemy = 5 + margin / 2 + board.cell_set(position, "enemy").bit_count() / 100
+        return (own, enemy) if position.player == ZERO else (enemy, own)
+
+    def pieces(self, position: Position) -> dict[Cell, str]:
+        """Return b and w for soldiers, B and W for halls."""
+        return board.pieces(position)
+
+    def to_text(self, position: Position) -> str:
+        """Return the position in one line: rows from the top, and the side to move."""
+        return self.grid.position_text(self.pieces(position), LETTERS, int(position.player))
+
+    def parse_position(self, text: str) -> Position:
+        """As `Game.parse_position`."""
+        pieces, player, _ = self.grid.parse_position(text, LETTERS)
+        sets = dict.fromkeys("".join(LETTERS), 0)
+        for cell, letter in pieces.items():
+            sets[letter] |= 1 << self.grid.bit(cell, player)
+        max_counts = Counter(self.pieces(self.initial).values())
+        for letter, count in Counter(pieces.values()).items():
+            if count > max_counts[letter]:
+                raise BadPosition(f"{count} pieces {letter}; there are {max_counts[letter]}")
+        own, enemy = LETTERS[player], LETTERS[1 - player]
+        if not sets[enemy[0]]:
+            raise BadPosition(f"{enemy[0]} has just moved, so it needs a soldier")
+        words = (word for letter in own + enemy for word in bitboard128(sets[letter]))
+        rest = np.uint64(player), self.initial.shape, self.initial.options
+        return Position(*words, *rest)  # type: ignore[call-arg]
+
+    def is_valid(self, positions: Position) -> NDArray[np.bool_]:
+        """As `Game.is_valid`."""
+        shape = self.initial.shape
+        valid: NDArray[np.bool_] = positions.shape == shape
+        valid &= positions.options == self.initial.options
+        valid &= positions.player <= ONE
+        for word, cells in zip(("low", "high"), BOARD[shape], strict=True):
+            occupied = np.zeros_like(positions.player)
+            for name in ("own", "own_halls", "enemy", "enemy_halls"):
+                pieces = getattr(positions, f"{name}_{word}")
+                valid &= pieces & (occupied | ~cells) == ZERO
+                occupied |= pieces
+        return valid
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier that can."""
+        return board.action_text(position, action)
+
+    def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
+        """Return the texts of a bomb by each other soldier of the cannons."""
+        return board.alternative_texts(position, action)
+
+    def shooters(self, position: Position, action: int) -> tuple[Cell, ...]:
+        """Return the soldiers of the cannons that can hit a bomb's cell; none for a move."""
+        return board.shooters(position, action)
+
+    def track(self, position: Position, turn: Turn) -> Track:
+        """Return the course of a soldier, or of a bomb from its first soldier, and the capture."""
+        (action,) = turn
+        start, end = board.ends(position, action)
+        captured = (end,) if end in board.enemy_cells(position) else ()
+        if not board.is_bomb(position, action):
+            return Track((start, end), captured)
+        soldiers = self.shooters(position, action)
+        return Track((soldiers[0], end) if soldiers else (), captured)
+
+
+make = Cannon

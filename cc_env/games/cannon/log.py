@@ -69,7 +69,7 @@ def _movable_soldiers(game: Game, position: tuple[int, ...]) -> set[str]:
     """Return the selections, S x y, of the soldiers that can act."""
     texts = set[str]()
     for action in map(int, game.legal_actions(position)):
-        texts |= {game.action_text(position, action), *game.notation.other_texts(position, action)}
+        texts |= {game.action_text(position, action), *game.alternative_texts(position, action)}
     return {text[: len("S x y")] for text in texts}
 
 

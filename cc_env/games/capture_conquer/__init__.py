@@ -14,76 +14,180 @@ Symmetry  transposition
     6x6 start, as text:  bbb3/bb4/b5/5r/4rr/3rrr b     b blue, first   r red, second
 """
 
-from functools import partial
+from collections.abc import Iterable
 from typing import Annotated
 
-from cc_env.core.game import Game, Look, Notation, Numbering, Search, Symmetry
-from cc_env.errors import BadOption, is_integer
-from cc_env.games.capture_conquer.evaluation import STANDARD, Published
-from cc_env.games.capture_conquer.rules import BOARD, PLANES, SIZES, initial
-from cc_env.games.capture_conquer.text import (
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Game, Numbering, Track, Turn
+from cc_env.core.rules import ONGOING
+from cc_env.errors import BadOption, BadPosition, is_integer
+from cc_env.games.capture_conquer.board import (
     action_cells,
-    action_text,
-    ending,
-    fits,
+    board_cell,
+    decided_capture,
+    ends,
     grid,
-    parse_position,
-    remark,
-    to_text,
-    track,
+    is_step,
+    jump_text,
+    leaves_choice,
+    legal,
+    shortest_path,
     transposition,
+    victims,
+)
+from cc_env.games.capture_conquer.evaluation import STANDARD, Published
+from cc_env.games.capture_conquer.rules import (
+    BOARD,
+    NUM_JUMPS,
+    PLANES,
+    SIZES,
+    Position,
+    initial,
+    is_last,
 )
 
-CORNERS = {4: 2, 5: 3, 6: 3, 7: 3, 8: 4}  # edge of the start triangle, by size
-ENDED_BY = {  # in a sentence
-    "conquest": "the far corner is reached",
-    "capture": "{loser} has one piece left",
-    "blocked": "no move is left",
-}
+# Edge of the published start triangle, by size.
+CORNERS = {4: 2, 5: 3, 6: 3, 7: 3, 8: 4}
 
 
-def make(size: Annotated[int, SIZES] = 6, corner: int | None = None) -> Game:
-    """Return the game on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
+class CaptureConquer(Game):
+    """C&C on `size` by `size` cells, 4 to 8, each side in a triangle of edge `corner`.
 
     `corner` is 2 to size - 1; None is the published one. Raises BadOption on other values.
     """
-    if not is_integer(size, min(SIZES)) or size > max(SIZES):
-        raise BadOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
-    size = int(size)
-    corner = CORNERS[size] if corner is None else corner
-    if not is_integer(corner, 2) or corner >= size:
-        raise BadOption(f"capture_conquer: corner={corner!r}; with size={size}, 2 to {size - 1}")
-    symmetries = (transposition(size),)
-    return Game(
-        name="capture_conquer",
-        options={"size": size, "corner": int(corner)},
-        initial=initial(size, corner),
-        grid=grid(size),
-        action_cells=action_cells(size),
-        planes=PLANES,
-        players=("blue", "red"),
-        symmetries=symmetries,
-        fits=partial(fits, size=size),
-        notation=Notation(
-            to_text=to_text,
-            parse_position=partial(parse_position, size=size),
-            action_text=action_text,
-            ending=ending,
-            endings=ENDED_BY,
-        ),
-        look=Look(goals=((size - 1, size - 1), (0, 0)), track=track, remark=remark),
-        search=Search(evaluations={"standard": STANDARD[size], "published": Published()}),
-        numbering=numbering(size, symmetries),
-    )
+
+    name = "capture_conquer"
+    planes = PLANES
+    players = "blue", "red"
+    endings = {
+        "conquest": "the far corner is reached",
+        "capture": "{loser} has one piece left",
+        "blocked": "no move is left",
+    }
+
+    def __init__(self, size: Annotated[int, SIZES] = 6, corner: int | None = None) -> None:
+        if not is_integer(size, min(SIZES)) or size > max(SIZES):
+            raise BadOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
+        size = int(size)
+        corner = CORNERS[size] if corner is None else corner
+        if not is_integer(corner, 2) or corner >= size:
+            raise BadOption(
+                f"capture_conquer: corner={corner!r}; expected with size={size}: 2 to {size - 1}"
+            )
+        self.options = {"size": size, "corner": int(corner)}
+        self.initial = initial(size, corner)
+        self.grid = grid(size)
+        self.action_cells = action_cells(size)
+        self.symmetries = (transposition(size),)
+        self.goal_cells = (size - 1, size - 1), (0, 0)
+        self.evaluations = {"standard": STANDARD[size], "published": Published()}
+        self.numbering = Numbering(
+            like=initial(size, min(CORNERS.values())),
+            cells=(int(BOARD[size]),) * 2,
+            weights=(1,),
+            symmetries=self.symmetries,
+            options={"size": size},
+            rules={"size": -1},
+        )
+        super().__init__()
+
+    def ending(self, position: Position) -> str:
+        """Return conquest, capture or blocked."""
+        if position.enemy & ONE:
+            return "conquest"
+        return "capture" if is_last(position) else "blocked"
+
+    def remark(self, position: Position) -> str:
+        """Return the pending jump, after which the player chooses a capture."""
+        if not position.pending:
+            return ""
+        return f"chooses what {jump_text(position, int(position.pending) - 1)} captures"
+
+    def to_text(self, position: Position) -> str:
+        """Return the position in one line: rows from the top, side to move, pending jump if any."""
+        pieces = self.pieces(position)
+        text = self.grid.position_text(pieces, self.letters, int(position.player))
+        if not position.pending:
+            return text
+        return f"{text} {jump_text(position, int(position.pending) - 1)}"
+
+    def parse_position(self, text: str) -> Position:
+        """As `Game.parse_position`.
+
+        A side may have any number of pieces, for problems, tests and measurements; in a game it
+        never has more than at the start.
+        """
+        pieces, player, jump = self.grid.parse_position(
+            text, self.letters, "for a pending jump its start-end"
+        )
+        own, enemy = self.grid.bitboards(pieces, self.letters, player)
+        if not enemy:
+            raise BadPosition(f"{self.letters[1 - player]} has just moved, so it needs a piece")
+        position = Position(own, enemy, ZERO, np.uint64(player), self.initial.size)
+        return self._with_pending(position, " ".join(jump)) if jump else position
+
+    def _with_pending(self, position: Position, jump: str) -> Position:
+        """Return the position after a jump; raise BadPosition unless it leaves a choice."""
+        if self.outcome(position) != ONGOING:
+            ending = self.ending(position)
+            raise BadPosition(f"nothing can be pending, the game is over ({ending})")
+        for action in legal(position):
+            after: Position = self.apply(position, action)
+            if after.pending and jump_text(position, action) == jump:
+                return after
+        raise BadPosition(f"'{jump}' is not a legal jump that leaves a choice of captures")
+
+    def is_valid(self, positions: Position) -> NDArray[np.bool_]:
+        """As `Game.is_valid`."""
+        size, own, enemy = self.initial.size, positions.own, positions.enemy
+        invalid = (own | enemy) & ~BOARD[size] | own & enemy
+        is_jump = positions.pending <= np.uint64(NUM_JUMPS[size])
+        valid: NDArray[np.bool_] = (invalid == ZERO) & is_jump & (positions.player <= ONE)
+        valid &= positions.size == size
+        return valid
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; for a decision x2,3 or x-."""
+        if action >= NUM_JUMPS[position.size]:
+            captured = decided_capture(position, action)
+            return "x-" if captured is None else _capture_text(position, captured)
+        text = jump_text(position, action)
+        if position.pending or action not in legal(position) or leaves_choice(position, action):
+            return text
+        return text + "".join(_capture_text(position, bit) for bit in victims(position, action))
+
+    def track(self, position: Position, turn: Turn) -> Track:
+        """Return a shortest path of a turn and its capture; of a lone decision only the capture."""
+        decisions = [
+            decided_capture(position, action)
+            for action in turn
+            if action >= NUM_JUMPS[position.size]
+        ]
+        if position.pending:
+            return _board_track(position, (), decisions)
+        start, end = ends(position, turn[0])
+        is_unfinished = not decisions and leaves_choice(position, turn[0])
+        if is_unfinished or is_step(start, end):
+            return _board_track(position, (start, end), ())
+        captures = decisions or victims(position, turn[0])[:1]
+        victim = captures[0] if captures else None
+        return _board_track(position, shortest_path(position, start, end, victim), captures)
 
 
-def numbering(size: int, symmetries: tuple[Symmetry, ...]) -> Numbering:
-    """Return how positions are numbered on a board of this size, whatever the corner."""
-    return Numbering(
-        like=initial(size, 2),
-        cells=(int(BOARD[size]),) * 2,
-        weights=(1,),
-        symmetries=symmetries,
-        options={"size": size},
-        rules={"size": -1},
+make = CaptureConquer
+
+
+def _capture_text(position: Position, bit: int) -> str:
+    row, column = board_cell(position, bit)
+    return f"x{row},{column}"
+
+
+def _board_track(position: Position, path: Iterable[int], captures: Iterable[int | None]) -> Track:
+    """Return the track of cells in the mover's frame; None is no capture."""
+    return Track(
+        tuple(board_cell(position, bit) for bit in path),
+        tuple(board_cell(position, bit) for bit in captures if bit is not None),
     )

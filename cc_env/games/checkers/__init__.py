@@ -17,105 +17,185 @@ Key       leaves out idle, so that a position that comes back has the same key
 The board is the mirror image of the usual one; pdn.py has the usual numbers of the cells.
 """
 
-from functools import partial
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cc_env.core.game import Game, Look, Notation, Numbering, Search
-from cc_env.errors import BadOption, is_integer
-from cc_env.games.checkers import pdn
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Cell, Game, Numbering
+from cc_env.errors import BadOption, BadPosition, is_integer
+from cc_env.games.checkers import board, pdn
+from cc_env.games.checkers.board import GRID, LETTERS
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.rules import (
+    CELLS,
     ENDINGS,
     PLANES,
     STARTS,
     USED,
+    Position,
     initial,
+    jumping,
+    no_progress_limit,
+    stepping,
 )
-from cc_env.games.checkers.text import (
-    GRID,
-    LETTERS,
-    PIECES,
-    action_text,
-    ending,
-    fits,
-    parse_position,
-    pieces,
-    remark,
-    to_text,
-)
+from cc_env.games.jumps import move_text, read_position
 
 CROWNING = "continue", "ends_move"
-LEVELS = {  # as published
-    "easy": {"depth": 1},
-    "normal": {"depth": 2},
-    "hard": {"depth": 4},
-    "extreme": {"depth": 8},
-    "boss": {"depth": 8},
-}
-EVALUATIONS = {"standard": STANDARD, "published": Published(), "symmetric": SYMMETRIC}
-ENDED_BY = {  # in a sentence
-    "no_pieces": "{loser} has no pieces left",
-    "no_moves": "{loser} cannot move",
-    "no_progress": "no progress for too many turns",
-}
+PIECES_PER_SIDE = 12
+_MAX_IDLE_DIGITS = 9
 
 
-def make(
-    crowning: Annotated[str, CROWNING] = "continue", no_progress_limit: int | None = 80
-) -> Game:
-    """Return the game.
+class Checkers(Game):
+    """Checkers with its options.
 
     A man that is crowned while it captures goes on as a king if `crowning` is "continue"; English
     draughts have "ends_move". After `no_progress_limit` turns without a capture or a man's step the
     game is a draw; None: no limit. Raises BadOption on other values.
     """
-    if crowning not in CROWNING:
-        raise BadOption(f"checkers: crowning={crowning!r}; it is {' or '.join(CROWNING)}")
-    limit = no_progress_limit
-    if limit is not None and not is_integer(limit, 1, 10**6):
-        raise BadOption(f"checkers: no_progress_limit={limit!r}; it is 1 or more, or None")
-    start = initial(crowning == "ends_move", int(limit or 0))
-    return Game(
-        name="checkers",
-        options={"crowning": crowning, "no_progress_limit": None if limit is None else int(limit)},
-        initial=start,
-        grid=GRID,
-        action_cells=np.stack((STARTS, ENDINGS), 1).astype(np.int64),
-        planes=PLANES,
-        players=("red", "black"),
-        letters=LETTERS,
-        fits=partial(fits, options=start.options),
-        notation=Notation(
-            to_text=to_text,
-            parse_position=partial(parse_position, options=start.options),
-            action_text=action_text,
-            ending=ending,
-            endings=ENDED_BY,
-            formats={".pdn": pdn.FORMAT},
-        ),
-        look=Look(
-            pieces=pieces,
-            figures={"R": "king", "B": "king"},
-            kinds={"r": "man", "b": "man", "R": "king", "B": "king"},
-            dark=0,
-            remark=remark,
-        ),
-        search=Search(evaluations=EVALUATIONS, levels=LEVELS),
-        numbering=_numbering(crowning),
-    )
+
+    name = "checkers"
+    grid = GRID
+    action_cells = np.stack((STARTS, ENDINGS), 1).astype(np.int64)
+    planes = PLANES
+    players = "red", "black"
+    letters = LETTERS
+    dark_parity = 0
+    figures = {"R": "king", "B": "king"}
+    piece_names = {"r": "man", "b": "man", "R": "king", "B": "king"}
+    endings = {
+        "no_pieces": "{loser} has no pieces left",
+        "no_moves": "{loser} cannot move",
+        "no_progress": "no progress for too many turns",
+    }
+    formats = {".pdn": pdn.FORMAT}
+    evaluations = {"standard": STANDARD, "published": Published(), "symmetric": SYMMETRIC}
+    # As published.
+    levels = {
+        "easy": {"depth": 1},
+        "normal": {"depth": 2},
+        "hard": {"depth": 4},
+        "extreme": {"depth": 8},
+        "boss": {"depth": 8},
+    }
+
+    def __init__(
+        self,
+        crowning: Annotated[str, CROWNING] = "continue",
+        no_progress_limit: int | None = 80,
+    ) -> None:
+        if crowning not in CROWNING:
+            raise BadOption(f"checkers: crowning={crowning!r}; expected: {' or '.join(CROWNING)}")
+        limit = no_progress_limit
+        if limit is not None and not is_integer(limit, 1, 10**6):
+            raise BadOption(f"checkers: no_progress_limit={limit!r}; expected: at least 1, or None")
+        limit = None if limit is None else int(limit)
+        self.options = {"crowning": crowning, "no_progress_limit": limit}
+        self.initial = initial(crowning == "ends_move", limit or 0)
+        self.numbering = _numbering(crowning)
+        super().__init__()
+
+    def ending(self, position: Position) -> str:
+        """Return no_pieces, no_moves or no_progress."""
+        if not position.own:
+            return "no_pieces"
+        can_move = any(stepping(position)) or any(jumping(position, position.own))
+        return "no_progress" if can_move else "no_moves"
+
+    def pieces(self, position: Position) -> dict[Cell, str]:
+        """Return r and b for men, R and B for kings."""
+        return board.pieces(position)
+
+    def remark(self, position: Position) -> str:
+        """Return which piece has to jump on, or how near a draw by lack of progress is."""
+        if position.jumper:
+            return f"jumps on from {_jumper_text(position)}"
+        idle, limit = int(position.idle), int(no_progress_limit(position))
+        return f"{idle} of {limit} turns without progress" if limit and 2 * idle >= limit else ""
+
+    def to_text(self, position: Position) -> str:
+        """Return the position in one line.
+
+        Rows from the top and the side to move, then x with the cell of a piece that has to jump on,
+        or the number of turns without progress.
+        """
+        text = GRID.position_text(board.pieces(position), LETTERS, int(position.player))
+        if position.jumper:
+            return f"{text} x{_jumper_text(position)}"
+        return f"{text} {position.idle}" if position.idle else text
+
+    def parse_position(self, text: str) -> Position:
+        """As `Game.parse_position`."""
+        rest = "x53 or a number of turns if need be"
+        men, player, words = read_position(GRID, text, LETTERS, PIECES_PER_SIDE, rest)
+        own, enemy = GRID.bitboards(men, LETTERS, player)
+        if not enemy:
+            raise BadPosition(f"{LETTERS[1 - player][0]} has just moved, so it needs a piece")
+        kings = GRID.bitboard((cell for cell, letter in men.items() if letter.isupper()), player)
+        options = self.initial.options
+        position = Position(own, enemy, kings, ZERO, ZERO, np.uint64(player), options)
+        return _with_rest(position, " ".join(words)) if words else position
+
+    def is_valid(self, positions: Position) -> NDArray[np.bool_]:
+        """As `Game.is_valid`."""
+        own, enemy, jumper = positions.own, positions.enemy, positions.jumper
+        invalid = (own | enemy) & ~USED | own & enemy | positions.kings & ~(own | enemy)
+        # At most one piece jumps on, and it is the player's own.
+        invalid |= jumper & ~own | jumper & (jumper - ONE)
+        is_writable = positions.idle < np.uint64(10**_MAX_IDLE_DIGITS)
+        valid: NDArray[np.bool_] = (invalid == ZERO) & is_writable & (positions.player <= ONE)
+        valid &= positions.options == self.initial.options
+        return valid
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return 53-42 or 53x31; of a piece that jumps on x31."""
+        if position.jumper:
+            return f"x{_square_text(position, int(ENDINGS[action]))}"
+        player = int(position.player)
+        start, end = (GRID.cell(int(bits[action]), player) for bits in (STARTS, ENDINGS))
+        return move_text(start, end)
+
+
+make = Checkers
+
+
+def _square_text(position: Position, bit: int) -> str:
+    row, column = GRID.cell(bit, int(position.player))
+    return f"{row}{column}"
+
+
+def _jumper_text(position: Position) -> str:
+    return _square_text(position, int(position.jumper).bit_length() - 1)
+
+
+def _with_rest(position: Position, rest: str) -> Position:
+    """Return the position with the turns without progress or the jumping piece in `rest`."""
+    if rest.isascii() and rest.isdigit() and len(rest) <= _MAX_IDLE_DIGITS:
+        if 0 < (limit := int(no_progress_limit(position))) < int(rest):
+            raise BadPosition(f"{rest} turns without progress; after {limit} the game is over")
+        return position._replace(idle=np.uint64(rest))
+    jumpers = {f"x{row}{column}": (row, column) for row, column in CELLS}
+    if rest not in jumpers:
+        raise BadPosition(f"'{rest}' is neither a number of turns nor x with a cell that is used")
+    jumper = GRID.bitboard([jumpers[rest]], int(position.player))
+    if not any(jumping(position, position.own & jumper)):
+        raise BadPosition(f"nothing on {rest[1:]} can jump on")
+    return position._replace(jumper=jumper)
 
 
 def _numbering(crowning: str) -> Numbering:
-    """Return how positions are numbered; values leave the limit of turns without progress out."""
-    used, far = int(USED), 0xFF
+    """Return the numbering of positions, which leaves out the limit of turns without progress."""
+    used, far_row = int(USED), 0xFF
+    # A man on its far row is crowned.
+    own_men, enemy_men = used & ~far_row, used & ~(far_row << 56)
     return Numbering(
         like=initial(crowning == "ends_move", 0),
-        cells=(used & ~far, used & ~(far << 56), used, used),  # a man on its far row is crowned
-        weights=(PIECES * 2 + 1, PIECES * 2),
+        cells=(own_men, enemy_men, used, used),
+        weights=(PIECES_PER_SIDE * 2 + 1, PIECES_PER_SIDE * 2),
         kinds=("m", "k"),
-        max_pieces=PIECES,
+        max_pieces=PIECES_PER_SIDE,
         options={"crowning": crowning},
-        rules={"options": 1},  # not the limit
+        # The bit of `crowning`.
+        rules={"options": 1},
     )

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import BadPosition, IllegalAction, format_list
+from cc_env.games.checkers.board import GRID, pieces
 from cc_env.games.checkers.rules import CELLS, ENDINGS, SIZE, STARTS
-from cc_env.games.checkers.text import GRID, pieces
 
 # The colors of the first and the second player.
 COLORS = "BW"

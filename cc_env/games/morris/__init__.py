@@ -19,14 +19,15 @@ Symmetry  the 16 of the board: turned, mirrored, inside out
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cc_env.core.bitboard import ZERO
-from cc_env.core.game import Game, Look, Notation, Numbering, Search
-from cc_env.errors import BadOption, check_bool
+from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.game import Game, Numbering
+from cc_env.errors import BadOption, BadPosition, check_bool
+from cc_env.games.morris.board import ACTION_CELLS, GRID, all_symmetries
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import (
     ALL,
@@ -38,23 +39,13 @@ from cc_env.games.morris.rules import (
     FREE_WHEN_MOVING,
     LINES,
     NEVER_FREE,
+    NUM_POINTS,
     ONE_REMOVAL,
     PLANES,
     POINTS,
     PROTECT,
     Position,
-)
-from cc_env.games.morris.text import (
-    ACTION_CELLS,
-    GRID,
-    PLAYERS,
-    action_text,
-    ending,
-    fits,
-    parse_position,
-    remark,
-    symmetries,
-    to_text,
+    has_too_few,
 )
 
 FREE_MOVE = {"always": ZERO, "moving_phase_only": FREE_WHEN_MOVING, "never": NEVER_FREE}
@@ -66,91 +57,200 @@ STANDARD_RULES: Mapping[str, Any] = {
     "flying": True,
     "count_hand": True,
 }
-_LINES = tuple((CELLS[POINTS.index(line[0])], CELLS[POINTS.index(line[2])]) for line in LINES)
-ENDED_BY = {  # in a sentence
-    "two_left": "{loser} has fewer than three beads",
-    "no_moves": "{loser} cannot move",
-}
+PLAYERS = "white", "black"
+LETTERS = "w", "b"
 
 
-def make(
-    protect_mills: bool = False,
-    removals: Annotated[str, REMOVALS] = "per_mill",
-    free_move: Annotated[str, FREE_MOVE] = "always",
-    flying: bool = False,
-    count_hand: bool = False,
-) -> Game:
-    """Return the game; STANDARD_RULES are the options of the usual one.
+class Morris(Game):
+    """Morris with its options; STANDARD_RULES are those of the usual game.
 
-    With `protect_mills` beads in mills are removed only where all are in mills. `removals` is
-    "per_mill", or "one" for two mills at once, too. After a turn with a removal the next move is
-    free "always", in "moving_phase_only", where it was a move, or "never". With `flying` a player
-    with three beads moves anywhere. With `count_hand` a player with fewer than three beads, those
-    in hand included, has lost. Raises BadOption on other values.
+    With `protect_mills` a bead in a mill is removed only if all are in mills. A turn removes as
+    many beads as it closes mills, or with `removals` "one" a single bead. After a turn with a
+    removal the next move is free "always", in "moving_phase_only" (after a move, not a placement)
+    or "never", by `free_move`. With `flying` a player with three beads moves anywhere. With
+    `count_hand` a player with fewer than three beads, including those in hand, has lost. Raises
+    BadOption on other values.
     """
-    switches = {
-        "protect_mills": (protect_mills, PROTECT),
-        "flying": (flying, FLYING),
-        "count_hand": (count_hand, COUNT_HAND),
-    }
-    options = ZERO
-    for name, (chosen, bit) in switches.items():
-        check_bool(f"morris: {name}", chosen)
-        options |= bit if chosen else ZERO
-    for name, value, known in (
-        ("removals", removals, REMOVALS),
-        ("free_move", free_move, FREE_MOVE),
-    ):
-        if value not in tuple(known):
-            raise BadOption(f"morris: {name}={value!r}; it is {' or '.join(known)}")
-        options |= known[value]
-    nine = np.uint64(BEADS)
-    initial = Position(ZERO, ZERO, nine, nine, ZERO, ZERO, ZERO, ZERO, options)
-    return Game(
-        name="morris",
-        options={
+
+    name = "morris"
+    grid = GRID
+    action_cells = ACTION_CELLS
+    planes = PLANES
+    players = PLAYERS
+    letters = LETTERS
+    symmetries = all_symmetries()
+    endings = {"two_left": "{loser} has fewer than three beads", "no_moves": "{loser} cannot move"}
+    evaluations = {"standard": STANDARD}
+    board_lines = tuple((CELLS[POINTS.index(row[0])], CELLS[POINTS.index(row[2])]) for row in LINES)
+    cell_names = dict(zip(CELLS, POINTS, strict=True))
+
+    def __init__(
+        self,
+        protect_mills: bool = False,
+        removals: Annotated[str, REMOVALS] = "per_mill",
+        free_move: Annotated[str, FREE_MOVE] = "always",
+        flying: bool = False,
+        count_hand: bool = False,
+    ) -> None:
+        options = ZERO
+        for name, value, bit in (
+            ("protect_mills", protect_mills, PROTECT),
+            ("flying", flying, FLYING),
+            ("count_hand", count_hand, COUNT_HAND),
+        ):
+            check_bool(f"morris: {name}", value)
+            options |= bit if value else ZERO
+        for name, choice, bits in (
+            ("removals", removals, REMOVALS),
+            ("free_move", free_move, FREE_MOVE),
+        ):
+            if choice not in tuple(bits):
+                raise BadOption(f"morris: {name}={choice!r}; expected: {' or '.join(bits)}")
+            options |= bits[choice]
+        self.options = {
             "protect_mills": bool(protect_mills),
             "removals": removals,
             "free_move": free_move,
             "flying": bool(flying),
             "count_hand": bool(count_hand),
-        },
-        initial=initial,
-        grid=GRID,
-        action_cells=ACTION_CELLS,
-        planes=PLANES,
-        players=PLAYERS,
-        symmetries=symmetries(),
-        fits=partial(fits, options=options),
-        notation=Notation(
-            to_text=to_text,
-            parse_position=partial(parse_position, options=options),
-            action_text=action_text,
-            ending=ending,
-            endings=ENDED_BY,
-        ),
-        look=Look(lines=_LINES, names=dict(zip(CELLS, POINTS, strict=True)), remark=remark),
-        search=Search(evaluations={"standard": STANDARD}),
-        numbering=_numbering(initial, free_move, removals),
-    )
+        }
+        hand = np.uint64(BEADS)
+        self.initial = Position(ZERO, ZERO, hand, hand, ZERO, ZERO, ZERO, ZERO, options)
+        self.numbering = self._numbering()
+        super().__init__()
+
+    def _numbering(self) -> Numbering:
+        """Return the numbering of the positions of the moving phase."""
+        free_move = self.options["free_move"]
+        return Numbering(
+            like=self.initial,
+            cells=(int(ALL),) * 2,
+            weights=(1,),
+            max_pieces=BEADS,
+            min_pieces=FEW,
+            num_states=1 if free_move == "never" else 4,
+            symmetries=self.symmetries,
+            options={
+                "protect_mills": self.options["protect_mills"],
+                "removals": self.options["removals"],
+                "free_move": free_move if free_move == "never" else "moving_phase_only",
+                "flying": self.options["flying"],
+            },
+            rules={"options": int(PROTECT | ONE_REMOVAL | NEVER_FREE | FLYING)},
+        )
+
+    def ending(self, position: Position) -> str:
+        """Return two_left or no_moves."""
+        sides = (position.own, position.own_hand), (position.enemy, position.enemy_hand)
+        few = any(has_too_few(*side, position.options) for side in sides)
+        return "two_left" if few else "no_moves"
+
+    def remark(self, position: Position) -> str:
+        """Return the removals that are due, free moves, and the beads in hand.
+
+        A free move of a player with beads in hand is left out: placing a bead forfeits it.
+        """
+        player, remarks = int(position.player), []
+        opponent = 1 - player
+        has_free_move = position.own_free and not position.own_hand
+        if position.pending:
+            beads = f"{PLAYERS[opponent]} bead{'s' if position.pending > 1 else ''}"
+            remarks.append(f"a mill: removes {position.pending} {beads}")
+        elif has_free_move:
+            remarks.append("free move: to any empty point")
+        hands = position.own_hand, position.enemy_hand
+        if any(hands):
+            counts = (f"{PLAYERS[side]} {hands[side ^ player]}" for side in (0, 1))
+            remarks.append(f"in hand: {', '.join(counts)}")
+        if position.pending and has_free_move:
+            remarks.append(f"{PLAYERS[player]}'s next move free")
+        if position.enemy_free and not position.enemy_hand:
+            remarks.append(f"{PLAYERS[opponent]}'s next move free")
+        return "; ".join(remarks)
+
+    def to_text(self, position: Position) -> str:
+        """Return the position in one line.
+
+        The points from A to X, the side to move, the beads in hand of white and black, then
+        optionally f with the sides whose next move is free, and x with the number of removals due.
+        """
+        pieces, player = GRID.pieces(position, LETTERS), int(position.player)
+        hands = position.own_hand, position.enemy_hand
+        free = position.own_free, position.enemy_free
+        words = ["".join(pieces.get(cell, ".") for cell in CELLS), LETTERS[player]]
+        words.append(f"{hands[player]}{hands[1 - player]}")
+        if any(free):
+            words.append("f" + "".join(LETTERS[side] for side in (0, 1) if free[side ^ player]))
+        if position.pending:
+            words.append(f"x{position.pending}")
+        return " ".join(words)
+
+    def parse_position(self, text: str) -> Position:
+        """As `Game.parse_position`."""
+        words = text.split()
+        points, side, hands, *rest = [*words, "", "", ""][: max(3, len(words))]
+        if len(points) != NUM_POINTS or set(points) - set("wb.") or side not in ("w", "b"):
+            raise BadPosition("expected: 24 points made of w, b and ., and side to move, w or b")
+        if len(hands) != 2 or not (hands.isascii() and hands.isdigit()):
+            raise BadPosition("expected after the side to move: the beads in hand, such as 99")
+        free = rest.pop(0)[1:] if rest and rest[0] in ("fw", "fb", "fwb") else ""
+        pending = int(rest.pop(0)[1:]) if rest and rest[0] in ("x1", "x2") else 0
+        if rest:
+            raise BadPosition(
+                f"'{rest[0]}'; expected: fw, fb, fwb (free moves), x1 or x2 (removals)"
+            )
+        sets = [sum(1 << i for i, point in enumerate(points) if point == own) for own in LETTERS]
+        for beads, hand, name in zip(sets, map(int, hands), PLAYERS, strict=True):
+            if beads.bit_count() + hand > BEADS:
+                raise BadPosition(f"{name} has more than {BEADS} beads")
+        player = LETTERS.index(side)
+        opponent = 1 - player
+        if pending > sets[opponent].bit_count():
+            raise BadPosition("more removals are due than there are beads to remove")
+        self._check_options(free, hands, pending)
+        return Position(
+            np.uint64(sets[player]),
+            np.uint64(sets[opponent]),
+            np.uint64(hands[player]),
+            np.uint64(hands[opponent]),
+            np.uint64(LETTERS[player] in free),
+            np.uint64(LETTERS[opponent] in free),
+            np.uint64(pending),
+            np.uint64(player),
+            self.initial.options,
+        )
+
+    def _check_options(self, free: str, hands: str, pending: int) -> None:
+        """Raise BadPosition if the options never lead to such free moves or removals."""
+        free_move = self.options["free_move"]
+        if free and free_move == "never":
+            raise BadPosition(f"f{free}: with free_move=never no move is free")
+        placing = [side for side in free if int(hands[LETTERS.index(side)])]
+        if placing and free_move == "moving_phase_only":
+            raise BadPosition(
+                f"f{free}: with free_move=moving_phase_only a player with beads in hand has no "
+                "free move"
+            )
+        if pending > 1 and self.options["removals"] == "one":
+            raise BadPosition(f"x{pending}: with removals=one a turn removes one bead")
+
+    def is_valid(self, positions: Position) -> NDArray[np.bool_]:
+        """As `Game.is_valid`."""
+        own, enemy = positions.own, positions.enemy
+        valid: NDArray[np.bool_] = ((own | enemy) & ~ALL | own & enemy) == ZERO
+        for hand in positions.own_hand, positions.enemy_hand:
+            valid &= hand <= np.uint64(BEADS)
+        for flag in positions.own_free, positions.enemy_free, positions.player:
+            valid &= flag <= ONE
+        valid &= positions.pending <= np.uint64(2)
+        valid &= positions.options == self.initial.options
+        return valid
+
+    def action_text(self, position: Position, action: int) -> str:
+        """Return C for a bead placed, AB for one moved, -X for one removed."""
+        if action >= NUM_POINTS:
+            return POINTS[action // NUM_POINTS - 1] + POINTS[action % NUM_POINTS]
+        return ("-" if position.pending else "") + POINTS[action]
 
 
-def _numbering(initial: Position, free_move: str, removals: str) -> Numbering:
-    """Return how the positions of the moving phase are numbered."""
-    options = int(initial.options)
-    return Numbering(
-        like=initial,
-        cells=(int(ALL),) * 2,
-        weights=(1,),
-        max_pieces=BEADS,
-        min_pieces=FEW,
-        num_states=1 if free_move == "never" else 4,
-        symmetries=symmetries(),
-        options={
-            "protect_mills": bool(options & int(PROTECT)),
-            "removals": removals,
-            "free_move": free_move if free_move == "never" else "moving_phase_only",
-            "flying": bool(options & int(FLYING)),
-        },
-        rules={"options": int(PROTECT | ONE_REMOVAL | NEVER_FREE | FLYING)},
-    )
+make = Morris

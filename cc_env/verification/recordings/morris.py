@@ -8,8 +8,7 @@ import numpy as np
 from cc_env.core.bitboard import ONE
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
-from cc_env.games.morris import STANDARD_RULES, make
-from cc_env.games.morris.text import LETTERS
+from cc_env.games.morris import LETTERS, STANDARD_RULES, make
 from cc_env.verification.recordings import Recording
 
 
