@@ -485,7 +485,7 @@ def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
         ("[" * 5000, "not JSON"),
         ("[]", "the tree: "),
         ('{"A": 3}', "A: "),
-        ('{"A": {"wins": -1, "looses": 0, "phase": 1, "player": 1, "move": {}}}', "A: cannot be"),
+        ('{"A": {"wins": -1, "looses": 0, "phase": 1, "player": 1, "move": {}}}', "A: .*wins -1"),
         ('{"A": {"wins": 0, "looses": 0, "phase": 1, "player": 1}}', "A: "),
     ],
 )
@@ -495,7 +495,7 @@ def test_a_broken_tree_is_refused(tmp_path, text, says):
 
 
 def test_who_began_is_the_person_or_the_machine():
-    with pytest.raises(BadOption, match="first=3; it is 1, the person, or 2"):
+    with pytest.raises(BadOption, match="first=3"):
         tree.write(MORRIS, {}, first=3)
 
 
