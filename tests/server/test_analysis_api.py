@@ -97,7 +97,7 @@ def test_texts_are_imported_and_games_selected(serving):
     assert broken["broken"][0]["reason"]
     assert opened["players"] == ["<b>a", "b"]
     assert "index" in rejected(client, "/open", text=text, index=2)
-    assert "not a position of any game" in rejected(client, "/open", text="hello")
+    assert "nor a position of any game" in rejected(client, "/open", text="hello")
     chain = post(client, "/open", text=CHAIN)
     assert (chain["game"], chain["start"], chain["turns"]) == ("capture_conquer", CHAIN, [])
     assert "text" in rejected(client, "/open", text=7)

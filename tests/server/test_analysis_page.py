@@ -160,7 +160,7 @@ def test_served_game_is_analyzed_and_invalid_text_rejected(opened):
     assert "the game continues after turn 1; reload" in page.text_content("#analysis-title")
     import_text(page, "no game <b>at all</b>")
     page.wait_for_selector("#analysis-error:not(:empty)")
-    assert "not a position of any game" in page.text_content("#analysis-error")
+    assert "nor a position of any game" in page.text_content("#analysis-error")
     import_text(page, "\n".join(record(count=count)[0].to_json() for count in (2, 3)))
     page.wait_for_selector("#game-select option", state="attached")
     until(page, 0)
