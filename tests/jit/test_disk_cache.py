@@ -102,8 +102,7 @@ def test_warm_has_status_0_where_all_was_kept(warm):
 def test_warm_says_in_a_line_that_there_is_no_folder_to_write_in(warm, monkeypatch):
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
     *_, last = warm(status=1).splitlines()
-    assert last == (
-        "error: every process will compile this again, it could not be written to disk "
+    assert last.endswith(
         "(no cache folder is writable, see NUMBA_CACHE_DIR): test_disk_cache.PLAIN"
     )
 

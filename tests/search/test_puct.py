@@ -367,7 +367,7 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
         assert chances[action] < 0.01 * min(others)
     policy = PolicyPlayer(cannon, flat, contempt=contempt)
     assert (policy._repetition_value(position, action)) == np.inf
-    policy._course.positions = [position, back]
+    policy.memory = [position, back]
     assert policy._repetition_value(position, action) == (1 if text == AHEAD else -1)
 
 

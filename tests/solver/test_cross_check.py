@@ -35,13 +35,13 @@ def test_a_win_that_the_table_does_not_have_is_noticed():
 
 @pytest.mark.parametrize("depth", [2, 3])
 def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
-    tables, find = Tablebase(SMALL), Tablebase.find
+    tables, get = Tablebase(SMALL), Tablebase.get
 
     def too_good(tables, position):
-        solved = find(tables, position)
+        solved = get(tables, position)
         return solved and (solved if solved.value else solved._replace(value=1, margin=1, turns=2))
 
-    monkeypatch.setattr(Tablebase, "find", too_good)
+    monkeypatch.setattr(Tablebase, "get", too_good)
     with pytest.raises(BadTable, match=r"value 1, in 2 turns; alpha-beta proves (nothing|0|-1)"):
         list(cross_check(tables, 200, depth=depth, threads=1))
 

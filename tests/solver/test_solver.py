@@ -21,7 +21,7 @@ from cc_env.accuracy.decisions import sample_uniform
 from cc_env.errors import BadOption, BadTable, InsufficientSpace
 from cc_env.games.factory import make_game
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.solver import retrograde, solver
+from cc_env.solver import solver
 from cc_env.solver.retrograde import mark_draws
 from cc_env.solver.solver import STATE_SUFFIX, check_space
 from cc_env.tablebase.ranking import make_ranking_tables, position_fields
@@ -251,13 +251,12 @@ def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
 
 def test_a_wrong_value_is_found(tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
-    draw = mark_draws
 
-    def wrong(values):
-        draw(values)
+    def mark_draws_and_change_a_value(values):
+        mark_draws(values)
         values[77] ^= 1
 
-    monkeypatch.setattr(retrograde, "draw_the_rest", wrong)
+    monkeypatch.setattr(solver, "mark_draws", mark_draws_and_change_a_value)
     with pytest.raises(BadTable, match=r"1v1: .* wrong values, the first of '"):
         solver.Solver(SMALL, step).solve()
     assert not step.path.exists()
@@ -336,7 +335,7 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
         check_space(there, tmp_path)
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
-    assert "1 table of 1 there already" in command_line(main, *solve_)
+    assert "1 table of 1 exist already" in command_line(main, *solve_)
 
 
 def test_verifying_takes_no_more_memory_than_is_told():

@@ -413,12 +413,12 @@ def test_the_command_tells_and_solves(tmp_path):
     assert list(tmp_path.iterdir()) == []
     out = run("--pieces", "2v1", "--threads", 1)
     assert "2v1: verified" in out
-    assert "  1v2, the first to move: 0 won, 0 drawn, 1,680 lost" in out
-    assert "2 tables of 2 there already" in run("--pieces", "2v1")
+    assert "  1v2, first side to move: 0 won, 0 drawn, 1,680 lost" in out
+    assert "2 tables of 2 exist already" in run("--pieces", "2v1")
     assert "2v2: verified" in run("--pieces", "2v2", "--check", 50)
     out = run("--pieces", "2v2", "--check", 50)
-    assert "3 tables of 3 there already" in out
-    assert re.search(r"\d\d positions compared with alpha-beta: it proves the values of \d", out)
+    assert "3 tables of 3 exist already" in out
+    assert re.search(r"\d\d positions compared with alpha-beta: \d+ values proven", out)
     assert "wanted: how many in all" in str(run("--pieces", "many", status=2))
     assert json.loads(
         named(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0] + b"}"
