@@ -110,7 +110,19 @@ class _HistoryPlayer:
 
 
 class PolicyPlayer(_HistoryPlayer):
-    """Takes the network's most probable action: one forward pass per decision."""
+    """Takes the network's most probable action: one forward pass per decision.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> import numpy as np
+        >>> from cc_env.match.referee import Clock
+        >>> player = cc_env.make_player("policy", game)
+        >>> decision = player.choose(game.initial, np.random.default_rng(0), Clock())
+        >>> decision.action in game.legal_actions(game.initial)
+        True
+    """
 
     def __init__(
         self,
@@ -160,7 +172,17 @@ class PolicyPlayer(_HistoryPlayer):
 
 
 class AlphaZeroPlayer(_HistoryPlayer):
-    """Takes the most visited action of a tree search guided by a network."""
+    """Takes the most visited action of a tree search guided by a network.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> specs = "alphazero:simulations=8", "random"
+        >>> players = [cc_env.make_player(spec, game) for spec in specs]
+        >>> cc_env.play_match(game, players).result
+        '1-0'
+    """
 
     def __init__(
         self,

@@ -51,6 +51,14 @@ def register(game: str, environment: str) -> None:
     `game` is a name in the catalogue, or the name of a module that defines a game; names in files
     are then trusted to import that module. Gymnasium raises gymnasium.error.Error for a malformed
     id; a game that does not exist is an UnknownOption as soon as an environment is made.
+
+    Examples:
+
+        >>> import cc_env, gymnasium
+        >>> cc_env.register("checkers", "my_project/Checkers-v0")
+        >>> env = gymnasium.make("my_project/Checkers-v0", opponent="random")
+        >>> env.unwrapped.game
+        make_game('checkers', crowning='continue', no_progress_limit=80)
     """
     import_allowlist.allow(game)
     kwargs = {"game": game}

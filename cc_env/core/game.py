@@ -171,6 +171,25 @@ class Game:
         Names of cells in the notation, on a board of points.
     row_labels, column_labels
         Labels from the top and from the left, as in the notation; by default 0, 1, …
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> game.to_text(game.initial)
+        'bbb3/bb4/b5/5r/4rr/3rrr b'
+        >>> game.legal_actions(game.initial)
+        array([  6,  12,  15,  16,  23,  25,  26,  65,  68,  69,  75,  78,  79,
+               131, 134, 135], dtype=int32)
+        >>> game.turn_text(game.initial, (6,))
+        '0,0-2,2'
+        >>> game.parse_turn(game.initial, "0,0-2,2")
+        (6,)
+        >>> position = game.apply(game.initial, 6)
+        >>> game.to_text(position)
+        '1bb3/bb4/b1b3/5r/4rr/3rrr r'
+        >>> position == game.from_text("1bb3/bb4/b1b3/5r/4rr/3rrr r")
+        True
     """
 
     name: str

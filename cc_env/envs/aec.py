@@ -61,6 +61,18 @@ class BoardGameAEC(CopyableEnv, AECEnv):
     outcome, ending and score, as in `BoardGameEnv`; earlier infos do not, because TorchRL converts
     every entry of the first infos to a tensor. Unless `illegal` is "raise", all infos have
     illegal_action. `MaskInObservation` puts the mask into the observation.
+
+    Examples:
+
+        >>> from cc_env.envs import BoardGameAEC
+        >>> env = BoardGameAEC("capture_conquer")
+        >>> env.reset(seed=0)
+        >>> for agent in env.agent_iter(max_iter=2):
+        ...     observation, reward, terminated, truncated, info = env.last()
+        ...     env.step(int(info["action_mask"].argmax()))
+        ...     print(agent, observation.shape, reward)
+        player_0 (4, 6, 6) 0.0
+        player_1 (4, 6, 6) 0.0
     """
 
     def __init__(

@@ -54,6 +54,16 @@ class OpponentVecEnv(VecEnv):
 
         model = MaskablePPO("MlpPolicy", env)
         env.opponents.append(Opponent("itself", wrap_policy(model.policy)))
+
+    Examples:
+
+        >>> from cc_env.envs import OpponentVecEnv
+        >>> env = OpponentVecEnv("capture_conquer", num_envs=2, opponents=["random", "greedy"])
+        >>> env.reset().shape
+        (2, 4, 6, 6)
+        >>> observations, rewards, dones, infos = env.step(env.action_masks().argmax(axis=1))
+        >>> rewards.shape, dones
+        ((2,), array([False, False]))
     """
 
     def __init__(

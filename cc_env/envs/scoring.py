@@ -70,6 +70,17 @@ def score(
     game's options. Warns of RepeatedGames. Raises BadOption for an odd number of games, for games
     that end during the opening, without an opponent, and as the environment; IllegalAction if the
     policy chooses an illegal action.
+
+    Examples:
+
+        >>> from cc_env.envs import score
+        >>> def first_legal_action(observations, masks):
+        ...     return masks.argmax(axis=1)
+        >>> result = score(first_legal_action, "capture_conquer", opponent="random", games=20)
+        >>> result.low <= result.points <= result.high
+        True
+        >>> result.games
+        20
     """
     _check_environment(opponent, arguments)
     expected = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"

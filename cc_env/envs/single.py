@@ -62,6 +62,18 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
 
     Versions
         v0: first version.
+
+    Examples:
+
+        >>> import gymnasium
+        >>> env = gymnasium.make("cc_env/CaptureConquer-v0", opponent="random")
+        >>> observation, info = env.reset(seed=0)
+        >>> observation.shape, int(info["action_mask"].sum())
+        ((4, 6, 6), 16)
+        >>> action = env.action_space.sample()
+        >>> observation, reward, terminated, truncated, info = env.step(action)
+        >>> reward, terminated, truncated
+        (0.0, False, False)
     """
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}

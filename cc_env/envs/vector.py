@@ -71,6 +71,18 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     one that ended it, or until the next game begins.
 
     Board i has a random stream of its own, so its games do not depend on N.
+
+    Examples:
+
+        >>> import gymnasium
+        >>> envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=2, opponent=None)
+        >>> observations, infos = envs.reset(seed=0)
+        >>> observations.shape, infos["to_move"]
+        ((2, 4, 6, 6), array([0, 0], dtype=int8))
+        >>> actions = envs.action_space.sample()
+        >>> observations, rewards, terminated, truncated, infos = envs.step(actions)
+        >>> rewards, infos["to_move"]
+        (array([0., 0.]), array([1, 1], dtype=int8))
     """
 
     metadata = {

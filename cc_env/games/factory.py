@@ -28,6 +28,12 @@ def make_game(name: str, /, **options: Any) -> Game:
     Raises UnknownOption for an unknown game or option, with a list of the valid ones; BadOption for
     a value out of range; BadGame if the module fails to create the game; BadNetwork if the network
     that the package ships for the game is damaged.
+
+    Examples:
+
+        >>> import cc_env
+        >>> cc_env.make_game("capture_conquer", size=4)
+        make_game('capture_conquer', size=4, corner=2)
     """
     valid_options = game_option_defaults(name)
     if unknown := sorted(set(options) - set(valid_options)):

@@ -63,6 +63,18 @@ class Match:
     `position` is the current position, `mover` the player to move. `turns` are the finished turns
     in notation; `history` are the same turns, each with the position before it, and `movers` their
     players. `result` is None until the game is over.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> from cc_env.match.match import Match
+        >>> match = Match(game)
+        >>> for turn in ("0,0-2,2", "3,5-2,4"):
+        ...     for action in game.parse_turn(match.position, turn):
+        ...         match.play(action)
+        >>> match.turns, match.mover, match.result
+        (['0,0-2,2', '3,5-2,4'], 0, None)
     """
 
     def __init__(

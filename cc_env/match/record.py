@@ -50,6 +50,22 @@ class Record:
         Thinking time of each turn, including an unfinished one.
     version
         Version of cc_env that wrote the record.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> from cc_env.match.match import Match
+        >>> from cc_env.match.record import Record, replay
+        >>> match = Match(game)
+        >>> match.play(6)
+        >>> record = Record.from_match(match, players=("Anna", "Bob"))
+        >>> record.turns, record.result
+        (('0,0-2,2',), '*')
+        >>> Record.from_json(record.to_json()) == record
+        True
+        >>> game.to_text(replay(record).position)
+        '1bb3/bb4/b1b3/5r/4rr/3rrr r'
     """
 
     game: str
@@ -203,7 +219,21 @@ def _check_end(record: Record, match: Match) -> None:
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Yield the line number and record of each game in a file; raise BadRecord at a broken one."""
+    """Yield the line number and record of each game in a file; raise BadRecord at a broken one.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> from pathlib import Path
+        >>> from cc_env.match.record import append_record, read_records
+        >>> player = cc_env.make_player("random", game)
+        >>> for seed in range(2):
+        ...     record = cc_env.play_match(game, [player, player], seed=seed)
+        ...     append_record(Path("games.jsonl"), record)
+        >>> [(line, record.seed) for line, record in read_records(Path("games.jsonl"))]
+        [(1, 0), (2, 1)]
+    """
     return ((number, record) for number, record, _ in valid_games(path, replay_records(path)))
 
 

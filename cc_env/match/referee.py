@@ -75,6 +75,15 @@ def play_match(
     Overlong decisions are interrupted in the main thread on systems with alarms, except in compiled
     code. Raises BadOption unless there are two players, two names and a valid seed; BadPosition as
     `Match`.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> players = [cc_env.make_player(spec, game) for spec in ("minimax:depth=3", "random")]
+        >>> record = cc_env.play_match(game, players, names=("Anna", "Bob"))
+        >>> record.players, record.result
+        (('Anna', 'Bob'), '1-0')
     """
     _check(players, names, seed)
     match, players = Match(game, start, limits), [player_for_new_game(player) for player in players]

@@ -75,6 +75,17 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
     BadOption for a value out of range; BadPlayer if the player cannot be created; BadCheckpoint and
     MissingExtra as the player.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> import numpy as np
+        >>> from cc_env.match.referee import Clock
+        >>> player = cc_env.make_player("minimax:depth=2", game)
+        >>> decision = player.choose(game.initial, np.random.default_rng(0), Clock())
+        >>> decision.action in game.legal_actions(game.initial)
+        True
     """
     factory, spec_options = _parse(name)
     try:

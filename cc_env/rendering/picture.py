@@ -53,6 +53,19 @@ def draw(
     the player to move, or how the game ended, and the last turn.
 
     Raises BadOption if `select` is off the board.
+
+    Examples:
+
+        >>> import cc_env
+        >>> from cc_env.rendering.picture import draw
+        >>> game = cc_env.make_game("capture_conquer", size=4)
+        >>> print(draw(game, game.initial))
+           0 1 2 3
+         0 b b . .
+         1 b . . .
+         2 . . . r
+         3 . . r r
+        blue to move
     """
     _, rows, columns = game.observation_shape
     if select is not None and not _is_cell(select, rows, columns):

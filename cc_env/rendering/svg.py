@@ -14,6 +14,15 @@ def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     """Return an SVG document; several pictures are arranged in rows of `columns`.
 
     `metadata` is any text; it is not drawn, and `read_metadata` returns it.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> from cc_env.rendering.picture import draw
+        >>> from cc_env.rendering.svg import to_svg
+        >>> to_svg(draw(game, game.initial)).startswith("<svg")
+        True
     """
     sizes = [size(picture) for picture in pictures]
     width, height = (max(lengths) for lengths in zip(*sizes, strict=True))

@@ -510,6 +510,17 @@ class AlphaBeta:
         The result is deterministic unless `seconds` interrupts the search. Depth 1 is always
         completed; a single legal action is returned without a search. Raises BadOption if a limit
         is out of range or no limit is given, IllegalAction if the game is over.
+
+        Examples:
+
+            >>> import cc_env
+            >>> game = cc_env.make_game("capture_conquer")
+            >>> from cc_env.search import AlphaBeta
+            >>> result = AlphaBeta(game).search(game.initial, depth=3)
+            >>> result.depth
+            3
+            >>> game.turn_texts(game.initial, result.line)
+            ['0,1-2,1', '5,4-3,4', '0,2-1,2']
         """
         began = time.perf_counter()
         legal = self.game.choices(position)

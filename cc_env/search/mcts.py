@@ -188,7 +188,18 @@ def _result(
 
 
 class MCTS:
-    """UCT for one game. Every search starts with an empty tree."""
+    """UCT for one game. Every search starts with an empty tree.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> import numpy as np
+        >>> from cc_env.search import MCTS
+        >>> result = MCTS(game).search(game.initial, np.random.default_rng(0), simulations=100)
+        >>> sum(count for action, count in result.visits)
+        100
+    """
 
     def __init__(
         self,

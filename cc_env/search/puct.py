@@ -231,7 +231,21 @@ class Trees:
 
 
 class PUCT:
-    """PUCT on one position. Every search starts with an empty tree; evaluations stay cached."""
+    """PUCT on one position. Every search starts with an empty tree; evaluations stay cached.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> import numpy as np
+        >>> from cc_env.search import PUCT
+        >>> def uniform_network(planes):
+        ...     logits = np.zeros((len(planes), game.num_actions), np.float32)
+        ...     return logits, np.zeros(len(planes), np.float32)
+        >>> result = PUCT(game, uniform_network).search(game.initial, simulations=64)
+        >>> sum(count for action, count in result.visits)
+        64
+    """
 
     def __init__(
         self,

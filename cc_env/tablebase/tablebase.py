@@ -183,6 +183,18 @@ class Tablebase:
         Raises MissingTable where no table has it, BadTable for a damaged or unfitting file,
         BadPosition for a position of another game or of other rules, such as another size, or in
         which pieces stand on each other.
+
+        Examples:
+
+            >>> import cc_env
+            >>> from cc_env.tablebase import Tablebase
+            >>> game = cc_env.make_game("capture_conquer", size=4)
+            >>> position = game.from_text("brrb/b3/2r1/4 b")
+            >>> exact = Tablebase(game).probe(position)
+            >>> exact.value, exact.turns
+            (1, 9)
+            >>> [game.turn_text(position, (action,)) for action in exact.best]
+            ['1,0-2,0']
         """
         solved = self.get(position)
         if solved is None:

@@ -15,6 +15,14 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
 
     Finished games are not extended. With `decisions`, count sequences of `depth` decisions, several
     of which may make up a turn. Raises BadOption for a depth below 0.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> from cc_env.verification.perft import perft
+        >>> [perft(game, game.initial, depth) for depth in range(4)]
+        [1, 16, 257, 4945]
     """
     if not is_integer(depth, 0):
         raise BadOption(f"perft: depth={depth!r}; expected a whole number, 0 or more")
