@@ -5,7 +5,7 @@ A message names the problem, the value, and the valid values.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -160,6 +160,12 @@ def check_bool(name: str, value: object) -> None:
     """Raise BadOption unless the value is a Python or NumPy bool."""
     if not isinstance(value, bool | np.bool_):
         raise BadOption(f"{name}={value!r}; it is True or False")
+
+
+def check_choice(name: str, value: object, choices: Collection[object]) -> None:
+    """Raise BadOption unless the value is one of the choices; True is not 1."""
+    if isinstance(value, bool) or value not in list(choices):
+        raise BadOption(f"{name}={value!r}; expected: {' or '.join(map(str, choices))}")
 
 
 def format_list(items: Iterable[object], limit: int = 12) -> str:

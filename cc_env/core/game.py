@@ -29,7 +29,8 @@ from cc_env.errors import (
     suggest,
 )
 
-__all__ = [  # all that the module of a game needs, beside `rules`
+# What the module of a game needs in addition to `rules`.
+__all__ = [
     "Bot",
     "BrokenGame",
     "Cell",
@@ -44,18 +45,18 @@ __all__ = [  # all that the module of a game needs, beside `rules`
     "symmetry",
 ]
 
-Bot = Callable[[Position, np.random.Generator], int]  # a player of this game alone: its action
+# A player of a single game: returns an action.
+Bot = Callable[[Position, np.random.Generator], int]
+# The actions of one turn, in order.
+Turn = tuple[int, ...]
 # The fields of a position that the default texts and pictures need.
 _DEFAULT_FIELDS = "own", "enemy", "player"
 
 
-Turn = tuple[int, ...]  # the actions of one turn, in order
-
-
 class BrokenGame(NamedTuple):
-    """A game of a text that cannot be read or contradicts the rules."""
+    """A game that cannot be parsed or violates the rules; `line` is its line, from 1."""
 
-    line: int  # of the text, from 1
+    line: int
     reason: str
 
     def __str__(self) -> str:
@@ -69,27 +70,32 @@ def normalize_newlines(text: str) -> str:
 
 @dataclass(frozen=True)
 class PlayedGame:
-    """A game of another program's file; it may be unfinished."""
+    """A game of another program's file; it may be unfinished.
+
+    `players` are the names of the first and the second player. `outcome` is ONGOING and `scores`
+    are None if the file does not contain them. A `fault`, one of `cc_env.match.match.FAULTS`,
+    decided the outcome. `game` has the options of the file; None stands for those of the reader.
+    `line` is the first line of the game, from 1.
+    """
 
     start: Position
     turns: tuple[Turn, ...]
-    players: tuple[str, str] = "?", "?"  # the names of the first and the second
-    outcome: int = ONGOING  # ONGOING where the file does not say it
-    scores: tuple[float, float] | None = None  # of both, where the file has them
-    fault: str = ""  # one of `cc_env.match.match.FAULTS`, if one ended it; that decided the outcome
-    game: "Game | None" = None  # where the file says by which options, else those of the reader
-    line: int = 1  # of the file, where the game begins
+    players: tuple[str, str] = "?", "?"
+    outcome: int = ONGOING
+    scores: tuple[float, float] | None = None
+    fault: str = ""
+    game: "Game | None" = None
+    line: int = 1
 
 
 class Format(NamedTuple):
-    """How other programs write down games of a kind.
+    """A file format of other programs.
 
     `read` yields the games of a text, and a BrokenGame in place of each broken one. `count` returns
     the number of games in a text, broken ones included. `write` returns the text of a game, or
-    raises BadRecord if the format cannot express it. A file with several games has an empty line
-    between them, unless the format `is_single`: of one game alone. `options` are those that such
-    files mean where nothing else is said, `hint` says what else to try where the rules contradict a
-    game.
+    raises BadRecord if the format cannot express it. Files contain one game if `is_single`;
+    otherwise an empty line separates games. `options` are the default options of such files.
+    `hint` returns advice for the error message of a game that violates the rules.
     """
 
     read: Callable[[str, "Game"], Iterator[PlayedGame | BrokenGame]]
@@ -241,6 +247,8 @@ class Game:
         self.observation_shape = len(self.planes), rows, columns
         for contradiction in self._contradictions():
             raise BadGame(f"{self.name}: {contradiction}")
+        for letter in (*self.figures, *self.piece_names, *self.pieces(self.initial).values()):
+            self.owner(letter)
 
     def _contradictions(self) -> Iterator[str]:
         """Yield a message for each contradiction between the facts."""
@@ -260,9 +268,6 @@ class Game:
         ):
             if len(labels) != count:
                 yield f"{name}={labels!r}; expected: {count} labels"
-        for letter in (*self.figures, *self.piece_names, *self.pieces(self.initial).values()):
-            if letter not in all_letters:
-                yield f"the piece {letter!r} belongs to no player; letters={self.letters!r}"
 
     def replace(self, **facts: object) -> Self:
         """Return a copy with other values of these facts; raise BadGame on contradictions."""
@@ -411,14 +416,14 @@ class Game:
             ends = self._ends(action, player)
             position = self.make_position(rules.apply(position, action))
             before, pieces = pieces, self.pieces(position)
-            taken = _vacated(before, pieces, self.letters[1 - player])
+            vacated = _vacated(before, pieces, self.letters[1 - player])
             if len(set(ends)) == 1:
                 occupied = _vacated(pieces, before, self.letters[player])
                 ends = tuple(occupied) if len(occupied) == 1 else ends
-            if set(ends) != set(taken):
+            if set(ends) != set(vacated):
                 path += ends[:1] if path[-1:] != list(ends[:1]) else ()
                 path += ends[1:] if ends[:1] != ends[1:] else ()
-            captured += taken
+            captured += vacated
         return Track(tuple(path), tuple(captured))
 
     def legal_actions(self, position: Position) -> NDArray[np.int32]:
@@ -534,30 +539,25 @@ class Game:
         rules.observe(position, self.to_move(position) if player is None else player, planes)
         return planes
 
-    def evaluation(self, which: Any = None) -> Any:
+    def evaluation(self, name: Any = None) -> Any:
         """Return the evaluation with this name, by default the first one.
 
         An evaluation, which is a NamedTuple, is returned unchanged. Raises UnknownOption if the
         game has none, or none with this name.
         """
-        if hasattr(which, "_fields"):
-            return which
+        if hasattr(name, "_fields"):
+            return name
         names = format_list(self.evaluations) or "none"
-        if which is not None and not isinstance(which, str):
-            raise BadOption(f"evaluation={which!r} is not a name; {self.name} has: {names}")
-        if not self.evaluations or (which and which not in self.evaluations):
-            hint = f"{suggest(which, self.evaluations)}it has: {names}"
-            raise UnknownOption(f"{self.name} has no evaluation {which or ''!r}; {hint}")
-        return self.evaluations[which or next(iter(self.evaluations))]
+        if name is not None and not isinstance(name, str):
+            raise BadOption(f"evaluation={name!r} is not a name; {self.name} has: {names}")
+        if not self.evaluations or (name and name not in self.evaluations):
+            hint = f"{suggest(name, self.evaluations)}it has: {names}"
+            raise UnknownOption(f"{self.name} has no evaluation {name or ''!r}; {hint}")
+        return self.evaluations[name or next(iter(self.evaluations))]
 
     def turns(self, position: Position) -> Iterator[Turn]:
-        """Yield every turn that is legal now, or the rest of it within a turn."""
-        for action in map(int, self.legal_actions(position)):
-            after = self.apply(position, action)
-            if self.mid_turn(after):
-                yield from ((action, *rest) for rest in self.turns(after))
-            else:
-                yield (action,)
+        """Yield every legal turn; within a turn, every way to finish it."""
+        return (turn for turn, after in self._continuations(position) if not self.mid_turn(after))
 
     def turns_between(
         self, before: Position, after: Position, *, unfinished: bool = False
@@ -566,23 +566,21 @@ class Game:
 
         With `unfinished`, `after` may be a position within a turn.
         """
-        for action in map(int, self.legal_actions(before)):
-            position = self.apply(before, action)
-            is_unfinished = self.mid_turn(position)
-            if position == after and (unfinished or not is_unfinished):
-                yield (action,)
-            if is_unfinished:
-                rest = self.turns_between(position, after, unfinished=unfinished)
-                yield from ((action, *actions) for actions in rest)
+        for turn, position in self._continuations(before):
+            if position == after and (unfinished or not self.mid_turn(position)):
+                yield turn
+
+    def _continuations(self, position: Position) -> Iterator[tuple[Turn, Position]]:
+        """Yield every legal turn, finished or not, and the position after it."""
+        for action in map(int, self.legal_actions(position)):
+            after = self.make_position(rules.apply(position, action))
+            yield (action,), after
+            if self.mid_turn(after):
+                yield from (((action, *rest), end) for rest, end in self._continuations(after))
 
     def turn_text(self, position: Position, turn: Turn) -> str:
         """Return the notation of a turn, finished or not; raise IllegalAction if it is illegal."""
-        text = ""
-        for action in turn:
-            after = self.apply(position, action)
-            text += self.action_text(position, action)
-            position = after
-        return text
+        return "".join(self.turn_texts(position, turn))
 
     def turn_texts(self, position: Position, line: Turn) -> list[str]:
         """Return the notation of each turn in a sequence of actions; raise as `turn_text`."""
@@ -598,11 +596,9 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`; raise IllegalAction if there is none."""
         plain = _plain(text)
-        if (turn := self._find_turn(position, plain)) is not None:
-            return turn
-        for action in map(int, self.legal_actions(position)):
-            if plain in map(_plain, self.alternative_texts(position, action)):
-                return (action,)
+        for turn, turn_text in self._matching_turns(position, plain):
+            if _plain(turn_text) == plain:
+                return turn
         near = self.completions(position, text)
         hint = f"did you mean {format_list(near)}?" if near else self._legal_hint(position)
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {hint}")
@@ -612,49 +608,36 @@ class Game:
 
         Only turns that begin so are generated.
         """
-        prefix = _plain(text)
-        if not prefix:
-            return []
-        alternatives = (
-            alternative
-            for action in map(int, self.legal_actions(position))
-            for alternative in self.alternative_texts(position, action)
-            if _plain(alternative).startswith(prefix)
-        )
-        texts = itertools.chain(self._texts_with(position, prefix), alternatives)
-        return list(dict.fromkeys(itertools.islice(texts, limit)))
+        turns = self._matching_turns(position, _plain(text))
+        return list(dict.fromkeys(text for _, text in itertools.islice(turns, limit)))
 
-    def _texts_with(self, position: Position, prefix: str, beginning: str = "") -> Iterator[str]:
-        """Yield the texts of turns that continue `beginning` and have this plain prefix."""
+    def _matching_turns(self, position: Position, prefix: str) -> Iterator[tuple[Turn, str]]:
+        """Yield legal turns with each of their texts that begins with a plain text.
+
+        There are none for an empty prefix. Only beginnings that match are continued.
+        """
+        if not prefix:
+            return
+        yield from self._matching_continuations(position, prefix, (), "")
         for action in map(int, self.legal_actions(position)):
-            text = beginning + self.action_text(position, action)
+            for text in self.alternative_texts(position, action):
+                if _plain(text).startswith(prefix):
+                    yield (action,), text
+
+    def _matching_continuations(
+        self, position: Position, prefix: str, turn: Turn, turn_text: str
+    ) -> Iterator[tuple[Turn, str]]:
+        """Yield the turns that continue `turn` and have this plain prefix, with their texts."""
+        for action in map(int, self.legal_actions(position)):
+            text = turn_text + self.action_text(position, action)
             plain = _plain(text)
             if not (plain.startswith(prefix) or prefix.startswith(plain)):
                 continue
-            after = self.apply(position, action)
+            after = self.make_position(rules.apply(position, action))
             if self.mid_turn(after):
-                yield from self._texts_with(after, prefix, text)
+                yield from self._matching_continuations(after, prefix, (*turn, action), text)
             elif plain.startswith(prefix):
-                yield text
-
-    def _find_turn(self, position: Position, plain: str) -> Turn | None:
-        """Return the legal turn with this plain text, or None.
-
-        Only actions with which the text begins are followed, so most turns are not generated.
-        """
-        for action in map(int, self.legal_actions(position)):
-            action_text = _plain(self.action_text(position, action))
-            if not plain.startswith(action_text):
-                continue
-            after, rest = self.apply(position, action), plain.removeprefix(action_text)
-            remainder: Turn | None
-            if self.mid_turn(after):
-                remainder = self._find_turn(after, rest)
-            else:
-                remainder = None if rest else ()
-            if remainder is not None:
-                return (action, *remainder)
-        return None
+                yield (*turn, action), text
 
     def illegal_action(self, position: Position, action: object) -> IllegalAction:
         """Return the error for an illegal action, with the position and the legal actions."""

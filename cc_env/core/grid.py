@@ -40,11 +40,6 @@ class Grid:
             cells = ((row, column) for row in range(self.rows) for column in range(self.columns))
             object.__setattr__(self, "bits", {cell: bit for bit, cell in enumerate(cells)})
 
-    @property
-    def single_cells(self) -> NDArray[np.int64]:
-        """The `Game.action_cells` of a game with one action per cell, int64[H * W, 2]."""
-        return np.arange(self.rows * self.columns).repeat(2).reshape(-1, 2)
-
     def ends(self, action_cells: ArrayLike) -> NDArray[np.int64]:
         """Return the first and last cell of each action, int64[A, 2].
 
@@ -57,7 +52,7 @@ class Grid:
         except ValueError as error:
             raise BadGame(f"action_cells are not an array: {error}") from None
         if not cells.size:
-            return self.single_cells
+            cells = np.arange(size)
         ends = cells.repeat(2).reshape(-1, 2) if cells.ndim == 1 else cells
         has_shape = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "iu"
         if not has_shape or ends.min() < 0 or ends.max() > size:

@@ -106,19 +106,20 @@ def write(pieces: Word, movers: Any, ids: NDArray[np.int32], out: NDArray[np.int
     return count
 
 
-def move_text(start: Cell, end: Cell) -> str:
-    """Return the notation of an action: 53-42, or 53x31 for a jump."""
-    is_jump = abs(start[0] - end[0]) == 2
-    return f"{start[0]}{start[1]}{'x' if is_jump else '-'}{end[0]}{end[1]}"
+def move_text(grid: Grid, start: int, end: int, player: int) -> str:
+    """Return the notation of an action by the bits of its cells: 53-42, or 53x31 for a jump."""
+    (row, column), (end_row, end_column) = grid.cell(start, player), grid.cell(end, player)
+    separator = "x" if abs(row - end_row) == 2 else "-"
+    return f"{row}{column}{separator}{end_row}{end_column}"
 
 
 def read_position(
-    grid: Grid, text: str, letters: tuple[str, str], most: int, rest: str = ""
+    grid: Grid, text: str, letters: tuple[str, str], max_pieces: int, rest: str = ""
 ) -> tuple[dict[Cell, str], int, list[str]]:
-    """As `Grid.parse_position`; also raise BadPosition if a side has more than `most` pieces."""
+    """As `Grid.parse_position`; raise BadPosition if a side has more than `max_pieces` pieces."""
     pieces, player, words = grid.parse_position(text, letters, rest)
     for own in letters:
         count = sum(letter in own for letter in pieces.values())
-        if count > most:
-            raise BadPosition(f"{count} pieces of {own[0]}; expected at most {most}")
+        if count > max_pieces:
+            raise BadPosition(f"{count} pieces of {own[0]}; expected at most {max_pieces}")
     return pieces, player, words

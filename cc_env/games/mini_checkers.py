@@ -21,7 +21,7 @@ from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount, reverse_bits, table_sum
 from cc_env.core.game import Game, Grid, Numbering
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int
-from cc_env.errors import BadOption, BadPosition
+from cc_env.errors import BadPosition, check_choice
 from cc_env.games.jumps import (
     FORWARD,
     Word,
@@ -47,25 +47,26 @@ UNLIMITED = {"depth": 80, "seconds": 15, "table_megabytes": 256}
 _18 = np.uint64(18)
 _BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
 
-# The table of actions, see `jumps.JumpTables`, and the pass, on no cell.
+# The table of actions, see `jumps.JumpTables`.
 _STARTS, _ENDINGS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
-PASS = len(_STARTS)  # its id; how many others there are
+# The id of the pass, the last action; it has no cell.
+PASS = len(_STARTS)
 STARTS, ENDINGS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDINGS))
 
 
 class Position(NamedTuple):
-    """Two sides and who is to move; see the head of the module."""
+    """A position; the module's docstring describes the fields."""
 
     own: np.uint64
     enemy: np.uint64
     player: np.uint64
 
 
-class Ways(NamedTuple):
-    """The men that can go each way: sets of cells."""
+class Movers(NamedTuple):
+    """The sets of men that can move in each direction."""
 
-    left: np.uint64
-    right: np.uint64
+    up_left: np.uint64
+    up_right: np.uint64
 
 
 @jit
@@ -73,10 +74,10 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     """As `rules.legal_actions`."""
     own, empty = position.own, _BOARD & ~(position.own | position.enemy)
     jumps = _jumping(own, position.enemy, empty)
-    if jumps.left | jumps.right:
+    if jumps.up_left | jumps.up_right:
         return _write(jumps, JUMP_ID, out)
     steps = _stepping(own, empty)
-    if steps.left | steps.right:
+    if steps.up_left | steps.up_right:
         return _write(steps, STEP_ID, out)
     if is_stuck(turned(position.enemy), turned(own)):
         return 0
@@ -85,21 +86,23 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 
 
 @jit
-def _jumping(own: Word, enemy: Word, empty: Word) -> Ways:
-    """Return which men can jump forward."""
-    left = own & down_right(down_right(empty) & enemy)
-    return Ways(left, own & down_left(down_left(empty) & enemy))
+def _jumping(own: Word, enemy: Word, empty: Word) -> Movers:
+    """Return the men that can jump, by direction."""
+    return Movers(
+        own & down_right(down_right(empty) & enemy),
+        own & down_left(down_left(empty) & enemy),
+    )
 
 
 @jit
-def _stepping(own: Word, empty: Word) -> Ways:
-    """Return which men can step forward."""
-    return Ways(own & down_right(empty), own & down_left(empty))
+def _stepping(own: Word, empty: Word) -> Movers:
+    """Return the men that can step, by direction."""
+    return Movers(own & down_right(empty), own & down_left(empty))
 
 
 @jit
-def _write(ways: Ways, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    return write(ways.left | ways.right, ways, ids, out)
+def _write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
+    return write(movers.up_left | movers.up_right, movers, ids, out)
 
 
 @jit
@@ -107,7 +110,7 @@ def is_stuck(own: Word, enemy: Word) -> Bool:
     """Return whether a side, in its own frame, can neither step nor jump."""
     empty = _BOARD & ~(own | enemy)
     jumps, steps = _jumping(own, enemy, empty), _stepping(own, empty)
-    return not jumps.left | jumps.right | steps.left | steps.right
+    return not jumps.up_left | jumps.up_right | steps.up_left | steps.up_right
 
 
 @jit
@@ -195,17 +198,20 @@ rules.register_inputs(Position, to_sets)
 
 
 class Published(NamedTuple):
-    """The published evaluation: men, and how far each has come, in units of its own.
+    """The published evaluation, in its own units: men and their progress.
 
-    To a player, `man` for each own man and what is left of the way for each enemy man, less the
-    same the other way round; it was divided by 10, to lie between -6 and 6.
+    `man` for each own man, plus the rows between each enemy man and its far row; minus the same
+    with both sides swapped. The published values are these divided by 10, from -6 to 6.
     """
 
     man: np.int64 = np.int64(5)
 
 
 class Standard(NamedTuple):
-    """Our own evaluation, the sum of `weights` (int64[65]): a man on each cell, being to move."""
+    """The default evaluation: a weighted sum of men by cell and of the tempo.
+
+    `weights` (int64[65]) has a weight for each cell, then that of the tempo.
+    """
 
     weights: NDArray[np.int64]
 
@@ -215,12 +221,13 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     """As `rules.evaluate`."""
     own, enemy = position.own, turned(position.enemy)
     value = evaluation.man * (popcount(own) - popcount(enemy))
-    value += _way_left(enemy) - _way_left(own)
+    value += _rows_to_go(enemy) - _rows_to_go(own)
     return value if player == np.int64(position.player) else -value
 
 
 @jit
-def _way_left(men: Word) -> Int:
+def _rows_to_go(men: Word) -> Int:
+    """Return the sum of the men's distances from the far row."""
     total: Int = np.int64(0)
     while men:
         total += np.int64(lowest_index(men) >> np.uint64(3))
@@ -232,9 +239,8 @@ def _way_left(men: Word) -> Int:
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """As `rules.evaluate`."""
     weights = evaluation.weights
-    value: Int = (
-        table_sum(position.own, weights) - table_sum(turned(position.enemy), weights) + weights[64]
-    )
+    value: Int = table_sum(position.own, weights) - table_sum(turned(position.enemy), weights)
+    value += weights[64]
     return value if player == np.int64(position.player) else -value
 
 
@@ -283,8 +289,7 @@ class MiniCheckers(Game):
     numbering = NUMBERING
 
     def __init__(self, first: Annotated[str, PLAYERS] = "black") -> None:
-        if first not in PLAYERS:
-            raise BadOption(f"mini_checkers: first={first!r}; expected: black or white")
+        check_choice("mini_checkers: first", first, PLAYERS)
         self.options = {"first": first}
         self.initial = self.parse_position(f"1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 {first[0]}")
         super().__init__()
@@ -311,9 +316,8 @@ class MiniCheckers(Game):
         """Return 41-30, 41x23 or pass."""
         if action == PASS:
             return "pass"
-        player = int(position.player)
-        start, end = (GRID.cell(int(bits[action]), player) for bits in (STARTS, ENDINGS))
-        return move_text(start, end)
+        start, end = int(STARTS[action]), int(ENDINGS[action])
+        return move_text(GRID, start, end, int(position.player))
 
 
 make = MiniCheckers

@@ -25,44 +25,37 @@ from numpy.typing import NDArray
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.bitboard128 import bitboard128
 from cc_env.core.game import Cell, Game, Track, Turn
-from cc_env.errors import BadOption, BadPosition, check_bool
-from cc_env.games.cannon import board, log
+from cc_env.errors import BadPosition, check_bool, check_choice
+from cc_env.games.cannon import board, log, rules
 from cc_env.games.cannon.board import LETTERS
 from cc_env.games.cannon.bots import BOTS
 from cc_env.games.cannon.evaluation import STANDARD
-from cc_env.games.cannon.rules import (
-    BOARD,
-    BOMB_CLEAR,
-    BY_HALLS,
-    BY_SOLDIERS,
-    HALLS,
-    NOT_OVER,
-    PLANES,
-    RETREAT_8,
-    RETREAT_CLEAR,
-    SHIFT_HALL,
-    SIZES,
-    Position,
-    how_over,
-    initial,
-    lead,
-)
+from cc_env.games.cannon.rules import Position
 
-# The bit of `Position.options`, by value of retreat_neighbours.
-RETREATS = {5: ZERO, 8: RETREAT_8}
+# The valid values of options, and the bits of `Position.options`.
+RETREATS = {5: ZERO, 8: rules.RETREAT_8}
+CHOICES = {"rows": rules.SIZES, "columns": rules.SIZES, "retreat_neighbours": tuple(RETREATS)}
+SWITCHES = {
+    "retreat_clear_path": rules.RETREAT_CLEAR,
+    "bomb_clear_path": rules.BOMB_CLEAR,
+    "shift_captures_hall": rules.SHIFT_HALL,
+}
+# The words of `Cannon.ending`, by end rule.
+ENDINGS = "stagnant", "halls", "no_soldiers", "no_moves"
 
 
 class Cannon(Game):
     """Cannon on `rows` by `columns` cells, 8 or 10 each.
 
-    A soldier retreats beside an enemy soldier on one of the 5 cells beside and before it, or of all
-    8; with `retreat_clear_path` over an empty cell only. With `bomb_clear_path` a bomb flies three
-    cells far over an empty second one only. With `shift_captures_hall` a shift may end on a hall
-    where the cell behind the cannon is empty. Raises BadOption on other values.
+    A soldier may retreat if an enemy soldier is next to it: on one of the 5 cells at its sides and
+    in front, or with `retreat_neighbours` 8 on any of the 8; with `retreat_clear_path` only over an
+    empty cell. With `bomb_clear_path` a bomb reaches the third cell only over an empty second one.
+    With `shift_captures_hall` a shift may end on a hall if the cell behind the cannon is empty.
+    Raises BadOption on other values.
     """
 
     name = "cannon"
-    planes = PLANES
+    planes = rules.PLANES
     players = "black", "white"
     letters = LETTERS
     repetition_limit = 3
@@ -81,38 +74,29 @@ class Cannon(Game):
 
     def __init__(
         self,
-        rows: Annotated[int, SIZES] = 8,
-        columns: Annotated[int, SIZES] = 8,
+        rows: Annotated[int, rules.SIZES] = 8,
+        columns: Annotated[int, rules.SIZES] = 8,
         retreat_neighbours: Annotated[int, RETREATS] = 5,
         retreat_clear_path: bool = False,
         bomb_clear_path: bool = False,
         shift_captures_hall: bool = False,
     ) -> None:
-        for name, number, valid in (
-            ("rows", rows, SIZES),
-            ("columns", columns, SIZES),
-            ("retreat_neighbours", retreat_neighbours, tuple(RETREATS)),
-        ):
-            if number not in valid or isinstance(number, bool):
-                expected = " or ".join(map(str, valid))
-                raise BadOption(f"cannon: {name}={number!r}; expected: {expected}")
-        options = RETREATS[retreat_neighbours]
-        for name, switch, bit in (
-            ("retreat_clear_path", retreat_clear_path, RETREAT_CLEAR),
-            ("bomb_clear_path", bomb_clear_path, BOMB_CLEAR),
-            ("shift_captures_hall", shift_captures_hall, SHIFT_HALL),
-        ):
-            check_bool(f"cannon: {name}", switch)
-            options |= bit if switch else ZERO
-        self.options = {
-            "rows": int(rows),
-            "columns": int(columns),
-            "retreat_neighbours": int(retreat_neighbours),
-            "retreat_clear_path": bool(retreat_clear_path),
-            "bomb_clear_path": bool(bomb_clear_path),
-            "shift_captures_hall": bool(shift_captures_hall),
+        choices = {"rows": rows, "columns": columns, "retreat_neighbours": retreat_neighbours}
+        for name, value in choices.items():
+            check_choice(f"cannon: {name}", value, CHOICES[name])
+        switches = {
+            "retreat_clear_path": retreat_clear_path,
+            "bomb_clear_path": bomb_clear_path,
+            "shift_captures_hall": shift_captures_hall,
         }
-        self.initial = initial(int(rows), int(columns), options)
+        for name, value in switches.items():
+            check_bool(f"cannon: {name}", value)
+        options = RETREATS[retreat_neighbours]
+        for name, bit in SWITCHES.items():
+            options |= bit * np.uint64(switches[name])
+        self.options = {name: int(value) for name, value in choices.items()}
+        self.options |= {name: bool(value) for name, value in switches.items()}
+        self.initial = rules.initial(int(rows), int(columns), options)
         shape = int(self.initial.shape)
         self.grid = board.grid(shape)
         self.action_cells = board.action_cells(shape)
@@ -121,10 +105,7 @@ class Cannon(Game):
 
     def ending(self, position: Position) -> str:
         """Return halls, no_soldiers, no_moves, or stagnant for an end by repetition."""
-        how = how_over(position)
-        if how == NOT_OVER:
-            return "stagnant"
-        return "halls" if how == BY_HALLS else "no_soldiers" if how == BY_SOLDIERS else "no_moves"
+        return ENDINGS[int(rules.end_rule(position))]
 
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
         """Return the scores of black and white, as `Game.score`.
@@ -132,11 +113,11 @@ class Cannon(Game):
         The hall margin, 10 points in all, and a hundredth for each soldier left. The opponent of a
         `loser` by a fault scores as if it had taken all halls that count.
         """
-        margin = int(lead(position, how_over(position)))
+        margin = int(rules.lead(position, rules.end_rule(position)))
         if loser is not None:
             is_mover = loser == int(position.player)
             halls = board.cell_set(position, "enemy_halls" if is_mover else "own_halls")
-            margin = 10 - 4 * (HALLS[position.shape] - halls.bit_count())
+            margin = 10 - 4 * (rules.HALLS[position.shape] - halls.bit_count())
             margin = margin if is_mover else -margin
         # `margin` is the lead of the opponent of the player to move.
         own = 5 - margin / 2 + board.cell_set(position, "own").bit_count() / 100
@@ -174,7 +155,7 @@ class Cannon(Game):
         valid: NDArray[np.bool_] = positions.shape == shape
         valid &= positions.options == self.initial.options
         valid &= positions.player <= ONE
-        for word, cells in zip(("low", "high"), BOARD[shape], strict=True):
+        for word, cells in zip(("low", "high"), rules.BOARD[shape], strict=True):
             occupied = np.zeros_like(positions.player)
             for name in ("own", "own_halls", "enemy", "enemy_halls"):
                 pieces = getattr(positions, f"{name}_{word}")

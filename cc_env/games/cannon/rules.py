@@ -276,10 +276,8 @@ def loaded_muzzles(board: Board, direction: Int) -> Bitboard128:
 @jit
 def bomb_targets(board: Board, options: np.uint64) -> Bitboard128:
     """Return the cells that cannons of the player to move can bomb."""
-    hits, free = (
-        union(board.empty, board.targets),
-        board.empty if options & BOMB_CLEAR else board.cells,
-    )
+    hits = union(board.empty, board.targets)
+    free = board.empty if options & BOMB_CLEAR else board.cells
     cells = EMPTY
     for direction in range(8):
         second = ahead(loaded_muzzles(board, direction), direction, board.cells)
@@ -342,18 +340,19 @@ def apply(position: Position, action: Int) -> Position:
     return put(after, position.player ^ ONE, shape, position.options)
 
 
-NOT_OVER, BY_HALLS, BY_SOLDIERS, BY_MOVES = range(4)
+# The rules that end a game; `Cannon.ending` has a word for each.
+NO_END, HALLS_END, SOLDIERS_END, MOVES_END = range(4)
 
 
 @jit
-def how_over(position: Position) -> Int:
-    """Return the reason why the game ended, NOT_OVER if it is in progress."""
+def end_rule(position: Position) -> Int:
+    """Return the rule that ended the game, NO_END if the game is in progress."""
     pieces, halls = sides(position), HALLS[position.shape]
     if halls - min(count(pieces.halls), count(pieces.enemy_halls)) >= 2:
-        return np.int64(BY_HALLS)
+        return np.int64(HALLS_END)
     if is_empty(pieces.soldiers):
-        return np.int64(BY_SOLDIERS)
-    return np.int64(NOT_OVER if has_legal_action(position) else BY_MOVES)
+        return np.int64(SOLDIERS_END)
+    return np.int64(NO_END if has_legal_action(position) else MOVES_END)
 
 
 @jit
@@ -374,33 +373,33 @@ def has_legal_action(position: Position) -> Bool:
 
 
 @jit
-def lead(position: Position, how: Int) -> Int:
+def lead(position: Position, end: Int) -> Int:
     """Return the hall margin of the player of the last turn minus the opponent's; 0 is a draw.
 
-    The two margins add up to 10. `how` is NOT_OVER for a game that ended by repetition.
+    The two margins add up to 10. `end` is the rule that ended the game, NO_END for a repetition.
     """
     pieces = sides(position)
     halls: Int = HALLS[position.shape]
     killed, lost = halls - count(pieces.halls), halls - count(pieces.enemy_halls)
-    if how == BY_HALLS:
+    if end == HALLS_END:
         return 10 - 4 * lost if killed >= 2 else 4 * killed - 10
     more: Int = 4 * (killed - lost)
-    if how == BY_SOLDIERS:
+    if end == SOLDIERS_END:
         return more + 6
-    return more + 2 if how == BY_MOVES else more
+    return more + 2 if end == MOVES_END else more
 
 
 @jit
 def outcome(position: Position) -> Int:
     """As `rules.outcome`."""
-    how = how_over(position)
-    return ONGOING if how == NOT_OVER else _winner(position, lead(position, how))
+    end = end_rule(position)
+    return ONGOING if end == NO_END else _winner(position, lead(position, end))
 
 
 @jit
 def repetition_outcome(position: Position) -> Int:
     """As `rules.repetition_outcome`."""
-    return _winner(position, lead(position, np.int64(NOT_OVER)))
+    return _winner(position, lead(position, np.int64(NO_END)))
 
 
 @jit
@@ -413,8 +412,8 @@ def _winner(position: Position, lead: Int) -> Int:
 @jit
 def margin(position: Position) -> Int:
     """As `rules.margin`: the hall margin of the winner minus that of the loser."""
-    by = lead(position, how_over(position))
-    return max(by, -by)
+    difference = lead(position, end_rule(position))
+    return max(difference, -difference)
 
 
 @jit

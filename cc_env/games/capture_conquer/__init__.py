@@ -24,6 +24,7 @@ from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering, Track, Turn
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, BadPosition, is_integer
+from cc_env.games.capture_conquer import rules
 from cc_env.games.capture_conquer.board import (
     action_cells,
     board_cell,
@@ -39,15 +40,7 @@ from cc_env.games.capture_conquer.board import (
     victims,
 )
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
-from cc_env.games.capture_conquer.rules import (
-    BOARD,
-    NUM_JUMPS,
-    PLANES,
-    SIZES,
-    Position,
-    initial,
-    is_last,
-)
+from cc_env.games.capture_conquer.rules import Position
 
 # Edge of the published start triangle, by size.
 CORNERS = {4: 2, 5: 3, 6: 3, 7: 3, 8: 4}
@@ -60,7 +53,7 @@ class CaptureConquer(Game):
     """
 
     name = "capture_conquer"
-    planes = PLANES
+    planes = rules.PLANES
     players = "blue", "red"
     endings = {
         "conquest": "the far corner is reached",
@@ -68,25 +61,25 @@ class CaptureConquer(Game):
         "blocked": "no move is left",
     }
 
-    def __init__(self, size: Annotated[int, SIZES] = 6, corner: int | None = None) -> None:
-        if not is_integer(size, min(SIZES)) or size > max(SIZES):
+    def __init__(self, size: Annotated[int, rules.SIZES] = 6, corner: int | None = None) -> None:
+        if not is_integer(size, min(rules.SIZES), max(rules.SIZES)):
             raise BadOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
         size = int(size)
         corner = CORNERS[size] if corner is None else corner
-        if not is_integer(corner, 2) or corner >= size:
+        if not is_integer(corner, 2, size - 1):
             raise BadOption(
                 f"capture_conquer: corner={corner!r}; expected with size={size}: 2 to {size - 1}"
             )
         self.options = {"size": size, "corner": int(corner)}
-        self.initial = initial(size, corner)
+        self.initial = rules.initial(size, corner)
         self.grid = grid(size)
         self.action_cells = action_cells(size)
         self.symmetries = (transposition(size),)
         self.goal_cells = (size - 1, size - 1), (0, 0)
         self.evaluations = {"standard": STANDARD[size], "published": Published()}
         self.numbering = Numbering(
-            like=initial(size, min(CORNERS.values())),
-            cells=(int(BOARD[size]),) * 2,
+            like=rules.initial(size, min(CORNERS.values())),
+            cells=(int(rules.BOARD[size]),) * 2,
             weights=(1,),
             symmetries=self.symmetries,
             options={"size": size},
@@ -98,7 +91,7 @@ class CaptureConquer(Game):
         """Return conquest, capture or blocked."""
         if position.enemy & ONE:
             return "conquest"
-        return "capture" if is_last(position) else "blocked"
+        return "capture" if rules.is_last(position) else "blocked"
 
     def remark(self, position: Position) -> str:
         """Return the pending jump, after which the player chooses a capture."""
@@ -143,15 +136,15 @@ class CaptureConquer(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """As `Game.is_valid`."""
         size, own, enemy = self.initial.size, positions.own, positions.enemy
-        invalid = (own | enemy) & ~BOARD[size] | own & enemy
-        is_jump = positions.pending <= np.uint64(NUM_JUMPS[size])
+        invalid = (own | enemy) & ~rules.BOARD[size] | own & enemy
+        is_jump = positions.pending <= np.uint64(rules.NUM_JUMPS[size])
         valid: NDArray[np.bool_] = (invalid == ZERO) & is_jump & (positions.player <= ONE)
         valid &= positions.size == size
         return valid
 
     def action_text(self, position: Position, action: int) -> str:
         """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; for a decision x2,3 or x-."""
-        if action >= NUM_JUMPS[position.size]:
+        if action >= rules.NUM_JUMPS[position.size]:
             captured = decided_capture(position, action)
             return "x-" if captured is None else _capture_text(position, captured)
         text = jump_text(position, action)
@@ -164,7 +157,7 @@ class CaptureConquer(Game):
         decisions = [
             decided_capture(position, action)
             for action in turn
-            if action >= NUM_JUMPS[position.size]
+            if action >= rules.NUM_JUMPS[position.size]
         ]
         if position.pending:
             return _board_track(position, (), decisions)

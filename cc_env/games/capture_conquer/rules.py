@@ -1,6 +1,5 @@
 """The compiled rules of C&C; the package's docstring describes positions and actions."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ _1, _3, _7, _8, _9, _63 = (np.uint64(n) for n in (1, 3, 7, 8, 9, 63))
 
 
 def bit(row: int, column: int) -> int:
-    """Return the set of one cell."""
+    """Return the set of one cell as a Python integer."""
     return 1 << (8 * row + column)
 
 
@@ -60,7 +59,7 @@ for _size in SIZES:
         _start = 8 * _row + _column
         BOARD[_size] |= np.uint64(1 << _start)
         FIRST_ID[_size, _start] = NUM_JUMPS[_size]
-        for _end in filter(partial(_has_action, (_row, _column)), all_cells(_size)):
+        for _end in [cell for cell in all_cells(_size) if _has_action((_row, _column), cell)]:
             ENDS[_size, _start] |= np.uint64(bit(*_end))
             STARTS[_size, NUM_JUMPS[_size]] = _start
             ENDINGS[_size, NUM_JUMPS[_size]] = 8 * _end[0] + _end[1]

@@ -24,22 +24,11 @@ from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Cell, Game, Numbering
-from cc_env.errors import BadOption, BadPosition, is_integer
-from cc_env.games.checkers import board, pdn
+from cc_env.errors import BadOption, BadPosition, check_choice, is_integer
+from cc_env.games.checkers import board, pdn, rules
 from cc_env.games.checkers.board import GRID, LETTERS
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
-from cc_env.games.checkers.rules import (
-    CELLS,
-    ENDINGS,
-    PLANES,
-    STARTS,
-    USED,
-    Position,
-    initial,
-    jumping,
-    no_progress_limit,
-    stepping,
-)
+from cc_env.games.checkers.rules import Position
 from cc_env.games.jumps import move_text, read_position
 
 CROWNING = "continue", "ends_move"
@@ -57,8 +46,8 @@ class Checkers(Game):
 
     name = "checkers"
     grid = GRID
-    action_cells = np.stack((STARTS, ENDINGS), 1).astype(np.int64)
-    planes = PLANES
+    action_cells = np.stack((rules.STARTS, rules.ENDINGS), 1).astype(np.int64)
+    planes = rules.PLANES
     players = "red", "black"
     letters = LETTERS
     dark_parity = 0
@@ -85,14 +74,13 @@ class Checkers(Game):
         crowning: Annotated[str, CROWNING] = "continue",
         no_progress_limit: int | None = 80,
     ) -> None:
-        if crowning not in CROWNING:
-            raise BadOption(f"checkers: crowning={crowning!r}; expected: {' or '.join(CROWNING)}")
+        check_choice("checkers: crowning", crowning, CROWNING)
         limit = no_progress_limit
         if limit is not None and not is_integer(limit, 1, 10**6):
             raise BadOption(f"checkers: no_progress_limit={limit!r}; expected: at least 1, or None")
         limit = None if limit is None else int(limit)
         self.options = {"crowning": crowning, "no_progress_limit": limit}
-        self.initial = initial(crowning == "ends_move", limit or 0)
+        self.initial = rules.initial(crowning == "ends_move", limit or 0)
         self.numbering = _numbering(crowning)
         super().__init__()
 
@@ -100,7 +88,7 @@ class Checkers(Game):
         """Return no_pieces, no_moves or no_progress."""
         if not position.own:
             return "no_pieces"
-        can_move = any(stepping(position)) or any(jumping(position, position.own))
+        can_move = any(rules.stepping(position)) or any(rules.jumping(position, position.own))
         return "no_progress" if can_move else "no_moves"
 
     def pieces(self, position: Position) -> dict[Cell, str]:
@@ -111,7 +99,7 @@ class Checkers(Game):
         """Return which piece has to jump on, or how near a draw by lack of progress is."""
         if position.jumper:
             return f"jumps on from {_jumper_text(position)}"
-        idle, limit = int(position.idle), int(no_progress_limit(position))
+        idle, limit = int(position.idle), int(rules.no_progress_limit(position))
         return f"{idle} of {limit} turns without progress" if limit and 2 * idle >= limit else ""
 
     def to_text(self, position: Position) -> str:
@@ -140,7 +128,7 @@ class Checkers(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """As `Game.is_valid`."""
         own, enemy, jumper = positions.own, positions.enemy, positions.jumper
-        invalid = (own | enemy) & ~USED | own & enemy | positions.kings & ~(own | enemy)
+        invalid = (own | enemy) & ~rules.USED | own & enemy | positions.kings & ~(own | enemy)
         # At most one piece jumps on, and it is the player's own.
         invalid |= jumper & ~own | jumper & (jumper - ONE)
         is_writable = positions.idle < np.uint64(10**_MAX_IDLE_DIGITS)
@@ -151,10 +139,9 @@ class Checkers(Game):
     def action_text(self, position: Position, action: int) -> str:
         """Return 53-42 or 53x31; of a piece that jumps on x31."""
         if position.jumper:
-            return f"x{_square_text(position, int(ENDINGS[action]))}"
-        player = int(position.player)
-        start, end = (GRID.cell(int(bits[action]), player) for bits in (STARTS, ENDINGS))
-        return move_text(start, end)
+            return f"x{_square_text(position, int(rules.ENDINGS[action]))}"
+        start, end = int(rules.STARTS[action]), int(rules.ENDINGS[action])
+        return move_text(GRID, start, end, int(position.player))
 
 
 make = Checkers
@@ -172,25 +159,25 @@ def _jumper_text(position: Position) -> str:
 def _with_rest(position: Position, rest: str) -> Position:
     """Return the position with the turns without progress or the jumping piece in `rest`."""
     if rest.isascii() and rest.isdigit() and len(rest) <= _MAX_IDLE_DIGITS:
-        if 0 < (limit := int(no_progress_limit(position))) < int(rest):
+        if 0 < (limit := int(rules.no_progress_limit(position))) < int(rest):
             raise BadPosition(f"{rest} turns without progress; after {limit} the game is over")
         return position._replace(idle=np.uint64(rest))
-    jumpers = {f"x{row}{column}": (row, column) for row, column in CELLS}
+    jumpers = {f"x{row}{column}": (row, column) for row, column in rules.CELLS}
     if rest not in jumpers:
         raise BadPosition(f"'{rest}' is neither a number of turns nor x with a cell that is used")
     jumper = GRID.bitboard([jumpers[rest]], int(position.player))
-    if not any(jumping(position, position.own & jumper)):
+    if not any(rules.jumping(position, position.own & jumper)):
         raise BadPosition(f"nothing on {rest[1:]} can jump on")
     return position._replace(jumper=jumper)
 
 
 def _numbering(crowning: str) -> Numbering:
     """Return the numbering of positions, which leaves out the limit of turns without progress."""
-    used, far_row = int(USED), 0xFF
+    used, far_row = int(rules.USED), 0xFF
     # A man on its far row is crowned.
     own_men, enemy_men = used & ~far_row, used & ~(far_row << 56)
     return Numbering(
-        like=initial(crowning == "ends_move", 0),
+        like=rules.initial(crowning == "ends_move", 0),
         cells=(own_men, enemy_men, used, used),
         weights=(PIECES_PER_SIDE * 2 + 1, PIECES_PER_SIDE * 2),
         kinds=("m", "k"),

@@ -26,30 +26,20 @@ from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering
-from cc_env.errors import BadOption, BadPosition, check_bool
+from cc_env.errors import BadPosition, check_bool, check_choice
+from cc_env.games.morris import rules
 from cc_env.games.morris.board import ACTION_CELLS, GRID, all_symmetries
 from cc_env.games.morris.evaluation import STANDARD
-from cc_env.games.morris.rules import (
-    ALL,
-    BEADS,
-    CELLS,
-    COUNT_HAND,
-    FEW,
-    FLYING,
-    FREE_WHEN_MOVING,
-    LINES,
-    NEVER_FREE,
-    NUM_POINTS,
-    ONE_REMOVAL,
-    PLANES,
-    POINTS,
-    PROTECT,
-    Position,
-    has_too_few,
-)
+from cc_env.games.morris.rules import CELLS, POINTS, Position
 
-FREE_MOVE = {"always": ZERO, "moving_phase_only": FREE_WHEN_MOVING, "never": NEVER_FREE}
-REMOVALS = {"per_mill": ZERO, "one": ONE_REMOVAL}
+# The bits of `Position.options`, by option and value.
+FREE_MOVE = {"always": ZERO, "moving_phase_only": rules.FREE_WHEN_MOVING, "never": rules.NEVER_FREE}
+REMOVALS = {"per_mill": ZERO, "one": rules.ONE_REMOVAL}
+SWITCHES = {
+    "protect_mills": rules.PROTECT,
+    "flying": rules.FLYING,
+    "count_hand": rules.COUNT_HAND,
+}
 STANDARD_RULES: Mapping[str, Any] = {
     "protect_mills": True,
     "removals": "one",
@@ -75,13 +65,15 @@ class Morris(Game):
     name = "morris"
     grid = GRID
     action_cells = ACTION_CELLS
-    planes = PLANES
+    planes = rules.PLANES
     players = PLAYERS
     letters = LETTERS
     symmetries = all_symmetries()
     endings = {"two_left": "{loser} has fewer than three beads", "no_moves": "{loser} cannot move"}
     evaluations = {"standard": STANDARD}
-    board_lines = tuple((CELLS[POINTS.index(row[0])], CELLS[POINTS.index(row[2])]) for row in LINES)
+    board_lines = tuple(
+        (CELLS[POINTS.index(row[0])], CELLS[POINTS.index(row[2])]) for row in rules.LINES
+    )
     cell_names = dict(zip(CELLS, POINTS, strict=True))
 
     def __init__(
@@ -92,29 +84,21 @@ class Morris(Game):
         flying: bool = False,
         count_hand: bool = False,
     ) -> None:
-        options = ZERO
-        for name, value, bit in (
-            ("protect_mills", protect_mills, PROTECT),
-            ("flying", flying, FLYING),
-            ("count_hand", count_hand, COUNT_HAND),
-        ):
-            check_bool(f"morris: {name}", value)
-            options |= bit if value else ZERO
-        for name, choice, bits in (
-            ("removals", removals, REMOVALS),
-            ("free_move", free_move, FREE_MOVE),
-        ):
-            if choice not in tuple(bits):
-                raise BadOption(f"morris: {name}={choice!r}; expected: {' or '.join(bits)}")
-            options |= bits[choice]
         self.options = {
-            "protect_mills": bool(protect_mills),
+            "protect_mills": protect_mills,
             "removals": removals,
             "free_move": free_move,
-            "flying": bool(flying),
-            "count_hand": bool(count_hand),
+            "flying": flying,
+            "count_hand": count_hand,
         }
-        hand = np.uint64(BEADS)
+        check_choice("morris: removals", removals, REMOVALS)
+        check_choice("morris: free_move", free_move, FREE_MOVE)
+        options = REMOVALS[removals] | FREE_MOVE[free_move]
+        for name, bit in SWITCHES.items():
+            check_bool(f"morris: {name}", self.options[name])
+            self.options[name] = bool(self.options[name])
+            options |= bit * np.uint64(self.options[name])
+        hand = np.uint64(rules.BEADS)
         self.initial = Position(ZERO, ZERO, hand, hand, ZERO, ZERO, ZERO, ZERO, options)
         self.numbering = self._numbering()
         super().__init__()
@@ -124,10 +108,10 @@ class Morris(Game):
         free_move = self.options["free_move"]
         return Numbering(
             like=self.initial,
-            cells=(int(ALL),) * 2,
+            cells=(int(rules.ALL),) * 2,
             weights=(1,),
-            max_pieces=BEADS,
-            min_pieces=FEW,
+            max_pieces=rules.BEADS,
+            min_pieces=rules.FEW,
             num_states=1 if free_move == "never" else 4,
             symmetries=self.symmetries,
             options={
@@ -136,13 +120,15 @@ class Morris(Game):
                 "free_move": free_move if free_move == "never" else "moving_phase_only",
                 "flying": self.options["flying"],
             },
-            rules={"options": int(PROTECT | ONE_REMOVAL | NEVER_FREE | FLYING)},
+            rules={
+                "options": int(rules.PROTECT | rules.ONE_REMOVAL | rules.NEVER_FREE | rules.FLYING)
+            },
         )
 
     def ending(self, position: Position) -> str:
         """Return two_left or no_moves."""
         sides = (position.own, position.own_hand), (position.enemy, position.enemy_hand)
-        few = any(has_too_few(*side, position.options) for side in sides)
+        few = any(rules.has_too_few(*side, position.options) for side in sides)
         return "two_left" if few else "no_moves"
 
     def remark(self, position: Position) -> str:
@@ -189,7 +175,7 @@ class Morris(Game):
         """As `Game.parse_position`."""
         words = text.split()
         points, side, hands, *rest = [*words, "", "", ""][: max(3, len(words))]
-        if len(points) != NUM_POINTS or set(points) - set("wb.") or side not in ("w", "b"):
+        if len(points) != rules.NUM_POINTS or set(points) - set("wb.") or side not in ("w", "b"):
             raise BadPosition("expected: 24 points made of w, b and ., and side to move, w or b")
         if len(hands) != 2 or not (hands.isascii() and hands.isdigit()):
             raise BadPosition("expected after the side to move: the beads in hand, such as 99")
@@ -201,8 +187,8 @@ class Morris(Game):
             )
         sets = [sum(1 << i for i, point in enumerate(points) if point == own) for own in LETTERS]
         for beads, hand, name in zip(sets, map(int, hands), PLAYERS, strict=True):
-            if beads.bit_count() + hand > BEADS:
-                raise BadPosition(f"{name} has more than {BEADS} beads")
+            if beads.bit_count() + hand > rules.BEADS:
+                raise BadPosition(f"{name} has more than {rules.BEADS} beads")
         player = LETTERS.index(side)
         opponent = 1 - player
         if pending > sets[opponent].bit_count():
@@ -237,9 +223,9 @@ class Morris(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """As `Game.is_valid`."""
         own, enemy = positions.own, positions.enemy
-        valid: NDArray[np.bool_] = ((own | enemy) & ~ALL | own & enemy) == ZERO
+        valid: NDArray[np.bool_] = ((own | enemy) & ~rules.ALL | own & enemy) == ZERO
         for hand in positions.own_hand, positions.enemy_hand:
-            valid &= hand <= np.uint64(BEADS)
+            valid &= hand <= np.uint64(rules.BEADS)
         for flag in positions.own_free, positions.enemy_free, positions.player:
             valid &= flag <= ONE
         valid &= positions.pending <= np.uint64(2)
@@ -248,8 +234,8 @@ class Morris(Game):
 
     def action_text(self, position: Position, action: int) -> str:
         """Return C for a bead placed, AB for one moved, -X for one removed."""
-        if action >= NUM_POINTS:
-            return POINTS[action // NUM_POINTS - 1] + POINTS[action % NUM_POINTS]
+        if action >= rules.NUM_POINTS:
+            return POINTS[action // rules.NUM_POINTS - 1] + POINTS[action % rules.NUM_POINTS]
         return ("-" if position.pending else "") + POINTS[action]
 
 

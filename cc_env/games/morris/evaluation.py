@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, lowest_index, popcount
 from cc_env.core.rules import Int
-from cc_env.games.morris.rules import ALL, ALL_MILLS, NEIGHBOURS, Position, Word
+from cc_env.games.morris.rules import ALL, ALL_MILLS, NEIGHBORS, Position, Word
 from cc_env.jit.compiler import jit
 
 # Indices of the weights of `Standard`: for the placing phase, then again for the moving phase.
@@ -51,7 +51,7 @@ def _side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.int64]) -
             value += weights[TWO]
     beads = own
     while beads:
-        neighbors = NEIGHBOURS[lowest_index(beads)]
+        neighbors = NEIGHBORS[lowest_index(beads)]
         beads &= beads - ONE
         steps = popcount(neighbors & empty)
         value += steps * weights[STEP]

@@ -56,7 +56,7 @@ _IS_FREE = np.uint64(NUM_POINTS + BEADS + 1)
 
 # Tables by point: the mills through it, without the point itself, and its neighbors.
 MILLS = np.zeros((NUM_POINTS, 2), np.uint64)
-NEIGHBOURS = np.zeros(NUM_POINTS, np.uint64)
+NEIGHBORS = np.zeros(NUM_POINTS, np.uint64)
 ALL_MILLS = np.zeros(len(LINES), np.uint64)
 _ROWS = np.array([row for row, _ in CELLS], np.int64)
 _COLUMNS = np.array([column for _, column in CELLS], np.int64)
@@ -67,8 +67,8 @@ for _number, _line in enumerate(LINES):
         _free = int(MILLS[_place, 0] != 0)
         MILLS[_place, _free] = int(ALL_MILLS[_number]) & ~(1 << _place)
     for _near, _other in ((_places[0], _places[1]), (_places[1], _places[2])):
-        NEIGHBOURS[_near] |= np.uint64(1 << _other)
-        NEIGHBOURS[_other] |= np.uint64(1 << _near)
+        NEIGHBORS[_near] |= np.uint64(1 << _other)
+        NEIGHBORS[_other] |= np.uint64(1 << _near)
 
 
 class Position(NamedTuple):
@@ -99,7 +99,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
     while beads:
         start = lowest_index(beads)
         beads &= beads - ONE
-        ends = empty if is_free else empty & NEIGHBOURS[start]
+        ends = empty if is_free else empty & NEIGHBORS[start]
         count = _write(ends, NUM_POINTS * (1 + np.int64(start)), out, count)
     return count
 
@@ -227,7 +227,7 @@ def is_blocked(position: Position) -> Bool:
         return not empty
     beads = position.own
     while beads:
-        if NEIGHBOURS[lowest_index(beads)] & empty:
+        if NEIGHBORS[lowest_index(beads)] & empty:
             return False
         beads &= beads - ONE
     return True
