@@ -1,4 +1,4 @@
-"""Defaults of `Game` and the contradictions that it refuses."""
+"""Defaults of `Game` and contradictory facts."""
 
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ class Position(NamedTuple):
     own: np.uint64
     enemy: np.uint64
     player: np.uint64
-    left: np.uint64
+    height: np.uint64
 
 
 class Heap(NamedTuple):
-    left: np.uint64
+    height: np.uint64
     player: np.uint64
 
 
@@ -70,7 +70,7 @@ def tictactoe():
     [
         (Row.initial, "r2b r"),
         (row(0b1000, 0b0011, 1, 5), "rr1b b"),
-        (row(0b1000, 0b0011, 1, 4), "rr1b b left=4"),
+        (row(0b1000, 0b0011, 1, 4), "rr1b b height=4"),
     ],
 )
 def test_position_text_has_rows_mover_and_changed_fields(position, text):
@@ -86,23 +86,23 @@ def test_positions_survive_as_text(fields):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("r2b", r"side to move \(r or b\), then NAME=VALUE of left"),
+        ("r2b", r"side to move \(r or b\), then NAME=VALUE of height"),
         ("r2b x", r"side to move \(r or b\)"),
         ("r3b r", "1 rows of 4 cells"),
         ("R2b r", "made of r, b and numbers"),
-        ("r2b r left", "'left'"),
+        ("r2b r height", "'height'"),
         ("r2b r own=3", "'own=3'"),
-        ("r2b r left=-1", "'left=-1'"),
-        (f"r2b r left={2**64}", f"'left={2**64}'"),
+        ("r2b r height=-1", "'height=-1'"),
+        (f"r2b r height={2**64}", f"'height={2**64}'"),
         (None, "None"),
     ],
 )
-def test_invalid_position_text_is_refused(text, reason):
+def test_invalid_position_text_is_rejected(text, reason):
     with pytest.raises(BadPosition, match=reason):
         Row().from_text(text)
 
 
-def test_a_turned_board_has_two_frames():
+def test_turned_board_has_two_frames():
     turned = Grid(2, 3, is_turned=True)
     assert turned.bit((0, 0), 0) == 0
     assert turned.bit((0, 0), 1) == 5
@@ -112,7 +112,7 @@ def test_a_turned_board_has_two_frames():
     assert game.pieces(row(1, 2, 1, 0)) == {(1, 1): "r", (1, 2): "b"}
 
 
-def test_by_default_each_cell_has_an_action_named_after_it(tictactoe):
+def test_default_actions_are_cells(tictactoe):
     assert tictactoe.num_actions == 9
     assert tictactoe.action_text(tictactoe.initial, 5) == "12"
     assert tictactoe.track(tictactoe.initial, (5,)) == (((1, 2),), ())
@@ -169,7 +169,7 @@ def test_track_has_the_cells_of_actions_and_captures(position, turn, path, captu
     assert track == (tuple(path), tuple(captured))
 
 
-def test_a_removal_has_no_path():
+def test_removal_has_no_path():
     game = make_game("morris")
     start = game.from_text("ww.b..b................. w 77")
     turn = game.parse_turn(start, "C-D")
@@ -197,10 +197,10 @@ def test_default_endings_are_draw_and_won(tictactoe):
         ({"action_cells": [[0], [1]]}, r"action_cells are int64\[2, 1\]"),
         ({"action_cells": [(0, 1), (1,)]}, "action_cells are not an array"),
         ({"action_cells": ["a", "b"]}, r"action_cells are <U1\[2\]"),
-        ({"initial": Heap(ZERO, ZERO)}, "fields left, player"),
+        ({"initial": Heap(ZERO, ZERO)}, "fields height, player"),
     ],
 )
-def test_contradictory_facts_are_refused(facts, value):
+def test_contradictory_facts_are_rejected(facts, value):
     with pytest.raises(BadGame, match=value):
         Row().replace(**facts)
 
@@ -208,7 +208,7 @@ def test_contradictory_facts_are_refused(facts, value):
 @pytest.mark.parametrize(
     ("game", "value"),
     [
-        (HeapRow, "fields left, player"),
+        (HeapRow, "fields height, player"),
         (StrangePieces, "piece 'x'"),
         (UnnamedRow, "UnnamedRow lacks planes"),
         (Game, "Game lacks name, initial, grid, planes, players"),

@@ -1,4 +1,4 @@
-"""Tic-tac-toe, as somebody else would add it: three in a row on a board of three by three.
+"""Tic-tac-toe, as a package outside of cc_env would add it: three in a row on 3 by 3 cells.
 
 Position  own, enemy: the marks as bits 3r + c; player: 0 or 1
 Action    0 to 8: the cell that is marked
@@ -17,7 +17,7 @@ from cc_env.verification.recordings import Recording
 
 ALL = np.uint64(0b111111111)
 LINES = np.array([0o7, 0o70, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.uint64)
-MEET = np.array([3, 2, 3, 2, 4, 2, 3, 2, 3] + 55 * [0])  # how many lines meet in each cell
+LINES_THROUGH = np.array([3, 2, 3, 2, 4, 2, 3, 2, 3] + 55 * [0])
 
 
 class Position(NamedTuple):
@@ -64,7 +64,7 @@ rules.register(Position, legal_actions=legal_actions, apply=apply, outcome=outco
 
 
 class Chances(NamedTuple):
-    """An evaluation: the lines that one side alone can still fill, and how many meet in a cell."""
+    """An evaluation: lines that only one side can fill, and marks by the lines through them."""
 
     weight: np.int64 = np.int64(10)
 
@@ -78,7 +78,7 @@ def chances(position, player, evaluation):
         if not position.own & line:
             value -= 1 + popcount(position.enemy & line)
     value *= evaluation.weight
-    value += table_sum(position.own, MEET) - table_sum(position.enemy, MEET)
+    value += table_sum(position.own, LINES_THROUGH) - table_sum(position.enemy, LINES_THROUGH)
     return value if player == np.int64(position.player) else -value
 
 

@@ -33,7 +33,7 @@ def all_turns(rows, first_moves, max_paths=10_000_000):
     return {tuple(map(cell, triple)) for triple in zip(*np.nonzero(reached), strict=True)}, paths
 
 
-@njit
+@njit(cache=True)
 def _walk_all(board, reached, max_paths):
     size, paths = len(board), 0
     used = np.zeros_like(board)
@@ -52,7 +52,7 @@ def _walk_all(board, reached, max_paths):
     return paths
 
 
-@njit
+@njit(cache=True)
 def _walk(board, used, row, column, start, captured, reached, max_paths):
     """Try every hop and return the number of paths; the start cell stays occupied."""
     size, paths = len(board), 1

@@ -22,7 +22,8 @@ from cc_env.verification.perft import perft
 from training.experiments import tune
 
 RECORDED = ORACLE / "cannon.jsonl.gz"
-FAR = {"B": "17 37 57 77", "W": "00 20 40 60"}  # the halls, as xy
+# The cells of halls as xy.
+HALLS = {"B": "17 37 57 77", "W": "00 20 40 60"}
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +32,15 @@ def cannon():
 
 
 def place(game, side, **letters):
-    """Return a position with pieces on cells given as xy; halls where they stand at first."""
+    """Return a position with pieces on cells given as xy, by default halls as at the start."""
     cells = {}
-    for letter, at in (FAR | letters).items():
-        cells |= {(int(xy[1]), int(xy[0])): letter for xy in at.split()}
+    for letter, xys in (HALLS | letters).items():
+        cells |= {(int(xy[1]), int(xy[0])): letter for xy in xys.split()}
     return game.from_text(f"{Grid(8, 8).board_text(cells)} {side}")
 
 
 def commands(game, position, start=None):
-    """Return the legal commands in every way to write them, such as 27f16 without the kind."""
+    """Return all texts of the legal actions, such as 27M16, that begin with `start`."""
     short = set()
     for action in map(int, game.legal_actions(position)):
         for text in (
@@ -225,7 +226,7 @@ def cannon_of(line):
     return make_game("cannon", rows=line["rows"], columns=line["cols"])
 
 
-# What is recorded
+# Recorded positions and counts
 
 
 def test_rules_agree_with_reference_positions(assert_agreement):
@@ -303,7 +304,7 @@ def test_stagnation_from_the_start_is_a_draw(cannon):
 
 
 def shots(game, count):
-    """Return the actions of blank shots, in turn, from a position that they leave as it is."""
+    """Yield positions with alternating bombs on empty cells, which change nothing else."""
     position = place(game, "b", b="24 25 26", w="61 62 63")
     for number in range(count):
         text = "S 6 1 B 6 5" if number % 2 else "S 2 4 B 2 2"
@@ -317,7 +318,8 @@ def test_third_repetition_ends_the_game(cannon, repetitions):
     """cannon: stagnation by third repetition."""
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     match = Match(cannon, start, Limits(repetitions=repetitions))
-    for _, action in shots(cannon, 5):  # the start is not counted
+    # The start position is not counted.
+    for _, action in shots(cannon, 5):
         assert match.result is None
         match.play(action)
     assert match.result == (DRAW, "stagnant")
@@ -370,12 +372,13 @@ def test_distant_repetition_counts_without_a_turn_limit():
     game = make_game("cannon")
     boards = Boards(game)
     boards.reset(starts=[place(game, "b", b="24 25 26", w="61 62 63")])
-    boards._batch.rows[:, TURNS] = REPETITION_WINDOW - 1  # turns so far
-    over = []
+    # The number of turns played.
+    boards._batch.rows[:, TURNS] = REPETITION_WINDOW - 1
+    done = []
     for _, action in shots(game, 5):
         boards.step(np.array([action]))
-        over.append(bool(boards.done[0]))
-    assert over == [False] * 4 + [True]
+        done.append(bool(boards.done[0]))
+    assert done == [False] * 4 + [True]
 
 
 # Commands and logs
@@ -392,47 +395,21 @@ def log_line(data, client=0, action="NORMAL", meta=""):
 
 
 def logged(line):
-    """Return the log of a recorded game, as the server would have written it."""
+    """Return the log of a recorded game in the format of the server."""
     messages = []
     for number, command in enumerate(line["cmds"]):
-        is_last = line["end"] and number == len(line["cmds"]) - 1
-        sender = number % 2
-        parts = (
-            []
-            if not is_last
-            else [
-                f"Player {player + 1} SCORE : {line['score'][player]}"
-                for player in (sender, 1 - sender)
-            ]
-        )
-        meta = " : ".join(parts) if is_last else ""
-        action = "FINISH" if is_last else "NORMAL"
+        action, meta, sender = "NORMAL", "", number % 2
+        if line["end"] and number == len(line["cmds"]) - 1:
+            seats, action = (sender, 1 - sender), "FINISH"
+            meta = " : ".join(f"Player {seat + 1} SCORE : {line['score'][seat]}" for seat in seats)
         messages.append(log_line(command, sender, action, meta) + "\n")
     return "".join(messages)
 
 
-def test_logs_of_recorded_games_are_replayed():
+def test_logs_of_recorded_games_round_trip():
     """cannon: replay of recorded games; stagnation by third repetition; both kinds of stalemate."""
     ends = set()
     for line in recorded_games()[::3]:
-        game = cannon_of(line)
-        (logged_game,) = log.read(logged(line), game)
-        position = game.initial
-        for turn in logged_game.turns:
-            position = game.play_turn(position, turn)
-        assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
-        assert logged_game.scores == (tuple(line["score"]) if line["score"] else None)
-        assert not logged_game.fault
-        match = replay_foreign(game, logged_game)
-        assert match.score == logged_game.scores
-        assert (match.result.reason if match.result else None) == line["end"]
-        ends.add(line["end"])
-    assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
-
-
-def test_logs_round_trip():
-    """cannon: replay of a recorded game; commands in three-part moves S / M / B."""
-    for line in recorded_games()[::6]:
         game = cannon_of(line)
         (logged_game,) = log.read(logged(line), game)
         position, commands = game.initial, []
@@ -441,6 +418,14 @@ def test_logs_round_trip():
             commands.append(game.turn_text(position, turn))
             position = game.play_turn(position, turn)
         assert log.FORMAT.write(game, logged_game) == logged(line | {"cmds": commands})
+        assert game.key(position) == game.key(game.from_text(f"{line['final']} {line['next']}"))
+        assert logged_game.scores == (tuple(line["score"]) if line["score"] else None)
+        assert not logged_game.fault
+        match = replay_foreign(game, logged_game)
+        assert match.score == logged_game.scores
+        assert (match.result.reason if match.result else None) == line["end"]
+        ends.add(line["end"])
+    assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
 
 
 FIRST_MOVE = "S 2 5 M 1 4"
@@ -496,7 +481,8 @@ def test_second_selection_replaces_the_first(cannon):
 
 @pytest.mark.parametrize("selected", ["S 0 0", "S 0 1", "S 7 2", "S 4 4"])
 def test_selected_soldier_must_be_able_to_act(cannon, selected):
-    position = place(cannon, "b", b="00 66", w="01 50", W="20 40 60 72")  # 00 has nowhere to go
+    # The soldier on 00 is blocked.
+    position = place(cannon, "b", b="00 66", w="01 50", W="20 40 60 72")
     assert log.parse_command(cannon, position, "S 6 6 M 6 5")
     message = f"{selected} selects no soldier that can do anything in 'b1W.*'; these can: S 6 6$"
     with pytest.raises(IllegalAction, match=message):
@@ -520,7 +506,7 @@ def test_invalid_command_is_rejected(cannon, command, message):
         log.parse_command(cannon, cannon.initial, command)
 
 
-DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
+EQUAL_SCORES = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
 
 
 @pytest.mark.parametrize(
@@ -551,7 +537,7 @@ DRAWN = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         *(
             (
                 [
-                    log_line("S 2 5 M 1 4", action=action, meta=DRAWN),
+                    log_line("S 2 5 M 1 4", action=action, meta=EQUAL_SCORES),
                     log_line("S 1 2 M 0 3", 1),
                 ],
                 f"line 2: move 2: a message after the game has ended, with {action}",
@@ -574,7 +560,8 @@ def test_faults_in_logs_are_read(cannon):
     match = replay_foreign(cannon, logged_game)
     assert (match.result, match.score) == ((SECOND_WINS, "time"), (0.12, 10.12))
     (killed,) = log.read(log_line("", action="KILLPROC"), cannon)
-    assert (killed.outcome, killed.fault) == (ONGOING, "error")  # whose it was, it does not say
+    # The log does not contain the losing player.
+    assert (killed.outcome, killed.fault) == (ONGOING, "error")
     assert replay_foreign(cannon, killed).result is None
     lines = log_line("", action="FINISH", meta=meta), log_line("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2: move 1: a message after"):

@@ -1,4 +1,4 @@
-"""Cannon's heuristic players: what they look at, what they do first, and whom they beat."""
+"""Cannon's heuristic players: danger, preferred actions, first turns, results."""
 
 import numpy as np
 import pytest
@@ -15,15 +15,17 @@ CANNON = make_game("cannon")
 ROWS = COLUMNS = 8
 
 
-def at(side, **letters):
+def place(side, **letters):
     cells = {
-        (int(xy[1]), int(xy[0])): letter for letter, all in letters.items() for xy in all.split()
+        (int(xy[1]), int(xy[0])): letter
+        for letter, cells in letters.items()
+        for xy in cells.split()
     }
     return CANNON.from_text(f"{Grid(ROWS, COLUMNS).board_text(cells)} {side}")
 
 
 def texts(name, position, seeds=range(12)):
-    """Return all that a bot plays in a position, asked again each time."""
+    """Return the texts of all actions that a bot plays in a position, by seed."""
     actions = set()
     for seed in seeds:
         player = make_player(name, CANNON)
@@ -33,22 +35,20 @@ def texts(name, position, seeds=range(12)):
 
 
 def slow_danger(position, cell):
-    """Return how many enemies could take or hit a cell (x, y), by trying what they could do."""
+    """Return the danger of a cell (x, y) by an independent count of attacks."""
     x, y = cell
     pieces = {(c, r): letter for (r, c), letter in CANNON.pieces(position).items()}
-    mine, theirs = "bw" if position.player == 0 else "wb"
-    towards = 1 if theirs == "w" else -1  # how y grows as they go forward
-    enemies = {where for where, letter in pieces.items() if letter == theirs}
+    own, enemy = "bw" if position.player == 0 else "wb"
+    # The change of y by a forward step of the enemy.
+    forward = 1 if enemy == "w" else -1
+    enemies = {xy for xy, letter in pieces.items() if letter == enemy}
     count = 0
     for ex, ey in enemies:
-        beside = [(-1, 0), (1, 0), (-1, towards), (0, towards), (1, towards)]
-        count += (x - ex, y - ey) in beside
-        near = any(pieces.get((ex + dx, ey + dy)) == mine for dx, dy in beside)
-        count += near and (x - ex, y - ey) in [
-            (-2, -2 * towards),
-            (0, -2 * towards),
-            (2, -2 * towards),
-        ]
+        adjacent = [(-1, 0), (1, 0), (-1, forward), (0, forward), (1, forward)]
+        count += (x - ex, y - ey) in adjacent
+        may_retreat = any(pieces.get((ex + dx, ey + dy)) == own for dx, dy in adjacent)
+        retreats = [(dx, -2 * forward) for dx in (-2, 0, 2)]
+        count += may_retreat and (x - ex, y - ey) in retreats
         for dx in (-1, 0, 1):
             for dy in (-1, 0, 1):
                 three = [(ex + k * dx, ey + k * dy) for k in range(3)]
@@ -57,43 +57,41 @@ def slow_danger(position, cell):
                     on_board = 0 <= front[0] < COLUMNS and 0 <= front[1] < ROWS
                     hits = [(ex + k * dx, ey + k * dy) for k in (4, 5)]
                     count += on_board and front not in pieces and cell in hits
-    near_halls = y >= 7 if mine == "b" else y <= 2
+    near_halls = y >= 7 if own == "b" else y <= 2
     return count * (1.5 if near_halls else 1.0)
 
 
 def test_danger_counts_enemy_attacks():
     rng, compared = np.random.default_rng(5), 0
-    for _ in range(12):
+    for _ in range(5):
         position = CANNON.initial
         for _ in range(60):
-            view = find_candidates(CANNON, position)
-            rows = CANNON.to_move(position)
-            for cell, danger in view.soldiers.items():
-                row, column = divmod(cell, COLUMNS)
-                where = (COLUMNS - 1 - column, ROWS - 1 - row) if rows else (column, row)
-                assert danger == slow_danger(position, where), CANNON.to_text(position)
+            candidates = find_candidates(CANNON, position)
+            for index, danger in candidates.soldiers.items():
+                cell = CANNON.grid.in_frame(divmod(index, COLUMNS), CANNON.to_move(position))
+                assert danger == slow_danger(position, cell[::-1]), CANNON.to_text(position)
                 compared += 1
-            position = CANNON.apply(position, int(rng.choice(view.actions)))
+            position = CANNON.apply(position, int(rng.choice(candidates.actions)))
             if not len(CANNON.legal_actions(position)):
                 break
-    assert compared > 3000
+    assert compared > 1200
 
 
 @pytest.mark.parametrize("name", BOTS)
 def test_bots_capture_halls(name):
     """cannon: the four heuristic bots: attacks a hall whenever one can be taken."""
-    position = at("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
+    position = place("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 1 1 M 0 0"}
 
 
 @pytest.mark.parametrize("name", ["aggressive", "enhanced"])
 def test_aggressive_captures_the_most_attacked_soldier(name):
-    position = at("b", b="34 54 16", w="43 05", W="00 20 40 60", B="17 37 57 77")
+    position = place("b", b="34 54 16", w="43 05", W="00 20 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 3 4 M 4 3", "S 5 4 M 4 3"}
 
 
 def test_enhanced_prefers_safe_forward_moves():
-    position = at("b", b="26 24 25", w="71", W="00 20 40 60", B="17 37 57 77")
+    position = place("b", b="26 24 25", w="71", W="00 20 40 60", B="17 37 57 77")
     forward = texts("enhanced", position, range(40))
     assert {turn.split()[3] for turn in forward} == {"M"}
     assert all(int(turn.split()[5]) < int(turn.split()[2]) for turn in forward)
@@ -101,7 +99,7 @@ def test_enhanced_prefers_safe_forward_moves():
 
 
 def test_defensive_saves_the_soldier_in_danger():
-    position = at("b", b="34 16", w="33", W="00 20 40 60", B="17 37 57 77")
+    position = place("b", b="34 16", w="33", W="00 20 40 60", B="17 37 57 77")
     turns = texts("defensive", position)
     assert turns
     assert all(turn.startswith("S 3 4 M") for turn in turns)
@@ -109,7 +107,7 @@ def test_defensive_saves_the_soldier_in_danger():
 
 def test_neutral_plays_the_first_action_after_20_quiet_turns():
     player = make_player("neutral", CANNON)
-    position = at("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
+    position = place("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
     player._bot._turns, player._bot._waits = 9, 20
     action = player.choose(position, np.random.default_rng(0), Clock()).action
     assert action == CANNON.legal_actions(position)[0]
@@ -127,15 +125,15 @@ def test_first_two_turns_are_fixed(name):
 def test_bots_beat_random_play(name):
     """cannon: the four heuristic bots: each beats random clearly."""
     pair = make_player(name, CANNON), make_player("random", CANNON)
-    won = 0
-    for seed in range(20):
+    wins = 0
+    for seed in range(10):
         seat = seed % 2
         game = play_match(
             CANNON, pair[::-1] if seat else pair, seed=seed, limits=Limits(max_turns=500)
         )
         assert game.reason not in ("illegal", "error")
-        won += game.result == ("0-1" if seat else "1-0")
-    assert won >= 15
+        wins += game.result == ("0-1" if seat else "1-0")
+    assert wins >= 8
 
 
 @pytest.mark.parametrize("columns", [8, 10])

@@ -155,7 +155,7 @@ def test_key_ignores_the_progress_counter(checkers):
 
 
 def test_rules_agree_with_reference_positions(assert_agreement):
-    assert_agreement(RECORDED, "checkers", 3800)  # by both rules of crowning, where they differ
+    assert_agreement(RECORDED, "checkers", 3800)
 
 
 def recorded_positions():
@@ -166,8 +166,9 @@ def recorded_positions():
                 yield line, {cell: letter for cell, letter in letters if letter != "."}
 
 
-def test_published_evaluation_equals_recorded_values(checkers):
-    for line, letters in recorded_positions():
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_published_evaluation_equals_recorded_values(checkers, every):
+    for line, letters in islice(recorded_positions(), None, None, every):
         position = checkers.from_text(f"{Grid(8, 8).board_text(letters)} {line['turn']}")
         assert rules.evaluate(position, 1, Published()) == line["score"]
         assert rules.evaluate(position, 0, Published()) == -line["score"]
@@ -189,7 +190,7 @@ def test_symmetric_evaluation_counts_both_sides_alike(checkers):
 
 @pytest.mark.parametrize("level", ["normal", "hard", "depth=6"])
 def test_search_wins_a_won_ending(checkers, level):
-    """Four kings and two men against a king: once, only moves were repeated."""
+    """Four kings and two men against a king; without chasing, the search repeats moves."""
     position, rng = checkers.from_text("2R1R3/3r4/2R5/1R6/8/8/r5B1/8 b 8"), np.random.default_rng(0)
     red = make_player(f"minimax:{level}", checkers)
     black = make_player("minimax:depth=6", checkers)
@@ -271,7 +272,7 @@ def test_random_games_end_by_the_rules(checkers):
 def test_positions_round_trip_as_text(checkers):
     rng = np.random.default_rng(1)
     jumpers = idle = 0
-    for _ in range(30):
+    for _ in range(10):
         position = checkers.initial
         while checkers.outcome(position) == ONGOING:
             text = checkers.to_text(position)
@@ -279,8 +280,8 @@ def test_positions_round_trip_as_text(checkers):
             jumpers += bool(position.jumper)
             idle += bool(position.idle)
             position = checkers.apply(position, int(rng.choice(checkers.legal_actions(position))))
-    assert jumpers > 20
-    assert idle > 100
+    assert jumpers > 7
+    assert idle > 30
 
 
 def test_only_the_capturing_piece_continues(checkers):
@@ -385,8 +386,9 @@ def test_stronger_player_wins(checkers):
     from training import arena
 
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"
-    standings = arena.play_tournament(names, "checkers", games=10).standings
-    assert standings.pair(names[0], names[1]).line.score.value > 0.6  # many draws
+    standings = arena.play_tournament(names, "checkers", games=6).standings
+    # Many games are draws.
+    assert standings.pair(names[0], names[1]).line.score.value > 0.6
     assert standings.pair(names[0], "random").line.score.value > 0.95
 
 

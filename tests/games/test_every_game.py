@@ -1,5 +1,6 @@
-"""What must hold in every game, along random games: texts, symmetries, keys, tracks, records."""
+"""Properties of every game in random games: texts, symmetries, keys, tracks, records."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,33 +23,36 @@ def other_options(name):
     """Return options with non-default values."""
     defaults = game_option_defaults(name)
     switched = {option: not value for option, value in defaults.items() if type(value) is bool}
-    few = game_option_values(name).items()
-    return switched | {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in few}
+    valid_values = game_option_values(name).items()
+    others = {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in valid_values}
+    return switched | others
 
 
 PARAMETERS = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")]
 PARAMETERS += [(name, other_options(name)) for name in GAMES if other_options(name)]
 
 
-@pytest.fixture(params=PARAMETERS, ids=str)
+@pytest.fixture(params=PARAMETERS, ids=str, scope="module")
 def any_game(request):
     name, options = request.param
     return make_game(name, **options)
 
 
-def random_games(game, count):
-    """Yield the positions of random games with the action played there, None at the end."""
-    rng = np.random.default_rng(7)
-    for _ in range(count):
-        position = game.initial
+@pytest.fixture(scope="module")
+def steps(any_game):
+    """Return the positions of random games with the action played there, None at the end."""
+    rng, steps = np.random.default_rng(7), []
+    for _ in range(3):
+        position = any_game.initial
         for _ in range(2000):
-            legal = game.legal_actions(position)
+            legal = any_game.legal_actions(position)
             action = int(rng.choice(legal)) if len(legal) else None
-            yield position, action
+            steps.append((position, action))
             if action is None:
                 break
-            position = game.apply(position, action)
+            position = any_game.apply(position, action, legal)
         assert action is None
+    return steps
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -62,9 +66,9 @@ def test_golden_games_have_recorded_endings(name):
     assert ends == (GOLDEN / f"{name}.txt").read_text().splitlines()
 
 
-def test_only_words_of_valid_positions_are_accepted(any_game):
-    """Of each position all words are replaced in turn, which compiled rules could not stand."""
-    rows = np.array([position for position, _ in random_games(any_game, 3)][:200], np.uint64)
+def test_positions_with_an_invalid_word_are_rejected(any_game, steps):
+    """Compiled rules could read out of bounds."""
+    rows = np.array([position for position, _ in steps][:200], np.uint64)
     any_game.check_positions(rows)
     any_game.check_positions(rows[:0])
     rng = np.random.default_rng(0)
@@ -87,16 +91,16 @@ def test_only_valid_option_values_are_accepted(name):
             make_game(name, **{option: "none"})
 
 
-def test_positions_round_trip_as_text(any_game):
-    for position, action in random_games(any_game, 3):
+def test_positions_round_trip_as_text(any_game, steps):
+    for position, action in steps:
         if action is not None:
             back = any_game.from_text(any_game.to_text(position))
             assert any_game.key(back) == any_game.key(position)
             assert any_game.to_text(back) == any_game.to_text(position)
 
 
-def test_legal_actions_are_ascending_and_empty_at_the_end(any_game):
-    for position, action in random_games(any_game, 3):
+def test_legal_actions_are_ascending_and_empty_at_the_end(any_game, steps):
+    for position, action in steps:
         legal = any_game.legal_actions(position)
         assert (np.diff(legal) > 0).all()
         assert (any_game.outcome(position) == ONGOING) == (action is not None)
@@ -106,18 +110,16 @@ def test_legal_actions_are_ascending_and_empty_at_the_end(any_game):
             assert any_game.ending(position).isidentifier()
 
 
-def test_player_to_move_is_constant_within_a_turn(any_game):
-    for position, action in random_games(any_game, 3):
-        if action is not None:
-            after = any_game.apply(position, action)
-            if any_game.mid_turn(after):
-                assert any_game.to_move(after) == any_game.to_move(position)
-                assert any_game.outcome(after) == ONGOING
+def test_player_to_move_is_constant_within_a_turn(any_game, steps):
+    for (position, _), (after, _) in pairwise(steps):
+        if any_game.mid_turn(after):
+            assert any_game.to_move(after) == any_game.to_move(position)
+            assert any_game.outcome(after) == ONGOING
 
 
-def test_observations_are_binary_and_distinguish_positions(any_game):
+def test_observations_are_binary_and_distinguish_positions(any_game, steps):
     legal_by_planes = {}
-    for position, action in random_games(any_game, 3):
+    for position, action in steps:
         if action is not None:
             planes = any_game.observe(position)
             assert planes.dtype == np.int8
@@ -127,9 +129,9 @@ def test_observations_are_binary_and_distinguish_positions(any_game):
             assert legal_by_planes.setdefault(planes.tobytes(), legal) == legal
 
 
-def test_symmetries_preserve_the_rules(any_game):
+def test_symmetries_preserve_the_rules(any_game, steps):
     for symmetry in any_game.symmetries:
-        for position, action in random_games(any_game, 2):
+        for position, action in steps[::5]:
             image = symmetry.position(position)
             legal = any_game.legal_actions(position)
             assert sorted(symmetry.actions[legal]) == any_game.legal_actions(image).tolist()
@@ -141,13 +143,13 @@ def test_symmetries_preserve_the_rules(any_game):
                 assert symmetry.position(any_game.apply(position, action)) == after
 
 
-def test_action_cells_and_tracks_are_on_the_board(any_game):
+def test_action_cells_and_tracks_are_on_the_board(any_game, steps):
     _, rows, columns = any_game.observation_shape
     cells = {(row, column) for row in range(rows) for column in range(columns)}
     assert any_game.action_cells.shape == (any_game.num_actions, 2)
     assert any_game.action_cells.min() >= 0
     assert any_game.action_cells.max() <= rows * columns
-    for position, action in random_games(any_game, 2):
+    for position, action in steps:
         assert set(any_game.pieces(position)) <= cells
         if action is not None:
             path, captured = any_game.track(position, (action,))
@@ -155,14 +157,14 @@ def test_action_cells_and_tracks_are_on_the_board(any_game):
             assert any_game.action_text(position, action)
 
 
-def test_legal_actions_have_distinct_cells(any_game):
-    for position, _ in random_games(any_game, 2):
+def test_legal_actions_have_distinct_cells(any_game, steps):
+    for position, _ in steps:
         used = any_game.action_cells[any_game.legal_actions(position)]
         assert len(np.unique(used, axis=0)) == len(used)
 
 
-def test_turn_notation_round_trips(any_game):
-    for position, action in list(random_games(any_game, 2))[::5]:
+def test_turn_notation_round_trips(any_game, steps):
+    for position, action in steps[::10]:
         if action is not None:
             texts = [any_game.turn_text(position, turn) for turn in any_game.turns(position)]
             assert len(set(texts)) == len(texts)
@@ -179,10 +181,10 @@ def test_games_are_recorded_and_replayed(any_game):
         assert record.replay(again).turns == list(match_record.turns)
 
 
-def test_standard_evaluation_is_antisymmetric(any_game):
+def test_standard_evaluation_is_antisymmetric(any_game, steps):
     assert next(iter(any_game.evaluations)) == "standard"
     values = set()
-    for position, action in random_games(any_game, 2):
+    for position, action in steps:
         if action is not None:
             value = rules.evaluate(position, 0, any_game.evaluation())
             assert value == -rules.evaluate(position, 1, any_game.evaluation())

@@ -1,8 +1,8 @@
-"""Random games walked in step with OpenSpiel, where its rules are the same as some of ours.
+"""Random games are the same in OpenSpiel, if the options match its rules.
 
-checkers           crowning="ends_move"; its draw after 40 moves without a capture is not a rule of
-                   ours (a man's step is progress here), so there the walk ends
-nine_mens_morris   STANDARD_RULES; it ends games after 200 turns, which with us is a limit
+checkers           crowning="ends_move"; its draw after 40 moves without a capture is not one of our
+                   rules, as a man's step is progress here
+nine_mens_morris   STANDARD_RULES; its draw after 200 turns is a limit here, not a rule
 """
 
 import numpy as np
@@ -14,25 +14,25 @@ from cc_env.games.factory import make_game
 from cc_env.games.morris import STANDARD_RULES
 
 RETURNS = {FIRST_WINS: [1, -1], SECOND_WINS: [-1, 1], DRAW: [0, 0]}
-GAMES = pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
+COUNTS = pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.slow)])
 
 
 def after(state, action):
-    """Return the state after an action, as a copy: undoing a move of checkers is broken there."""
+    """Return a copy of the state after an action; `undo_action` of OpenSpiel's checkers fails."""
     child = state.clone()
     child.apply_action(action)
     return child
 
 
 def checkers_move(game, position, action):
-    """Return a decision as a2b3: its board is the mirror image of ours, its rows from below."""
+    """Return an action in OpenSpiel's notation, such as a2b3, whose board is mirrored."""
     start, end = (divmod(int(cell), 8) for cell in game.action_cells[action])
     if game.to_move(position):
         start, end = ((7 - row, 7 - column) for row, column in (start, end))
     return "".join("hgfedcba"[column] + str(8 - row) for row, column in (start, end))
 
 
-@GAMES
+@COUNTS
 def test_checkers_agrees_with_openspiel(count):
     game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     theirs, rng = pyspiel.load_game("checkers"), np.random.default_rng(1)
@@ -58,7 +58,7 @@ def test_checkers_agrees_with_openspiel(count):
     assert jumps > count / 2
 
 
-@GAMES
+@COUNTS
 def test_morris_agrees_with_openspiel(count):
     game = make_game("morris", **STANDARD_RULES)
     theirs, rng = pyspiel.load_game("nine_mens_morris"), np.random.default_rng(1)
