@@ -248,7 +248,7 @@ def journal() -> None:
         last = session.decisions[-1]
         session.take_back()
         for _ in range(3000):
-            journal_file.append_take_back()
+            journal_file.append("take_back")
             journal_file.append_decision(last, 0.1)
         start = time.perf_counter()
         journal_file.read(make_player)

@@ -72,8 +72,10 @@ class TimeBudget:
 class ComparingPlayer(Protocol):
     """A player that compares turns, see `cc_env.players.builtin.MinimaxPlayer.compare`."""
 
-    def compare(self, position: Position, turns: Sequence[Turn], left: object) -> Comparison:
-        """Return the value of each turn; `left` returns the remaining seconds."""
+    def compare(
+        self, position: Position, turns: Sequence[Turn], seconds_left: object
+    ) -> Comparison:
+        """Return the value of each turn; `seconds_left` returns the remaining seconds."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,7 @@ def analyze(game: Game, position: Position, player: Player, time: TimeBudget) ->
         comparison = player.compare(position, turns, time.seconds_left)
         lines = tuple(sorted(comparison.lines, key=lambda line: -line.score))
         return Analysis(lines[0].actions, lines[0].value, lines, comparison.depth, comparison.nodes)
-    decision, line = choose_with_line(
-        game, position, player_for_new_game(player), _clock(time.seconds_left() / 2)
-    )
+    decision, line = _choose(game, position, player, time)
     lines = compare_turns(game, position, turns, player, time)
     lines = tuple(sorted(lines, key=lambda other: (other.actions[0] != line[0], -other.value)))
     value = lines[0].value if decision.value is None and lines else decision.value
@@ -155,9 +155,7 @@ def assess_turn(
     IllegalAction.
     """
     after = game.play_turn(position, turn)
-    decision, line = choose_with_line(
-        game, position, player_for_new_game(player), _clock(time.seconds_left() / 2)
-    )
+    decision, line = _choose(game, position, player, time)
     best = _first_turn(game, position, line)
     # Players report no value for forced decisions.
     if decision.value is None:
@@ -172,11 +170,17 @@ def assess_turn(
     lines = compare_turns(game, position, [best, turn], player, time)
     if not lines:
         return TurnAssessment(decision.value, line)
-    expected, played = (winning_chances(compared.value) for compared in lines)
-    loss = max(0.0, expected - played)
-    return TurnAssessment(
-        max(compared.value for compared in lines), line, loss, mark_for_loss(loss)
-    )
+    best_value, turn_value = (compared.value for compared in lines)
+    loss = max(0.0, winning_chances(best_value) - winning_chances(turn_value))
+    return TurnAssessment(max(best_value, turn_value), line, loss, mark_for_loss(loss))
+
+
+def _choose(
+    game: Game, position: Position, player: Player, time: TimeBudget
+) -> tuple[Decision, Turn]:
+    """Return a player's decision and its line, in at most half of the remaining time."""
+    clock = _clock(time.seconds_left() / 2)
+    return choose_with_line(game, position, player_for_new_game(player), clock)
 
 
 def compare_turns(

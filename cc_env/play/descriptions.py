@@ -9,7 +9,6 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, Position
 from cc_env.match.match import AGREED, RESIGNED, Result
 from cc_env.match.referee import Clock, Decision, Player
-from cc_env.play.session import GameSession
 from cc_env.search.scores import PROVEN
 
 
@@ -58,11 +57,9 @@ def describe_decision(
     mover = game.players[game.to_move(position)]
     yield "play", turns[0]
     if decision.value is not None:
+        chances = winning_chances(decision.value)
         yield "value", f"{decision.value:+.3f} for {mover} (1 a win, 0 a draw, -1 a loss)"
-        yield (
-            "chances",
-            f"{winning_chances(decision.value):.0f} % for {mover} to win, a draw is half",
-        )
+        yield "chances", f"{chances:.0f} % for {mover} to win, a draw is half"
     yield "line", "  ".join(f"{number}. {text}" for number, text in enumerate(turns, 1))
     if len(game.legal_actions(position)) == 1:
         yield "legal", "only this move"
@@ -71,10 +68,9 @@ def describe_decision(
             more = "…" if game.mid_turn(game.apply(position, action)) else ""
             yield name, f"{form.format(share)} {game.action_text(position, action)}{more}"
     if isinstance(score := details.pop("score", None), int):
-        if abs(score) >= PROVEN:
-            meaning = f"proven to be {'won' if score > 0 else 'lost'}"
-        else:
-            meaning = "in units of the evaluation, about hundredths of a piece"
+        proof = f"proven to be {'won' if score > 0 else 'lost'}"
+        units = "in units of the evaluation, about hundredths of a piece"
+        meaning = proof if abs(score) >= PROVEN else units
         yield "score", f"{score:+,} for {mover}, {meaning}"
     if "cuts_max" in details and "cuts_min" in details:
         other = game.players[1 - game.to_move(position)]
@@ -93,19 +89,13 @@ def count_pieces(game: Game, position: Position) -> str:
 def format_value(value: Any) -> str:
     """Return a statistic as text: numbers with separators, mappings and sequences by item."""
     if isinstance(value, Mapping):
-        return (
-            ", ".join(f"{name} {format_value(part)}" for name, part in value.items()) or "nothing"
-        )
+        parts = (f"{name} {format_value(part)}" for name, part in value.items())
+        return ", ".join(parts) or "nothing"
     if isinstance(value, tuple | list):
         return ":".join(map(format_value, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.0f}" if isinstance(value, float) else f"{value:,}"
-
-
-def describe_ending(session: GameSession) -> str:
-    """Return the result of a game as a sentence, "" while it is in progress."""
-    return "" if session.result is None else describe_result(session.game, session.result)
 
 
 def describe_result(game: Game, result: Result) -> str:

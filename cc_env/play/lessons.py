@@ -17,7 +17,7 @@ from cc_env.errors import BadOption, UnknownOption, format_list, suggest
 from cc_env.games.factory import make_game
 from cc_env.play import move_input, view
 from cc_env.play.choices import Choice, list_choices
-from cc_env.play.descriptions import describe_ending
+from cc_env.play.descriptions import describe_result
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.picture import draw
@@ -193,7 +193,8 @@ def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
         yield f"{mover}: {turn}"
     if lesson.turns:
         yield from _board_lines(session)
-        yield from [describe_ending(session)] if session.result else []
+    if session.result:
+        yield describe_result(session.game, session.result)
     yield ""
 
 

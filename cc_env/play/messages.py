@@ -1,9 +1,18 @@
 """Messages of front ends to a game session: untrusted JSON values, checked field by field."""
 
+import json
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption, format_list
+from cc_env.errors import (
+    BadOption,
+    BadRecord,
+    IllegalAction,
+    UnknownOption,
+    format_list,
+    is_integer,
+    is_number,
+)
 from cc_env.play.session import GameSession
 
 Handler = TypeVar("Handler")
@@ -35,6 +44,39 @@ def read_object(
     return value
 
 
+def read_json(text: str | bytes, label: str) -> object:
+    """Return the value of a JSON text; raise BadRecord, with the label, if it is invalid."""
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadRecord(f"{label} is not valid JSON") from None
+    return value
+
+
+def read_integer(value: object, name: str, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
+    """Return an integer within these limits; raise BadOption for any other value."""
+    if not is_integer(value, minimum, maximum):
+        raise invalid_value(name, value, f"an integer, {minimum} to {maximum}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def read_number(
+    value: object, name: str, minimum: float, maximum: float, alternative: str = ""
+) -> float:
+    """Return a number within these limits; raise BadOption for any other value.
+
+    The error also names an `alternative` value, which the caller handles.
+    """
+    if not is_number(value, minimum, maximum):
+        raise invalid_value(name, value, f"{minimum:g} to {maximum:g}{alternative}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def invalid_value(name: str, value: object, expected: str) -> BadOption:
+    """Return the error for an invalid value of a field."""
+    return BadOption(f"invalid {name} {str(value)[:40]!r}; expected {expected}")
+
+
 def find_handler(message: Mapping[str, object], handlers: Mapping[str, Handler]) -> Handler:
     """Return the handler of a message's command.
 
@@ -56,8 +98,7 @@ def check_turn(
 
     An up-to-date message has the current `version` of the game.
     """
-    if session.result is not None:
-        raise IllegalAction(f"the game is over ({session.result.reason})")
+    session.check_in_progress()
     if message.get("version") != version:
         raise IllegalAction("too late: the position has changed since")
     if session.mover not in seats:

@@ -148,7 +148,7 @@ class GameSession:
 
         Raises IllegalAction if a person is to move or the game is over.
         """
-        self._check_in_progress()
+        self.check_in_progress()
         if self.is_person_to_move:
             raise IllegalAction("a person is to move, not a player")
         return self.finish_decision(self.decision_task()())
@@ -209,7 +209,7 @@ class GameSession:
 
     def restore_result(self, result: Result, detail: str = "") -> None:
         """End the game with a recorded result. Raises IllegalAction if it is over."""
-        self._check_in_progress()
+        self.check_in_progress()
         self.match.result, self.detail = result, detail
 
     @property
@@ -256,7 +256,7 @@ class GameSession:
 
     def resign(self, player: int) -> None:
         """End the game by resignation of `player`. Raises IllegalAction if it is over."""
-        self._check_in_progress()
+        self.check_in_progress()
         self.match.forfeit(player, RESIGNED)
 
     def offer_draw(self, player: int) -> bool:
@@ -266,7 +266,7 @@ class GameSession:
         once, unless it expected at most a draw in each of its last MIN_LEVEL_TURNS turns. Raises
         IllegalAction if the game is over.
         """
-        self._check_in_progress()
+        self.check_in_progress()
         other = 1 - player
         if self.draw_offered_by == other or self._accepts_draw(other):
             self.match.agree_on_draw()
@@ -277,7 +277,7 @@ class GameSession:
 
     def decline_draw(self, player: int) -> None:
         """Decline the opponent's draw offer. Raises IllegalAction if there is none."""
-        self._check_in_progress()
+        self.check_in_progress()
         if self.draw_offered_by != 1 - player:
             raise IllegalAction("no draw is offered")
         self.draw_offered_by = None
@@ -287,7 +287,7 @@ class GameSession:
 
         Raises UnknownOption as `make_player`, IllegalAction if the game is over.
         """
-        self._check_in_progress()
+        self.check_in_progress()
         player = make_player(name, self.game)
         return player.choose(self.position, player_generators(self.seed)[0], Clock())
 
@@ -369,11 +369,12 @@ class GameSession:
 
     def _check_action(self, action: int) -> None:
         """Raise IllegalAction if the game is over or the action is illegal."""
-        self._check_in_progress()
+        self.check_in_progress()
         if action not in self.match.legal_actions:
             raise self.game.illegal_action(self.position, action)
 
-    def _check_in_progress(self) -> None:
+    def check_in_progress(self) -> None:
+        """Raise IllegalAction if the game is over."""
         if self.result is not None:
             raise IllegalAction(f"the game is over ({self.result.reason})")
 

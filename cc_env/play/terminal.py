@@ -5,6 +5,7 @@ import re
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from cc_env.output import Terminal
 from cc_env.play import exporting
 from cc_env.play.analysis import describe_analysis
 from cc_env.play.choices import Choice, list_choices
-from cc_env.play.descriptions import count_pieces, describe_ending, summarize_decision
+from cc_env.play.descriptions import count_pieces, describe_result, summarize_decision
 from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
 from cc_env.play.importing import record_from_svg
 from cc_env.play.move_input import cell_name, parse_move
@@ -166,8 +167,7 @@ class Console:
     def _fits(self, lines: Sequence[str]) -> bool:
         """Return whether the board, its two lines of text, these lines and a prompt fit."""
         board_height = len(to_ansi(self._picture()).splitlines()) + 2
-        list_height = "\n".join(lines).count("\n") + 1
-        height = board_height + list_height
+        height = board_height + len("\n".join(lines).splitlines())
         return not self._terminal.shows_progress or height < self._terminal.height
 
     def _prompt(self) -> str:
@@ -201,9 +201,7 @@ class Console:
     def _list_lines(self) -> list[str]:
         """Return the numbered legal moves, grouped by kind and by piece."""
         numbered = self._numbered()
-        kinds = {_kind(choice): 0 for choice in numbered}
-        for choice in numbered:
-            kinds[_kind(choice)] += 1
+        kinds = Counter(map(_kind, numbered))
         lines = [format_count(len(numbered), "move") + _kind_counts(kinds, len(numbered))]
         game = self.session.game
         for kind in kinds:
@@ -223,9 +221,8 @@ class Console:
 
     def _numbered(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
-        numbered = list_choices(self.session.game, self.session.position)
-        kinds = list(dict.fromkeys(sorted((_kind(choice) for choice in numbered), key=KINDS.index)))
-        return sorted(numbered, key=lambda choice: (kinds.index(_kind(choice)), choice.pieces[:1]))
+        choices = list_choices(self.session.game, self.session.position)
+        return sorted(choices, key=lambda choice: (KINDS.index(_kind(choice)), choice.pieces[:1]))
 
     def _turns(self) -> None:
         texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
@@ -254,7 +251,7 @@ class Console:
         session, result = self.session, self.session.result
         if result is None:
             return
-        text = describe_ending(session)
+        text = describe_result(session.game, result)
         people = [seat.player is None for seat in session.seats]
         if people.count(True) == 1 and result.outcome != DRAW:
             text += "; you win" if people[result.outcome] else "; you lose"
@@ -303,8 +300,7 @@ class Console:
 
     def _analyse(self) -> None:
         session = self.session
-        if session.result is not None:
-            raise IllegalAction("the game is over")
+        session.check_in_progress()
         player = make_player(self._hint_player, session.game)
         for name, text in describe_analysis(session.game, session.position, player):
             self._print(f"{name:10} {text}")

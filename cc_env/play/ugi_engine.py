@@ -23,8 +23,8 @@ it fail until it is sent again. Input is read during a search: minimax and mcts 
 
 import threading
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,16 +64,11 @@ _SETUP_COMMANDS = "setgame", "uginewgame", "position"
 _SHUTDOWN_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class GoCommand:
-    """Limits of a `go` command."""
+class GoCommand(NamedTuple):
+    """The limits of a `go` command by name, times in milliseconds."""
 
-    depth: int | None = None
-    nodes: int | None = None
-    movetime: int | None = None  # milliseconds
-    # Remaining times of both players, in milliseconds.
-    times: tuple[int | None, int | None] = (None, None)
-    infinite: bool = False
+    limits: dict[str, int]
+    infinite: bool
 
     @staticmethod
     def parse(words: list[str]) -> "GoCommand":
@@ -86,18 +81,12 @@ class GoCommand:
                 raise UnknownOption(f"go {name[:40]} {text[:40]}: limits are {valid}")
             is_time = name in _TIMES
             limits[name] = _milliseconds(name, text) if is_time else _number(f"go {name}", text)
-        return GoCommand(
-            limits.get("depth"),
-            limits.get("nodes"),
-            limits.get("movetime"),
-            times=(limits.get("p1time"), limits.get("p2time")),
-            infinite="infinite" in words,
-        )
+        return GoCommand(limits, "infinite" in words)
 
     def clock(self, player: int) -> Clock:
         """Return the time limits of the player to move."""
-        turn, game = self.movetime, self.times[player]
-        return Clock(inf if turn is None else turn / 1000, inf if game is None else game / 1000)
+        turn, game = (self.limits.get(name, inf) for name in ("movetime", f"p{player + 1}time"))
+        return Clock(turn / 1000, game / 1000)
 
     def player_options(self, option_names: Collection[str]) -> dict[str, float | None]:
         """Return the changed options of a player that has the options `option_names`.
@@ -105,11 +94,9 @@ class GoCommand:
         Raises UnknownOption if the player has no option for a limit.
         """
         steps = "nodes" if "nodes" in option_names else "simulations"
-        limits: dict[str, float | None] = {}
-        if self.depth is not None:
-            limits["depth"] = self.depth
-        if self.nodes is not None:
-            limits[steps] = self.nodes
+        names = {"depth": "depth", "nodes": steps}
+        limits: dict[str, float | None]
+        limits = {names[name]: self.limits[name] for name in names if name in self.limits}
         valid = [name for name in _LIMITS if name in option_names]
         if missing := [name for name in limits if name not in option_names]:
             raise UnknownOption(

@@ -13,7 +13,7 @@ from typing import Any
 from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
 from cc_env.play.choices import list_choices, must_capture
-from cc_env.play.descriptions import describe_ending, summarize_decision
+from cc_env.play.descriptions import describe_result, summarize_decision
 from cc_env.play.session import GameSession
 from cc_env.rendering import shapes
 from cc_env.rendering.picture import Picture, describe_standing, draw
@@ -58,14 +58,13 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     last_decision, is_person = _last_decision(game, last), session.is_person_to_move
     caption = describe_standing(game, session.position, session.result)
     picture = draw(game, session.position, last=last, caption=caption)
+    whole_turn = picture if last and len(last[1]) == 1 else None
     moves = list_choices(game, session.position, session.match.legal_actions) if is_person else []
     return {
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
         **_picture_data(picture),
-        "last_decision": _last_move(
-            game, last_decision, picture if last and len(last[1]) == 1 else None
-        ),
+        "last_decision": last_decision and _last_move(game, *last_decision, whole_turn),
         "mover": session.mover,
         "is_person": is_person,
         "mid_turn": session.result is None and game.mid_turn(session.position),
@@ -103,7 +102,7 @@ def _picture_data(picture: Picture) -> dict[str, Any]:
 def _piece_name(game: Game, letter: str) -> str:
     """Return the spoken name of a piece: its color, and its kind if it has one."""
     color = game.players[game.owner(letter)]
-    return " ".join([color, *filter(None, [game.piece_names.get(letter)])])
+    return f"{color} {game.piece_names.get(letter, '')}".strip()
 
 
 def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
@@ -122,11 +121,11 @@ def _cell_names(picture: Picture) -> dict[Cell, str]:
 
 def _top_player(picture: Picture) -> int:
     """Return the player whose pieces start higher on the board; the second in a tie."""
-    rows: dict[str, list[int]] = {player: [] for player in picture.players}
-    for (row, _), letter in picture.pieces.items():
-        rows[picture.owner(letter)].append(row)
-    first, second = (fmean(rows[player] or [0]) for player in picture.players)
-    return int(second <= first)
+    pieces, means = picture.pieces.items(), []
+    for player in picture.players:
+        rows = [row for (row, _), letter in pieces if picture.owner(letter) == player]
+        means.append(fmean(rows or [0]))
+    return int(means[1] <= means[0])
 
 
 def _last_decision(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:
@@ -138,15 +137,12 @@ def _last_decision(game: Game, last: tuple[Position, Turn] | None) -> tuple[Posi
 
 
 def _last_move(
-    game: Game, decision: tuple[Position, int] | None, picture: Picture | None
-) -> dict[str, Any] | None:
+    game: Game, before: Position, action: int, picture: Picture | None
+) -> dict[str, Any]:
     """Return the path of the last decision alone, for animation.
 
     Pass the `picture` of the position if the decision was a whole turn: it contains the path.
     """
-    if decision is None:
-        return None
-    before, action = decision
     track = picture or game.track(before, (action,))
     return {
         "path": list(track.path),
@@ -165,20 +161,18 @@ def _turns(session: GameSession, first: int) -> list[list[Any]]:
     turns: list[list[Any]] = []
     game, match = session.game, session.match
     course, unfinished = match.history[first:], match.partial_turn
-    played = len(session.decisions) - len(unfinished[1] if unfinished else ())
-    played -= sum(len(turn) for _, turn in course)
+    # Number of decisions in the turns before index `first`.
+    count = len(session.decisions) - len(unfinished[1] if unfinished else ())
+    count -= sum(len(turn) for _, turn in course)
     for (before, turn), text in zip(course, match.turns[first:], strict=True):
-        played += len(turn)
-        value, mover = session.decisions[played - 1].value, game.to_move(before)
-        turns.append([mover, text, _value_for_first(value, mover)])
+        count += len(turn)
+        value, mover = session.decisions[count - 1].value, game.to_move(before)
+        first_value = None if value is None else round(float(value) * (1 - 2 * mover), 3)
+        turns.append([mover, text, first_value])
     if unfinished:
         before, turn = unfinished
         turns.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
     return turns
-
-
-def _value_for_first(value: float | None, mover: int) -> float | None:
-    return None if value is None else round(float(value) * (1 - 2 * mover), 3)
 
 
 def _last_summary(session: GameSession, decision: tuple[Position, int] | None) -> str:
@@ -200,7 +194,7 @@ def _result(session: GameSession) -> dict[str, Any] | None:
     return {
         "outcome": session.result.outcome,
         "reason": session.result.reason,
-        "text": describe_ending(session),
+        "text": describe_result(session.game, session.result),
         "detail": session.detail,
         "scores": score and [float(points) for points in score],
     }

@@ -16,6 +16,7 @@ The server stores nothing between requests. Work for a client that disconnects i
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,21 +24,21 @@ from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, IllegalAction, is_integer, is_number
+from cc_env.errors import BadOption, is_integer
 from cc_env.match.match import Limits
-from cc_env.match.referee import Decision
+from cc_env.match.referee import Decision, Player
 from cc_env.play import analysis, importing, view
-from cc_env.play.analysis import Analysis, TurnAssessment
+from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
-from cc_env.play.messages import read_object
+from cc_env.play.messages import read_integer, read_number, read_object
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import heat
-from cc_env.server.jobs import AnalysisJob, AssessmentJob, GameKey, cached_game
+from cc_env.server.jobs import AnalysisJob, GameKey
 from cc_env.server.limits import ConcurrencyLimit, ServerLimits
 from cc_env.server.lobby import Lobby, parse_game, parse_start
 from cc_env.server.player_pool import allowed_players, check_spec
-from cc_env.server.requests import cancel_on_disconnect, client_address, read_json
+from cc_env.server.requests import cancel_on_disconnect, client_address, read_json, read_tokens
 
 # The HTTP status of a request whose client has disconnected, as in nginx.
 CLIENT_CLOSED_REQUEST = 499
@@ -81,10 +82,7 @@ class AnalysisService:
         if "room" not in fields:
             return await lobby.run_in_worker(address, _open, fields, lobby.limits)
         room = await lobby.find_room(str(fields["room"]), address)
-        tokens = fields.get("tokens", [])
-        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-            raise BadOption("invalid tokens; expected a list of strings")
-        room.check_analysis(tokens)
+        room.check_analysis(read_tokens(fields))
         match, (first, second) = room.session.match, room.session.seats
         result = f"the game continues after turn {len(match.turns)}; reload to update"
         imported = importing.game_from_match(match, (first.name, second.name), result)
@@ -96,28 +94,22 @@ class AnalysisService:
 
     async def analyze(self, fields: Fields, address: str) -> dict[str, object]:
         """Return a player's analysis of a position."""
-        lobby, seconds = self._lobby, self._seconds(fields)
-        key, position, spec = await lobby.run_in_worker(address, _subject, fields, lobby.limits)
-        result = await lobby.run_analysis(AnalysisJob(spec, key, position), seconds, address)
-        return await lobby.run_in_worker(address, _analysis_data, key, position, result)
+        return await self._search(_analyze, fields, address)
 
     async def assess(self, fields: Fields, address: str) -> dict[str, object]:
         """Return a player's assessment of a turn."""
-        lobby, seconds = self._lobby, self._seconds(fields)
-        turn = _parse_actions(fields.get("turn", []), lobby.limits.max_analyzed_decisions)
-        key, position, spec = await lobby.run_in_worker(address, _subject, fields, lobby.limits)
-        job = AssessmentJob(spec, key, position, turn)
-        result = await lobby.run_analysis(job, seconds, address)
-        return await lobby.run_in_worker(address, _assessment_data, key, position, result)
+        limit = self._lobby.limits.max_analyzed_decisions
+        turn = _parse_actions(fields.get("turn", []), limit)
+        return await self._search(partial(_assess, turn=turn), fields, address)
 
-    def _seconds(self, fields: Fields) -> float:
-        """Return the thinking time of the player; raise BadOption if it is invalid."""
-        seconds = fields.get("seconds", 1)
-        if not is_number(seconds, 0.01, MAX_SECONDS):
-            raise BadOption(
-                f"invalid seconds {str(seconds)[:40]!r}; expected 0.01 to {MAX_SECONDS}"
-            )
-        return min(float(seconds), self._lobby.limits.decision_seconds)  # type: ignore[arg-type]
+    async def _search(
+        self, analyze: Callable[..., dict[str, object]], fields: Fields, address: str
+    ) -> dict[str, object]:
+        """Return the result of `analyze`, as in AnalysisJob, for the requested position."""
+        lobby, limits = self._lobby, self._lobby.limits
+        seconds = read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
+        job = await lobby.run_in_worker(address, _analysis_job, analyze, fields, limits)
+        return await lobby.run_analysis(job, min(seconds, limits.decision_seconds), address)
 
 
 def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
@@ -128,9 +120,8 @@ def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
         return _game_data(ImportedGame(game, game.from_text(start) if start else game.initial))
     if not isinstance(text, str):
         raise BadOption("invalid text; expected games or a position")
-    imported, index = importing.read_games(text, game), fields.get("index", 0)
-    if not isinstance(index, int) or not is_integer(index, 0, len(imported.games) - 1):
-        raise BadOption(f"invalid index; expected 0 to {len(imported.games) - 1}")
+    imported = importing.read_games(text, game)
+    index = read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
     limit = limits.max_analyzed_decisions
     if sum(map(len, imported.games[index].turns)) > limit:
         raise BadOption(f"the game is too long; at most {limit:,} decisions")
@@ -142,13 +133,14 @@ def _position(fields: Fields, limits: ServerLimits) -> dict[str, object]:
     return {**state, "turns": state["turns"][-1:]}
 
 
-def _subject(fields: Fields, limits: ServerLimits) -> tuple[GameKey, Position, str]:
-    """Return the game and the position to analyze, and the player's spec; raise CcEnvError."""
+def _analysis_job(
+    analyze: Callable[..., dict[str, object]], fields: Fields, limits: ServerLimits
+) -> AnalysisJob[dict[str, object]]:
+    """Return the requested analysis; raise CcEnvError if the request is invalid."""
     session = _replay(fields, limits)
-    if session.result is not None:
-        raise IllegalAction(f"the game is over ({session.result.reason})")
+    session.check_in_progress()
     spec = check_spec(fields.get("player", "minimax:extreme"), session.game)
-    return GameKey.from_game(session.game), session.position, spec
+    return AnalysisJob(analyze, spec, GameKey.from_game(session.game), session.position)
 
 
 def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
@@ -217,8 +209,8 @@ def _title(imported: ImportedGame) -> str:
     return f"{game.name}: {', '.join(parts)}"
 
 
-def _analysis_data(key: GameKey, position: Position, result: Analysis) -> dict[str, object]:
-    game = cached_game(key)
+def _analyze(game: Game, position: Position, player: Player, time: TimeBudget) -> dict[str, object]:
+    result = analysis.analyze(game, position, player, time)
     best = result.lines[0].value if result.lines else 0.0
     return {
         "line": _turn_texts(game, position, result.line),
@@ -254,10 +246,10 @@ def _move_data(
     }
 
 
-def _assessment_data(
-    key: GameKey, position: Position, assessment: TurnAssessment
+def _assess(
+    game: Game, position: Position, player: Player, time: TimeBudget, *, turn: Turn
 ) -> dict[str, object]:
-    game = cached_game(key)
+    assessment = analysis.assess_turn(game, position, turn, player, time)
     return {
         "chances": _first_players_chances(game, position, assessment.value),
         "line": _turn_texts(game, position, assessment.line),

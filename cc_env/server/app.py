@@ -20,8 +20,8 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from cc_env.errors import BadOption, BadRecord, CcEnvError, MissingExtra, UnknownOption
-from cc_env.play import lessons
+from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
+from cc_env.play import lessons, messages
 from cc_env.play.exporting import MEDIA_TYPES, prepare_export
 from cc_env.play.messages import read_object
 from cc_env.server.room import Client, Message, Room
@@ -30,6 +30,7 @@ try:
     import uvicorn
     from starlette import types
     from starlette.applications import Starlette
+    from starlette.datastructures import Headers, MutableHeaders
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import Mount, Route, WebSocketRoute
@@ -40,7 +41,13 @@ try:
     from cc_env.server.analysis_api import CLIENT_CLOSED_REQUEST, ROUTES, AnalysisService
     from cc_env.server.limits import BusyError, ServerLimits, TooManyRequestsError
     from cc_env.server.lobby import Lobby
-    from cc_env.server.requests import TooLongError, TooSlowError, client_address, read_json
+    from cc_env.server.requests import (
+        TooLongError,
+        TooSlowError,
+        client_address,
+        read_json,
+        read_tokens,
+    )
     from cc_env.server.storage import GameFolder
     from cc_env.server.workers import ProcessWorker, start_fork_server
 except ImportError as error:
@@ -60,7 +67,6 @@ HEADERS = {
 }
 # WebSocket close codes.
 POLICY_VIOLATION, TRY_AGAIN_LATER = 1008, 1013
-MAX_TOKENS = 2
 UNAVAILABLE = "games cannot be stored or read now; try again later"
 _log = logging.getLogger("cc_env.server")
 
@@ -165,9 +171,9 @@ class _SameOriginGuard:
 
         async def send_with_headers(message: types.Message) -> None:
             if message["type"] == "http.response.start":
-                own = {name.decode().lower() for name, _ in message["headers"]}
-                added = [(name, text) for name, text in HEADERS.items() if name not in own]
-                message["headers"] += [(name.encode(), text.encode()) for name, text in added]
+                headers = MutableHeaders(scope=message)
+                for name, text in HEADERS.items():
+                    headers.setdefault(name, text)
             await send(message)
 
         app = JSONResponse({"error": reason}, 403) if reason else self._app
@@ -175,9 +181,7 @@ class _SameOriginGuard:
 
     def _rejection_reason(self, scope: types.Scope) -> str:
         """Return the reason to reject a request, "" for a request of this server's own page."""
-        headers = {
-            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
-        }
+        headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not is_allowed_host(host, self._hosts, self._is_local):
             return "unknown host name; `serve --allow-host NAME` allows one"
@@ -268,11 +272,8 @@ async def _enter_game(socket: WebSocket, lobby: Lobby) -> tuple[Room, Client] | 
         lobby.rates.check("connections to games", address)
         async with asyncio.timeout(lobby.limits.request_seconds):
             first = _parse_message(await _receive_text(socket), lobby.limits)
-        tokens = read_object(first, "the first message", ("tokens",)).get("tokens", [])
-        if not isinstance(tokens, list) or len(tokens) > MAX_TOKENS:
-            raise BadOption(f"invalid tokens; expected a list of at most {MAX_TOKENS}")
-        if not all(isinstance(token, str) for token in tokens):
-            raise BadOption("invalid tokens; expected strings")
+        fields = read_object(first, "the first message", ("tokens",))
+        tokens = read_tokens(fields)
         room = await lobby.find_room(socket.path_params["name"], address)
         return room, room.admit(tokens, address)
     except TimeoutError:
@@ -348,8 +349,4 @@ def _parse_message(text: str, limits: ServerLimits) -> Message:
     """Return a JSON object; raise TooLongError or BadRecord."""
     if len(text.encode(errors="replace")) > limits.max_message_bytes:
         raise TooLongError(f"message too long; at most {limits.max_message_bytes:,} bytes")
-    try:
-        message = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadRecord("the message is not valid JSON") from None
-    return read_object(message, "a message")
+    return read_object(messages.read_json(text, "the message"), "a message")

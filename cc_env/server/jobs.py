@@ -1,4 +1,4 @@
-"""Jobs of workers: decisions of players, analyses of positions and turns, function calls.
+"""Jobs of workers: decisions of players, analyses of positions, function calls.
 
 A job is sent to a worker, which may be another process, so it contains only picklable data.
 """
@@ -10,12 +10,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from cc_env.core.game import Game, Turn
+from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
-from cc_env.play import analysis
-from cc_env.play.analysis import Analysis, TimeBudget, TurnAssessment
+from cc_env.play.analysis import TimeBudget
 from cc_env.players.specs import make_player
 from cc_env.server.player_pool import PlayerPool
 
@@ -102,36 +101,23 @@ class DecisionJob:
 
 
 @dataclass(frozen=True)
-class AnalysisJob:
-    """A player's analysis of all moves in a position."""
+class AnalysisJob(Generic[Result]):
+    """A player's analysis of a position.
 
+    `analyze` is an importable function of the game, the position, the player and its time.
+    """
+
+    analyze: Callable[[Game, Position, Player, TimeBudget], Result]
     spec: str
     game: GameKey
     position: Position
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Analysis:
-        """Return the analysis; raises as `analysis.analyze`."""
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
+        """Return the analysis; raises as `analyze` does."""
         game = cached_game(self.game)
         with pool.borrow(self.spec, game) as player:
             time.start(player)
-            return analysis.analyze(game, self.position, player, time)
-
-
-@dataclass(frozen=True)
-class AssessmentJob:
-    """A player's assessment of a turn."""
-
-    spec: str
-    game: GameKey
-    position: Position
-    turn: Turn
-
-    def run(self, pool: PlayerPool, time: TimeBudget) -> TurnAssessment:
-        """Return the assessment; raises as `analysis.assess_turn`."""
-        game = cached_game(self.game)
-        with pool.borrow(self.spec, game) as player:
-            time.start(player)
-            return analysis.assess_turn(game, self.position, self.turn, player, time)
+            return self.analyze(game, self.position, player, time)
 
 
 class DecisionRunner(Protocol):

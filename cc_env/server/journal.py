@@ -13,12 +13,13 @@ from typing import Any
 
 from cc_env import files
 from cc_env.core.game import Game
-from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
-from cc_env.errors import BadRecord, CcEnvError, check_bool, is_integer, is_number
+from cc_env.core.rules import DRAW, FIRST_WINS
+from cc_env.errors import BadRecord, CcEnvError, check_bool, format_list
 from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
+from cc_env.play.messages import invalid_value, read_integer, read_number
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.import_allowlist import untrusted_names
 
@@ -117,7 +118,8 @@ class Journal:
         files.create_private(self.path, line)
         self.bytes, self.version = len(line), 1
 
-    def _append(self, kind: str, **fields: object) -> None:
+    def append(self, kind: str, **fields: object) -> None:
+        """Append a line, see `_replay`; raise OSError if that fails."""
         line = _to_json({"do": kind, **fields}) + "\n"
         append_atomically(self.path, line, must_exist=True)
         # JSON is ASCII: one byte per character.
@@ -132,31 +134,11 @@ class Journal:
         details = {key: decision.details[key] for key in DETAIL_KEYS if key in decision.details}
         if details:
             fields["details"] = details
-        self._append("play", **fields)
-
-    def append_take_back(self) -> None:
-        """Append a take-back; raise OSError if that fails."""
-        self._append("take_back")
+        self.append("play", **fields)
 
     def append_result(self, result: Result, detail: str) -> None:
         """Append a result that does not follow from the decisions; raise OSError if that fails."""
-        self._append("end", outcome=result.outcome, reason=result.reason, detail=detail)
-
-    def append_draw_offer(self, player: int) -> None:
-        """Append a player's offer of a draw; raise OSError if that fails."""
-        self._append("offer", player=player)
-
-    def append_take_back_request(self, player: int) -> None:
-        """Append a player's request to take back; raise OSError if that fails."""
-        self._append("ask_back", player=player)
-
-    def append_decline(self, offer: str) -> None:
-        """Append the refusal of a "draw" or a "take_back"; raise OSError if that fails."""
-        self._append("decline", offer=offer)
-
-    def append_pace(self, seconds: float | None) -> None:
-        """Append a new pace, None for a pause; raise OSError if that fails."""
-        self._append("pace", seconds=seconds)
+        self.append("end", outcome=result.outcome, reason=result.reason, detail=detail)
 
     def read(self, make_player: PlayerFactory) -> SavedGame:
         """Return the game after the last complete line; raise BadRecord or OSError."""
@@ -189,32 +171,32 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("invalid tokens; expected one string per seat, and the owner's")
-    _read_seconds(setup.pace, "pace", MAX_PACE_SECONDS)
+    read_number(setup.pace, "pace", 0, MAX_PACE_SECONDS)
     check_bool("assistance", setup.assistance)
     return setup
 
 
 def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
-    """Apply a line to a game; raise BadRecord, IllegalAction or KeyError if it is invalid."""
+    """Apply a line to a game; raise CcEnvError or KeyError if it is invalid."""
     session, requested_by = saved_game.session, None
     match entry["do"]:
         case "play":
-            seconds = _read_seconds(entry["seconds"], "seconds", MAX_DECISION_SECONDS)
+            seconds = read_number(entry["seconds"], "seconds", 0, MAX_DECISION_SECONDS)
             session.replay_decision(_read_decision(entry), seconds)
         case "take_back":
             session.take_back()
         case "end":
             session.restore_result(_read_result(entry), _read_text(entry["detail"]))
         case "offer":
-            session.draw_offered_by = _read_player(entry)
+            session.draw_offered_by = read_integer(entry["player"], "player", 0, 1)
         case "ask_back":
-            requested_by = _read_player(entry)
+            requested_by = read_integer(entry["player"], "player", 0, 1)
         case "decline":
             requested_by = _replay_decline(saved_game, entry["offer"])
         case "pace":
-            pace = entry["seconds"]
-            is_paused = pace is None
-            saved_game.pace = None if is_paused else _read_seconds(pace, "pace", MAX_PACE_SECONDS)
+            saved_game.pace = entry["seconds"]
+            if saved_game.pace is not None:
+                read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
             requested_by = saved_game.take_back_requested_by
         case kind:
             raise BadRecord(f"unknown kind of line: {str(kind)[:40]!r}")
@@ -226,46 +208,28 @@ def _replay_decline(saved_game: SavedGame, offer: object) -> int | None:
     if offer == "take_back":
         return None
     if offer != "draw":
-        raise BadRecord(f"invalid offer {str(offer)[:40]!r}; expected draw or take_back")
+        raise invalid_value("offer", offer, "draw or take_back")
     saved_game.session.draw_offered_by = None
     return saved_game.take_back_requested_by
 
 
 def _read_decision(entry: Mapping[str, Any]) -> Decision:
-    action, value, details = entry["action"], entry.get("value"), entry.get("details", {})
-    if not is_integer(action, 0):
-        raise BadRecord(f"invalid action {str(action)[:40]!r}; expected an integer from 0")
-    if value is not None and not is_number(value, -1, 1):
-        raise BadRecord(f"invalid value {str(value)[:40]!r}; expected -1 to 1")
-    if set(details) - set(DETAIL_KEYS) or not all(
-        is_integer(number, 0, 2**63) for number in details.values()
-    ):
-        raise BadRecord(f"invalid details; expected integers for: {', '.join(DETAIL_KEYS)}")
-    return Decision(action, value, details)
+    value, details = entry.get("value"), entry.get("details", {})
+    if value is not None:
+        read_number(value, "value", -1, 1)
+    if unknown := set(details) - set(DETAIL_KEYS):
+        raise BadRecord(f"unknown details: {format_list(unknown)}")
+    for name, count in details.items():
+        read_integer(count, name, maximum=2**63)
+    return Decision(read_integer(entry["action"], "action"), value, details)
 
 
 def _read_result(entry: Mapping[str, Any]) -> Result:
-    outcome = entry["outcome"]
-    if not is_integer(outcome, -9, 9) or outcome not in (FIRST_WINS, SECOND_WINS, DRAW):
-        raise BadRecord(f"invalid outcome {str(outcome)[:40]!r}; expected a terminal outcome")
+    outcome = read_integer(entry["outcome"], "outcome", FIRST_WINS, DRAW)
     return Result(outcome, _read_text(entry["reason"]))
-
-
-def _read_player(entry: Mapping[str, Any]) -> int:
-    player = entry["player"]
-    if not is_integer(player, 0, 1):
-        raise BadRecord(f"invalid player {str(player)[:40]!r}; expected 0 or 1")
-    return int(player)
 
 
 def _read_text(value: object) -> str:
     if not isinstance(value, str):
-        raise BadRecord(f"invalid text {str(value)[:40]!r}; expected a string")
+        raise invalid_value("text", value, "a string")
     return value
-
-
-def _read_seconds(value: object, name: str, maximum: float) -> float:
-    """Return a time in seconds, 0 to `maximum`; raise BadRecord for any other value."""
-    if not is_number(value, 0, maximum):
-        raise BadRecord(f"invalid {name} {str(value)[:40]!r}; expected 0 to {maximum:g}")
-    return float(value)  # type: ignore[arg-type]

@@ -9,7 +9,8 @@ import os
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -23,15 +24,14 @@ from cc_env.errors import (
     UnknownOption,
     check_bool,
     format_list,
-    is_integer,
-    is_number,
 )
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, view
-from cc_env.play.messages import read_object
+from cc_env.play.messages import invalid_value, read_integer, read_number, read_object
 from cc_env.play.session import HUMAN
+from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
 from cc_env.server.jobs import DecisionJob, FunctionCall, GameKey, Job, make_pooled_player
@@ -250,10 +250,7 @@ class Lobby:
             self._analysis_slots.release()
 
         cancellation = Cancellation()
-
-        def run() -> Result:
-            return self._search_workers.run(job, seconds, cancellation)
-
+        run = partial(self._search_workers.run, job, seconds, cancellation)
         try:
             return await self._run_in_slot(self._search_threads, release, run)
         except asyncio.CancelledError:
@@ -271,15 +268,11 @@ class Lobby:
         game, position, spec = room.session.game, room.session.position, self.limits.hint_player
         clock = Clock(turn=self.limits.decision_seconds)
         job = DecisionJob(spec, GameKey.from_game(game), position, np.random.default_rng(0), clock)
-
-        def choose() -> int:
-            return int(self._search_workers.run(job).decision.action)
-
         try:
             await self._search_slots.acquire(room.address)
-            action = await self._run_in_slot(
-                self._search_threads, self._search_slots.release, choose
-            )
+            threads, release = self._search_threads, self._search_slots.release
+            result = await self._run_in_slot(threads, release, self._search_workers.run, job)
+            action = int(result.decision.action)
             text = game.action_text(position, action)
             client.send("hint", player=spec, action=action, text=text)
         except CcEnvError as error:
@@ -293,9 +286,7 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
     fields = read_object(request, "a request for a game", REQUEST_FIELDS)
     game = parse_game(fields.get("game"), fields.get("options") or {})
     seats = _parse_seats(fields.get("seats"), game)
-    seed = fields.get("seed", secrets.randbelow(2**31))
-    if not is_integer(seed, 0):
-        raise BadOption(f"invalid seed {str(seed)[:40]!r}; expected an integer from 0")
+    seed = read_integer(fields.get("seed", secrets.randbelow(2**31)), "seed")
     assistance = fields.get("assistance", False)
     check_bool("assistance", assistance)
     if fields.get("random_seats"):
@@ -312,26 +303,16 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
         assistance=assistance,
     )
     # Raises for a position or limits that the game rejects.
-    view.session_state(setup.start_session(_make_inactive_player))
+    view.session_state(replace(setup, seats=(HUMAN, HUMAN)).start_session(make_player))
     return add_tokens(setup)
 
 
 def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
     if seconds is None:
         return Limits()
-    if not is_number(seconds, MIN_CLOCK_SECONDS, limits.clock_seconds):
-        valid = f"{MIN_CLOCK_SECONDS} to {limits.clock_seconds:g}, or null for no clock"
-        raise BadOption(f"invalid seconds {str(seconds)[:40]!r}; expected {valid}")
-    return Limits(seconds_per_game=float(seconds))  # type: ignore[arg-type]
-
-
-def _make_inactive_player(spec: str, game: Game) -> Player:
-    """Return a player that is never asked for a decision."""
-
-    def fail(job: object) -> object:
-        raise NotImplementedError
-
-    return make_pooled_player(spec, game, fail)  # type: ignore[arg-type]
+    maximum, alternative = limits.clock_seconds, ", or null for no clock"
+    seconds = read_number(seconds, "seconds", MIN_CLOCK_SECONDS, maximum, alternative)
+    return Limits(seconds_per_game=seconds)
 
 
 def _catalogue() -> dict[str, object]:
@@ -362,8 +343,7 @@ def parse_game(name: object, option_values: object) -> Game:
     checked = {}
     for option, value in option_values.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
-            kinds = "a word, a number, true, false or null"
-            raise BadOption(f"{name}: invalid {option} {str(value)[:40]!r}; expected {kinds}")
+            raise invalid_value(option, value, "a word, a number, true, false or null")
         is_text = isinstance(value, str)
         checked[option] = parse_options([f"{option}={value}"])[option] if is_text else value
     return make_game(name, **checked)
@@ -371,7 +351,7 @@ def parse_game(name: object, option_values: object) -> Game:
 
 def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
     if not isinstance(specs, list) or len(specs) != 2:
-        raise BadOption(f"invalid seats {str(specs)[:40]!r}; expected two")
+        raise invalid_value("seats", specs, "two")
     first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
     return first, second
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import ipaddress
-import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
 
 from starlette.requests import HTTPConnection, Request
 
-from cc_env.errors import BadRecord, CcEnvError
+from cc_env.errors import BadOption, CcEnvError
+from cc_env.play import messages
 
+# One token per seat.
+MAX_TOKENS = 2
 Result = TypeVar("Result")
 
 
@@ -41,6 +43,16 @@ def rate_limit_address(host: str) -> str:
     return host
 
 
+def read_tokens(fields: Mapping[str, object]) -> list[str]:
+    """Return the tokens of a request, by default none; raise BadOption if they are invalid."""
+    tokens = fields.get("tokens", [])
+    if not isinstance(tokens, list) or len(tokens) > MAX_TOKENS:
+        raise BadOption(f"invalid tokens; expected a list of at most {MAX_TOKENS}")
+    if not all(isinstance(token, str) for token in tokens):
+        raise BadOption("invalid tokens; expected strings")
+    return tokens
+
+
 async def read_json(request: Request, max_bytes: int, seconds: float) -> object:
     """Return the JSON body of a request; raise TooLongError, TooSlowError or BadRecord."""
     body = b""
@@ -52,11 +64,7 @@ async def read_json(request: Request, max_bytes: int, seconds: float) -> object:
                     raise TooLongError(f"request too long; at most {max_bytes:,} bytes")
     except TimeoutError:
         raise TooSlowError(f"request incomplete after {seconds:g} seconds") from None
-    try:
-        content: object = json.loads(body)
-    except (ValueError, RecursionError):
-        raise BadRecord("the request is not valid JSON") from None
-    return content
+    return messages.read_json(body, "the request")
 
 
 async def cancel_on_disconnect(

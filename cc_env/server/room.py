@@ -19,15 +19,19 @@ from cc_env.errors import (
     IllegalAction,
     UnknownOption,
     format_list,
-    is_integer,
-    is_number,
 )
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
 from cc_env.match.referee import Response
 from cc_env.play import view
 from cc_env.play.choices import list_choices
 from cc_env.play.exporting import file_suffixes
-from cc_env.play.messages import check_turn, find_handler, read_action
+from cc_env.play.messages import (
+    check_turn,
+    find_handler,
+    read_action,
+    read_integer,
+    read_number,
+)
 from cc_env.play.move_input import parse_move
 from cc_env.server.journal import MAX_PACE_SECONDS, GameSetup, Journal, SavedGame
 from cc_env.server.limits import BusyError, ServerLimits
@@ -215,7 +219,7 @@ class Room:
         self._broadcast_text(_to_json({"type": message_type, **fields}))
 
     def _broadcast_text(self, text: str) -> None:
-        for client in list(self.clients):
+        for client in self.clients:
             client.send_text(text)
 
     def _broadcast_state(self) -> None:
@@ -310,12 +314,11 @@ class Room:
         text = message.get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
             raise IllegalAction("invalid text; expected a move in notation, or a row and a column")
-        session, piece = self.session, message.get("piece")
-        choices = list_choices(session.game, session.position)
-        selected = tuple(piece) if isinstance(piece, list) else None
-        pieces = {cell for choice in choices for cell in choice.pieces}
-        cell = next((cell for cell in pieces if cell == selected), None)
-        move = parse_move(session.game, session.position, choices, cell, text.strip())
+        session, selected = self.session, message.get("piece")
+        choices = list_choices(session.game, session.position, session.match.legal_actions)
+        pieces = (cell for choice in choices for cell in choice.pieces)
+        piece = next((cell for cell in pieces if list(cell) == selected), None)
+        move = parse_move(session.game, session.position, choices, piece, text.strip())
         if move.turn:
             for action in move.turn:
                 if session.result is None:
@@ -340,7 +343,7 @@ class Room:
         if is_agreed:
             self._apply(session.take_back)
         elif self.take_back_requested_by != seat:
-            self._journal.append_take_back_request(seat)
+            self._journal.append("ask_back", player=seat)
             self.take_back_requested_by = seat
             self._broadcast_state()
 
@@ -376,14 +379,14 @@ class Room:
         player = offers[offer]
         if player is None or client.seats <= {player}:
             raise IllegalAction(f"the other player does not offer: {offer.replace('_', ' ')}")
-        if offer != "rematch":
-            self._journal.append_decline(offer)
-        if offer == "draw":
-            self.session.decline_draw(1 - player)
-        elif offer == "take_back":
-            self.take_back_requested_by = None
-        else:
+        if offer == "rematch":
             self.rematch_offered_by = None
+        else:
+            self._journal.append("decline", offer=offer)
+            if offer == "draw":
+                self.session.decline_draw(1 - player)
+            else:
+                self.take_back_requested_by = None
         self._broadcast_state()
         self.broadcast("declined", offer=offer, player=1 - player)
 
@@ -413,19 +416,15 @@ class Room:
 
     def _view_turn(self, client: Client, message: Message) -> None:
         """Send a client the board after a number of turns."""
-        turns, count = message.get("turns"), len(self.session.match.history)
-        if not isinstance(turns, int) or not is_integer(turns, 0, count):
-            raise BadOption(f"invalid turns {str(turns)[:40]!r}; expected 0 to {count}")
+        turns = read_integer(message.get("turns"), "turns", 0, len(self.session.match.history))
         client.send("past_state", turns=turns, **view.past_state(self.session, turns))
 
     def _rematch(self, client: Client, message: Message) -> None:
         if self.session.result is None:
             raise IllegalAction("a rematch is possible only after the game")
         if self.rematch is None:
-            has_consent = client.is_owner or self._people <= client.seats | {
-                self.rematch_offered_by
-            }
-            if not has_consent:
+            consenting = client.seats | {self.rematch_offered_by}
+            if not (client.is_owner or self._people <= consenting):
                 self.rematch_offered_by = min(client.seats)
                 self._broadcast_state()
                 return
@@ -438,22 +437,20 @@ class Room:
     def _set_pace(self, client: Client, message: Message) -> None:
         """Set the seconds between two decisions; None pauses the game."""
         seconds = message.get("seconds")
-        if seconds is not None and not is_number(seconds, 0, MAX_PACE_SECONDS):
-            valid = f"0 to {MAX_PACE_SECONDS:g}, or null for a pause"
-            raise BadOption(f"invalid seconds {str(seconds)[:40]!r}; expected {valid}")
-        self._change_pace(seconds)  # type: ignore[arg-type]
+        if seconds is not None:
+            seconds = read_number(seconds, "seconds", 0, MAX_PACE_SECONDS, ", or null for a pause")
+        self._change_pace(seconds)
 
     def _change_pace(self, seconds: float | None) -> None:
         if seconds != self.pace:
-            self._journal.append_pace(seconds)
+            self._journal.append("pace", seconds=seconds)
             self.pace = seconds
         self._broadcast_state()
         self._schedule_next()
 
     def _step(self, client: Client, message: Message) -> None:
         """Let the player to move decide once; pause the game."""
-        if self.session.result is not None:
-            raise IllegalAction(f"the game is over ({self.session.result.reason})")
+        self.session.check_in_progress()
         if self.pace is not None:
             self._change_pace(None)
         self._start_decision()
@@ -467,13 +464,13 @@ class Room:
         result, draw_offered_by = session.result, session.draw_offered_by
         change()
         if len(session.decisions) < count or (result and not session.result):
-            self._journal.append_take_back()
+            self._journal.append("take_back")
         for decision in session.decisions[count:]:
             self._journal.append_decision(decision, max(0.0, sum(session.turn_seconds) - seconds))
         if session.result and not result and session.result.reason in DECLARED_RESULTS:
             self._journal.append_result(session.result, session.detail)
         elif session.draw_offered_by not in (None, draw_offered_by):
-            self._journal.append_draw_offer(session.draw_offered_by)
+            self._journal.append("offer", player=session.draw_offered_by)
         self.take_back_requested_by = self.rematch_offered_by = None
         self._broadcast_state()
         self._schedule_next()

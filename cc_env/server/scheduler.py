@@ -12,8 +12,7 @@ class FairSlots:
     def __init__(self, count: int, on_queue_change: Callable[[], None] = lambda: None) -> None:
         """Start with all slots free; `on_queue_change` is called when the queue changes."""
         self._free_count, self._on_queue_change = count, on_queue_change
-        self._queues: OrderedDict[Hashable, deque[tuple[asyncio.Future[None], object]]]
-        self._queues = OrderedDict()
+        self._queues = OrderedDict[Hashable, deque[tuple[asyncio.Future[None], object]]]()
 
     async def acquire(self, key: Hashable, item: object = None) -> None:
         """Wait for a slot; meanwhile `waiting` lists the `item`."""

@@ -1,6 +1,6 @@
 """The rules of a game, as its lessons tell them: their texts and boards are written once."""
 
-from cc_env.play.descriptions import describe_ending
+from cc_env.play.descriptions import describe_result
 from cc_env.play.lessons import Lesson, load_guide
 from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
@@ -32,6 +32,6 @@ def _lesson(page: Page, name: str, lesson: Lesson) -> str:
         parts.append(f"The boards below are those of {options}.")
     parts.append(page.picture(to_svg(*boards, columns=2), alt))
     if session.result:
-        told = describe_ending(session)
-        parts.append(f"{told[0].upper()}{told[1:]}.")
+        result = describe_result(session.game, session.result)
+        parts.append(f"{result[0].upper()}{result[1:]}.")
     return "\n\n".join(parts)

@@ -80,14 +80,14 @@ def journal_of(path, lobby, fields):
         value = (None, -0.25, 0.5)[number]
         journal.append_decision(Decision(action, value, details if number else {}), 0.25)
         position = game.apply(position, action)
-    journal.append_draw_offer(0)
-    journal.append_take_back_request(1)
-    journal.append_decline("draw")
-    journal.append_decline("take_back")
+    journal.append("offer", player=0)
+    journal.append("ask_back", player=1)
+    journal.append("decline", offer="draw")
+    journal.append("decline", offer="take_back")
     if HUMAN in setup.seats:
-        journal.append_take_back()
-    journal.append_pace(None)
-    journal.append_pace(2.5)
+        journal.append("take_back")
+    journal.append("pace", seconds=None)
+    journal.append("pace", seconds=2.5)
     journal.append_result(Result(SECOND_WINS, RESIGNED), "")
     return path.read_text().splitlines()
 

@@ -39,7 +39,7 @@ def store(folder, count=1, lines=1):
     names = [folder.create(setup()) for _ in range(count)]
     for name in names:
         for _ in range(lines - 1):
-            folder.journal(name).append_draw_offer(0)
+            folder.journal(name).append("offer", player=0)
     return names
 
 
@@ -201,7 +201,7 @@ def test_deleted_journal_is_not_recreated(tmp_path):
     journal = folder.journal(name)
     journal.path.unlink()
     with pytest.raises(FileNotFoundError):
-        journal.append_draw_offer(0)
+        journal.append("offer", player=0)
     assert not journal.path.exists()
     folder.close()
 
@@ -224,9 +224,9 @@ def journal_of(path, name):
         journal.append_decision(session.decisions[-1], 0.25)
         if number in (3, 6):
             session.take_back()
-            journal.append_take_back()
-    journal.append_draw_offer(0)
-    journal.append_take_back_request(1)
+            journal.append("take_back")
+    journal.append("offer", player=0)
+    journal.append("ask_back", player=1)
     session.resign(0)
     journal.append_result(session.result, "")
     assert game.name == session.game.name

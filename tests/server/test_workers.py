@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ import pytest
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, player_for_new_game
+from cc_env.play.analysis import analyze
 from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry.catalogue import GAMES
-from cc_env.server import player_pool, workers
-from cc_env.server.jobs import AnalysisJob, AssessmentJob, GameKey, make_pooled_player
+from cc_env.server import analysis_api, player_pool, workers
+from cc_env.server.jobs import AnalysisJob, GameKey, make_pooled_player
 from cc_env.server.player_pool import PlayerPool
 from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
 
@@ -64,12 +66,14 @@ def test_worker_decides_as_the_local_player(pool):
 
 def test_workers_analyze(pool):
     spec = "minimax:depth=2"
-    analysis = pool.run(AnalysisJob(spec, KEY, GAME.initial), 5.0)
-    assert {line.actions[0] for line in analysis.lines} == set(GAME.legal_actions(GAME.initial))
+    result = pool.run(AnalysisJob(analyze, spec, KEY, GAME.initial), 5.0)
+    assert {line.actions[0] for line in result.lines} == set(GAME.legal_actions(GAME.initial))
     turn = next(GAME.turns(GAME.initial))
-    assert pool.run(AssessmentJob(spec, KEY, GAME.initial, turn), 5.0).mark
+    assess = partial(analysis_api._assess, turn=turn)
+    assert pool.run(AnalysisJob(assess, spec, KEY, GAME.initial), 5.0)["mark"]
+    assess_illegal_turn = partial(analysis_api._assess, turn=(0,))
     with pytest.raises(IllegalAction):
-        pool.run(AssessmentJob(spec, KEY, GAME.initial, (0,)), 5.0)
+        pool.run(AnalysisJob(assess_illegal_turn, spec, KEY, GAME.initial), 5.0)
 
 
 def test_player_errors_are_raised_by_the_worker_pool(pool):
@@ -142,7 +146,7 @@ def test_cancellation_ends_an_analysis(pool):
         started.set()
 
     cancellation.attach = report
-    job = AnalysisJob("minimax:seconds=60", KEY, GAME.initial)
+    job = AnalysisJob(analyze, "minimax:seconds=60", KEY, GAME.initial)
     analysis = threading.Thread(target=lambda: results.append(pool.run(job, 60.0, cancellation)))
     analysis.start()
     started.wait()
