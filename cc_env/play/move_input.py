@@ -86,10 +86,6 @@ def _cells(game: Game, text: str) -> list[Cell]:
     return []
 
 
-def _choices_to(moves: Sequence[Choice], piece: Cell, cell: Cell) -> tuple[Choice, ...]:
-    return tuple(choice for choice in moves if piece in choice.pieces and choice.cell == cell)
-
-
 def _starts_choice(moves: Sequence[Choice], cell: Cell) -> bool:
     """Return whether a choice starts with this cell."""
     return any(cell in (choice.pieces or (choice.cell,)) for choice in moves)
@@ -100,9 +96,10 @@ def _select_cells(
 ) -> ParsedMove:
     piece, *targets = cells
     if targets:
-        matching = _choices_to(moves, piece, targets[0])
+        starting = [choice for choice in moves if piece in choice.pieces]
     else:
-        matching = tuple(choice for choice in moves if not choice.pieces and choice.cell == piece)
+        starting = [choice for choice in moves if not choice.pieces]
+    matching = tuple(choice for choice in starting if choice.cell == cells[-1])
     if len(matching) == 1:
         return ParsedMove((matching[0].action,))
     if matching:

@@ -80,20 +80,6 @@ class Console:
         check_spec(hint_player)
         self.session, self._terminal, self._read_line = session, terminal, read_line
         self._hint_player, self._pause = hint_player, pause
-        self._commands: dict[str, Callable[[str], object]] = {
-            "help": lambda _: self._help(),
-            "moves": lambda _: self._print("\n".join(self._list_lines())),
-            "board": lambda _: self._board(),
-            "turns": lambda _: self._turns(),
-            "hint": lambda _: self._hint(),
-            "analyse": lambda _: self._analyse(),
-            "undo": lambda _: self._undo(),
-            "draw": lambda _: self._offer(),
-            "decline": lambda _: self._decline(),
-            "resign": lambda _: self._resign(),
-            "save": self._save,
-            "load": self._load,
-        }
         self._selected: Cell | None = None
         # Numbers of turns and decisions at which the list of moves was printed last.
         self._listed_at: tuple[int, int] | None = None
@@ -107,9 +93,11 @@ class Console:
             self._run()
         except KeyboardInterrupt:
             self._print("\ninterrupted")
-            self._print_unfinished()
             raise
-        self._print_unfinished()
+        finally:
+            if self.session.result is None:
+                turns = format_count(len(self.session.match.turns), "turn")
+                self._print(f"unfinished, after {turns}")
 
     def _run(self) -> None:
         self._print_start()
@@ -127,16 +115,12 @@ class Console:
                 break
             self._execute(line)
 
-    def _print_unfinished(self) -> None:
-        if self.session.result is None:
-            self._print(f"unfinished, after {format_count(len(self.session.match.turns), 'turn')}")
-
     # Output
 
     def _print(self, text: str = "") -> None:
         self._terminal.print(text)
 
-    def _help(self) -> None:
+    def _do_help(self, _: str) -> None:
         for command, description in HELP:
             line = f"{command:10} {description}"
             lines = textwrap.wrap(line, self._width, subsequent_indent=" " * 11)
@@ -149,7 +133,7 @@ class Console:
         if any(seat.player is None for seat in seats):
             self._print("type help for the commands")
         self._listed_at = None
-        self._board()
+        self._do_board()
 
     def _print_moves_once(self) -> None:
         """Print the moves once per decision of a person; if they do not fit, only their number."""
@@ -181,7 +165,10 @@ class Console:
     def _mover(self) -> str:
         return self.session.game.players[self.session.mover]
 
-    def _board(self) -> None:
+    def _do_moves(self, _: str) -> None:
+        self._print("\n".join(self._list_lines()))
+
+    def _do_board(self, _: str = "") -> None:
         self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
         self._print(f"pieces: {count_pieces(self.session.game, self.session.position)}")
         if self.session.match.limits.seconds_per_game:
@@ -224,7 +211,7 @@ class Console:
         choices = list_choices(self.session.game, self.session.position)
         return sorted(choices, key=lambda choice: (KINDS.index(_kind(choice)), choice.pieces[:1]))
 
-    def _turns(self) -> None:
+    def _do_turns(self, _: str) -> None:
         texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
         self._print(_wrap_texts("", texts, self._width) if texts else "no turns yet")
 
@@ -242,7 +229,7 @@ class Console:
             if statistics := summarize_decision(session.game, before, decision):
                 self._print(f"  {statistics}")
         if session.result is not None or len(session.match.turns) > number:
-            self._board()
+            self._do_board()
             self._end()
             time.sleep(self._pause)
 
@@ -266,8 +253,10 @@ class Console:
     def _execute(self, line: str) -> None:
         word, _, rest = line.partition(" ")
         try:
-            if word.lower() in self._commands:
-                self._commands[word.lower()](rest.strip())
+            # Each method _do_NAME is a command.
+            command = getattr(self, f"_do_{word.lower()}", None)
+            if command:
+                command(rest.strip())
             elif line:
                 self._move(line)
         except (CcEnvError, OSError) as error:
@@ -290,29 +279,29 @@ class Console:
         self._selected = move.piece if move.piece != self._selected else None
         if move.turn:
             session.play_turn(move.turn)
-        self._board()
+        self._do_board()
         self._end()
 
-    def _hint(self) -> None:
+    def _do_hint(self, _: str) -> None:
         decision = self.session.hint(self._hint_player)
         text = self.session.game.action_text(self.session.position, decision.action)
         self._print(f"{self._hint_player} would play {text}")
 
-    def _analyse(self) -> None:
+    def _do_analyse(self, _: str) -> None:
         session = self.session
         session.check_in_progress()
         player = make_player(self._hint_player, session.game)
         for name, text in describe_analysis(session.game, session.position, player):
             self._print(f"{name:10} {text}")
 
-    def _undo(self) -> None:
+    def _do_undo(self, _: str) -> None:
         turns = self.session.take_back()
         self._selected = self._listed_at = None
         taken_back = format_count(turns, "turn") if turns else "unfinished turn"
         self._print(f"{taken_back} taken back")
-        self._board()
+        self._do_board()
 
-    def _offer(self) -> None:
+    def _do_draw(self, _: str) -> None:
         session, mover = self.session, self.session.mover
         other = session.seats[1 - mover]
         if not session.offer_draw(mover):
@@ -323,21 +312,21 @@ class Console:
             self._print(f"a draw is offered; {reply}")
         self._end()
 
-    def _decline(self) -> None:
+    def _do_decline(self, _: str) -> None:
         self.session.decline_draw(self.session.mover)
         self._print("the draw is declined")
 
-    def _resign(self) -> None:
+    def _do_resign(self, _: str) -> None:
         self.session.resign(self.session.mover)
         self._end()
 
-    def _save(self, name: str) -> None:
+    def _do_save(self, name: str) -> None:
         if not name:
             raise BadOption("no file name; type save FILE")
         save(self.session, Path(name))
         self._print(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
 
-    def _load(self, name: str) -> None:
+    def _do_load(self, name: str) -> None:
         if not name:
             raise BadOption("no file name; type load FILE")
         self.session, count = load(Path(name), self.session)

@@ -14,6 +14,7 @@ from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
 from cc_env.play.choices import list_choices, must_capture
 from cc_env.play.descriptions import describe_result, summarize_decision
+from cc_env.play.move_input import cell_name
 from cc_env.play.session import GameSession
 from cc_env.rendering import shapes
 from cc_env.rendering.picture import Picture, describe_standing, draw
@@ -27,6 +28,7 @@ def static_state(game: Game) -> dict[str, Any]:
     """Return what never changes: names, the empty board, shapes of pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
+    cells = picture.names or product(range(picture.rows), range(picture.columns))
     return {
         "game": game.name,
         "options": dict(game.options),
@@ -45,7 +47,7 @@ def static_state(game: Game) -> dict[str, Any]:
         "owners": {letter: game.owner(letter) for letter in letters},
         "piece_names": {letter: _piece_name(game, letter) for letter in letters},
         "marks": {kind: _shape_data(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
-        "cells": [[*cell, name] for cell, name in _cell_names(picture).items()],
+        "cells": [[*cell, cell_name(game, cell)] for cell in cells],
     }
 
 
@@ -109,14 +111,6 @@ def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
     """Return shapes as lists of their fields, each preceded by its kind."""
     kinds = {Square: "square", Disc: "disc", Polyline: "line"}
     return [[kinds.get(type(shape), "text"), *shape] for shape in drawing]
-
-
-def _cell_names(picture: Picture) -> dict[Cell, str]:
-    """Return the names of all cells."""
-    if picture.names:
-        return dict(picture.names)
-    rows, columns = map(enumerate, picture.labels)
-    return {(at, to): f"{row} {column}" for (at, row), (to, column) in product(rows, columns)}
 
 
 def _top_player(picture: Picture) -> int:

@@ -28,7 +28,8 @@ class Sheet:
     """Pictures in rows. Notebooks display it."""
 
     pictures: Sequence[Picture]
-    columns: int = 4  # pictures in a row
+    # Pictures in a row.
+    columns: int = 4
 
     def _repr_svg_(self) -> str:
         return to_svg(*self.pictures, columns=self.columns)
@@ -47,7 +48,7 @@ def draw(
     """Return the picture of a position.
 
     `last` is the previous position and the turn that led here; its path and captures are marked.
-    `select` is the cell of a piece whose legal targets and shots are marked. `heat` colours cells
+    `select` is the cell of a piece whose legal targets and shots are marked. `heat` colors cells
     and labels them with percentages, see the function `heat`. `end` is (outcome, reason) of a game
     that was not ended by its position: by repetition, a limit or a fault. The default caption is
     the player to move, or how the game ended, and the last turn.
@@ -73,6 +74,7 @@ def draw(
             f"select={select!r} is not a cell (row, column) of the board of {rows} x {columns}"
         )
     cell = None if select is None else (int(select[0]), int(select[1]))
+    targets, shots = _reachable_cells(game, position, cell) if cell else ((), ())
     path, captured = game.track(*last) if last else ((), ())
     return Picture(
         rows=rows,
@@ -89,8 +91,8 @@ def draw(
         path=path,
         captured=captured,
         selected=cell,
-        targets=() if cell is None else targets(game, position, cell),
-        shots=() if cell is None else shots(game, position, cell),
+        targets=targets,
+        shots=shots,
         heat=heat or {},
         caption=_caption(game, position, last, end) if caption is None else caption,
     )
@@ -101,9 +103,8 @@ def frames(match: Match) -> Iterator[Picture]:
     course = [None, *match.history]
     for number, last in enumerate(course, 1):
         position = match.game.play_turn(*last) if last else match.start
-        yield draw(
-            match.game, position, last=last, end=match.result if number == len(course) else None
-        )
+        end = match.result if number == len(course) else None
+        yield draw(match.game, position, last=last, end=end)
 
 
 def heat(
@@ -118,26 +119,25 @@ def heat(
     return sums
 
 
-def targets(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
-    """Return the cells that the piece on `cell` can move to with one legal action, sorted."""
-    legal = map(int, game.legal_actions(position))
-    tracks = (game.track(position, (a,)) for a in legal if not any(game.shooters(position, a)))
-    return tuple(sorted({track.path[-1] for track in tracks if track.path[:1] == (cell,)}))
+def _reachable_cells(
+    game: Game, position: Position, cell: Cell
+) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    """Return the cells that the piece on `cell` can move to, and those it can shoot at, sorted.
 
-
-def shots(game: Game, position: Position, cell: Cell) -> tuple[Cell, ...]:
-    """Return the cells that the piece on `cell`, alone or with others, can shoot at, sorted.
-
-    If an action only removes the piece itself, as after a mill, `cell` is one of them.
+    A piece shoots alone or with others. If an action only removes the piece itself, as after a
+    mill, `cell` is one of the cells to shoot at.
     """
-    cells: set[Cell] = set()
-    for action in map(int, game.legal_actions(position)):
+    targets, shots = set[Cell](), set[Cell]()
+    for action in game.legal_actions(position).tolist():
         path, captured = game.track(position, (action,))
-        if cell in game.shooters(position, action):
-            cells.add(path[-1])
+        shooters = tuple(game.shooters(position, action))
+        if cell in shooters:
+            shots.add(path[-1])
         elif captured == (cell,) and not path:
-            cells.add(cell)
-    return tuple(sorted(cells))
+            shots.add(cell)
+        elif path[:1] == (cell,) and not shooters:
+            targets.add(path[-1])
+    return tuple(sorted(targets)), tuple(sorted(shots))
 
 
 def _is_cell(value: object, rows: int, columns: int) -> bool:

@@ -14,21 +14,34 @@ class PictureData:
     columns: int
     # Names; those in shapes.COLORS determine the colors of the pieces.
     players: tuple[str, str]
-    letters: tuple[str, str]  # all letters of each player's pieces
-    pieces: Mapping[Cell, str]  # letters by cell
-    figures: Mapping[str, str] = field(default_factory=dict)  # shape of a letter; default: a disc
-    dark: int = 1  # parity of row + column of the dark squares
-    lines: tuple[tuple[Cell, Cell], ...] = ()  # lines of a board of points; () for squares
-    names: Mapping[Cell, str] = field(default_factory=dict)  # names of points; empty for squares
-    labels: tuple[Sequence[str], Sequence[str]] = (), ()  # of rows and columns; unused for points
-    goals: tuple[Cell, ...] = ()  # goal of the first and of the second player
-    path: tuple[Cell, ...] = ()  # cells visited in the last turn
-    captured: tuple[Cell, ...] = ()  # cells of pieces captured in the last turn
-    selected: Cell | None = None  # cell of the selected piece
-    targets: tuple[Cell, ...] = ()  # cells the selected piece can move to
-    shots: tuple[Cell, ...] = ()  # cells it can shoot at; its own cell if it can be removed
-    heat: Mapping[Cell, float] = field(default_factory=dict)  # 0 to 1 by cell; not shown as text
-    numbers: Mapping[Cell, int] = field(default_factory=dict)  # on cells; not shown as text
+    # All letters of each player's pieces.
+    letters: tuple[str, str]
+    pieces: Mapping[Cell, str]
+    # Shapes of pieces by letter; discs by default.
+    figures: Mapping[str, str] = field(default_factory=dict)
+    # Parity of row + column of the dark squares.
+    dark: int = 1
+    # Lines of a board of points; () for squares.
+    lines: tuple[tuple[Cell, Cell], ...] = ()
+    # Names of points; empty for squares.
+    names: Mapping[Cell, str] = field(default_factory=dict)
+    # Labels of rows and columns; unused for points.
+    labels: tuple[Sequence[str], Sequence[str]] = (), ()
+    # Goal of the first and of the second player.
+    goals: tuple[Cell, ...] = ()
+    # Cells visited in the last turn.
+    path: tuple[Cell, ...] = ()
+    # Cells of pieces captured in the last turn.
+    captured: tuple[Cell, ...] = ()
+    selected: Cell | None = None
+    # Cells that the selected piece can move to.
+    targets: tuple[Cell, ...] = ()
+    # Cells that it can shoot at; its own cell if it can be removed.
+    shots: tuple[Cell, ...] = ()
+    # Values from 0 to 1; text pictures do not show them.
+    heat: Mapping[Cell, float] = field(default_factory=dict)
+    # Numbers on cells; text pictures do not show them.
+    numbers: Mapping[Cell, int] = field(default_factory=dict)
     caption: str = ""
 
     def owner(self, letter: str) -> str:

@@ -80,10 +80,11 @@ def size(picture: PictureData) -> tuple[int, int]:
 
 def shapes(picture: PictureData) -> list[Shape]:
     """Return the shapes of a picture, from back to front."""
+    pieces = picture.pieces.items()
     return [
         *board(picture),
         *path(picture),
-        *_pieces(picture),
+        *(shape for cell, letter in pieces for shape in figure(picture, letter, cell)),
         *_marks(picture),
         _caption(picture),
         *labels(picture),
@@ -91,9 +92,17 @@ def shapes(picture: PictureData) -> list[Shape]:
 
 
 def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
-    """Return the piece with this letter on a cell."""
+    """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
+    (x, y), (fill, rim) = _center(cell), colors(picture, picture.owner(letter))
     kind = picture.figures.get(letter, "disc")
-    return _figure(kind, *_center(cell), *_colors(picture, letter))
+    if kind == "square":
+        return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
+    disc = Disc(x, y, 21, fill, rim, 3)
+    if kind == "ring":
+        return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
+    if kind == "king":
+        return [disc, Label(x, y, "K", 20, _ink(fill))]
+    return [disc]
 
 
 def mark(kind: str, cell: Cell) -> list[Shape]:
@@ -158,30 +167,9 @@ def colors(picture: PictureData, player: str) -> tuple[str, str]:
     return COLORS.get(player, COLORS[default])
 
 
-def _pieces(picture: PictureData) -> list[Shape]:
-    pieces = picture.pieces.items()
-    return [shape for cell, letter in pieces for shape in figure(picture, letter, cell)]
-
-
-def _colors(picture: PictureData, letter: str) -> tuple[str, str]:
-    return colors(picture, picture.owner(letter))
-
-
 def _ink(fill: str) -> str:
     """Return a contrasting color for text on a piece."""
     return INK if fill in (COLORS["white"][0], COLORS["yellow"][0]) else "#ffffff"
-
-
-def _figure(kind: str, x: float, y: float, fill: str, rim: str) -> list[Shape]:
-    """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
-    if kind == "square":
-        return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
-    disc = Disc(x, y, 21, fill, rim, 3)
-    if kind == "ring":
-        return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
-    if kind == "king":
-        return [disc, Label(x, y, "K", 20, _ink(fill))]
-    return [disc]
 
 
 def _marks(picture: PictureData) -> list[Shape]:
@@ -192,7 +180,7 @@ def _marks(picture: PictureData) -> list[Shape]:
     for cell, heat in picture.heat.items():
         if heat >= MIN_LABEL_HEAT:
             letter = picture.pieces.get(cell)
-            color = _ink(_colors(picture, letter)[0]) if letter else INK
+            color = _ink(colors(picture, picture.owner(letter))[0]) if letter else INK
             marks.append(Label(*_center(cell), f"{heat:.0%}", 15, color))
     for cell, number in picture.numbers.items():
         marks += _number(picture, cell, number)

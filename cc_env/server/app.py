@@ -17,7 +17,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
@@ -49,7 +48,7 @@ try:
         read_tokens,
     )
     from cc_env.server.storage import GameFolder
-    from cc_env.server.workers import ProcessWorker, start_fork_server
+    from cc_env.server.workers import LocalWorker, ProcessWorker, start_fork_server
 except ImportError as error:
     raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from error
 
@@ -90,11 +89,10 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        make_worker = None
         if in_processes:
             start_fork_server()
-            make_worker = partial(ProcessWorker, limits.idle_player_bytes)
-        app.state.lobby = Lobby(games, limits, make_worker=make_worker)
+        worker_class = ProcessWorker if in_processes else LocalWorker
+        app.state.lobby = Lobby(games, limits, worker_class=worker_class)
         app.state.analysis = AnalysisService(app.state.lobby)
         app.state.lobby.start_expiry()
         yield

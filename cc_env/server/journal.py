@@ -93,11 +93,6 @@ class SavedGame:
     pace: float | None
     take_back_requested_by: int | None = None
 
-    @classmethod
-    def start(cls, setup: GameSetup, make_player: PlayerFactory) -> "SavedGame":
-        """Return a game at its start; raise CcEnvError if the setup is invalid."""
-        return cls(setup, setup.start_session(make_player), setup.pace)
-
 
 class Journal:
     """The file of one game.
@@ -148,7 +143,8 @@ class Journal:
             first = next(entries, None)
             if first is None:
                 raise BadRecord("empty file; expected the setup of a game")
-            saved_game = SavedGame.start(_read_setup(json.loads(first[1])), make_player)
+            setup = _read_setup(json.loads(first[1]))
+            saved_game = SavedGame(setup, setup.start_session(make_player), setup.pace)
             for line_number, text in entries:
                 number, entry = line_number, json.loads(text)
                 _replay(saved_game, entry)

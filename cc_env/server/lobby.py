@@ -63,17 +63,17 @@ class Lobby:
         folder: GameFolder,
         limits: ServerLimits | None = None,
         cores: int | None = None,
-        make_worker: Callable[[], Worker] | None = None,
+        worker_class: type[Worker] = LocalWorker,
     ) -> None:
         """Serve the games of a folder, which `close` closes; workers are made on demand.
 
-        The default is a worker in this process, and the number of cores of this machine.
+        By default as many searches run at once as this machine has cores.
         """
         self._folder, self.limits = folder, limits or ServerLimits()
         self.rates = Rates(self.limits)
         self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
         cores = cores or os.cpu_count() or 1
-        make_worker = make_worker or (lambda: LocalWorker(self.limits.idle_player_bytes))
+        make_worker = partial(worker_class, self.limits.idle_player_bytes)
         self._search_workers, self._io_workers = WorkerPool(make_worker), WorkerPool(make_worker)
         self.rooms: dict[str, Room] = {}
         self._search_threads = ThreadPoolExecutor(cores, "search")

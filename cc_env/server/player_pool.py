@@ -76,9 +76,9 @@ def check_spec(spec: object, game: Game) -> str:
         raise UnknownOption(f"unknown player {name!r}; valid players: {format_list(players, 99)}")
     words = [word for word in rest.split(",") if word]
     values = parse_options(word if "=" in word else f"level={word}" for word in words)
-    allowed = OPTIONS.get(name, {})
-    if unknown := [option for option in values if option not in allowed]:
-        valid = format_list(allowed) or "none"
+    valid_options = OPTIONS.get(name, {})
+    if unknown := [option for option in values if option not in valid_options]:
+        valid = format_list(valid_options) or "none"
         raise UnknownOption(f"player {name} has no option {format_list(unknown)}; it has: {valid}")
     for option, value in values.items():
         _check_value(name, option, value, game)
@@ -88,24 +88,22 @@ def check_spec(spec: object, game: Game) -> str:
 
 
 def _check_value(player: str, option: str, value: object, game: Game) -> None:
-    """Raise BadOption or UnknownOption for an invalid value of an allowed option."""
+    """Raise BadOption or UnknownOption for an invalid value of an allowed option.
+
+    If its bounds are integers, its value must be one.
+    """
     bounds = OPTIONS[player][option]
     if bounds:
-        _check_number(player, option, value, bounds)
+        is_valid = is_number(value, *bounds)
+        if not is_valid or (isinstance(bounds[0], int) and not is_integer(value, 0)):
+            low, high = bounds
+            raise BadOption(f"{player}: {option}={value!r}; expected {low:g} to {high:g}")
     elif not isinstance(value, str):
         raise BadOption(f"{player}: {option}={value!r} is not a word")
     elif value not in (valid := _valid_words(option, game)):
         raise UnknownOption(
             f"{game.name} has no {option} {value!r}; it has: {format_list(valid) or 'none'}"
         )
-
-
-def _check_number(player: str, option: str, value: object, bounds: Bounds) -> None:
-    """Raise BadOption for a number out of bounds, or for a fraction if the bounds are integers."""
-    low, high = bounds
-    is_valid = is_number(value, low, high)
-    if not is_valid or (isinstance(low, int) and not is_integer(value, 0)):
-        raise BadOption(f"{player}: {option}={value!r}; expected {low:g} to {high:g}")
 
 
 def _valid_words(option: str, game: Game) -> Collection[str]:

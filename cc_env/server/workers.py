@@ -18,7 +18,7 @@ from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from cc_env.errors import CcEnvError, Forfeit
 from cc_env.play.analysis import TimeBudget
@@ -35,27 +35,11 @@ _log = logging.getLogger("cc_env.server")
 JobResult = TypeVar("JobResult")
 
 
-class Worker(Protocol):
-    """Runs one job at a time: `start`, then `result`."""
-
-    def start(self, job: Job[object], seconds: float) -> None:
-        """Start a job with a time limit; raise ConnectionError if the worker has died."""
-
-    def result(self) -> object:
-        """Wait for the result of the job.
-
-        Raises CcEnvError as the job does, EOFError or ConnectionError if the worker dies.
-        """
-
-    def stop(self) -> None:
-        """End the current job early, from any thread; it returns what it has found."""
-
-    def kill(self) -> None:
-        """End the worker at once."""
-
-
 class LocalWorker:
-    """A worker in this process; `result` runs the job in the calling thread."""
+    """A worker in this process; `result` runs the job in the calling thread.
+
+    A worker runs one job at a time: `start`, then `result`.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         """Keep idle players of at most `max_bytes`."""
@@ -64,7 +48,7 @@ class LocalWorker:
         self._time = TimeBudget(math.inf)
 
     def start(self, job: Job[object], seconds: float) -> None:
-        """Set the job for `result`."""
+        """Set the job for `result`, with a time limit."""
         self._job, self._time = job, TimeBudget(seconds)
 
     def result(self) -> object:
@@ -76,7 +60,7 @@ class LocalWorker:
             self._time = TimeBudget(math.inf)
 
     def stop(self) -> None:
-        """End the current job early."""
+        """End the current job early, from any thread; it returns what it has found."""
         self._time.cancel()
 
     kill = stop
@@ -97,7 +81,7 @@ class ProcessWorker:
         worker_end.close()
 
     def start(self, job: Job[object], seconds: float) -> None:
-        """Send the job to the process."""
+        """Send the job to the process; raise ConnectionError if it has died."""
         self._connection.send((job, seconds))
 
     def result(self) -> object:
@@ -116,6 +100,9 @@ class ProcessWorker:
         """Kill the process and wait for its end."""
         self.process.kill()
         self.process.join()
+
+
+Worker = LocalWorker | ProcessWorker
 
 
 class Cancellation:
