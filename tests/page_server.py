@@ -24,7 +24,8 @@ class PageServer:
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = self._socket.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}/"
-        site = app.create_app(folder, limits=ServerLimits(pace_seconds=pause))
+        limits = ServerLimits(pace_seconds=pause, games_per_minute=10_000, joins_per_second=1000)
+        site = app.create_app(folder, limits=limits)
         config = uvicorn.Config(
             site, log_level="critical", ws="websockets-sansio", timeout_graceful_shutdown=1
         )

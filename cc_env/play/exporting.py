@@ -49,7 +49,7 @@ def prepare_export(session: GameSession, suffix: str) -> Callable[[], str]:
     game, position, last, end = session.game, session.position, session.last_turn, session.result
     check_suffix(game, suffix)
     names = session.seats[0].name, session.seats[1].name
-    record, played = session.record(), export_match(session.match, names)
+    record, played_game = session.record(), export_match(session.match, names)
 
     def to_text() -> str:
         if suffix == RECORD_SUFFIX:
@@ -58,6 +58,6 @@ def prepare_export(session: GameSession, suffix: str) -> Callable[[], str]:
             return game.to_text(position) + "\n"
         if suffix == PICTURE_SUFFIX:
             return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
-        return game.formats[suffix].write(game, played)
+        return game.formats[suffix].write(game, played_game)
 
     return to_text

@@ -160,16 +160,16 @@ def _foreign(
 ) -> Iterator[ImportedGame | BrokenGame]:
     """Yield games in another program's format, with its usual options unless `is_sure`."""
     reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
-    for played in form.read(text, reader):
-        if isinstance(played, BrokenGame):
-            yield played
+    for played_game in form.read(text, reader):
+        if isinstance(played_game, BrokenGame):
+            yield played_game
             continue
         try:
-            match = replay_foreign(reader, played)
+            match = replay_foreign(reader, played_game)
         except BadRecord as error:
-            yield BrokenGame(played.line, str(error))
+            yield BrokenGame(played_game.line, str(error))
             continue
-        game_record = record_foreign(match, played)
+        game_record = record_foreign(match, played_game)
         undecided = game_record.result == record.RESULTS[ONGOING]
         yield game_from_match(
             match,

@@ -118,16 +118,16 @@ def create_app(
 
 
 def create_server(
-    listening: socket.socket, folder: Path, limits: ServerLimits, hosts: Collection[str] = ()
+    server_socket: socket.socket, folder: Path, limits: ServerLimits, hosts: Collection[str] = ()
 ) -> uvicorn.Server:
     """Return a server for a listening socket; raise FolderInUse or OSError.
 
     Requests may be addressed to the names in `hosts` as well as to addresses. A server on a
     loopback address accepts only requests addressed to this machine.
     """
-    is_local = ipaddress.ip_address(listening.getsockname()[0]).is_loopback
+    is_local = ipaddress.ip_address(server_socket.getsockname()[0]).is_loopback
     app = create_app(folder, limits=limits, hosts=hosts, is_local=is_local, in_processes=True)
-    connections.set_write_timeout(listening, limits)
+    connections.set_write_timeout(server_socket, limits)
     config = connections.ServerConfig(app, limits)
     connections.limit_log()
     return uvicorn.Server(config)

@@ -55,11 +55,11 @@ def max_connections(limits: ServerLimits) -> int:
     return limits.connections
 
 
-def set_write_timeout(listening: socket.socket, limits: ServerLimits) -> None:
+def set_write_timeout(server_socket: socket.socket, limits: ServerLimits) -> None:
     """Let the system close connections whose client stops reading, where it supports that."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         milliseconds = int(1000 * limits.stalled_seconds)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
+        server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
 
 
 class ServerConfig(uvicorn.Config):

@@ -232,7 +232,7 @@ class Lobby:
         return await self._run_in_slot(self._search_threads, self._search_slots.release, task)
 
     def _update_queue_positions(self) -> None:
-        rooms = (item for item in self._search_slots.waiting() if isinstance(item, Room))
+        rooms = (item for item in self._search_slots.waiting_items() if isinstance(item, Room))
         for games_ahead, room in enumerate(rooms):
             room.set_queue_position(games_ahead)
 

@@ -15,7 +15,7 @@ class FairSlots:
         self._queues = OrderedDict[Hashable, deque[tuple[asyncio.Future[None], object]]]()
 
     async def acquire(self, key: Hashable, item: object = None) -> None:
-        """Wait for a slot; meanwhile `waiting` lists the `item`."""
+        """Wait for a slot; meanwhile `waiting_items` lists the `item`."""
         if self._free_count:
             self._free_count -= 1
             return
@@ -42,7 +42,7 @@ class FairSlots:
                 return
         self._free_count += 1
 
-    def waiting(self) -> Iterator[object]:
+    def waiting_items(self) -> Iterator[object]:
         """Yield the waiting items in the order in which they will get a slot."""
         rounds = itertools.zip_longest(*self._queues.values())
         for future, item in filter(None, itertools.chain.from_iterable(rounds)):

@@ -1,4 +1,4 @@
-"""What players think of positions, moves and turns."""
+"""Players' evaluations of positions, moves and turns."""
 
 import numpy as np
 import pytest
@@ -32,8 +32,8 @@ BLUNDERS = [
 ]
 
 
-def begun(player):
-    """Return enough time, that runs already."""
+def running_budget(player):
+    """Return a running time budget of one minute."""
     time = TimeBudget(60)
     time.start(player)
     return time
@@ -73,7 +73,7 @@ def test_blunder_is_marked_and_own_choice_is_best(name, start, bad, good):
     marks = {}
     for text in (bad, good):
         judgement = analysis.assess_turn(
-            game, position, game.parse_turn(position, text), player, begun(player)
+            game, position, game.parse_turn(position, text), player, running_budget(player)
         )
         marks[text] = judgement.mark.name
         assert game.turn_texts(position, judgement.line)[0] == good
@@ -92,7 +92,7 @@ def test_forced_move_is_not_graded():
     (turn,) = game.turns(position)
     for name in ("minimax:depth=2", "mcts:simulations=20"):
         player = make_player(name, game)
-        judgement = analysis.assess_turn(game, position, turn, player, begun(player))
+        judgement = analysis.assess_turn(game, position, turn, player, running_budget(player))
         assert (judgement.mark, judgement.loss) == (analysis.ONLY_MOVE, None)
         assert judgement.value is not None
 
@@ -102,7 +102,7 @@ def test_turns_of_several_decisions_are_graded_as_a_whole(game):
     turns = sorted(game.turns(position), key=len)
     assert len(turns[-1]) > 1
     judgements = [
-        analysis.assess_turn(game, position, turn, player, begun(player)) for turn in turns
+        analysis.assess_turn(game, position, turn, player, running_budget(player)) for turn in turns
     ]
     assert {
         len(turn) for turn, judgement in zip(turns, judgements, strict=True) if judgement.loss == 0
@@ -111,8 +111,8 @@ def test_turns_of_several_decisions_are_graded_as_a_whole(game):
         judgement.mark.name in ("best", "good", "doubtful", "blunder") for judgement in judgements
     )
     amid = game.play_turn(position, turns[-1][:1])
-    known = analysis.analyze(game, amid, player, begun(player))
-    assert {line.actions[0] for line in known.lines} == set(game.legal_actions(amid).tolist())
+    partial = analysis.analyze(game, amid, player, running_budget(player))
+    assert {line.actions[0] for line in partial.lines} == set(game.legal_actions(amid).tolist())
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -124,14 +124,14 @@ def test_players_with_values_evaluate_every_move(name):
     legal = set(game.legal_actions(match.position).tolist())
     for kind in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
         player = make_player(kind, game)
-        found = analysis.analyze(game, match.position, player, begun(player))
-        assert {line.actions[0] for line in found.lines} == legal
-        assert all(-1 <= line.value <= 1 for line in found.lines)
+        result = analysis.analyze(game, match.position, player, running_budget(player))
+        assert {line.actions[0] for line in result.lines} == legal
+        assert all(-1 <= line.value <= 1 for line in result.lines)
         if kind.startswith("mcts") and len(legal) > 1:
-            assert set(found.policy) <= legal
-            assert sum(found.policy.values()) == pytest.approx(1)
+            assert set(result.policy) <= legal
+            assert sum(result.policy.values()) == pytest.approx(1)
     player = make_player("random", game)
-    silent = analysis.analyze(game, match.position, player, begun(player))
+    silent = analysis.analyze(game, match.position, player, running_budget(player))
     assert (silent.value, silent.lines) == (None, ())
     game.play_turn(match.position, silent.line)
 
@@ -145,11 +145,13 @@ def test_policy_is_reported_in_analysis():
             return Decision(legal[0], 0.5, {"policy": ((legal[0], 0.75), (legal[1], 0.25))})
 
     player = Liking()
-    found = analysis.analyze(game, game.initial, player, begun(player))
-    assert found.policy == {legal[0]: 0.75, legal[1]: 0.25}
-    said = dict(describe_decision(game, game.initial, player.choose(None, None, None), (legal[0],)))
-    assert said["chances"] == "75 % for black to win, a draw is half"
-    assert said["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
+    result = analysis.analyze(game, game.initial, player, running_budget(player))
+    assert result.policy == {legal[0]: 0.75, legal[1]: 0.25}
+    description = dict(
+        describe_decision(game, game.initial, player.choose(None, None, None), (legal[0],))
+    )
+    assert description["chances"] == "75 % for black to win, a draw is half"
+    assert description["policy"] == f"25% {game.action_text(game.initial, legal[1])}"
 
 
 def test_cancelled_analysis_ends_and_finished_games_are_rejected():
@@ -162,4 +164,4 @@ def test_cancelled_analysis_ends_and_finished_games_are_rejected():
     over = play_match(game, [RandomPlayer(game)] * 2, seed=1)
     over = record.replay(over).position
     with pytest.raises(IllegalAction, match="over"):
-        analysis.analyze(game, over, player, begun(player))
+        analysis.analyze(game, over, player, running_budget(player))

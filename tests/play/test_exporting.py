@@ -19,8 +19,8 @@ from cc_env.rendering.svg import read_metadata, to_svg
 PEOPLE = HUMAN, HUMAN
 
 
-def played(name, count=12, **options):
-    """Return a session after so many random decisions."""
+def random_session(name, count=12, **options):
+    """Return a session after `count` random decisions."""
     session, rng = GameSession(make_game(name, **options), PEOPLE), np.random.default_rng(5)
     while session.result is None and len(session.decisions) < count:
         session.play(int(rng.choice(session.game.legal_actions(session.position))))
@@ -30,7 +30,7 @@ def played(name, count=12, **options):
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("is_over", [False, True])
 def test_exported_records_can_be_loaded(name, is_over, tmp_path):
-    session, path = played(name), tmp_path / "game.jsonl"
+    session, path = random_session(name), tmp_path / "game.jsonl"
     if is_over:
         session.resign(0)
     path.write_text(export_game(session, ".jsonl"))
@@ -42,7 +42,7 @@ def test_exported_records_can_be_loaded(name, is_over, tmp_path):
 
 @pytest.mark.parametrize("is_over", [False, True])
 def test_exported_pdn_can_be_loaded(is_over, tmp_path):
-    session, path = played("checkers"), tmp_path / "game.pdn"
+    session, path = random_session("checkers"), tmp_path / "game.pdn"
     if is_over:
         session.resign(1)
     path.write_text(export_game(session, ".pdn"))
@@ -56,7 +56,7 @@ def test_exported_pdn_can_be_loaded(is_over, tmp_path):
 
 @pytest.mark.parametrize("count", [12, 10_000])
 def test_exported_cannon_logs_can_be_loaded(count, tmp_path):
-    session, path = played("cannon", count, rows=10), tmp_path / "game.log"
+    session, path = random_session("cannon", count, rows=10), tmp_path / "game.log"
     save(session, path)
     assert path.read_text() == export_game(session, ".log")
     ((game, match),) = record.read_foreign(path, make_game("cannon", rows=10))
@@ -67,7 +67,7 @@ def test_exported_cannon_logs_can_be_loaded(count, tmp_path):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_exported_positions_and_pictures_contain_all_pieces(name):
-    session = played(name)
+    session = random_session(name)
     game, position = session.game, session.position
     assert game.from_text(export_game(session, ".txt").rstrip("\n")) == position
     picture = export_game(session, ".svg")
@@ -78,7 +78,7 @@ def test_exported_positions_and_pictures_contain_all_pieces(name):
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("is_over", [False, True])
 def test_every_export_can_be_imported_and_loaded(name, is_over, tmp_path):
-    session = played(name, 12)
+    session = random_session(name, 12)
     if is_over:
         session.resign(1)
     for ending in file_suffixes(session.game):
@@ -96,21 +96,21 @@ def test_every_export_can_be_imported_and_loaded(name, is_over, tmp_path):
 
 
 def test_picture_without_record_is_rejected(tmp_path):
-    picture = to_svg(draw(played("morris").game, played("morris").position))
+    picture = to_svg(draw(random_session("morris").game, random_session("morris").position))
     with pytest.raises(BadRecord, match="the picture contains no record"):
         importing.read_games(picture)
     path = tmp_path / "game.svg"
     path.write_text(picture)
     with pytest.raises(BadRecord, match="the picture contains no record"):
-        load(path, played("morris"))
-    position = played("morris").position
-    document = to_svg(draw(played("morris").game, position), metadata='<&"> é')
+        load(path, random_session("morris"))
+    position = random_session("morris").position
+    document = to_svg(draw(random_session("morris").game, position), metadata='<&"> é')
     assert read_metadata(document) == '<&"> é'
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_export_has_the_state_at_its_request(name):
-    session = played(name)
+    session = random_session(name)
     while session.game.mid_turn(session.position):
         session.play(int(session.match.legal_actions[0]))
     kinds = file_suffixes(session.game)
@@ -123,7 +123,7 @@ def test_export_has_the_state_at_its_request(name):
 
 
 def test_unknown_suffix_is_rejected_with_the_valid_ones():
-    session = played("cannon", 3)
+    session = random_session("cannon", 3)
     assert file_suffixes(session.game) == [".jsonl", ".log", ".txt", ".svg"]
     for ending in ("", ".", ".pdn", "." * 9000):
         with pytest.raises(ValueError, match=r"there are: \.jsonl, \.log, \.txt, \.svg"):

@@ -13,7 +13,7 @@ from cc_env.play import importing
 from cc_env.registry.catalogue import GAMES
 
 
-def played(name, **options):
+def random_record(name, **options):
     """Return the record of a game of ten random turns."""
     game, rng = make_game(name, **options), np.random.default_rng(6)
     match = Match(game)
@@ -25,11 +25,11 @@ def played(name, **options):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_records_are_imported(name):
-    game, match = played(name)
+    game, match = random_record(name)
     broken = game.to_json().replace(game.turns[2], "nowhere")
     text = "\n".join([broken, game.to_json(), game.to_json()])
     imported = importing.read_games(text).games
-    assert [known.game.name for known in imported] == [name, name]
+    assert [game_read.game.name for game_read in imported] == [name, name]
     assert imported[0].turns == tuple(turn for _, turn in match.history)
     assert imported[0].players == ("first", "second")
     assert imported[0].result.endswith("resigned")
@@ -37,11 +37,11 @@ def test_records_are_imported(name):
         importing.read_games(broken)
 
 
-@pytest.mark.parametrize("chosen", [None, "checkers"])
-def test_pdn_is_imported(chosen):
+@pytest.mark.parametrize("is_game_selected", [None, "checkers"])
+def test_pdn_is_imported(is_game_selected):
     game = make_game("checkers", crowning="ends_move", no_progress_limit=None)
     text = '[Black "A"] [White "B"] 1. 9-14 22-18 2. 5-9 25-22 1-0\n\n[Black "C"] 1. 9-99 *'
-    read = importing.read_games(text, game if chosen else None)
+    read = importing.read_games(text, game if is_game_selected else None)
     (imported,) = read.games
     assert imported.players == ("A", "B")
     assert imported.result == "1-0 (the file has only the result)"
@@ -76,8 +76,8 @@ def test_cannon_logs_are_imported():
 @pytest.mark.parametrize("name", GAMES)
 def test_positions_are_imported(name):
     game = make_game(name)
-    for known in (game, None):
-        imported = importing.read_games(f"  {game.to_text(game.initial)}\n", known).games
+    for selected in (game, None):
+        imported = importing.read_games(f"  {game.to_text(game.initial)}\n", selected).games
         assert (name, game.initial) in [
             (candidate.game.name, candidate.start) for candidate in imported
         ]
@@ -90,10 +90,10 @@ def test_import_errors_of_a_named_game_are_all_reported():
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "reason"),
     [
         ("", "the text is empty"),
-        ("hello", "neither a game in a known format"),
+        ("hello", "neither a game in a game_read format"),
         ("hello\nyou", "select the game to get the exact errors"),
         ('{"game": "chess"}', "line 1: "),
         (
@@ -105,8 +105,8 @@ def test_import_errors_of_a_named_game_are_all_reported():
         ("\ud800", "neither a game"),
     ],
 )
-def test_text_without_a_game_is_rejected_with_a_reason(text, says):
-    with pytest.raises(BadRecord, match=says):
+def test_text_without_a_game_is_rejected_with_a_reason(text, reason):
+    with pytest.raises(BadRecord, match=reason):
         importing.read_games(text)
     if "game" not in text:
         for name in GAMES:
@@ -118,7 +118,7 @@ def test_games_after_the_first_fifty_are_only_counted():
     position = '[FEN "B:W30:B1"] *\n'
     read = importing.read_games(position * 51)
     assert (len(read.games), read.total, read.refused) == (50, 51, ())
-    game, _ = played("morris")
+    game, _ = random_record("morris")
     read = importing.read_games(f"{game.to_json()}\n\n" * 60)
     assert (len(read.games), read.total, read.refused) == (50, 60, ())
 
@@ -137,9 +137,9 @@ def test_invalid_games_are_listed_by_line(name):
 
 
 def test_record_line_may_contain_unicode_line_separators():
-    game, _ = played("morris")
+    game, _ = random_record("morris")
     names = ["a\u2028b", "c\x85d\x0ce"]
     line = json.dumps(json.loads(game.to_json()) | {"players": names}, ensure_ascii=False)
     for end in ("\n", "\r\n", "\r"):
         read = importing.read_games(end.join([line, line]))
-        assert [list(known.players) for known in read.games] == [names, names]
+        assert [list(game_read.players) for game_read in read.games] == [names, names]

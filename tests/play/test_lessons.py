@@ -45,10 +45,10 @@ def test_lesson_turns_match_their_claims(name, lesson):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_lesson_data_has_all_states_and_next_actions(name):
-    told = json.loads(json.dumps(lessons.lesson_data(name)))
-    assert len(told["lessons"]) == len(load_guide(name).lessons)
-    for lesson in told["lessons"]:
-        assert told["settings"][lesson["setting"]]["game"] == name
+    data = json.loads(json.dumps(lessons.lesson_data(name)))
+    assert len(data["lessons"]) == len(load_guide(name).lessons)
+    for lesson in data["lessons"]:
+        assert data["settings"][lesson["setting"]]["game"] == name
         assert len(lesson["states"]) == len(lesson["steps"]) + 1
         for state, step in zip(lesson["states"], lesson["steps"], strict=False):
             assert step["action"] in [choice[0] for choice in state["choices"]]
@@ -56,23 +56,23 @@ def test_lesson_data_has_all_states_and_next_actions(name):
 
 
 def test_lesson_instructions_name_the_cells():
-    def asked(name, place):
+    def instructions(name, place):
         return [
             step["instruction"] for step in lessons.lesson_data(name)["lessons"][place]["steps"]
         ]
 
-    assert asked("checkers", 2) == [
+    assert instructions("checkers", 2) == [
         "row 6, column 4 goes to row 4, column 2",
         "row 4, column 2 goes to row 2, column 0",
     ]
-    assert asked("capture_conquer", 5) == [
+    assert instructions("capture_conquer", 5) == [
         "row 1, column 1 goes to row 3, column 3",
         "take row 2, column 1",
     ]
-    assert asked("mini_checkers", 4)[0] == "pass"
-    assert asked("morris", 5)[0] == "O goes to C"
-    assert asked("morris", 1) == ["C", "take H"]
-    assert asked("cannon", 4) == ["row 4, column 0 hits row 4, column 5"]
+    assert instructions("mini_checkers", 4)[0] == "pass"
+    assert instructions("morris", 5)[0] == "O goes to C"
+    assert instructions("morris", 1) == ["C", "take H"]
+    assert instructions("cannon", 4) == ["row 4, column 0 hits row 4, column 5"]
 
 
 GOLDEN = """\

@@ -23,8 +23,8 @@ def opened(monkeypatch):
 
     def open_board(game="mini_checkers", opponent="greedy", **options):
         board = play.board(game, opponent, **options)
-        board.sent = []
-        board.send = lambda message, buffers=None: board.sent.append(message)
+        board.messages = []
+        board.send = lambda message, buffers=None: board.messages.append(message)
         boards.append(board)
         board.wait()
         return board
@@ -36,10 +36,10 @@ def opened(monkeypatch):
 
 def send_command(board, command, **values):
     """Send a command as the front end does; return the messages sent back."""
-    board.sent.clear()
+    board.messages.clear()
     board.obey({"command": command, "version": board.state["version"], **values})
     board.wait()
-    return board.sent
+    return board.messages
 
 
 def first_choice(board):
@@ -52,9 +52,9 @@ def test_opponent_replies_and_the_game_is_recorded(opened):
     assert not send_command(board, "play", action=first_choice(board))
     assert board.state["decisions"] == 2
     assert board.state["is_person"]
-    kept = board.session.record()
-    assert kept.players == ("human", "greedy")
-    assert len(record.replay(kept).turns) == 2
+    saved = board.session.record()
+    assert saved.players == ("human", "greedy")
+    assert len(record.replay(saved).turns) == 2
     json.dumps(board.state)
 
 
@@ -95,9 +95,9 @@ def test_invalid_commands_are_reported_and_change_nothing(opened):
         "play",
         None,
     ):
-        board.sent.clear()
+        board.messages.clear()
         board.obey(message)
-        assert [list(sent) for sent in board.sent] == [["refused"]]
+        assert [list(reply) for reply in board.messages] == [["refused"]]
     assert board.state == before
 
 
@@ -176,8 +176,8 @@ def test_notebook_front_end_plays_by_mouse(opened, browser):
     board, wrong = opened(second=True), []
 
     def obey(message):
-        sent = list(send_command(board, **message))
-        return [dict(board.state), sent]
+        replies = list(send_command(board, **message))
+        return [dict(board.state), replies]
 
     page = browser.new_page(reduced_motion="reduce")
     page.set_default_timeout(20_000)

@@ -18,7 +18,7 @@ from cc_env.registry.catalogue import GAMES
 
 
 class Watch:
-    """A clock that goes on when it is told."""
+    """A time source that tests advance."""
 
     def __init__(self):
         self.now = 0.0
@@ -49,15 +49,15 @@ def test_session_plays_the_same_game_as_the_referee(name):
     pair = [make_player(kind, game) for kind in names]
     expected = play_match(game, pair, names=names, seed=5)
     session = to_the_end(GameSession(game, names, seed=5), None)
-    played = session.record()
-    assert (played.turns, played.result, played.reason) == (
+    played_record = session.record()
+    assert (played_record.turns, played_record.result, played_record.reason) == (
         expected.turns,
         expected.result,
         expected.reason,
     )
     assert len(session.decisions) == sum(len(turn) for _, turn in session.match.history)
-    assert len(played.seconds) == len(played.turns)
-    assert record.replay(played).position == session.position
+    assert len(played_record.seconds) == len(played_record.turns)
+    assert record.replay(played_record).position == session.position
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -212,9 +212,8 @@ def test_draws_are_offered_and_accepted(game):
     session = GameSession(game, (HUMAN, HUMAN))
     assert not session.offer_draw(0)
     session.play(int(game.legal_actions(session.position)[0]))
-    assert (
-        session.draw_offered_by == 0
-    )  # who offers may move; who moves instead of accepting declines
+    # The offering player may move; a move of the other player declines the offer.
+    assert session.draw_offered_by == 0
     session.play(int(game.legal_actions(session.position)[0]))
     assert session.draw_offered_by is None
     assert not session.offer_draw(1)
@@ -282,16 +281,18 @@ def test_hint_does_not_change_the_session(game, watch):
 
 
 def test_invalid_record_is_rejected(game):
-    played = to_the_end(GameSession(game, ("random", "random")), None).record()
+    played_record = to_the_end(GameSession(game, ("random", "random")), None).record()
     with pytest.raises(BadRecord):
         GameSession.from_record(
-            record.Record.from_json(played.to_json().replace(played.turns[0], "0,0-9,9"))
+            record.Record.from_json(
+                played_record.to_json().replace(played_record.turns[0], "0,0-9,9")
+            )
         )
-    again = GameSession.from_record(played)
-    assert again.result == record.replay(played).result
+    again = GameSession.from_record(played_record)
+    assert again.result == record.replay(played_record).result
 
 
-# What people point at
+# Selected cells and typed moves
 
 
 @pytest.mark.parametrize("name", GAMES)

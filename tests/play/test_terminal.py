@@ -95,7 +95,7 @@ pieces: black 1, white 0
 {end}; you win
 over> quit
 """
-DRAWN = """\
+DRAW_TRANSCRIPT = """\
 black> 12-01
    0 1 2 3 4 5
  0 . b . . . .
@@ -115,7 +115,7 @@ over> quit
     ("start", "golden", "result"),
     [
         ("6/6/6/2w3/1b4/6 b", WON, Result(FIRST_WINS, "no_pieces")),
-        ("6/2b3/6/6/6/w5 b", DRAWN, Result(DRAW, "both_stuck")),
+        ("6/2b3/6/6/6/w5 b", DRAW_TRANSCRIPT, Result(DRAW, "both_stuck")),
     ],
 )
 def test_end_of_a_game_has_the_expected_transcript(monkeypatch, start, golden, result):
@@ -158,8 +158,8 @@ def test_person_plays_checkers_against_a_level(monkeypatch, level, depth):
     out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
     assert out.startswith(f"checkers: red human, black {player}; red begins\n")
     assert "last 51-40\n" in out
-    told = rf"^black, {player}: \d\d-\d\d\n  depth {depth} · value "
-    assert re.search(told, out, re.MULTILINE)
+    statistics = rf"^black, {player}: \d\d-\d\d\n  depth {depth} · value "
+    assert re.search(statistics, out, re.MULTILINE)
 
 
 ENDS = "no_pieces", "no_moves"
@@ -167,23 +167,25 @@ ENDS = "no_pieces", "no_moves"
 
 @pytest.mark.parametrize("person", ["red", "black"])
 @pytest.mark.parametrize(
-    ("start", "move", "how"),
+    ("start", "move", "ending"),
     [
         ("8/8/8/3b4/4r3/8/8/8 r", "44x22", "no_pieces"),
         ("8/8/8/7r/b7/1r6/2r5/8 r", "37-26", "no_moves"),
     ],
 )
-def test_winner_and_reason_are_printed(monkeypatch, person, start, move, how):
+def test_winner_and_reason_are_printed(monkeypatch, person, start, move, ending):
     """checkers8: message at the end: by capture of all or because the loser cannot move."""
     seats, lines = ["--first", "human", "--second", "minimax:depth=1"], [move, "quit"]
     if person == "black":
         seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
     out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
     verdict = "you win" if person == "red" else "you lose"
-    told = {end: describe_result(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS}
-    assert f"\n{told[how]}; {verdict}\n" in out
-    assert len(set(told.values())) == 2
-    assert all(sentence.startswith("red wins: ") for sentence in told.values())
+    sentences = {
+        end: describe_result(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS
+    }
+    assert f"\n{sentences[ending]}; {verdict}\n" in out
+    assert len(set(sentences.values())) == 2
+    assert all(sentence.startswith("red wins: ") for sentence in sentences.values())
 
 
 def test_pause_follows_each_turn_of_a_player(monkeypatch):
@@ -269,11 +271,12 @@ def test_long_move_list_is_not_printed_automatically(monkeypatch):
     start = "37 moves: 29 steps, 8 shots; type moves for the list\n"
     first, _, rest = out.partition(start)
     assert first.count("\n") < 24
-    assert rest.startswith("37 moves: 29 steps, 8 shots\nsteps:\n")  # on demand
+    # The command prints the whole list.
+    assert rest.startswith("37 moves: 29 steps, 8 shots\nsteps:\n")
     assert "steps:" not in rest.partition("white to move")[2]
-    shown = watched(game, ["quit"], monkeypatch, rows=60)
-    assert "type moves for the list" not in shown
-    assert "steps:" in shown
+    tall_screen = watched(game, ["quit"], monkeypatch, rows=60)
+    assert "type moves for the list" not in tall_screen
+    assert "steps:" in tall_screen
 
 
 @pytest.mark.parametrize("columns", [80, 40])
@@ -314,13 +317,13 @@ def test_unwritable_save_path_prevents_the_game(monkeypatch, tmp_path):
 
 
 def test_default_seed_differs_between_games(monkeypatch, tmp_path):
-    """Who begins is not the same in every game."""
+    """The first player differs between games, too."""
     path = tmp_path / "games.jsonl"
     for arguments in [()] * 2 + [("--seed", "7")] * 2:
         typed(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
-    first, second, *given = (game.seed for _, game in read_records(path))
+    first, second, *fixed = (game.seed for _, game in read_records(path))
     assert first != second
-    assert given == [7, 7]
+    assert fixed == [7, 7]
 
 
 def test_refusal_explains_a_mandatory_capture():
@@ -355,14 +358,14 @@ def test_move_and_bomb_candidates_are_listed(monkeypatch):
     arguments = "-g", "cannon", "-p", start, "--first", "human", "--second", "human"
     out = typed(monkeypatch, *arguments, lines=["3 6 1 6"])
     move, bomb = re.search(r"which\? (\d+)\) S 6 3 M 6 1  (\d+)\) S 6 3 B 6 1", out).groups()
-    for number, played in ((move, "S 6 3 M 6 1"), (bomb, "S 6 3 B 6 1")):
+    for number, turn in ((move, "S 6 3 M 6 1"), (bomb, "S 6 3 B 6 1")):
         out = typed(monkeypatch, *arguments, lines=["3 6", "1 6", number])
         assert "which? " in out
-        assert f"last {played}" in out
+        assert f"last {turn}" in out
 
 
 def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
-    """morris: placing: one letter, in either case; prompt tells how many beads are left in hand."""
+    """morris: placing: one letter, in either case; the prompt shows the number of beads in hand."""
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
@@ -457,7 +460,7 @@ def test_player_decisions_in_morris_are_printed(monkeypatch):
     assert re.search(r"^black, minimax:depth=2: F$", answer, re.MULTILINE)
     removed = re.search(r"^black, minimax:depth=2: -([AVX])$", answer, re.MULTILINE)[1]
     assert f"white to move, in hand: white 6, black 6 · last F-{removed}\n" in answer
-    assert f" {removed}x---" in answer or f"---{removed}x" in answer  # on a board of its own
+    assert f" {removed}x---" in answer or f"---{removed}x" in answer
     assert answer.count(" |           |           |\n") == 2
 
 
@@ -470,8 +473,8 @@ def test_winner_is_announced(monkeypatch, person):
     arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
     out = typed(monkeypatch, *arguments, lines=lines)
     verdict = "you win" if person == "white" else "you lose"
-    told = describe_result(make_game("morris"), Result(FIRST_WINS, "two_left"))
-    assert f"\n{told}; {verdict}\n" in out
+    sentence = describe_result(make_game("morris"), Result(FIRST_WINS, "two_left"))
+    assert f"\n{sentence}; {verdict}\n" in out
 
 
 def test_winning_person_is_informed(monkeypatch, tmp_path):

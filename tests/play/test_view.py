@@ -20,7 +20,7 @@ from cc_env.rendering.picture import draw
 PEOPLE = HUMAN, HUMAN
 
 
-def drawn(setting, state):
+def translated_pieces(setting, state):
     """Return the pieces of a state as front ends draw them: moved from the origin by cells."""
     step, primitives = setting["cell"], []
     for row, column, letter in state["pieces"]:
@@ -42,7 +42,7 @@ def test_session_state_draws_the_same_picture(name):
         state = json.loads(json.dumps(view.session_state(session)))
         picture = draw(game, session.position)
         painted = [tuple(shape) for shape in shapes.shapes(picture)]
-        assert set(drawn(setting, state)) <= set(painted)
+        assert set(translated_pieces(setting, state)) <= set(painted)
         assert len(state["pieces"]) == len(picture.pieces)
         assert [choice[0] for choice in state["choices"]] == game.legal_actions(
             session.position

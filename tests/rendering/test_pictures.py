@@ -95,8 +95,8 @@ def test_caption_contains_the_result(game):
 
 
 def test_caption_contains_results_decided_by_the_match(game, cannon):
-    for outcome, told in ((0, "blue wins"), (2, "draw"), (-1, "stopped")):
-        assert draw(game, game.initial, end=(outcome, "why")).caption == f"{told} (why)"
+    for outcome, text in ((0, "blue wins"), (2, "draw"), (-1, "stopped")):
+        assert draw(game, game.initial, end=(outcome, "why")).caption == f"{text} (why)"
     match = Match(cannon, cannon.from_text(STAGNANT))
     while match.result is None:
         match.play(match.game.parse_turn(match.position, SHUFFLE[len(match.turns) % 2])[0])
@@ -122,9 +122,9 @@ def test_environments_render_the_result(cannon):
             single.step(action(turn))
         aec.step(action(turn))
         envs.step([action(turn)])
-        told = "white wins (stagnant)" if turn == 4 else "to move"
-        assert told in aec.picture().caption
-        assert told in envs.render()[0]
+        text = "white wins (stagnant)" if turn == 4 else "to move"
+        assert text in aec.picture().caption
+        assert text in envs.render()[0]
     assert single.picture().caption.startswith("white wins (stagnant)")
 
 
@@ -142,7 +142,7 @@ def test_environments_render_the_next_game_after_autoreset():
     for _ in range(2):
         _, _, _, truncated, _ = envs.step(envs.action_space.sample())
     assert truncated.all()
-    assert all(shown.splitlines()[-1] == "blue to move" for shown in envs.render())
+    assert all(frame.splitlines()[-1] == "blue to move" for frame in envs.render())
 
 
 def test_incomplete_turn_is_shown(game):
@@ -154,9 +154,11 @@ def test_incomplete_turn_is_shown(game):
 
 
 def test_svg_is_well_formed_and_complete(game):
-    chosen = draw(game, game.initial, select=[0, 2])
-    assert to_svg(chosen).count(TARGET) == to_svg(replace(chosen, selected=None)).count(TARGET) + 1
-    assert len(chosen.targets) == 3
+    selected = draw(game, game.initial, select=[0, 2])
+    assert (
+        to_svg(selected).count(TARGET) == to_svg(replace(selected, selected=None)).count(TARGET) + 1
+    )
+    assert len(selected.targets) == 3
     picture = after(game, EXAMPLE, "1,2-3,0x2,3")
     root = ET.fromstring(to_svg(picture))
     fills = [element.get("fill") for element in root.iter(f"{SVG}circle")]
@@ -185,7 +187,8 @@ def test_pictures_of_different_sizes_fit_on_a_sheet():
     small, large = (make_game("capture_conquer", size=size) for size in (4, 8))
     sheet = Sheet([draw(board, board.initial) for board in (small, large, small)], columns=2)
     root = ET.fromstring(sheet._repr_svg_())
-    width, height = 536, 566  # of the large one; small ones stand in the middle of their places
+    # Size of the large picture; small ones are centered in their places.
+    width, height = 536, 566
     assert root.get("viewBox") == f"0 0 {2 * width} {2 * height}"
     places = [(120, 120), (width, 0), (120, height + 120)]
     transforms = [group.get("transform") for group in root.findall(f"{SVG}g")]
@@ -209,7 +212,7 @@ def test_heat_is_shown_as_color_and_percentage(game):
     picture = draw(game, game.initial, heat={(2, 2): 0.5, (2, 4): 0.004})
     assert "50%" in to_svg(picture)
     assert "0%<" not in to_svg(picture).replace("50%", "")
-    plain, warm = (to_pixels(drawn) for drawn in (draw(game, game.initial), picture))
+    plain, warm = (to_pixels(picture) for picture in (draw(game, game.initial), picture))
     row = column = MARGIN + 2 * CELL + 5
     assert warm[row, column, 2] < plain[row, column, 2] - 50
     assert (warm[:MARGIN] == plain[:MARGIN]).all()
@@ -259,9 +262,9 @@ def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
 
 def test_marks_follow_letters_of_free_points(morris):
     position = morris.from_text("wwb.bb.ww.bb.w.bw....b.. w 00")
-    shown = to_text(draw(morris, position, select=(3, 5)))
-    assert "(b)-(b)      M*-(w)<-O*" in shown
-    assert shown.count("*") == 3
+    text = to_text(draw(morris, position, select=(3, 5)))
+    assert "(b)-(b)      M*-(w)<-O*" in text
+    assert text.count("*") == 3
 
 
 def test_text_draws_oblique_lines():
@@ -381,14 +384,15 @@ def test_shots_and_moves_have_different_marks(cannon):
     """cannon: targets get dots, other ones for bombs (bomb color wins where both are possible)."""
     position = cannon.from_text(SHOOTING)
     picture = draw(cannon, position, select=(4, 2))
+    # Targets: a hall to bomb, a shift of the cannon, a capture, a retreat or a bomb.
     assert to_text(picture).splitlines()[1:9] == [
-        " 0 W w W!w W w W w",  # a hall to bomb
-        " 1 . w * w . w . w",  # where the cannon shifts to
+        " 0 W w W!w W w W w",
+        " 1 . w * w . w . w",
         " 2 . . b . . . w .",
         " 3 . * b * . . . .",
-        " 4 . . b<w*. . . .",  # a capture
+        " 4 . . b<w*. . . .",
         " 5 . . . . . . . .",
-        " 6 b . & . b . b .",  # a retreat or a bomb
+        " 6 b . & . b . b .",
         " 7 . B b B . B . B",
     ]
     fills = [shape.fill for shape in shapes(picture) if isinstance(shape, Disc)]
@@ -421,10 +425,10 @@ def test_kings_are_capitals_in_text_and_have_a_k_in_svg():
     ]
     words = ET.fromstring(to_svg(picture)).iter(f"{SVG}text")
     crowns = [(word.get("x"), word.get("y")) for word in words if word.text == "K"]
-    assert crowns == [written(1, 3), written(4, 4)]
+    assert crowns == [svg_center(1, 3), svg_center(4, 4)]
 
 
-def written(row, column):
+def svg_center(row, column):
     """Return the center of a cell in the SVG, (x, y)."""
     return str(MARGIN + CELL * (column + 0.5)), str(MARGIN + CELL * (row + 0.5))
 
@@ -542,24 +546,24 @@ def test_only_cells_of_the_board_can_be_selected(game, cell):
 def test_removable_beads_are_marked(morris):
     protecting = make_game("morris", protect_mills=True)
     position = protecting.from_text("wwwbbbb................. w 65 x1")
-    taken = [
+    removable = [
         cell
         for cell in protecting.pieces(position)
         if draw(protecting, position, select=cell).shots
     ]
-    assert [protecting.cell_names[cell] for cell in taken] == ["G"]
-    shown = draw(protecting, position, select=taken[0])
-    assert (shown.shots, shown.targets) == (tuple(taken), ())
-    assert "(b)!" in to_text(shown)
+    assert [protecting.cell_names[cell] for cell in removable] == ["G"]
+    picture = draw(protecting, position, select=removable[0])
+    assert (picture.shots, picture.targets) == (tuple(removable), ())
+    assert "(b)!" in to_text(picture)
 
 
 def test_row_and_column_labels_come_from_the_look():
     game = make_game("elsewhere.tictactoe")
     game = game.replace(row_labels="321", column_labels="abc")
     assert str(draw(game, game.initial)).splitlines()[:2] == ["   a b c", " 3 . . ."]
-    drawn = labels(draw(game, game.initial))
-    assert [words.text for words in drawn] == ["3", "2", "1", "a", "b", "c"]
-    assert [words.y for words in drawn[:3]] == [58, 118, 178]
+    picture = labels(draw(game, game.initial))
+    assert [words.text for words in picture] == ["3", "2", "1", "a", "b", "c"]
+    assert [words.y for words in picture[:3]] == [58, 118, 178]
     assert game.action_text(game.initial, 5) == "2c"
 
 

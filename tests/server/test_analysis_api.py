@@ -83,11 +83,11 @@ def rejected(client, path, status=400, **values):
 
 def test_texts_are_imported_and_games_selected(serving):
     client, game = serving(max_analyzed_decisions=3), make_game("mini_checkers")
-    played = Record(
+    record = Record(
         game=game.name, options=game.options, players=("<b>a", "b"), turns=("41-32",),
         result="*", reason="unfinished",
     )  # fmt: skip
-    text = f"{played.to_json()}\n{played.to_json()}"
+    text = f"{record.to_json()}\n{record.to_json()}"
     opened = post(client, "/open", text=text, index=1)
     assert opened["turns"] == [[0, "41-32", list(game.parse_turn(game.initial, "41-32"))]]
     assert (len(opened["games"]), opened["total"], opened["broken_total"]) == (2, 2, 0)
@@ -131,13 +131,13 @@ def test_requests_beyond_limits_are_rejected(serving):
 class Slow:
     """A player that decides after an event."""
 
-    go, started, stopped = threading.Event(), threading.Semaphore(0), threading.Event()
+    go, starts, stopped = threading.Event(), threading.Semaphore(0), threading.Event()
 
     def __init__(self, game):
         self.game = game
 
     def choose(self, position, rng, clock):
-        self.started.release()
+        self.starts.release()
         self.go.wait(60)
         return Decision(int(self.game.legal_actions(position)[0]))
 
@@ -151,7 +151,7 @@ def slow(monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "slow", {})
     for event in (Slow.go, Slow.stopped):
         event.clear()
-    Slow.started = threading.Semaphore(0)
+    Slow.starts = threading.Semaphore(0)
     with temporary_players(slow=Slow):
         yield Slow
         Slow.go.set()
@@ -201,16 +201,16 @@ def run_scenario(tmp_path, slow, monkeypatch):
 def test_waiting_request_of_disconnected_client_is_dropped(run_scenario, slow):
     async def scenario(start):
         first = start()
-        await asyncio.to_thread(slow.started.acquire)
-        waiting = [start() for _ in range(3)]
+        await asyncio.to_thread(slow.starts.acquire)
+        queued = [start() for _ in range(3)]
         await asyncio.sleep(0)
-        for request in waiting[:2]:
+        for request in queued[:2]:
             request.disconnect()
-        await asyncio.gather(*(request.task for request in waiting[:2]))
-        assert [request.status for request in waiting] == [499, 499, None]
+        await asyncio.gather(*(request.task for request in queued[:2]))
+        assert [request.status for request in queued] == [499, 499, None]
         slow.go.set()
-        await asyncio.gather(first.task, waiting[2].task)
-        assert (first.status, waiting[2].status) == (200, 200)
+        await asyncio.gather(first.task, queued[2].task)
+        assert (first.status, queued[2].status) == (200, 200)
 
     run_scenario(scenario)
 
@@ -218,7 +218,7 @@ def test_waiting_request_of_disconnected_client_is_dropped(run_scenario, slow):
 def test_disconnect_stops_the_search(run_scenario, slow):
     async def scenario(start):
         first = start()
-        await asyncio.to_thread(slow.started.acquire)
+        await asyncio.to_thread(slow.starts.acquire)
         second = start()
         first.disconnect()
         await first.task
@@ -232,7 +232,7 @@ def test_disconnect_stops_the_search(run_scenario, slow):
 def test_concurrent_analyses_of_one_address_are_limited(run_scenario, slow):
     async def scenario(start):
         several = [start() for _ in range(3)]
-        await asyncio.to_thread(slow.started.acquire)
+        await asyncio.to_thread(slow.starts.acquire)
         await several[2].task
         assert [request.status for request in several] == [None, None, 429]
         slow.go.set()
@@ -247,18 +247,18 @@ def test_concurrent_analyses_of_one_address_are_limited(run_scenario, slow):
 def test_analyses_leave_a_core_for_games(tmp_path):
     async def scenario():
         lobby = Lobby(GameFolder(tmp_path, ServerLimits()), cores=2)
-        go, started = threading.Event(), threading.Semaphore(0)
+        go, starts = threading.Event(), threading.Semaphore(0)
 
-        class Waiting:
+        class BlockingJob:
             def run(self, pool, time):
-                started.release()
+                starts.release()
                 go.wait(60)
                 return 1
 
-        jobs = [asyncio.create_task(lobby.run_analysis(Waiting(), 1.0)) for _ in range(5)]
-        await asyncio.to_thread(started.acquire)
+        jobs = [asyncio.create_task(lobby.run_analysis(BlockingJob(), 1.0)) for _ in range(5)]
+        await asyncio.to_thread(starts.acquire)
         await lobby._search_slots.acquire("")
-        assert not started.acquire(blocking=False)
+        assert not starts.acquire(blocking=False)
         lobby._search_slots.release()
         go.set()
         assert await asyncio.gather(*jobs) == [1] * 5

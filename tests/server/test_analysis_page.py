@@ -300,7 +300,7 @@ def test_form_names_the_mover_of_an_analyzed_position(opened):
     assert page.locator("#seats label span").all_text_contents() == ["Red", "Black (moves first)"]
 
 
-class Waiting:
+class StoppablePlayer:
     """A player that thinks until it is stopped, or its time is up."""
 
     def __init__(self, game):
@@ -317,7 +317,7 @@ class Waiting:
 
 def test_invalid_text_is_rejected_during_a_search(opened, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "waiting", {})
-    with temporary_players(waiting=Waiting):
+    with temporary_players(waiting=StoppablePlayer):
         page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
         until(page, 0)
         page.select_option("#seconds", "10")

@@ -35,26 +35,26 @@ MAX_MESSAGES_PER_KILL = 60
 KINDS = "capture_conquer", "mini_checkers", "morris"
 
 
-def fork_servers(listening, folder, calls):
+def fork_servers(server_socket, folder, calls):
     """Fork a server with loaded modules at each call; send its pid, later its exit code."""
     for kind in KINDS:
         view.session_state(GameSession(make_game(kind), (HUMAN, HUMAN)))
     forks = multiprocessing.get_context("fork")
     while calls.recv():
-        process = forks.Process(target=serve, args=(listening, folder))
+        process = forks.Process(target=serve, args=(server_socket, folder))
         process.start()
         calls.send(process.pid)
         process.join()
         calls.send(process.exitcode)
 
 
-def serve(listening, folder):
+def serve(server_socket, folder):
     """Serve until killed."""
     site = app.create_app(
         Path(folder), limits=ServerLimits(messages_per_second=10**6, joins_per_second=10**6)
     )
     config = uvicorn.Config(site, log_level="critical", ws="websockets-sansio")
-    uvicorn.Server(config).run([listening])
+    uvicorn.Server(config).run([server_socket])
 
 
 class KilledServers:
@@ -62,11 +62,11 @@ class KilledServers:
 
     def __init__(self, folder, rng):
         self.folder, self.rng = folder, rng
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
         self._messages_left = 0
         self._calls, theirs = multiprocessing.Pipe()
-        arguments = self._listening, str(folder), theirs
+        arguments = self._socket, str(folder), theirs
         spawned = multiprocessing.get_context("spawn")
         self._forker = spawned.Process(target=fork_servers, args=arguments)
         self._forker.start()
@@ -95,7 +95,7 @@ class KilledServers:
             os.kill(self._server, signal.SIGKILL)
         self._calls.send(False)
         self._forker.join()
-        self._listening.close()
+        self._socket.close()
 
 
 class PlayingClient:
@@ -156,15 +156,17 @@ class PlayingClient:
         """
         path = self._servers.folder / f"{self._name}.jsonl"
         assert path.read_bytes().endswith(b"\n")
-        stored = [decision.action for decision in Journal(path).read(make_player).session.decisions]
-        if self.pending is None or stored == self.confirmed:
-            assert stored == self.confirmed
+        stored_actions = [
+            decision.action for decision in Journal(path).read(make_player).session.decisions
+        ]
+        if self.pending is None or stored_actions == self.confirmed:
+            assert stored_actions == self.confirmed
         elif self.pending["command"] == "play":
-            assert stored == [*self.confirmed, self.pending["action"]]
+            assert stored_actions == [*self.confirmed, self.pending["action"]]
         else:
-            assert stored == self.confirmed[: len(stored)]
-        self.confirmed, self.pending = stored, None
-        return len(stored)
+            assert stored_actions == self.confirmed[: len(stored_actions)]
+        self.confirmed, self.pending = stored_actions, None
+        return len(stored_actions)
 
 
 async def kill(times, folder, seed):

@@ -19,9 +19,9 @@ SMALL = {"capture_conquer": {"option.size": "4"}}  # options for short games
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 
 
-@pytest.fixture
-def server(tmp_path):
-    server = PageServer(tmp_path)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = PageServer(tmp_path_factory.mktemp("games"))
     yield server
     server.stop()
 
@@ -138,7 +138,7 @@ def test_whole_game_by_touch(opened):
 
 @pytest.mark.slow
 def test_keyboard_typed_moves_take_back_and_hint(opened):
-    """checkers6: statistics of the last search beside the board; computer answers at once."""
+    """checkers6: statistics of the last search next to the board; computer answers at once."""
     page = opened("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
     page.keyboard.press("Enter")

@@ -49,7 +49,7 @@ def age(path, name, days, now):
 
 
 def test_folder_belongs_to_one_server(tmp_path):
-    """Two servers confirmed a move of the same seat."""
+    """Otherwise two servers could confirm a move of the same seat."""
     first = open_folder(tmp_path)
     with pytest.raises(FolderInUse, match="another server"):
         app.create_app(tmp_path)
@@ -58,7 +58,7 @@ def test_folder_belongs_to_one_server(tmp_path):
 
 
 def test_journals_are_private(tmp_path):
-    """It has the tokens of the seats."""
+    """Journals contain the tokens of the seats."""
     folder = open_folder(tmp_path)
     (name,) = store(folder)
     (tmp_path / f"{name}.jsonl").chmod(0o755)
@@ -72,19 +72,19 @@ def test_journals_are_private(tmp_path):
 def test_games_expire_after_their_last_change(tmp_path):
     now = 1e9
     folder = open_folder(tmp_path, unplayed_days=1, stored_days=10)
-    unplayed, played = store(folder, 3), store(folder, 3, lines=2)
-    for days, *names in zip((0.5, 2, 11), unplayed, played, strict=True):
+    unplayed, with_moves = store(folder, 3), store(folder, 3, lines=2)
+    for days, *names in zip((0.5, 2, 11), unplayed, with_moves, strict=True):
         for name in names:
             age(tmp_path, name, days, now)
-    assert {game.name for game in folder.find_expired(now)} == {*unplayed[1:], played[2]}
+    assert {game.name for game in folder.find_expired(now)} == {*unplayed[1:], with_moves[2]}
     folder.close()
 
 
 def test_full_folder_expires_least_recent_games(tmp_path):
     now = 1e9
     folder = open_folder(tmp_path, stored_games=4)
-    unplayed, played = store(folder, 2), store(folder, 2, lines=2)
-    for number, name in enumerate((*unplayed, *played)):
+    unplayed, with_moves = store(folder, 2), store(folder, 2, lines=2)
+    for number, name in enumerate((*unplayed, *with_moves)):
         age(tmp_path, name, 0.9 - number / 10, now)
     with pytest.raises(BusyError, match="4"):
         store(folder)
@@ -121,7 +121,7 @@ def test_folder_size_is_limited(tmp_path):
 
 
 def test_full_server_replaces_oldest_unplayed_games(serving, tmp_path):
-    """With 100,000 games nobody could open one again, also after a restart."""
+    """Before, no game could be created on a full server, even after a restart."""
     client = serving(stored_games=3)
     for _ in range(8):
         assert client.post("/games", json=OPENING).status_code == 201
@@ -144,7 +144,7 @@ def test_loaded_game_does_not_expire(tmp_path):
 
 
 def test_unstorable_game_is_rejected_and_leaves_no_file(serving, tmp_path, monkeypatch):
-    """Status 500, a traceback, an empty file."""
+    """Before, this gave status 500, a traceback and an empty file."""
     client = serving()
 
     class Full:
@@ -195,7 +195,7 @@ def test_empty_journal_is_rejected(tmp_path):
 
 
 def test_deleted_journal_is_not_recreated(tmp_path):
-    """A journal that was deleted is not begun again in its middle."""
+    """A new file would lack the setup and the earlier lines."""
     folder = open_folder(tmp_path)
     (name,) = store(folder)
     journal = folder.journal(name)
@@ -244,7 +244,7 @@ def read(path):
 
 @pytest.mark.parametrize("name", ["mini_checkers", "morris"])
 def test_truncated_journal_keeps_complete_lines(name, tmp_path):
-    """Of every length: what a killed process may leave."""
+    """A killed process may leave a file of any length."""
     path, cut = tmp_path / "game.jsonl", tmp_path / "cut.jsonl"
     content = journal_of(path, name)
     complete, expected = [], None
@@ -276,7 +276,7 @@ def test_journal_with_flipped_bit_is_read_or_rejected(tmp_path):
 
 
 def test_full_game_allows_moves_only(serving):
-    """Its file was 188 kB, and took 35 seconds to be opened."""
+    """Otherwise a file grows until it takes many seconds to open."""
     client = serving(journal_bytes=700)
     opened = client.post("/games", json=OPENING).json()
     place = f"ws://127.0.0.1:8000/play/{opened['game']}"
@@ -295,11 +295,11 @@ def test_full_game_allows_moves_only(serving):
         response = state
         while response["type"] == "state":
             send_command("play", action=state["choices"][0][0], version=response["version"])
-            played = until("state")
+            after_move = until("state")
             send_command("take_back")
             response = until("state", "error")
         assert "full" in response["reason"]
-        send_command("play", action=played["choices"][0][0], version=played["version"])
+        send_command("play", action=after_move["choices"][0][0], version=after_move["version"])
         assert until("state", "error")["decisions"] == 2
 
 

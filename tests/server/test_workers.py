@@ -137,19 +137,19 @@ def test_idle_players_are_kept_within_a_memory_limit(monkeypatch):
 
 
 def test_cancellation_ends_an_analysis(pool):
-    started, results = threading.Event(), []
+    has_started, results = threading.Event(), []
     cancellation = Cancellation()
     attach = cancellation.attach
 
     def report(worker):
         attach(worker)
-        started.set()
+        has_started.set()
 
     cancellation.attach = report
     job = AnalysisJob(analyze, "minimax:seconds=60", KEY, GAME.initial)
     analysis = threading.Thread(target=lambda: results.append(pool.run(job, 60.0, cancellation)))
     analysis.start()
-    started.wait()
+    has_started.wait()
     cancellation.set()
     analysis.join(30)
     assert results
@@ -168,11 +168,11 @@ def test_dead_worker_is_reported_and_replaced(pool, caplog):
 
 
 def test_closing_the_pool_ends_its_jobs(monkeypatch):
-    pool, started, ended = process_pool(), threading.Event(), []
+    pool, has_started, ended = process_pool(), threading.Event(), []
     result = workers.ProcessWorker.result
 
     def report(worker):
-        started.set()
+        has_started.set()
         return result(worker)
 
     def wait():
@@ -182,11 +182,11 @@ def test_closing_the_pool_ends_its_jobs(monkeypatch):
             ended.append(error)
 
     monkeypatch.setattr(workers.ProcessWorker, "result", report)
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    started.wait()
+    job_thread = threading.Thread(target=wait)
+    job_thread.start()
+    has_started.wait()
     pool.close()
-    waiting.join()
+    job_thread.join()
     assert len(ended) == 1
 
 
