@@ -60,12 +60,7 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
     if _is_record(text):
         count = sum(1 for line in text.split("\n") if line.strip())
         return _first_of(_records(text), count)
-    if game:
-        try:
-            return _either(text, game, is_sure=True)
-        except BadRecord as error:
-            raise BadRecord(str(error)[:MAX_REASON_LENGTH]) from error
-    return _of_any_game(text)
+    return _either(text, game, is_sure=True) if game else _of_any_game(text)
 
 
 def _of_any_game(text: str) -> ImportedGames:
@@ -102,7 +97,8 @@ def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
             return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
         except BadRecord as error:
             errors.append(f"{game.name}, as {suffix}: {error}")
-    raise BadRecord("; ".join(errors) or f"{game.name}: a position is one line")
+    reasons = "; ".join(errors) or f"{game.name}: a position is one line"
+    raise BadRecord(reasons[:MAX_REASON_LENGTH])
 
 
 def record_from_svg(text: str) -> str:

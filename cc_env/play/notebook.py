@@ -66,7 +66,7 @@ class NotebookBoard(anywidget.AnyWidget):
         self._player_thread: threading.Thread | None = None
         self._hint_thread: threading.Thread | None = None
         super().__init__(setting=view.static_state(game), state=self._state_data())
-        self.on_msg(lambda _, message, buffers: self.obey(message))
+        self.on_msg(lambda _, message, buffers: self.handle_message(message))
         self._start_player()
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class NotebookBoard(anywidget.AnyWidget):
             if thread is not None:
                 thread.join()
 
-    def obey(self, message: object) -> None:
+    def handle_message(self, message: object) -> None:
         """Execute a command of the front end; report an error to the front end."""
         handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "play": self._play,

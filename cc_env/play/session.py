@@ -69,7 +69,7 @@ class GameSession:
         `Match`.
         """
         if len(names) != 2:
-            raise BadOption(f"{len(names)} seats; wanted: 2, each {HUMAN} or a player's name")
+            raise BadOption(f"{len(names)} seats; expected: 2, each {HUMAN} or a player spec")
         random_streams.check_seed(seed)
         self.game, self.seed = game, seed
         self._rngs = player_generators(seed)
@@ -154,7 +154,7 @@ class GameSession:
         return self.finish_decision(self.decision_task()())
 
     def decision_task(self, max_seconds: float = math.inf) -> Callable[[], Response]:
-        """Return what asks the player who is to move; it may be called in another thread.
+        """Return a function that requests the decision of the player to move, in any thread.
 
         The player has `max_seconds`, or less if its clock runs out earlier. A forced action is
         returned at once, unless the player keeps state of its game. Pass the response to

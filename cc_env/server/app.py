@@ -249,39 +249,33 @@ async def _respond_to_disconnect(request: Request, error: Exception) -> Response
 
 
 async def _serve_client(socket: WebSocket) -> None:
-    """Add a client to its game, then serve it until it disconnects."""
+    """Add a client to its game and serve it until it disconnects; reject it if that fails."""
     lobby: Lobby = socket.app.state.lobby
+    address = client_address(socket)
     await socket.accept()
     # RuntimeError: the client disconnected during a send.
     with suppress(WebSocketDisconnect, RuntimeError):
         try:
-            with lobby.connections.count(client_address(socket)):
-                entry = await _enter_game(socket, lobby)
-                if entry:
-                    await _exchange_messages(socket, lobby, *entry)
-        except TooManyRequestsError as error:
+            with lobby.connections.count(address):
+                room, client = await _enter_game(socket, lobby, address)
+                await _exchange_messages(socket, lobby, room, client)
+        except TimeoutError:
+            await _reject(socket, TooSlowError("the first message did not arrive in time"))
+        except CcEnvError as error:
             await _reject(socket, error)
+        except OSError as error:
+            _log.warning("a game cannot be opened: %s", error)
+            await _reject(socket, BusyError(UNAVAILABLE))
 
 
-async def _enter_game(socket: WebSocket, lobby: Lobby) -> tuple[Room, Client] | None:
-    """Return the room and the client; reject the client and return None if that fails."""
-    try:
-        address = client_address(socket)
-        lobby.rates.check("connections to games", address)
-        async with asyncio.timeout(lobby.limits.request_seconds):
-            first = _parse_message(await _receive_text(socket), lobby.limits)
-        fields = read_object(first, "the first message", ("tokens",))
-        tokens = read_tokens(fields)
-        room = await lobby.find_room(socket.path_params["name"], address)
-        return room, room.admit(tokens, address)
-    except TimeoutError:
-        await _reject(socket, TooSlowError("the first message did not arrive in time"))
-    except CcEnvError as error:
-        await _reject(socket, error)
-    except OSError as error:
-        _log.warning("a game cannot be opened: %s", error)
-        await _reject(socket, BusyError(UNAVAILABLE))
-    return None
+async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Room, Client]:
+    """Return the room and the client; raise CcEnvError, TimeoutError or OSError."""
+    lobby.rates.check("connections to games", address)
+    async with asyncio.timeout(lobby.limits.request_seconds):
+        first = _parse_message(await _receive_text(socket), lobby.limits)
+    tokens = read_tokens(read_object(first, "the first message", ("tokens",)))
+    room = await lobby.find_room(socket.path_params["name"], address)
+    return room, room.admit(tokens, address)
 
 
 async def _reject(socket: WebSocket, error: CcEnvError) -> None:

@@ -41,6 +41,8 @@ DECLARED_RESULTS = (*FAULTS, RESIGNED, AGREED)
 MAX_QUEUED_MESSAGES = 64
 MAX_MOVE_LENGTH = 400
 NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
+# The role of a game's owner, besides the seats 0 and 1.
+OWNER = 2
 # Commands that only the owner of a game between two players may send.
 OWNER_COMMANDS = "pace", "step"
 # Commands that are allowed even if the journal has its maximum size.
@@ -161,21 +163,20 @@ class Room:
 
         Raises BadOption for a token of another game, BusyError if there are too many spectators.
         """
-        seats, is_owner = set[int](), False
-        for token in tokens:
-            valid_tokens = (*self.setup.tokens, self.setup.owner)
-            places = [
-                place for place, valid in enumerate(valid_tokens) if valid and _equal(valid, token)
-            ]
-            if not places:
-                raise BadOption("this link does not hold a seat of this game")
-            seats.update(place for place in places if place < 2)
-            is_owner |= 2 in places
+        if not all(self._roles([token]) for token in tokens):
+            raise BadOption("this link does not hold a seat of this game")
+        roles = self._roles(tokens)
+        seats, is_owner = frozenset(roles & {0, 1}), OWNER in roles
         spectators = sum(not (client.seats or client.is_owner) for client in self.clients)
         limit = self._lobby.limits.spectators_per_game
         if not (seats or is_owner) and spectators >= limit:
             raise BusyError(f"too many spectators; at most {limit} per game")
-        return Client(frozenset(seats), is_owner=is_owner, address=address)
+        return Client(seats, is_owner=is_owner, address=address)
+
+    def _roles(self, tokens: Sequence[str]) -> set[int]:
+        """Return the seats that these tokens hold, and OWNER for the owner's token."""
+        roles = enumerate((*self.setup.tokens, self.setup.owner))
+        return {role for role, valid in roles if valid and _any_equal(valid, tokens)}
 
     # Clients join and leave
 
@@ -400,11 +401,7 @@ class Room:
 
     def check_analysis(self, tokens: Sequence[str]) -> None:
         """Raise IllegalAction if the holder of these tokens may not analyze the game yet."""
-        seats = {
-            seat
-            for seat in self._people
-            if any(_equal(self.setup.tokens[seat], token) for token in tokens)
-        }
+        seats = self._roles(tokens) & {0, 1}
         if self.session.result is None and not self.allows_assistance(seats):
             raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
@@ -538,6 +535,7 @@ class Room:
             self.broadcast("queue", games_ahead=games_ahead)
 
 
-def _equal(valid_token: str, token: str) -> bool:
-    """Return whether two tokens are equal, in a time independent of their contents."""
-    return hmac.compare_digest(valid_token.encode(), token.encode("utf-8", "replace"))
+def _any_equal(valid: str, tokens: Sequence[str]) -> bool:
+    """Return whether a token is among others; the time does not depend on the valid one."""
+    encoded = (token.encode("utf-8", "replace") for token in tokens)
+    return any(hmac.compare_digest(valid.encode(), token) for token in encoded)

@@ -93,7 +93,7 @@ def test_import_errors_of_a_named_game_are_all_reported():
     ("text", "reason"),
     [
         ("", "the text is empty"),
-        ("hello", "neither a game in a game_read format"),
+        ("hello", "neither a game in a known format"),
         ("hello\nyou", "select the game to get the exact errors"),
         ('{"game": "chess"}', "line 1: "),
         (

@@ -37,7 +37,7 @@ def opened(monkeypatch):
 def send_command(board, command, **values):
     """Send a command as the front end does; return the messages sent back."""
     board.messages.clear()
-    board.obey({"command": command, "version": board.state["version"], **values})
+    board.handle_message({"command": command, "version": board.state["version"], **values})
     board.wait()
     return board.messages
 
@@ -96,7 +96,7 @@ def test_invalid_commands_are_reported_and_change_nothing(opened):
         None,
     ):
         board.messages.clear()
-        board.obey(message)
+        board.handle_message(message)
         assert [list(reply) for reply in board.messages] == [["refused"]]
     assert board.state == before
 
@@ -156,7 +156,7 @@ MODEL = """async ({ source, css, traits }) => {
     on: (name, hear) => { heard[name] = hear; },
     off: (name) => { delete heard[name]; },
     send: async (message) => {
-      const [state, sent] = await obey(message);
+      const [state, sent] = await handleMessage(message);
       for (const each of sent) heard["msg:custom"]?.(each);
       if (state.version === traits.state.version) return;
       traits.state = state;
@@ -175,14 +175,14 @@ MODEL = """async ({ source, css, traits }) => {
 def test_notebook_front_end_plays_by_mouse(opened, browser):
     board, wrong = opened(second=True), []
 
-    def obey(message):
+    def handle_message(message):
         replies = list(send_command(board, **message))
         return [dict(board.state), replies]
 
     page = browser.new_page(reduced_motion="reduce")
     page.set_default_timeout(20_000)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.expose_function("obey", obey)
+    page.expose_function("handleMessage", handle_message)
     traits = {"setting": dict(board.setting), "state": dict(board.state)}
     page.evaluate(MODEL, {"source": board._esm, "css": board._css, "traits": traits})
     assert "black, greedy: " in page.text_content(".status")
