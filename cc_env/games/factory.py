@@ -100,9 +100,16 @@ def game_option_defaults(name: str) -> dict[str, Any]:
     return {option: parameter.default for option, parameter in parameters.items()}
 
 
-def game_option_types(name: str) -> dict[str, Any]:
-    """Return the types of the annotated options of the game `name`; raise UnknownOption."""
-    return _option_hints(name, include_extras=False)
+def game_option_types(name: str, *, include_extras: bool = False) -> dict[str, Any]:
+    """Return the types of the annotated options of the game `name`; raise UnknownOption.
+
+    With `include_extras`, types may be `Annotated`.
+    """
+    options = game_option_defaults(name)
+    make = game_module(name).make
+    function = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]
+    hints = get_type_hints(function, include_extras=include_extras)
+    return {option: hint for option, hint in hints.items() if option in options}
 
 
 def game_option_values(name: str) -> dict[str, list[Any]]:
@@ -110,18 +117,9 @@ def game_option_values(name: str) -> dict[str, list[Any]]:
 
     They are the metadata of the `Annotated` type of the option. Raises UnknownOption.
     """
-    hints = _option_hints(name, include_extras=True)
+    hints = game_option_types(name, include_extras=True)
     values = {option: getattr(hint, "__metadata__", ()) for option, hint in hints.items()}
     return {option: list(metadata[0]) for option, metadata in values.items() if metadata}
-
-
-def _option_hints(name: str, include_extras: bool) -> dict[str, Any]:
-    """Return the type hints of the parameters of a game's `make`."""
-    options = game_option_defaults(name)
-    make = game_module(name).make
-    function = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]
-    hints = get_type_hints(function, include_extras=include_extras)
-    return {option: hint for option, hint in hints.items() if option in options}
 
 
 def game_module(name: str) -> ModuleType:

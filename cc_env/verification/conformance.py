@@ -8,6 +8,7 @@ Shapes: A actions, C planes of an observation, H rows and W columns of the board
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -57,12 +58,11 @@ def check(game: Game, *, games: int | None = None, seed: int = 0) -> Iterator[Fa
 
     If rules do not compile, no games are played. If games have faults, no environment is created.
     """
-    faults = list(_check_compilation(game))
-    if not faults:
-        faults = list(_check_random_games(game, GAMES if games is None else games, seed))
-    if not faults:
-        faults = list(_check_environment(game, seed))
-    yield from faults
+    yield from (
+        list(_check_compilation(game))
+        or list(_check_random_games(game, GAMES if games is None else games, seed))
+        or list(_check_environment(game, seed))
+    )
 
 
 def _check_compilation(game: Game) -> Iterator[Fault]:
@@ -105,7 +105,7 @@ def _wrong_fields(game: Game, signature: types.Type) -> str:
 
 def _check_random_games(game: Game, games: int, seed: int) -> Iterator[Fault]:
     """Yield the first fault of each property along random games."""
-    rng, open_properties = np.random.default_rng(seed), dict(_properties())
+    rng, open_properties = np.random.default_rng(seed), _properties()
     for number in range(games):
         position, action = game.initial, ""
         for _ in range(MAX_DECISIONS):
@@ -154,11 +154,6 @@ def _list_actions(game: Game, position: Position) -> NDArray[np.int32]:
     return out[: max(0, int(rules.legal_actions(position, out)))]
 
 
-def _are_valid_ids(game: Game, legal: NDArray[np.int32]) -> bool:
-    """Return whether all of `legal` (int32[count]) are action ids."""
-    return bool(((legal >= 0) & (legal < game.num_actions)).all())
-
-
 def _text(game: Game, position: Position) -> str:
     # The position may be impossible.
     try:
@@ -175,24 +170,25 @@ def _action_text(game: Game, position: Position, action: int) -> str:
         return str(action)
 
 
-def _properties() -> Iterator[tuple[str, Property]]:
-    """Yield the properties of every position with their names, prerequisites first."""
-    yield "legal actions", _legal_actions
-    yield "turn", _turn
-    yield "outcome", _outcome
-    yield "sets", _sets
-    yield "observation", _observation
-    yield "text", _texts
-    yield "notation", _notation
-    yield "cells", _cells
-    yield "symmetries", _symmetries
-    by_key: dict[int, tuple[Position, tuple[int, ...]]] = {}
-    yield "key", lambda game, position, legal: _key(game, position, legal, by_key)
+def _properties() -> dict[str, Property]:
+    """Return the properties of every position by name, prerequisites first."""
+    return {
+        "legal actions": _legal_actions,
+        "turn": _turn,
+        "outcome": _outcome,
+        "sets": _sets,
+        "observation": _observation,
+        "text": _texts,
+        "notation": _notation,
+        "cells": _cells,
+        "symmetries": _symmetries,
+        "key": partial(_key, {}),
+    }
 
 
 def _legal_actions(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the list of legal actions, int32[count]."""
-    if not _are_valid_ids(game, legal):
+    if ((legal < 0) | (legal >= game.num_actions)).any():
         yield f"legal actions {legal.tolist()}; expected ids from 0 to {game.num_actions - 1}"
     elif (np.diff(legal) <= 0).any():
         yield f"legal actions {legal.tolist()}; expected ascending, each id once"
@@ -320,19 +316,19 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
 
 
 def _key(
+    by_key: dict[int, tuple[Position, list[int]]],
     game: Game,
     position: Position,
     legal: NDArray[np.int32],
-    by_key: dict[int, tuple[Position, tuple[int, ...]]],
 ) -> Iterator[str]:
     """Yield the faults of the key; `by_key` has earlier positions with their legal actions."""
     key = int(game.key(position))
-    again = int(game.key(game.make_position(tuple(map(int, position)))))
+    again = int(game.key(game.make_position(position)))
     if key != again:
         yield f"the key is {key}, then {again}; expected the same for the same position"
-    moves = tuple(legal.tolist())
-    other, other_moves = by_key.setdefault(key, (position, moves))
-    if other_moves != moves:
+    actions = legal.tolist()
+    other, other_actions = by_key.setdefault(key, (position, actions))
+    if other_actions != actions:
         yield f"the key equals that of '{_text(game, other)}', which has other legal actions"
 
 

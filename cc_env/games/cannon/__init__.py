@@ -2,11 +2,11 @@
 
 Position  soldiers and halls of both sides as bits 11r + c, each in two words, in the frame of the
           player to move (the board is turned by 180 degrees for white; soldiers go towards row 0);
-          player: 0 or 1; shape: index into SHAPES; options: bits, see OPTIONS
+          player: 0 or 1; shape: index into SHAPES; options: bits, see RETREATS and SWITCHES
 Action    ids ascending by start, then end, of all steps, sideways captures, retreats and shifts
-          that stay on the board; then one id a cell: bomb it
+          that stay on the board; then for each cell a bomb on it
 Turn      S x y M x y selects a soldier and moves it, S x y B x y bombs; x is the column, y the row,
-          from the upper left. Any soldier of the cannon may be named; we name the first from above
+          from the upper left. Any soldier of the cannon may be selected; texts have the first one
 Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (turns led
           to the same position three times); the hall margin decides who has won
 Symmetry  none: the start is not a mirror image of itself, nor are the halls opposite each other
@@ -16,7 +16,8 @@ Symmetry  none: the start is not a mirror image of itself, nor are the halls opp
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated
 
 import numpy as np
@@ -165,21 +166,31 @@ class Cannon(Game):
 
     def action_text(self, position: Position, action: int) -> str:
         """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier that can."""
-        return board.action_text(position, action)
+        if not board.is_bomb(position, action):
+            return board.move_text(position, action)
+        _, target = board.ends(position, action)
+        return next(self._bomb_texts(position, action), f"B {board.xy(target)}")
 
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
         """Return the texts of a bomb by each other soldier of the cannons."""
-        return board.alternative_texts(position, action)
+        return islice(self._bomb_texts(position, action), 1, None)
+
+    def _bomb_texts(self, position: Position, action: int) -> Iterator[str]:
+        """Yield the text of a bomb by each soldier of the cannons, none for a move."""
+        _, target = board.ends(position, action)
+        for soldier in self.shooters(position, action):
+            yield f"S {board.xy(soldier)} B {board.xy(target)}"
 
     def shooters(self, position: Position, action: int) -> tuple[Cell, ...]:
         """Return the soldiers of the cannons that can hit a bomb's cell; none for a move."""
-        return board.shooters(position, action)
+        return board.shooters(position, action) if board.is_bomb(position, action) else ()
 
     def track(self, position: Position, turn: Turn) -> Track:
         """Return the course of a soldier, or of a bomb from its first soldier, and the capture."""
         (action,) = turn
         start, end = board.ends(position, action)
-        captured = (end,) if end in board.enemy_cells(position) else ()
+        is_capture = self.pieces(position).get(end, "-") in LETTERS[1 - int(position.player)]
+        captured = (end,) if is_capture else ()
         if not board.is_bomb(position, action):
             return Track((start, end), captured)
         soldiers = self.shooters(position, action)

@@ -127,7 +127,7 @@ class Bot:
     """A heuristic player of one game: it plays fixed first turns and captures halls if it can."""
 
     def __init__(self, game: Game) -> None:
-        # Compiles.
+        # Compiles the rules before the first turn.
         find_candidates(game, game.initial)
         self._game, self._turns = game, 0
         # The number of consecutive turns without a capture.

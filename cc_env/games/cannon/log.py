@@ -15,14 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cc_env import files
-from cc_env.core.game import (
-    BrokenGame,
-    Format,
-    Game,
-    PlayedGame,
-    Turn,
-    normalize_newlines,
-)
+from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn, normalize_newlines
 from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
 
@@ -147,8 +140,7 @@ def count(text: str) -> int:
 class _LogParser:
     """The game of a log, read message by message.
 
-    `move` is the number of the move that the last message is about; `last` is the last action, or
-    SILENCE.
+    `move` is the number of the move in the last message; `last` is the last action, or SILENCE.
     """
 
     def __init__(self, game: Game) -> None:
@@ -183,8 +175,10 @@ class _LogParser:
     def _read_meta(self, meta: str) -> None:
         """Read the scores and the fault of a message."""
         self.scores = _parse_scores(meta)
-        if _BY in meta:
-            self.fault, self.outcome = _parse_fault(meta)
+        if fault := fault_of(meta):
+            self.fault, self.outcome = fault[0], 1 - fault[1]
+        elif _BY in meta:
+            raise BadRecord(f"meta {meta!r}; expected {' or '.join(FAULTS)} {_BY} 1 or 2")
         elif self.last == "KILLPROC":
             # The log does not contain the losing player.
             self.fault = "error"
@@ -209,14 +203,6 @@ def _parse_scores(meta: str) -> tuple[float, float] | None:
     if len(scores) == 1:
         raise BadRecord(f"meta {meta!r}: the score of the other player is missing")
     return (float(scores["1"]), float(scores["2"])) if scores else None
-
-
-def _parse_fault(meta: str) -> tuple[str, int]:
-    """Return the name of the fault in a `meta` field and the winner; raise BadRecord."""
-    match = _FAULT.match(meta)
-    if not match:
-        raise BadRecord(f"meta {meta!r}; expected {' or '.join(FAULTS)} {_BY} 1 or 2")
-    return FAULTS[match[1]], 2 - int(match[2])
 
 
 def _check_board(game: Game, data: str) -> None:

@@ -2,11 +2,11 @@
 
 Position  own, enemy: the two sides as bits 8r + c, in the frame of the player to move (the board
           is turned by 180 degrees for the second player); pending: 0, or 1 + the (start, end)
-          action of a turn that still has to say what it captures; player: 0 or 1; size: 4..8
-Action    ids ascending by start, then end, of all geometrically possible (start, end); then one
-          id a cell: capture there; last: capture nothing. The latter are legal only where a
-          (start, end) can be reached with different captures, as a second decision of the turn
-Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- where "nothing" was the choice
+          action of a turn whose capture is not yet chosen; player: 0 or 1; size: 4..8
+Action    ids ascending by start, then end, of all geometrically possible (start, end); then for
+          each cell a capture there; last: no capture. Captures are legal only as the second
+          decision of a turn, if its (start, end) can be reached with different captures
+Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- for the choice of no capture
 Ending    conquest (a piece on the far corner), capture (the opponent has one piece left, the
           mover more), blocked (the player to move cannot, or has no piece left: a draw)
 Symmetry  transposition
@@ -24,21 +24,7 @@ from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering, Track, Turn
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, BadPosition, is_integer
-from cc_env.games.capture_conquer import rules
-from cc_env.games.capture_conquer.board import (
-    action_cells,
-    board_cell,
-    decided_capture,
-    ends,
-    grid,
-    is_step,
-    jump_text,
-    leaves_choice,
-    legal,
-    shortest_path,
-    transposition,
-    victims,
-)
+from cc_env.games.capture_conquer import board, rules
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import Position
 
@@ -72,9 +58,9 @@ class CaptureConquer(Game):
             )
         self.options = {"size": size, "corner": int(corner)}
         self.initial = rules.initial(size, corner)
-        self.grid = grid(size)
-        self.action_cells = action_cells(size)
-        self.symmetries = (transposition(size),)
+        self.grid = board.grid(size)
+        self.action_cells = board.action_cells(size)
+        self.symmetries = (board.transposition(size),)
         self.goal_cells = (size - 1, size - 1), (0, 0)
         self.evaluations = {"standard": STANDARD[size], "published": Published()}
         self.numbering = Numbering(
@@ -95,17 +81,14 @@ class CaptureConquer(Game):
 
     def remark(self, position: Position) -> str:
         """Return the pending jump, after which the player chooses a capture."""
-        if not position.pending:
-            return ""
-        return f"chooses what {jump_text(position, int(position.pending) - 1)} captures"
+        jump = board.pending_text(position)
+        return f"chooses what {jump} captures" if jump else ""
 
     def to_text(self, position: Position) -> str:
         """Return the position in one line: rows from the top, side to move, pending jump if any."""
         pieces = self.pieces(position)
         text = self.grid.position_text(pieces, self.letters, int(position.player))
-        if not position.pending:
-            return text
-        return f"{text} {jump_text(position, int(position.pending) - 1)}"
+        return f"{text} {board.pending_text(position)}".rstrip()
 
     def parse_position(self, text: str) -> Position:
         """As `Game.parse_position`.
@@ -127,9 +110,9 @@ class CaptureConquer(Game):
         if self.outcome(position) != ONGOING:
             ending = self.ending(position)
             raise BadPosition(f"nothing can be pending, the game is over ({ending})")
-        for action in legal(position):
+        for action in board.legal(position):
             after: Position = self.apply(position, action)
-            if after.pending and jump_text(position, action) == jump:
+            if after.pending and board.jump_text(position, action) == jump:
                 return after
         raise BadPosition(f"'{jump}' is not a legal jump that leaves a choice of captures")
 
@@ -145,42 +128,43 @@ class CaptureConquer(Game):
     def action_text(self, position: Position, action: int) -> str:
         """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; for a decision x2,3 or x-."""
         if action >= rules.NUM_JUMPS[position.size]:
-            captured = decided_capture(position, action)
+            captured = board.decided_capture(position, action)
             return "x-" if captured is None else _capture_text(position, captured)
-        text = jump_text(position, action)
-        if position.pending or action not in legal(position) or leaves_choice(position, action):
-            return text
-        return text + "".join(_capture_text(position, bit) for bit in victims(position, action))
+        text = board.jump_text(position, action)
+        is_legal = not position.pending and action in board.legal(position)
+        if is_legal and not board.leaves_choice(position, action):
+            text += "".join(_capture_text(position, bit) for bit in board.victims(position, action))
+        return text
 
     def track(self, position: Position, turn: Turn) -> Track:
         """Return a shortest path of a turn and its capture; of a lone decision only the capture."""
         decisions = [
-            decided_capture(position, action)
+            board.decided_capture(position, action)
             for action in turn
             if action >= rules.NUM_JUMPS[position.size]
         ]
         if position.pending:
             return _board_track(position, (), decisions)
-        start, end = ends(position, turn[0])
-        is_unfinished = not decisions and leaves_choice(position, turn[0])
-        if is_unfinished or is_step(start, end):
+        start, end = board.ends(position, turn[0])
+        is_unfinished = not decisions and board.leaves_choice(position, turn[0])
+        if is_unfinished or board.is_step(start, end):
             return _board_track(position, (start, end), ())
-        captures = decisions or victims(position, turn[0])[:1]
+        captures = decisions or board.victims(position, turn[0])[:1]
         victim = captures[0] if captures else None
-        return _board_track(position, shortest_path(position, start, end, victim), captures)
+        return _board_track(position, board.shortest_path(position, start, end, victim), captures)
 
 
 make = CaptureConquer
 
 
 def _capture_text(position: Position, bit: int) -> str:
-    row, column = board_cell(position, bit)
+    row, column = board.cell(position, bit)
     return f"x{row},{column}"
 
 
 def _board_track(position: Position, path: Iterable[int], captures: Iterable[int | None]) -> Track:
     """Return the track of cells in the mover's frame; None is no capture."""
     return Track(
-        tuple(board_cell(position, bit) for bit in path),
-        tuple(board_cell(position, bit) for bit in captures if bit is not None),
+        tuple(board.cell(position, bit) for bit in path),
+        tuple(board.cell(position, bit) for bit in captures if bit is not None),
     )

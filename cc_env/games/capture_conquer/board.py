@@ -12,30 +12,21 @@ from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ONE
 from cc_env.core.game import Cell, Grid, Symmetry, symmetry
+from cc_env.games.capture_conquer import rules
 from cc_env.games.capture_conquer.chains import paths
-from cc_env.games.capture_conquer.rules import (
-    BOARD,
-    ENDINGS,
-    NUM_JUMPS,
-    STARTS,
-    Position,
-    all_cells,
-    apply,
-    choices,
-    legal_actions,
-)
+from cc_env.games.capture_conquer.rules import Position
 
 
 @cache
 def grid(size: int) -> Grid:
     """Return the cells of the board of this size, and their bits."""
-    return Grid(size, size, {(r, c): 8 * r + c for r, c in all_cells(size)}, is_turned=True)
+    return Grid(size, size, {(r, c): 8 * r + c for r, c in rules.all_cells(size)}, is_turned=True)
 
 
 @cache
 def action_cells(size: int) -> NDArray[np.int64]:
     """Return the `Game.action_cells`, int64[A, 2]; for capture decisions the captured cell."""
-    jumps = np.stack((STARTS[size], ENDINGS[size]), 1)[: NUM_JUMPS[size]].astype(np.int64)
+    jumps = np.array(_all_ends(size)[: rules.NUM_JUMPS[size]])
     captures = np.arange(size * size + 1)[:, np.newaxis].repeat(2, 1)
     return np.concatenate((jumps // 8 * size + jumps % 8, captures))
 
@@ -54,7 +45,7 @@ def _transpose(plain: Symmetry, position: Position) -> Position:
     return image._replace(pending=np.uint64(plain.actions[int(position.pending) - 1] + 1))
 
 
-def board_cell(position: Position, bit: int) -> Cell:
+def cell(position: Position, bit: int) -> Cell:
     """Return the cell of the board with this bit index in the mover's frame."""
     return grid(int(position.size)).cell(bit, int(position.player))
 
@@ -66,7 +57,7 @@ def ends(position: Position, action: int) -> tuple[int, int]:
 
 @cache
 def _all_ends(size: int) -> tuple[tuple[int, int], ...]:
-    return tuple(zip(STARTS[size].tolist(), ENDINGS[size].tolist(), strict=True))
+    return tuple(zip(rules.STARTS[size].tolist(), rules.ENDINGS[size].tolist(), strict=True))
 
 
 def jump_text(position: Position, action: int) -> str:
@@ -74,9 +65,14 @@ def jump_text(position: Position, action: int) -> str:
     return _jump_texts(int(position.size), int(position.player))[action]
 
 
+def pending_text(position: Position) -> str:
+    """Return the jump whose capture is to be decided, "" if there is none."""
+    return jump_text(position, int(position.pending) - 1) if position.pending else ""
+
+
 @cache
 def _jump_texts(size: int, player: int) -> tuple[str, ...]:
-    jumps = _all_ends(size)[: NUM_JUMPS[size]]
+    jumps = _all_ends(size)[: rules.NUM_JUMPS[size]]
     pairs = ([grid(size).cell(bit, player) for bit in jump] for jump in jumps)
     return tuple(f"{start[0]},{start[1]}-{end[0]},{end[1]}" for start, end in pairs)
 
@@ -88,7 +84,7 @@ def is_step(start: int, end: int) -> bool:
 
 def decided_capture(position: Position, action: int) -> int | None:
     """Return the cell on which a capture decision captures, None for nothing."""
-    row, column = divmod(action - int(NUM_JUMPS[position.size]), int(position.size))
+    row, column = divmod(action - int(rules.NUM_JUMPS[position.size]), int(position.size))
     return None if row == int(position.size) else 8 * row + column
 
 
@@ -96,14 +92,14 @@ def decided_capture(position: Position, action: int) -> int | None:
 @lru_cache(maxsize=64)
 def legal(position: Position) -> tuple[int, ...]:
     """Return the legal action ids, ascending."""
-    out = np.empty(STARTS.shape[1], np.int32)
-    return tuple(out[: legal_actions(position, out)].tolist())
+    out = np.empty(rules.STARTS.shape[1], np.int32)
+    return tuple(out[: rules.legal_actions(position, out)].tolist())
 
 
 @lru_cache(maxsize=1024)
 def leaves_choice(position: Position, action: int) -> bool:
     """Return whether a capture decision follows a legal (start, end) action."""
-    return not is_step(*ends(position, action)) and bool(apply(position, action)[2])
+    return not is_step(*ends(position, action)) and bool(rules.apply(position, action)[2])
 
 
 @lru_cache(maxsize=1024)
@@ -112,30 +108,13 @@ def victims(position: Position, action: int) -> tuple[int, ...]:
     if is_step(*ends(position, action)):
         return ()
     start, end = (ONE << np.uint64(bit) for bit in ends(position, action))
-    cells = int(choices(position, start, end)[0])
+    cells = int(rules.choices(position, start, end)[0])
     return tuple(bit for bit in range(64) if cells >> bit & 1) if cells else ()
 
 
 def shortest_path(position: Position, start: int, end: int, victim: int | None) -> tuple[int, ...]:
     """Return the cells of a shortest chain of hops that captures on `victim`, None for nothing."""
-    if _is_one_hop(position, start, end, victim):
-        return start, end
     own, enemy = int(position.own) ^ 1 << start, int(position.enemy)
-    empty = int(BOARD[position.size]) & ~int(position.own | position.enemy)
+    empty = int(rules.BOARD[position.size]) & ~int(position.own | position.enemy)
     chains = paths(start, end, own, enemy, empty)
     return next(tuple(chain.cells) for chain in chains if chain.victim == victim)
-
-
-def _is_one_hop(position: Position, start: int, end: int, victim: int | None) -> bool:
-    """Return whether a single hop from start to end captures on `victim`, None for nothing."""
-    middle = _middle(start, end)
-    if middle is None or not int(position.own | position.enemy) >> middle & 1:
-        return False
-    return victim == (middle if int(position.enemy) >> middle & 1 else None)
-
-
-@cache
-def _middle(start: int, end: int) -> int | None:
-    """Return the cell that a single hop passes over, None if there is no such hop."""
-    distances = {abs(start // 8 - end // 8), abs(start % 8 - end % 8)}
-    return (start + end) // 2 if max(distances) == 2 and distances <= {0, 2} else None

@@ -9,7 +9,7 @@ Action    ids ascending by start, then end, of all steps and jumps of kings on a
 Turn      53-42, or with each cell of the chain 64x42x20: row and column, from the upper left
 Ending    no_pieces, no_moves (the player to move has none: lost), no_progress (a draw)
 Symmetry  none
-Key       leaves out idle, so that a position that comes back has the same key
+Key       ignores idle, so that repeated positions have equal keys
 
     start, as text:  b1b1b1b1/1b1b1b1b/b1b1b1b1/8/8/1r1r1r1r/r1r1r1r1/1r1r1r1r r
                      r red, first   b black, second   R, B kings

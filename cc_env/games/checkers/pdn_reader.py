@@ -158,13 +158,10 @@ def _split_parts(tokens: Iterable[Token]) -> Iterator[list[Token]]:
     """Yield blocks of tags, which empty lines separate, and each other token by itself."""
     block: list[Token] = []
     for token in tokens:
-        if block and (not token.is_tag or token.newlines > 1):
+        if block and not (block[-1].is_tag and token.is_tag and token.newlines <= 1):
             yield block
             block = []
-        if token.is_tag:
-            block.append(token)
-        else:
-            yield [token]
+        block.append(token)
     if block:
         yield block
 

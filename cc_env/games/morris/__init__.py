@@ -105,21 +105,20 @@ class Morris(Game):
 
     def _numbering(self) -> Numbering:
         """Return the numbering of the positions of the moving phase."""
-        free_move = self.options["free_move"]
+        has_free_moves = self.options["free_move"] != "never"
+        options = dict(self.options)
+        # In the moving phase these two free moves are the same, and no bead is in hand.
+        options["free_move"] = "moving_phase_only" if has_free_moves else "never"
+        del options["count_hand"]
         return Numbering(
             like=self.initial,
             cells=(int(rules.ALL),) * 2,
             weights=(1,),
             max_pieces=rules.BEADS,
             min_pieces=rules.FEW,
-            num_states=1 if free_move == "never" else 4,
+            num_states=4 if has_free_moves else 1,
             symmetries=self.symmetries,
-            options={
-                "protect_mills": self.options["protect_mills"],
-                "removals": self.options["removals"],
-                "free_move": free_move if free_move == "never" else "moving_phase_only",
-                "flying": self.options["flying"],
-            },
+            options=options,
             rules={
                 "options": int(rules.PROTECT | rules.ONE_REMOVAL | rules.NEVER_FREE | rules.FLYING)
             },

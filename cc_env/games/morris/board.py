@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +24,23 @@ ACTION_CELLS = _action_cells()
 
 @cache
 def all_symmetries() -> tuple[Symmetry, ...]:
-    """Return all but the identity."""
+    """Return the symmetries of the board without the identity."""
     turns: dict[str, Callable[[int, int], Cell]] = {
         "": lambda row, column: (row, column),
         "turned": lambda row, column: (column, SIZE - 1 - row),
         "turned twice": lambda row, column: (SIZE - 1 - row, SIZE - 1 - column),
         "turned back": lambda row, column: (SIZE - 1 - column, row),
     }
-    symmetric = []
-    for turned, turn in turns.items():
-        for mirrored in ("", "mirrored"):
-            for swapped in ("", "inside out"):
-                image = {}
-                for cell in CELLS:
-                    row, column = cell[::-1] if mirrored else cell
-                    row, column = _inside_out(row, column) if swapped else (row, column)
-                    image[cell] = turn(row, column)
-                if name := ", ".join(filter(None, (turned, mirrored, swapped))):
-                    symmetric.append(symmetry(name, GRID, image.__getitem__, ACTION_CELLS))
-    return tuple(symmetric)
+    symmetries = []
+    for turned, mirrored, swapped in product(turns, ("", "mirrored"), ("", "inside out")):
+        image = {}
+        for cell in CELLS:
+            row, column = cell[::-1] if mirrored else cell
+            row, column = _inside_out(row, column) if swapped else (row, column)
+            image[cell] = turns[turned](row, column)
+        name = ", ".join(filter(None, (turned, mirrored, swapped)))
+        symmetries.append(symmetry(name, GRID, image.__getitem__, ACTION_CELLS))
+    return tuple(symmetries[1:])
 
 
 def _inside_out(row: int, column: int) -> Cell:

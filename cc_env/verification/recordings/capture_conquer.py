@@ -29,9 +29,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
             if (row, column) in letters or not {row, column} <= set(range(line["size"])):
                 raise BadPosition(f"cell {row},{column} is off the board, or occupied twice")
             letters[row, column] = letter
-    span = range(line["size"])
-    rows = ("".join(letters.get((r, c), ".") for c in span) for r in span)
-    position = game.from_text(f"{'/'.join(rows)} {side}")
+    position = game.from_text(f"{game.grid.board_text(letters)} {side}")
     turns = dict.fromkeys(_turn_texts(line["moves"]))
     yield Recording(game, position, outcome=results[line["result"]], turns=turns)
 

@@ -5,7 +5,12 @@ from typing import Any
 
 from cc_env.games.checkers import make
 from cc_env.verification.recordings import Recording
-from cc_env.verification.recordings.draughts import read_board, read_ending
+from cc_env.verification.recordings.draughts import (
+    read_board,
+    read_ending,
+    read_game,
+    read_position,
+)
 
 
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
@@ -25,16 +30,11 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
             position = read_board(game, line["board"], line["turn"])
             yield Recording(game, position, counts=tuple(line[field]))
     elif line["kind"] == "game":
-        final = read_board(game, line["final"], line["next"])
-        path = tuple(line["moves"].split())
-        yield read_ending(game, final, line)._replace(position=game.initial, path=path, final=final)
+        yield read_game(game, line)
     else:
-        position = read_board(game, line["board"], line["turn"])
-        opponent = "b" if line["turn"] == "r" else "r"
-        turns = {text: read_board(game, board, opponent) for text, board, *_ in line["moves"]}
-        yield read_ending(game, position, line)._replace(turns=turns)
+        yield read_position(game, line)
         shorter = {_truncate(text, *crowned): None for text, _, *crowned in line["moves"]}
-        if shorter.keys() != turns.keys():
+        if shorter.keys() != {text for text, *_ in line["moves"]}:
             english = make("ends_move")
             position = read_board(english, line["board"], line["turn"])
             yield read_ending(english, position, line)._replace(turns=shorter)

@@ -5,7 +5,7 @@ from typing import Any
 
 from cc_env.games.mini_checkers import make
 from cc_env.verification.recordings import Recording
-from cc_env.verification.recordings.draughts import read_board, read_ending
+from cc_env.verification.recordings.draughts import read_board, read_game, read_position
 
 
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
@@ -23,12 +23,6 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         yield Recording(make(), position, counts=tuple(line["nodes"]))
     elif line["kind"] == "game":
         game = make({"b": "black", "w": "white"}[line["first"]])
-        final = read_board(game, line["final"], line["next"])
-        path = tuple(line["moves"].split())
-        yield read_ending(game, final, line)._replace(position=game.initial, path=path, final=final)
+        yield read_game(game, line)
     else:
-        game = make()
-        position = read_board(game, line["board"], line["turn"])
-        opponent = "w" if line["turn"] == "b" else "b"
-        turns = {text: read_board(game, board, opponent) for text, board, *_ in line["moves"]}
-        yield read_ending(game, position, line)._replace(turns=turns)
+        yield read_position(make(), line)
