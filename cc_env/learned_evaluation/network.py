@@ -120,8 +120,8 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
 def correction(position: Position, network: IntegerNetwork) -> Int:
     """Return the correction for the player to move, in points."""
     sets = network_inputs(position)
-    left = load(network.first_bias, 0, INT16_LANES)
-    right = load(network.first_bias, INT16_LANES, INT16_LANES)
+    low = load(network.first_bias, 0, INT16_LANES)
+    high = load(network.first_bias, INT16_LANES, INT16_LANES)
     own, enemy = sets[0], sets[1]
     window_bits = np.uint64(0)
     for index in range(len(network.windows)):
@@ -132,18 +132,18 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
         nonempty &= nonempty - ONE
         state = STATE[_window_bits(own >> bit) | _window_bits(enemy >> bit) << _4]
         begin = (STATES * window + state) * WIDTH
-        left = left + load(network.states, begin, INT16_LANES)
-        right = right + load(network.states, begin + INT16_LANES, INT16_LANES)
+        low = low + load(network.states, begin, INT16_LANES)
+        high = high + load(network.states, begin + INT16_LANES, INT16_LANES)
     for number in range(min(len(sets), len(network.cells) // (CELLS * WIDTH))):
         cells = sets[number]
         while cells:
             row = CELLS * number + np.int64(lowest_index(cells))
             cells &= cells - ONE
-            left = left + load(network.cells, row * WIDTH, INT16_LANES)
-            right = right + load(network.cells, row * WIDTH + INT16_LANES, INT16_LANES)
+            low = low + load(network.cells, row * WIDTH, INT16_LANES)
+            high = high + load(network.cells, row * WIDTH + INT16_LANES, INT16_LANES)
     sums = load(network.second_bias, 0, INT32_LANES)
-    sums = add_product(clip(left, MAX_ACTIVATION), network.second, np.int64(0), sums)
-    sums = add_product(clip(right, MAX_ACTIVATION), network.second, INT16_LANES * UNITS, sums)
+    sums = add_product(clip(low, MAX_ACTIVATION), network.second, np.int64(0), sums)
+    sums = add_product(clip(high, MAX_ACTIVATION), network.second, INT16_LANES * UNITS, sums)
     total = weighted_sum(sums, network.third, SECOND_SHIFT, MAX_ACTIVATION) + network.third_bias
     points: Int = min(max(total >> THIRD_SHIFT, -MAX_CORRECTION), MAX_CORRECTION)
     return points

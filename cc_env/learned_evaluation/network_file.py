@@ -1,25 +1,25 @@
-"""The file of a network, and the networks that the package ships with.
+"""The file of an evaluation network, and the networks shipped with the package.
 
-    cc_env network 3 LENGTH SHA256   version, bytes of the header, hash of all that follows
+    cc_env network 3 LENGTH SHA256   first line; the hash covers everything else
     {"game": "capture_conquer", …}   the header, JSON, see `NetworkHeader`
     weights                          the arrays of `IntegerNetwork` but `windows`, zlib
 
-A file runs no code. It is read only where all of it has its hash, it is of this game, its options
-and rules, it corrects the evaluation that the game has now, and no sum can overflow.
+Reading a file executes no code. A file is accepted only if its hash is right, it is of the same
+game, options and rules, it corrects the game's present evaluation, and no sum can overflow.
 """
 
 import functools
 import hashlib
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env import container
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadNetwork, UnknownOption, is_integer
@@ -40,26 +40,28 @@ from cc_env.registry.catalogue import file_stem, rules_id
 SUFFIX = ".network"
 VERSION = 3
 SHIPPED = Path(__file__).parent / "shipped"
-LEARNED_NAME = "learned"  # of the evaluation, among those of its game
+# Name of the learned evaluation among those of its game.
+LEARNED_NAME = "learned"
 MAX_SETS, MAX_WINDOWS = 16, 49
-MAX_FILE_BYTES = 1 << 22  # of a file
+MAX_FILE_BYTES = 1 << 22
 
 _MAGIC = "cc_env network"
-_LEVEL = 9  # of zlib
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkHeader:
-    """What a network is of."""
+    """The description of a network."""
 
     game: str
     options: Mapping[str, Any]
-    rules: str  # the id of the environment, whose version rises with every change of the rules
-    sets: int  # of cells that it sees
-    windows: tuple[int, ...]  # the first cell of each
-    corrects: (
-        str  # the hash of the evaluation that it was trained to correct, see `evaluation_hash`
-    )
+    # Id of the environment, whose version rises with every change of the rules.
+    rules: str
+    # Number of sets of cells among the inputs.
+    sets: int
+    # First cell of each window.
+    windows: tuple[int, ...]
+    # Hash of the evaluation that the network was trained to correct, see `evaluation_hash`.
+    corrects: str
 
 
 def file_name(game: Game) -> str:
@@ -68,34 +70,35 @@ def file_name(game: Game) -> str:
 
 
 def add_learned_evaluation(game: Game) -> Game:
-    """Return the game, with the evaluation "learned" if the package has a network for it."""
-    rules.register_evaluation(type(game.initial), Learned, learned, lambda chosen: chosen.base)
+    """Return the game, with the evaluation "learned" if a network is shipped for it."""
+    rules.register_evaluation(
+        type(game.initial), Learned, learned, lambda evaluation: evaluation.base
+    )
     path = SHIPPED / file_name(game)
     if not path.is_file():
         return game
-    evaluation = corrected_evaluation(game, _shipped(path, _Wanted.of(game)))
-    evaluations = {**game.evaluations, LEARNED_NAME: evaluation}
-    return game.replace(evaluations=evaluations)
+    evaluation = corrected_evaluation(game, _read_cached(path, *_identity(game)))
+    return game.replace(evaluations={**game.evaluations, LEARNED_NAME: evaluation})
 
 
-def find_evaluation(game: Game, which: Any = None) -> Any:
-    """As `Game.evaluation`; `which` may also be the path of a file of a network.
+def find_evaluation(game: Game, evaluation: Any = None) -> Any:
+    """Return an evaluation of the game by name, or by the path of a network file.
 
-    Such a path ends in SUFFIX; what comes of it is the first evaluation, corrected. Raises as
-    `Game.evaluation` and `read_network`.
+    Such a path ends in SUFFIX; the result is the game's default evaluation, corrected by that
+    network. Raises as `Game.evaluation` and `read_network`.
     """
-    if isinstance(which, str) and which.endswith(SUFFIX):
-        return corrected_evaluation(game, read_network(Path(which), game))
-    if which == LEARNED_NAME and LEARNED_NAME not in game.evaluations:
+    if isinstance(evaluation, str) and evaluation.endswith(SUFFIX):
+        return corrected_evaluation(game, read_network(Path(evaluation), game))
+    if evaluation == LEARNED_NAME and LEARNED_NAME not in game.evaluations:
         raise UnknownOption(
-            f"{game!r}: no network ships for it; python -m training.learned_evaluation trains one, "
-            f"and evaluation=FOLDER/best{SUFFIX} plays by it"
+            f"{game!r}: no network is shipped for it; python -m training.learned_evaluation trains "
+            f"one, to be used by evaluation=FOLDER/best{SUFFIX}"
         )
-    return game.evaluation(which)
+    return game.evaluation(evaluation)
 
 
 def corrected_evaluation(game: Game, network: IntegerNetwork) -> Learned:
-    """Return the game's first evaluation, corrected by a network; raise as `check_inputs`."""
+    """Return the game's default evaluation, corrected by a network; raise as `check_inputs`."""
     check_inputs(game)
     return Learned(game.evaluation(), network)
 
@@ -107,86 +110,77 @@ def check_inputs(game: Game) -> None:
         rules.network_inputs.function_for([type(game.initial)])  # type: ignore[attr-defined]
     except TypeError:
         raise UnknownOption(
-            f"{game.name} does not say what a network sees; "
-            "wanted: rules.register_inputs(Position, network_inputs), in its module"
+            f"{game.name} does not define the inputs of a network; "
+            "expected rules.register_inputs(Position, network_inputs) in its module"
         ) from None
-
-
-class _Wanted(NamedTuple):
-    """What a network has to be of."""
-
-    game: str
-    options: tuple[tuple[str, Any], ...]
-    rules: str
-    corrects: str
-
-    @classmethod
-    def of(cls, game: Game) -> Self:
-        base = evaluation_hash(game.evaluation())
-        return cls(game.name, tuple(sorted(game.options.items())), rules_id(game.name), base)
-
-    def __str__(self) -> str:
-        return f"{self.game} {dict(self.options)} ({self.rules})"
 
 
 def evaluation_hash(evaluation: Any) -> str:
     """Return a hash of an evaluation: the names of its types, and its numbers."""
     digest = hashlib.sha256()
-    for part in _flat(evaluation):
+    for part in _hashed_parts(evaluation):
         digest.update(part)
     return digest.hexdigest()
 
 
 def short_hash(evaluation: Any) -> str:
-    """Return 16 digits of the hash of a learned evaluation; nothing for others."""
+    """Return 16 digits of the hash of a learned evaluation; an empty string for others."""
     return evaluation_hash(evaluation)[:16] if isinstance(evaluation, Learned) else ""
 
 
-def _flat(evaluation: Any) -> Iterator[bytes]:
+def _hashed_parts(evaluation: Any) -> Iterator[bytes]:
     if isinstance(evaluation, tuple):
         yield f"{type(evaluation).__name__} {len(evaluation)}\n".encode()
         for part in evaluation:
-            yield from _flat(part)
+            yield from _hashed_parts(part)
     else:
         array = np.asarray(evaluation)
         yield f"{array.dtype.name} {array.shape}\n".encode()
-        yield _little(array).tobytes()
-
-
-@functools.cache
-def _shipped(path: Path, wanted: _Wanted) -> IntegerNetwork:
-    return _read(path, wanted)
+        yield _little_endian_bytes(array)
 
 
 def read_network(path: Path, game: Game) -> IntegerNetwork:
-    """Return the network of a file; raise BadNetwork unless it is whole and of this game, OSError.
+    """Return the network in a file; raise OSError, BadNetwork if it is damaged or does not fit.
 
-    Its options have to be those of the game, its rules the current ones, and the evaluation that it
-    corrects the game's first. Raises as `check_inputs`, too.
+    It fits if its options, rules and inputs are those of the game, and it corrects the game's
+    default evaluation. Raises as `check_inputs`, too.
     """
     check_inputs(game)
-    network = _read(path, _Wanted.of(game))
-    seen, there = len(network.cells) // (CELLS * WIDTH), len(rules.network_inputs(game.initial))
-    if seen > there:
-        raise BadNetwork(f"{path}: sees {seen} sets of cells; wanted: at most {there}")
+    network = _read(path, *_identity(game))
+    sets, max_sets = len(network.cells) // (CELLS * WIDTH), len(rules.network_inputs(game.initial))
+    if sets > max_sets:
+        raise BadNetwork(f"{path}: {sets} sets of cells; expected at most {max_sets}")
     return network
 
 
-def _read(path: Path, wanted: _Wanted) -> IntegerNetwork:
+def _identity(game: Game) -> tuple[str, str]:
+    """Return what a network's header must contain: the game, as text, and the evaluation's hash."""
+    description = _describe(game.name, game.options, rules_id(game.name))
+    return description, evaluation_hash(game.evaluation())
+
+
+def _describe(game: str, options: Mapping[str, Any], env_id: str) -> str:
+    return f"{game} {dict(sorted(options.items()))} ({env_id})"
+
+
+def _read(path: Path, game: str, evaluation: str) -> IntegerNetwork:
     with path.open("rb") as file:
         content = file.read(MAX_FILE_BYTES + 1)
     try:
-        header, packed = _opened(content)
-        _check_game(header, wanted)
-        network = _network(header, packed)
+        header, packed = _parse(content)
+        _check_identity(header, game, evaluation)
+        network = _unpack(header, packed)
         check(network)
-    except BadNetwork as error:
+    except ValueError as error:
         raise BadNetwork(f"{path}: {error}") from None
     return network
 
 
+_read_cached = functools.cache(_read)
+
+
 def write_network(path: Path, game: Game, network: IntegerNetwork) -> None:
-    """Write a network atomically; raise BadNetwork where a sum could overflow, OSError."""
+    """Write a network atomically; raise BadNetwork if a sum could overflow, OSError."""
     check(network)
     header = NetworkHeader(
         game=game.name,
@@ -196,95 +190,83 @@ def write_network(path: Path, game: Game, network: IntegerNetwork) -> None:
         windows=tuple(network.windows.tolist()),
         corrects=evaluation_hash(game.evaluation()),
     )
-    told = json.dumps(asdict(header), ensure_ascii=False).encode()
-    arrays = [np.asarray(getattr(network, name)) for name, _ in _layout(header)]
-    packed = zlib.compress(b"".join(_little(array).tobytes() for array in arrays), _LEVEL)
-    first = f"{_MAGIC} {VERSION} {len(told)} {_hash(told + packed)}\n"
-    write_atomically(path, first.encode() + told + packed)
+    encoded = container.encode_header(asdict(header))
+    arrays = [np.asarray(getattr(network, name)) for name, *_ in _array_layout(header)]
+    packed = container.compress(b"".join(map(_little_endian_bytes, arrays)))
+    first_line = container.format_first_line(_MAGIC, VERSION, encoded, packed)
+    write_atomically(path, first_line + encoded + packed)
 
 
-def _opened(content: bytes) -> tuple[NetworkHeader, bytes]:
-    """Return the header and the packed weights; raise BadNetwork where they lack their hash."""
-    line, _, rest = content.partition(b"\n")
-    words = line[:256].decode("ascii", "replace").removeprefix(f"{_MAGIC} ").split(" ")
-    if not line.startswith(f"{_MAGIC} ".encode()) or len(words) != 3:
-        raise BadNetwork("not a network of an evaluation")
-    version, length, digest = words
-    if version != str(VERSION):
-        raise BadNetwork(f"of version {version[:20]!r}; wanted: {VERSION}")
+def _parse(content: bytes) -> tuple[NetworkHeader, bytes]:
+    """Return the header and the compressed weights; raise ValueError for an invalid file."""
+    first = container.parse_first_line(content, _MAGIC, VERSION)
     if len(content) > MAX_FILE_BYTES:
-        raise BadNetwork(f"more than {MAX_FILE_BYTES:,} bytes; wanted: fewer")
-    if _hash(rest) != digest or not (length.isascii() and length[:9].isdigit()):
-        raise BadNetwork(f"altered or cut short, at {len(content):,} bytes; its hash is another")
-    end = int(length[:9])
-    return _header(rest[:end]), rest[end:]
+        raise ValueError(f"more than {MAX_FILE_BYTES:,} bytes")
+    if container.sha256(content[first.header_start :]) != first.sha256:
+        raise ValueError(f"altered or truncated at {len(content):,} bytes")
+    header_end = first.header_start + first.header_length
+    return _parse_header(content[first.header_start : header_end]), content[header_end:]
 
 
-def _header(told: bytes) -> NetworkHeader:
+def _parse_header(encoded: bytes) -> NetworkHeader:
+    """Return the header; raise ValueError if it is invalid."""
     try:
-        words = json.loads(told)
-        header = NetworkHeader(windows=tuple(words.pop("windows")), **words)
+        fields = json.loads(encoded)
+        header = NetworkHeader(windows=tuple(fields.pop("windows")), **fields)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        raise BadNetwork("the header cannot be read") from None
+        raise ValueError("the header cannot be read") from None
     if not all(isinstance(text, str) for text in (header.game, header.rules, header.corrects)):
-        raise BadNetwork("the header's game, rules and evaluation are not texts")
+        raise ValueError("the header's game, rules and evaluation are not texts")
     if not isinstance(header.options, dict):
-        raise BadNetwork("the header's options are not named")
-    if not is_integer(header.sets, 0) or header.sets > MAX_SETS:
-        raise BadNetwork(f"sees {header.sets!r} sets of cells; wanted: 0 to {MAX_SETS}")
-    cells = all(is_integer(cell, 0) and cell < CELLS for cell in header.windows)
-    if not cells or len(header.windows) > MAX_WINDOWS:
-        raise BadNetwork(f"the windows are not cells, at most {MAX_WINDOWS} of 0 to {CELLS - 1}")
+        raise ValueError("the header's options are not named")
+    if not is_integer(header.sets, 0, MAX_SETS):
+        raise ValueError(f"{header.sets!r} sets of cells; expected 0 to {MAX_SETS}")
+    are_cells = all(is_integer(cell, 0, CELLS - 1) for cell in header.windows)
+    if not are_cells or len(header.windows) > MAX_WINDOWS:
+        raise ValueError(f"the windows are not cells, at most {MAX_WINDOWS} of 0 to {CELLS - 1}")
     return header
 
 
-def _check_game(header: NetworkHeader, wanted: _Wanted) -> None:
-    """Raise BadNetwork unless the network is of this game, by these rules and this evaluation."""
-    options = tuple(sorted(header.options.items()))
-    given = _Wanted(header.game, options, header.rules, header.corrects)
-    if given[:3] != wanted[:3]:
-        raise BadNetwork(f"wanted: {wanted}; found: {given!s:.300}")
-    if given.corrects != wanted.corrects:
-        raise BadNetwork(
-            f"it corrects another evaluation than {wanted.game} has now, the one with the hash "
-            f"{given.corrects:.12}; wanted: {wanted.corrects:.12}. Train it again"
+def _check_identity(header: NetworkHeader, game: str, evaluation: str) -> None:
+    """Raise ValueError unless the network is of this game and corrects this evaluation."""
+    actual = _describe(header.game, header.options, header.rules)
+    if actual != game:
+        raise ValueError(f"the network is of {actual:.300}; expected {game}")
+    if header.corrects != evaluation:
+        raise ValueError(
+            f"it was trained to correct the evaluation {header.corrects:.12}, but {header.game} "
+            f"now has {evaluation:.12}; retrain it"
         )
 
 
-def _network(header: NetworkHeader, packed: bytes) -> IntegerNetwork:
-    """Return the network; raise BadNetwork unless there are as many weights as the header says."""
-    size = sum(count * kind.itemsize for _, (count, kind) in _layout(header))
-    machine = zlib.decompressobj()
-    try:
-        raw = machine.decompress(packed, size + 1)
-    except zlib.error:
-        raise BadNetwork("the weights cannot be unpacked") from None
-    if len(raw) != size or not machine.eof or machine.unused_data:
-        raise BadNetwork(f"the weights are not {size:,} bytes")
-    arrays, begin = {}, 0
-    for name, (count, kind) in _layout(header):
-        arrays[name] = np.frombuffer(raw, kind, count, begin)
-        begin += count * kind.itemsize
+def _unpack(header: NetworkHeader, packed: bytes) -> IntegerNetwork:
+    """Return the network; raise ValueError unless the weights have the size in the header."""
+    layout = _array_layout(header)
+    content = container.decompress(
+        packed, sum(count * dtype.itemsize for _, count, dtype in layout)
+    )
+    arrays, start = {}, 0
+    for name, count, dtype in layout:
+        arrays[name] = np.frombuffer(content, dtype, count, start)
+        start += count * dtype.itemsize
     bias = np.int64(arrays.pop("third_bias")[0])
     windows = np.array(header.windows, np.uint64)
     return aligned(IntegerNetwork(windows=windows, **arrays, third_bias=bias))
 
 
-def _layout(header: NetworkHeader) -> Iterator[tuple[str, tuple[int, np.dtype[Any]]]]:
-    """Yield the arrays in a file: name, and how many numbers of which type."""
+def _array_layout(header: NetworkHeader) -> list[tuple[str, int, np.dtype[Any]]]:
+    """Return the name, the size and the dtype of the arrays in a file."""
     int16, int32, int64 = np.dtype("<i2"), np.dtype("<i4"), np.dtype("<i8")
-    yield "cells", (header.sets * CELLS * WIDTH, int16)
-    yield "states", (len(header.windows) * STATES * WIDTH, int16)
-    yield "first_bias", (WIDTH, int16)
-    yield "second", (WIDTH * UNITS, int16)
-    yield "second_bias", (UNITS, int32)
-    yield "third", (UNITS, int32)
-    yield "third_bias", (1, int64)
+    return [
+        ("cells", header.sets * CELLS * WIDTH, int16),
+        ("states", len(header.windows) * STATES * WIDTH, int16),
+        ("first_bias", WIDTH, int16),
+        ("second", WIDTH * UNITS, int16),
+        ("second_bias", UNITS, int32),
+        ("third", UNITS, int32),
+        ("third_bias", 1, int64),
+    ]
 
 
-def _little(array: NDArray[Any]) -> NDArray[Any]:
-    return array.astype(array.dtype.newbyteorder("<"))
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _little_endian_bytes(array: NDArray[Any]) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<")).tobytes()

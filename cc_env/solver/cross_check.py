@@ -1,10 +1,11 @@
-"""Checking tables by another way: what alpha-beta proves in random positions, a few turns ahead.
+"""Cross-check of tables: values that alpha-beta proves in random positions, a few turns ahead.
 
-The solver works backwards from the ends of games; the search looks forward, by the rules alone.
+The solver works backwards from the ends of games; the search works forwards, using only the rules.
 """
 
+import queue
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +16,25 @@ from cc_env.jit.threads import available_cores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
-DEFAULT_DEPTH = 4  # turns that alpha-beta looks ahead, by default
-_PART = 500  # positions that a thread compares before it takes others
-_LOOK = 0.5  # seconds between looks for Ctrl-C
+# Turns that alpha-beta searches.
+DEFAULT_DEPTH = 4
+# Positions in a task of a thread.
+_TASK_POSITIONS = 500
 
 
 class ComparisonCounts(NamedTuple):
-    """How many positions were compared."""
+    """The number of positions compared, and of those whose value the search proved."""
 
     positions: int = 0
-    proven: int = 0  # of those, in which the search proved a value: the one in the table
+    proven: int = 0
+
+
+class _Task(NamedTuple):
+    """Positions to compare: random numbers of a view."""
+
+    view: int
+    size: int
+    seed: np.random.SeedSequence
 
 
 def cross_check(
@@ -35,55 +45,49 @@ def cross_check(
     seed: int = 0,
     threads: int | None = None,
 ) -> Iterator[ComparisonCounts]:
-    """Compare random positions of each table with alpha-beta to `depth` turns; yield how many.
+    """Compare random positions of each table with alpha-beta at `depth` turns; yield the counts.
 
-    `count` positions are drawn of each view of a table (see `Tablebase.position`), or as many as it
-    has; those in which the game is over or one action alone is legal are left out. It yields sums
-    so far, after each few hundred positions; `threads` compare at once, by default one for each
-    core. Raises BadOption for values out of range, BadTable where a value is not what the search
-    proves, or, in games without margins, where it does not prove what is to be over within `depth`
-    turns.
+    From each view of a table (see `Tablebase.position_at`) up to `count` positions are drawn.
+    Finished games and positions with a single legal action are skipped. Counts so far are yielded
+    after every few hundred positions. The default number of threads is one per core. Raises
+    BadOption for values out of range, BadTable if the search proves another value, or, in games
+    without margins, if it does not prove an end within `depth` turns.
     """
     for name, value in {"count": count, "depth": depth}.items():
         if not is_integer(value, 1):
-            raise BadOption(f"{name}={value!r}; wanted: a whole number from 1")
+            raise BadOption(f"{name}={value!r}; expected a whole number from 1")
     parts = [
-        (view, min(_PART, most - begin))
-        for view, most in enumerate(min(count, size) for size in tables.sizes)
-        for begin in range(0, most, _PART)
+        (view, min(_TASK_POSITIONS, total - begin))
+        for view, total in enumerate(min(count, size) for size in tables.sizes)
+        for begin in range(0, total, _TASK_POSITIONS)
     ]
     seeds = np.random.SeedSequence(seed).spawn(len(parts))
-    tasks = list(zip(parts, seeds, strict=True))[::-1]
-    searches = [
-        AlphaBeta(tables.game, table_megabytes=1) for _ in range(threads or available_cores())
-    ]
-    total, running = ComparisonCounts(), dict[Future[ComparisonCounts], AlphaBeta]()
-    with ThreadPoolExecutor(len(searches)) as pool:
-        while tasks or running:
-            while tasks and searches:
-                (view, number), seeded = tasks.pop()
-                search, rng = searches.pop(), np.random.default_rng(seeded)
-                running[pool.submit(_compare, tables, view, number, depth, rng, search)] = search
-            done, _ = wait(running, _LOOK, FIRST_COMPLETED)
-            for future in done:
-                searches.append(running.pop(future))
-                total = ComparisonCounts(*map(sum, zip(total, future.result(), strict=True)))
-            if done:
-                yield total
+    tasks = [_Task(*part, seed) for part, seed in zip(parts, seeds, strict=True)]
+    threads = threads or available_cores()
+    searches = queue.SimpleQueue[AlphaBeta]()
+    for _ in range(threads):
+        searches.put(AlphaBeta(tables.game, table_megabytes=1))
+
+    def compare(task: _Task) -> ComparisonCounts:
+        search = searches.get()
+        try:
+            return _compare(tables, task, depth, search)
+        finally:
+            searches.put(search)
+
+    total = ComparisonCounts()
+    with ThreadPoolExecutor(threads) as executor:
+        for counts in executor.map(compare, tasks):
+            total = ComparisonCounts(*map(sum, zip(total, counts, strict=True)))
+            yield total
 
 
-def _compare(
-    tables: Tablebase,
-    view: int,
-    count: int,
-    depth: int,
-    rng: np.random.Generator,
-    search: AlphaBeta,
-) -> ComparisonCounts:
-    """Compare so many positions of a view, less those without a choice; raise BadTable."""
+def _compare(tables: Tablebase, task: _Task, depth: int, search: AlphaBeta) -> ComparisonCounts:
+    """Compare the positions of a task that have a choice; raise BadTable for a difference."""
+    rng = np.random.default_rng(task.seed)
     positions = proven = 0
-    for number in rng.integers(tables.sizes[view], size=count).tolist():
-        position = tables.position_at(view, number)
+    for number in rng.integers(tables.sizes[task.view], size=task.size).tolist():
+        position = tables.position_at(task.view, number)
         solved = tables.get(position)
         if solved is None or len(solved.actions) < 2:
             continue
@@ -97,15 +101,16 @@ def _is_proven(
 ) -> bool:
     """Return whether the search proves the value; raise BadTable if it proves another.
 
-    In games with margins a win that the search proves may be a greater one beyond its depth, and a
-    loss that is soon over may be avoided by a greater one that it does not see the end of.
+    In games with margins, a proven win may be a greater one beyond the depth, and a quick loss may
+    be avoided by a greater one that ends beyond the depth.
     """
     result = search.search(position, depth=depth)
     margin = solved.value * solved.margin
     is_late = tables.game.max_margin > 1 or not solved.value or solved.turns > depth
     agrees = result.margin == margin
     if result.margin and not result.is_exact:
-        agrees = margin * result.margin >= result.margin**2  # as great, and on the same side
+        # At least as great, and for the same side.
+        agrees = margin * result.margin >= result.margin**2
     is_proven = result.is_exact or bool(result.margin)
     if is_proven and not agrees:
         proof = f"alpha-beta proves {result.margin}"

@@ -1,16 +1,15 @@
-"""Retrograde analysis: the passes over all positions of a material, for compiled code.
+"""Retrograde analysis: compiled passes over all positions of a material.
 
-In pass n every position whose value is not known yet is looked at once more: it is won in n turns
-if a turn leads to a loss in n - 1, and lost in n turns if all turns lead to wins, the longest being
-in n - 1. Passes need no list of predecessors, so a game gives nothing but its rules and a
-numbering; they write a position's value once and read only those of earlier passes, so that threads
-need no order, and an interrupted pass is done again. What no pass settles is a draw: neither side
-can force the end, and who avoids a loss repeats positions. Games that are won by more and by less
-are solved for the greatest margin first, then for the next.
+Pass n examines every position of unknown value: it is won in n turns if a turn leads to a loss in
+n - 1, and lost in n turns if all turns lead to wins, the longest of which takes n - 1. Passes need
+no list of predecessors, so a game only provides its rules and a numbering. They write the value of
+a position once and read only values of earlier passes, so threads need no order, and an interrupted
+pass can be repeated. Positions without a value after the last pass are draws: neither side can
+force the end. Games with margins are solved for the greatest margin first, then for the next.
 
-Where no position can come again (`Numbering.is_acyclic`), values are settled by recursion.
+If no position can be repeated (`Numbering.is_acyclic`), values are found by recursion.
 
-Turns of several decisions are followed to their end. Source of the method: Thompson, "Retrograde
+Turns of several decisions are followed to their end. Source: Thompson, "Retrograde
 analysis of certain endgames", ICCA Journal 9 (1986); Ströhlein (1970).
 
 Shapes: K sets of a numbering, A actions, N values.
@@ -39,35 +38,38 @@ from cc_env.tablebase.values import (
     win_value,
 )
 
-_LOSES, _OPEN, _WINS = -1, 0, 1  # verdicts on a position, as far as its turns have been looked at
+# Verdicts on a position, based on the turns examined so far.
+_LOSES, _OPEN, _WINS = -1, 0, 1
 
 # Indices of `counts`.
 WINS, LOSSES, MISSING = range(3)
 
 
 class Work(NamedTuple):
-    """The values of a material and of all that its turns lead to."""
+    """The values of a material and of all materials that its turns lead to."""
 
     numbers: RankingTables
     values: NDArray[np.uint16]
     material: NDArray[np.int64]  # [K]
-    start: np.int64  # the place of its number 0
+    # Index of the first value of the material.
+    start: np.int64
 
 
 class Pass(NamedTuple):
-    """What a pass looks for."""
+    """The wins and losses that a pass finds."""
 
     margin: np.int64
     turns: np.int64
-    for_wins: np.bool_  # there is a loss in one turn less
-    for_losses: np.bool_  # there is a win in one turn less
+    # Whether there is a loss in one turn less, so that there may be wins; likewise for losses.
+    for_wins: np.bool_
+    for_losses: np.bool_
 
 
 @jit(nogil=True)
 def initialize(work: Work, like: Position, low: Int, high: Int, counts: NDArray[np.int64]) -> None:
-    """Write the values of finished games among the numbers `low` to `high`, UNKNOWN for others.
+    """Write the values of finished games numbered `low` to `high`, UNKNOWN for other positions.
 
-    To `counts`, int64[3], is added how many are won and lost.
+    The numbers of wins and losses are added to `counts`, int64[3].
     """
     work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
@@ -89,9 +91,9 @@ def advance(
     legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Do a pass over the numbers `low` to `high`; add to `counts`, int64[3], what was found.
+    """Do a pass over the numbers `low` to `high`; add the wins and losses to `counts`, int64[3].
 
-    `legal`, int32[>= 4 * A], is scratch space.
+    `legal`, int32[>= 4 * A], is a buffer.
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
@@ -117,7 +119,7 @@ def _verdict(
     legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> Int:
-    """Return what the turns from a position make of it to the player to move, in this pass."""
+    """Return the verdict of this pass on a position, for the player to move."""
     count = rules.legal_actions(position, legal)
     verdict: Int = np.int64(_LOSES if sought.for_losses else _OPEN)
     for index in range(count):
@@ -125,7 +127,7 @@ def _verdict(
         if rules.mid_turn(after):
             reply = _verdict(after, work, sought, legal[count:], counts)
         else:
-            reply = _of_turn(_read(after, work, counts), sought)
+            reply = _turn_verdict(_read(after, work, counts), sought)
         if reply == _WINS:
             return reply
         if reply == _OPEN:
@@ -148,8 +150,8 @@ def _read(position: Position, work: Work, counts: NDArray[np.int64]) -> Int:
 
 
 @jit
-def _of_turn(value: Int, sought: Pass) -> Int:
-    """Return the verdict on a turn that leads to where the opponent has `value`."""
+def _turn_verdict(value: Int, sought: Pass) -> Int:
+    """Return the verdict on a turn, given the opponent's `value` after it."""
     if value in (UNKNOWN, 0):
         return np.int64(_OPEN)
     margin, turns = margin_of(value), turns_of(value)
@@ -169,22 +171,22 @@ def solve_acyclic(
     legal: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
-    """Settle the numbers `low` to `high` of a game in which no position comes again.
+    """Solve the positions numbered `low` to `high` of a game without repetitions.
 
-    `legal`, int32[256 * A], is scratch space for the actions along the longest game; to `counts`,
-    int64[3], are added the positions that lead to no value.
+    `legal`, int32[256 * A], is a buffer for the actions along the longest game. The number of
+    positions that lead to a missing value is added to `counts`, int64[3].
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
         position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
-        value = _settled(position, work, legal)
+        value = _solve_position(position, work, legal)
         counts[MISSING] += value == UNKNOWN
 
 
 @jit
-def _settled(position: Position, work: Work, legal: NDArray[np.int32]) -> Int:
-    """Return the value of a position, and write it if it has a place."""
+def _solve_position(position: Position, work: Work, legal: NDArray[np.int32]) -> Int:
+    """Return the value of a position, and store it if the position has a number."""
     is_within = rules.mid_turn(position)
     place: Int = np.int64(NO_INDEX) if is_within else index_of(position, work.numbers)
     if place != NO_INDEX and work.values[place] != UNKNOWN:
@@ -194,7 +196,7 @@ def _settled(position: Position, work: Work, legal: NDArray[np.int32]) -> Int:
         count = rules.legal_actions(position, legal)
         for index in range(count):
             after = rules.apply(position, np.int64(legal[index]))
-            value = _settled(after, work, legal[count:])
+            value = _solve_position(after, work, legal[count:])
             if value == UNKNOWN:
                 return value
             value = value if rules.mid_turn(after) else value_before_turn(value)
@@ -214,10 +216,11 @@ def verify(
     legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
-    """Compare each value with those that the position's turns lead to; write what is wrong.
+    """Check that each value follows from those that the position's turns lead to.
 
-    `faults`, int64[3], are how many there are, and the number of the first. Draws are not UNKNOWN
-    any more. A position must have the number that it was made from, too.
+    Also check that each position has the number that it was decoded from. Draws must be marked. The
+    number of faults, and the number of the first faulty position, are written to `faults`,
+    int64[3].
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
@@ -226,7 +229,7 @@ def verify(
         position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
         value = terminal_value(position)
         if value == UNKNOWN:
-            value = best_turn(position, work.numbers, work.values, legal)
+            value = _best_turn(position, work.numbers, work.values, legal)
         if value != work.values[place] or index_of(position, work.numbers) != place:
             if not faults[0]:
                 faults[1] = number
@@ -234,22 +237,22 @@ def verify(
 
 
 @jit
-def best_turn(
+def _best_turn(
     position: Position,
     numbers: RankingTables,
     values: NDArray[np.uint16],
     legal: NDArray[np.int32],
 ) -> Int:
-    """Return the value of an unfinished game by what its turns lead to; UNKNOWN if one is.
+    """Return the value of the best turn of an unfinished game; UNKNOWN if one is UNKNOWN.
 
-    `values` are uint16[places]; `legal`, int32[>= 4 * A], is scratch space.
+    `legal`, int32[>= 4 * A], is a buffer.
     """
     count = rules.legal_actions(position, legal)
     best: Int = np.int64(UNKNOWN)
     for index in range(count):
         after = rules.apply(position, np.int64(legal[index]))
         if rules.mid_turn(after):
-            value = best_turn(after, numbers, values, legal[count:])
+            value = _best_turn(after, numbers, values, legal[count:])
         else:
             place = index_of(after, numbers)
             value = terminal_value(after) if place == NO_INDEX else np.int64(values[place])
@@ -263,7 +266,7 @@ def best_turn(
 
 @jit(nogil=True)
 def mark_draws(values: NDArray[np.uint16]) -> None:
-    """Make a draw of every value, uint16[N], that is UNKNOWN."""
+    """Replace UNKNOWN by a draw in the values, uint16[N]."""
     for place in range(len(values)):
         if values[place] == UNKNOWN:
             values[place] = 0
@@ -271,7 +274,7 @@ def mark_draws(values: NDArray[np.uint16]) -> None:
 
 @jit
 def count_values(values: NDArray[np.uint16], counts: NDArray[np.int64]) -> None:
-    """Add to `counts`, int64[2, 32, 1024], how many losses and wins, by margin and turns.
+    """Add the number of losses and wins by margin and turns to `counts`, int64[2, 32, 1024].
 
     Draws are counted at [0, 0, 0], UNKNOWN at [1, 0, 0].
     """
@@ -291,15 +294,15 @@ def summarize(
     weights: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Write to `counts`, int64[4], how many positions are lost, drawn and won, by the values.
+    """Write a summary to `counts`, int64[4].
 
-    And the number of one with the most turns. Positions from `befores[n]` on stand for
-    `weights[n]` symmetric ones.
+    It consists of the number of lost, drawn and won positions, and the number of a position with
+    the most turns. The positions from `befores[n]` on each represent `weights[n]` symmetric ones.
     """
-    most: Int = np.int64(-1)
+    max_turns: Int = np.int64(-1)
     for orbit in range(len(weights)):
         for number in range(befores[orbit], befores[orbit + 1]):
             value = np.int64(values[number])
             counts[1 + result_of(value)] += weights[orbit]
-            if turns_of(value) > most:
-                most, counts[3] = turns_of(value), number
+            if turns_of(value) > max_turns:
+                max_turns, counts[3] = turns_of(value), number

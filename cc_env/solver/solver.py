@@ -1,9 +1,9 @@
-"""Solving a game: its materials one after the other, in steps that can be killed and continued.
+"""Solving a game: one material after the other, in steps that can be interrupted and resumed.
 
 A material takes two bytes of memory for each of its positions and for each position that its turns
-lead to. Its passes run in several threads; once in a while, and when they are interrupted, what is
-known is written to a file beside the table (`.part`), from which the next run goes on. A finished
-material is verified before its table is written, by values and rules alone.
+lead to. Its passes run in several threads. At intervals, and when they are interrupted, the
+intermediate values are written to a file next to the table (`.part`), from which the next run
+resumes. A solved material is verified, using only values and rules, before its table is written.
 """
 
 import hashlib
@@ -11,9 +11,9 @@ import json
 import os
 import re
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ from cc_env.solver.retrograde import (
 )
 from cc_env.tablebase.ranking import (
     BLOCK_SIZE,
+    RankingTables,
     both_views,
     count_positions,
     make_ranking_tables,
@@ -57,16 +58,21 @@ from cc_env.tablebase.tablebase import open_table
 from cc_env.tablebase.values import MAX_MARGIN, MAX_TURNS, UNKNOWN, turns_of
 
 STATE_SUFFIX = ".part"
-CHUNK_SIZE = 2**15  # numbers that a thread takes at once
-SAVE_INTERVAL_SECONDS = 60.0  # seconds
-_WAVE = 64  # chunks for each thread, after which what is known can be saved
-_SAMPLES, _SAMPLE = 32, 256  # parts of the numbers, and how many of each, to measure speed by
+# Positions in a task of a thread.
+CHUNK_SIZE = 2**15
+SAVE_INTERVAL_SECONDS = 60.0
+SIGNAL_POLL_SECONDS = 0.5
+# Chunks per thread between two opportunities to save.
+_CHUNKS_PER_WAVE = 64
+# Samples, and positions in each, to measure speed with.
+_SAMPLES, _SAMPLE_SIZE = 32, 256
 # Estimated number of passes: best and worst case.
 _MIN_PASSES, _MAX_PASSES = 3, 40
-_NESTED, _LONGEST = 16, 256  # lists of actions: of the decisions of a turn, of the turns of a game
-_LOOK = 0.5  # seconds; a signal that comes just before a wait begins does not end the wait
-_VALUE = 2  # bytes
-_LOST, _WON = 0, 1  # first index of a census
+# Buffer sizes, in lists of actions: for the decisions of a turn, and of a game.
+_TURN_LISTS, _GAME_LISTS = 16, 256
+_VALUE_BYTES = 2
+# First indices of a census.
+_LOST, _WON = 0, 1
 
 
 @dataclass(frozen=True)
@@ -76,16 +82,15 @@ class Step:
     material: Material
     label: str
     path: Path
-    needed: tuple[Material, ...]  # the materials that its turns lead to
-    numbers: int  # values, for both sides to move
-    positions: int  # the same, symmetric ones included
-    memory: int  # bytes
-    is_done: bool  # its table is there
-
-    @property
-    def disk(self) -> int:
-        """Bytes on the disk, beside the table, while it is saved and written: two copies."""
-        return 4 * self.numbers
+    # Materials that its turns lead to.
+    needed: tuple[Material, ...]
+    # Values in the table; positions include symmetric ones.
+    numbers: int
+    positions: int
+    # Memory in bytes.
+    memory: int
+    # Whether the table exists.
+    is_done: bool
 
 
 class Progress(NamedTuple):
@@ -112,25 +117,25 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
     """
     numbering = game.numbering
     if numbering is None:
-        raise BadOption(f"{game.name}: it cannot be solved, its positions have no numbers")
+        raise BadOption(f"{game.name}: it cannot be solved, its positions are not numbered")
     sides, total = parse_pieces(pieces)
     materials = numbering.materials(sides, total)
     if not materials:
-        most = min(numbering.max_pieces, numbering.num_cells - numbering.min_pieces)
-        fewest = f"each side has {numbering.min_pieces} to {most} pieces"
-        raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {fewest}")
+        max_pieces = min(numbering.max_pieces, numbering.num_cells - numbering.min_pieces)
+        bounds = f"each side has {numbering.min_pieces} to {max_pieces} pieces"
+        raise BadOption(f"pieces={pieces!r}: {game.name} has no such position, {bounds}")
     counts = {
         material: sum(count_positions(numbering, view) for view in both_views([material]))
         for material in materials
     }
     largest = max(counts, key=counts.__getitem__)
-    least = _VALUE * counts[largest] // (1 + len(numbering.symmetries))
+    min_memory = _VALUE_BYTES * counts[largest] // (1 + len(numbering.symmetries))
     available = available_memory()
-    if available is not None and least > available:
+    if available is not None and min_memory > available:
         raise InsufficientSpace(
             f"pieces={pieces!r}: {numbering.label(largest)} has {counts[largest]:,} positions and "
-            f"needs {format_bytes(least)} of memory or more; {format_bytes(available)} are free; "
-            "solve fewer pieces"
+            f"needs {format_bytes(min_memory)} of memory or more; "
+            f"{format_bytes(available)} are free; solve fewer pieces"
         )
     return [_step(game, folder, material) for material in materials]
 
@@ -140,9 +145,8 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
     assert numbering is not None
     needed = tuple(numbering.prerequisites(material))
     numbers = make_ranking_tables(numbering, (*needed, material))
-    shown = both_views([material])
-    own = [material_size(view, numbers) for view in shown]
-    end = material_start(shown[-1], numbers) + own[-1]  # with the gaps between materials
+    views = both_views([material])
+    sizes = [material_size(view, numbers) for view in views]
     label = numbering.label(material)
     path = folder / f"{file_stem(game.name, numbering.options, label)}{SUFFIX}"
     is_done = path.exists()
@@ -150,18 +154,24 @@ def _step(game: Game, folder: Path, material: Material) -> Step:
         try:
             open_table(path, game, material, numbers).close()
         except BadTable as error:
-            raise BadTable(f"{error}. Delete it, and it is made again") from None
+            raise BadTable(f"{error}. Delete it to solve it again") from None
     tables = sum(part.nbytes for part in numbers[:-1])
     return Step(
         material=material,
         label=label,
         path=path,
         needed=needed,
-        numbers=sum(own),
-        positions=sum(count_positions(numbering, view) for view in shown),
-        memory=_VALUE * end + tables + 8 * BLOCK_SIZE,
+        numbers=sum(sizes),
+        positions=sum(count_positions(numbering, view) for view in views),
+        memory=_VALUE_BYTES * _num_values(material, numbers) + tables + 8 * BLOCK_SIZE,
         is_done=is_done,
     )
+
+
+def _num_values(material: Material, numbers: RankingTables) -> int:
+    """Return the length of the array of values up to those of `material`, the last one."""
+    last = both_views([material])[-1]
+    return material_start(last, numbers) + material_size(last, numbers)
 
 
 def check_space(steps: Sequence[Step], folder: Path) -> None:
@@ -185,22 +195,27 @@ def check_space(steps: Sequence[Step], folder: Path) -> None:
 
 
 def required_disk(steps: Sequence[Step]) -> int:
-    """Return the bytes on the disk that steps need at most, while the largest is being written."""
-    return sum(2 * step.numbers for step in steps) + max((step.disk for step in steps), default=0)
+    """Return the maximum disk space of steps in bytes.
+
+    While a table is written, there are two more copies of it: intermediate values and blocks.
+    """
+    return sum(2 * step.numbers for step in steps) + max(
+        (4 * step.numbers for step in steps), default=0
+    )
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the closest one above it that is there."""
+    """Return the folder, or its closest existing parent."""
     folder = folder.absolute()
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 def available_memory() -> int | None:
-    """Return how many bytes of memory can be used; None where the system does not say."""
+    """Return the bytes of available memory; None if the system does not report them."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                return min(int(line.split()[1]) * 1024, _left_to_container())
+                return min(int(line.split()[1]) * 1024, _available_to_container())
     except (OSError, ValueError, IndexError):
         pass
     try:
@@ -209,18 +224,18 @@ def available_memory() -> int | None:
         return None
 
 
-def _left_to_container() -> int:
-    """Return how many bytes a container may still use; a great number where nothing limits it.
+def _available_to_container() -> int:
+    """Return the bytes that a container may still use; a large number if it has no limit.
 
-    Files that the system keeps in memory make room for what is needed.
+    Cached files are not counted as used, as the system drops them when memory is required.
     """
     folder = Path("/sys/fs/cgroup")
     try:
-        most, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
+        limit, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
         cached = re.search(r"^inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.M)
     except (OSError, ValueError):  # the file is missing, or contains "max": no limit
         return 1 << 62
-    return max(0, most - used + (int(cached[1]) if cached else 0))
+    return max(0, limit - used + (int(cached[1]) if cached else 0))
 
 
 def format_bytes(size: float) -> str:
@@ -238,48 +253,50 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     The estimate extrapolates from a sample of positions. It is rough because the number of passes
     depends on the length of the longest win.
     """
-    left = [step for step in steps if not step.is_done]
+    remaining = [step for step in steps if not step.is_done]
     numbering = game.numbering
-    if numbering is None or not left:
+    if numbering is None or not remaining:
         return 0.0, 0.0
-    largest = max(left, key=lambda step: step.numbers)
+    largest = max(remaining, key=lambda step: step.numbers)
     numbers = make_ranking_tables(numbering, (*largest.needed, largest.material))
     view = both_views([largest.material])[-1]
     start, size = material_start(view, numbers), material_size(view, numbers)
-    values = np.zeros(start + size, np.uint16)  # read only, so that it takes no memory
+    # Only read, so no memory pages are allocated.
+    values = np.zeros(start + size, np.uint16)
     work = Work(numbers, values, np.array(view, np.int64), np.int64(start))
-    legal, faults = np.empty(_NESTED * game.num_actions, np.int32), np.zeros(3, np.int64)
-    retrograde.verify(work, numbering.like, 0, 1, legal, faults)  # compiles
-    parts = np.linspace(0, max(size - _SAMPLE, 0), _SAMPLES, dtype=np.int64)
+    buffer, faults = np.empty(_TURN_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
+    # The first call compiles.
+    retrograde.verify(work, numbering.like, 0, 1, buffer, faults)
+    starts = np.linspace(0, max(size - _SAMPLE_SIZE, 0), _SAMPLES, dtype=np.int64).tolist()
+    samples = [(low, min(low + _SAMPLE_SIZE, size)) for low in starts]
     began = time.process_time()
-    for low in parts.tolist():
-        retrograde.verify(work, numbering.like, low, min(low + _SAMPLE, size), legal, faults)
-    looked_at = sum(min(low + _SAMPLE, size) - low for low in parts.tolist())
-    cost = (time.process_time() - began) / max(looked_at, 1)
-    once: float = cost * sum(step.numbers for step in left)
-    return _MIN_PASSES * once, _MAX_PASSES * once
+    for low, high in samples:
+        retrograde.verify(work, numbering.like, low, high, buffer, faults)
+    cost = (time.process_time() - began) / max(sum(high - low for low, high in samples), 1)
+    seconds_per_pass: float = cost * sum(step.numbers for step in remaining)
+    return _MIN_PASSES * seconds_per_pass, _MAX_PASSES * seconds_per_pass
 
 
 class Solver:
     """Solves one material."""
 
     def __init__(self, game: Game, step: Step, *, threads: int | None = None) -> None:
-        """Read the tables that are needed; raise BadTable where one is missing or damaged.
+        """Read the required tables; raise BadTable if one is missing or damaged.
 
-        `threads` run at once, by default one for each core. Raises BadOption for fewer than one.
+        The default number of threads is one per core. Raises BadOption if it is below one.
         """
         if threads is not None and not is_integer(threads, 1, 1024):
-            raise BadOption(f"threads={threads!r}; it is 1 to 1024")
+            raise BadOption(f"threads={threads!r}; expected 1 to 1024")
         assert game.numbering is not None
         self.game, self.step, self._numbering = game, step, game.numbering
-        self.report: ProgressCallback = lambda progress: None  # called once in a while
+        # Called after each wave of chunks.
+        self.report: ProgressCallback = lambda progress: None
         self._threads = threads or available_cores()
         self._numbers = make_ranking_tables(self._numbering, (*step.needed, step.material))
         self._views = both_views([step.material])
-        last = self._views[-1]
-        end = material_start(last, self._numbers) + material_size(last, self._numbers)
-        self._values = np.full(end, UNKNOWN, np.uint16)
-        self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)  # by margin, turns
+        self._values = np.full(_num_values(step.material, self._numbers), UNKNOWN, np.uint16)
+        # Number of losses and wins by margin and turns.
+        self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)
         for material in step.needed:
             self._read(material)
         self._state = _State(game, step)
@@ -287,28 +304,28 @@ class Solver:
         self._cpu = time.process_time()
 
     def _read(self, material: Material) -> TableHeader:
-        """Read the values of a material that turns lead to; return the header of its table."""
+        """Read the table of a material; return its header."""
         options, label = self._numbering.options, self._numbering.label(material)
         path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
         try:
             table = open_table(path, self.game, material, self._numbers)
         except FileNotFoundError:
-            raise BadTable(f"{path}: it is needed first, and missing") from None
+            raise BadTable(f"{path}: this table is required and missing") from None
         for part in table.read([self._part(view) for view in both_views([material])]):
             count_values(part, self._census)
         table.close()
         return table.header
 
     def _part(self, view: Material) -> NDArray[np.uint16]:
-        """Return the values of a material as one side sees it."""
+        """Return the values of a view of a material."""
         start = material_start(view, self._numbers)
         return self._values[start : start + material_size(view, self._numbers)]
 
     def solve(self) -> TableHeader:
         """Solve, verify and write the table; return its header.
 
-        An interrupted run is resumed by the next one. Raises BadTable where turns lead to
-        positions without a value, or where verification finds a fault; OSError.
+        An interrupted run is resumed by the next one. Raises OSError, BadTable if turns lead to
+        positions without a value, or if the verification fails.
         """
         try:
             if not self._state.load([self._part(view) for view in self._views]):
@@ -332,28 +349,29 @@ class Solver:
     def verify(self) -> TableHeader:
         """Verify the existing table; return its header.
 
-        Raises BadTable where a value does not follow from those that its turns lead to, or where
-        the counts in the header are not those of the values; OSError.
+        Raises OSError, BadTable if a value does not follow from those that its turns lead to, or if
+        the counts in the header differ from those of the values.
         """
         header = self._read(self.step.material)
         self._verify()
         table_views = tuple(map(self._view, self._views))
         if table_views != header.views:
             raise BadTable(
-                f"{self.step.path}: it has {table_views}; its header says {header.views}"
+                f"{self.step.path}: the values have {table_views}; the header has {header.views}"
             )
         return header
 
     def _settle(self) -> None:
-        legal = _LONGEST * self.game.num_actions
-        self._complain_of_missing(self._sum("settling", solve_acyclic, legal=legal))
+        legal = _GAME_LISTS * self.game.num_actions
+        self._check_missing(self._sum("settling", solve_acyclic, legal=legal))
 
     def _passes(self) -> None:
         """Do the passes, for the greatest margin first."""
         state, census = self._state, self._census
         for view in self._views:
             count_values(self._part(view), census)
-        census[:, :, 0] += 1  # finished games that are in no table, such as those without pieces
+        # Finished games outside of all tables, such as those without pieces.
+        census[:, :, 0] += 1
         while state.margin:
             if census[:, state.margin, state.turns :].any():
                 self._pass()
@@ -362,81 +380,82 @@ class Solver:
                 state.margin, state.turns = state.margin - 1, 0
 
     def _pass(self) -> None:
-        """Find what is won or lost in one turn more than `turns`."""
+        """Find the wins and losses in one turn more than `turns`."""
         margin, turns = self._state.margin, self._state.turns
         losses, wins = self._census[:, margin, turns] > 0
         if turns == MAX_TURNS:
-            raise BadTable(f"{self.step.label}: an end in more than {MAX_TURNS} turns")
+            raise BadTable(f"{self.step.label}: a win or loss takes more than {MAX_TURNS} turns")
         if not (losses or wins):
             return
         sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
-        legal = _NESTED * self.game.num_actions
+        legal = _TURN_LISTS * self.game.num_actions
         changed = self._sum(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
-        self._complain_of_missing(changed)
+        self._check_missing(changed)
         self._census[_WON, sought.margin, sought.turns] += changed[WINS]
         self._census[_LOST, sought.margin, sought.turns] += changed[LOSSES]
 
-    def _complain_of_missing(self, changed: NDArray[np.int64]) -> None:
+    def _check_missing(self, changed: NDArray[np.int64]) -> None:
         if changed[MISSING]:
             raise BadTable(f"{self.step.label}: {changed[MISSING]:,} turns lead to no table")
 
     def _verify(self) -> None:
-        """Raise BadTable where a value does not follow from those that its turns lead to."""
+        """Raise BadTable if a value does not follow from those that its turns lead to."""
         faults = 0
-        legal = _NESTED * self.game.num_actions
-        for work, wrong in self._run("verifying", retrograde.verify, legal=legal):
-            if wrong[0] and not faults:
-                position = self._position(work.material, int(wrong[1]))
-            faults += int(wrong[0])
+        legal = _TURN_LISTS * self.game.num_actions
+        for work, counts in self._run("verifying", retrograde.verify, legal=legal):
+            if counts[0] and not faults:
+                position = self._position(work.material, int(counts[1]))
+            faults += int(counts[0])
         if faults:
             text = self.game.to_text(position)
-            self._state.remove()  # whatever is wrong, the next run does not begin with it
+            # The next run must not resume from wrong values.
+            self._state.remove()
             raise BadTable(f"{self.step.label}: {faults:,} wrong values, the first of '{text}'")
 
     def _position(self, material: NDArray[np.int64], number: int) -> Any:
         fields = position_fields(number, material.tolist(), self._numbers, self._numbering.like)
         return self.game.make_position(fields)
 
-    def _sum(self, stage: str, function: Any, *more: Any, legal: int = 0) -> NDArray[np.int64]:
+    def _sum(self, stage: str, function: Any, *arguments: Any, legal: int = 0) -> NDArray[np.int64]:
         """Run a function over all numbers; return the sum of its counts, int64[3]."""
         counts = np.zeros(3, np.int64)
-        for _, part in self._run(stage, function, *more, legal=legal):
+        for _, part in self._run(stage, function, *arguments, legal=legal):
             counts += part
         return counts
 
     def _run(
-        self, stage: str, function: Any, *more: Any, legal: int = 0
+        self, stage: str, function: Any, *arguments: Any, legal: int = 0
     ) -> Iterator[tuple[Work, NDArray[np.int64]]]:
-        """Run a function over all numbers, in threads; yield its counts, int64[3], by chunk.
+        """Run a compiled function over all numbers; yield its counts, int64[3], by chunk.
 
-        `legal` is the size of its scratch space for actions. What is known is saved meanwhile.
+        `legal` is the size of its buffer for actions. Intermediate values are saved at intervals.
         """
         tasks = list(self._tasks())
-        total, done = sum(high - low for _, low, high in tasks), 0
+        total, done = sum(task.high - task.low for task in tasks), 0
         like, began = self._numbering.like, time.perf_counter()
-        waves = range(0, len(tasks), self._threads * _WAVE)
+        waves = range(0, len(tasks), self._threads * _CHUNKS_PER_WAVE)
         for first in waves:
             wave = tasks[first : first + waves.step]
-            yield from _counted(function, wave, ((like, *more), legal), self._threads)
-            done += sum(high - low for _, low, high in wave)
+            yield from _run_threads(function, wave, (like, *arguments), legal, self._threads)
+            done += sum(task.high - task.low for task in wave)
             seconds = time.perf_counter() - began
             self.report(Progress(self.step.label, stage, done, total, seconds))
             if time.monotonic() - self._saved > SAVE_INTERVAL_SECONDS and stage != "verifying":
                 self._save()
 
-    def _tasks(self) -> Iterator[tuple[Work, int, int]]:
+    def _tasks(self) -> Iterator["_Task"]:
         for view in self._views:
             start, size = material_start(view, self._numbers), len(self._part(view))
             work = Work(self._numbers, self._values, np.array(view, np.int64), np.int64(start))
             for low in range(0, size, CHUNK_SIZE):
-                yield work, low, min(size, low + CHUNK_SIZE)
+                yield _Task(work, low, min(size, low + CHUNK_SIZE))
 
     def _seconds(self) -> float:
-        """Return the seconds of CPU so far, those of runs that were stopped included."""
+        """Return the CPU seconds so far, including those of interrupted runs."""
         return self._state.seconds + time.process_time() - self._cpu
 
     def _save(self) -> None:
-        """Save what is known, once the first pass is done."""
+        """Save the intermediate values if the first pass is done."""
         if self._state.has_begun:
             self._state.save([self._part(view) for view in self._views], self._seconds())
         self._saved = time.monotonic()
@@ -458,93 +477,64 @@ class Solver:
         weights = np.bincount(numbers.orbit[first:last], minlength=high - low)
         at = numbers.before_at[material_code(view, numbers)]
         befores = numbers.before[at : at + high - low + 1]
-        counts = np.zeros(4, np.int64)  # lost, drawn, won, the number with the most turns
-        summarize(values, befores, weights, counts)
-        longest = int(counts[3])
+        summary = np.zeros(4, np.int64)
+        summarize(values, befores, weights, summary)
+        lost, drawn, won, longest = summary.tolist()
         turns = int(turns_of(int(values[longest]))) if len(values) else 0
         position = self._position(np.array(view, np.int64), longest) if turns else None
         return TableView(
             material=view,
             numbers=len(values),
-            won=int(counts[2]),
-            drawn=int(counts[1]),
-            lost=int(counts[0]),
+            won=won,
+            drawn=drawn,
+            lost=lost,
             turns=turns,
             longest=self.game.to_text(position) if turns else "",
         )
 
 
-def _counted(
-    function: Any, tasks: Sequence[tuple[Work, int, int]], given: tuple[Any, int], threads: int
+class _Task(NamedTuple):
+    """A chunk of the numbers of a view."""
+
+    work: Work
+    low: int
+    high: int
+
+
+def _run_threads(
+    function: Any, tasks: Sequence[_Task], arguments: tuple[Any, ...], legal: int, threads: int
 ) -> list[tuple[Work, NDArray[np.int64]]]:
     """Run a compiled function that releases the GIL in threads; return the counts of each task.
 
-    `given` are its further arguments, and the length of the scratch array of legal actions.
+    No thread is running when this returns or raises, however often Ctrl+C is pressed.
     """
-    more, legal = given
-    waiting, gate = iter(tasks), _Gate()
-    results: list[tuple[Work, NDArray[np.int64]]] = []
-    errors: list[BaseException] = []
 
-    def lane() -> None:
-        scratch = [np.empty(legal, np.int32)] if legal else []
-        for work, low, high in waiting:
-            counts = np.zeros(3, np.int64)
-            if not gate.enter():
-                break
-            try:
-                function(work, *more, low, high, *scratch, counts)
-                results.append((work, counts))
-            except BaseException as error:
-                errors.append(error)
-                break
-            finally:
-                gate.leave()
+    def count(task: _Task) -> tuple[Work, NDArray[np.int64]]:
+        counts = np.zeros(3, np.int64)
+        buffers = [np.empty(legal, np.int32)] if legal else []
+        function(task.work, *arguments, task.low, task.high, *buffers, counts)
+        return task.work, counts
 
-    lanes = [threading.Thread(target=lane, daemon=True) for _ in range(threads)]
+    executor = ThreadPoolExecutor(threads)
+    results = []
     try:
-        for thread in lanes:
-            thread.start()
-        for thread in lanes:
-            while thread.is_alive():
-                thread.join(_LOOK)
+        futures = [executor.submit(count, task) for task in tasks]
+        # A signal that arrives just before a wait does not end it, hence the timeout.
+        for future in futures:
+            while wait([future], SIGNAL_POLL_SECONDS).not_done:
+                pass
+            results.append(future.result())
+        return results
     finally:
-        gate.close()
-    if errors:
-        raise errors[0]
-    return results
+        _shut_down(executor)
 
 
-class _Gate:
-    """Gate that threads pass before they write values; none passes after it is closed."""
-
-    def __init__(self) -> None:
-        self._at_work, self._is_closed = 0, False
-        self._changed = threading.Condition()
-
-    def enter(self) -> bool:
-        """Enter unless the gate is closed; return whether the thread entered."""
-        with self._changed:
-            self._at_work += not self._is_closed
-            return not self._is_closed
-
-    def leave(self) -> None:
-        """Leave; a closing thread waits for this."""
-        with self._changed:
-            self._at_work -= 1
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Close the gate and wait for the threads inside, even if Ctrl+C is pressed."""
-        while True:
-            with suppress(KeyboardInterrupt):
-                self._wait()
-                return
-
-    def _wait(self) -> None:
-        with self._changed:
-            self._is_closed = True
-            self._changed.wait_for(lambda: not self._at_work)
+def _shut_down(executor: Executor) -> None:
+    """Cancel waiting tasks and wait for the running ones, ignoring further presses of Ctrl+C."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            executor.shutdown(cancel_futures=True)
+            return
 
 
 class _State:
@@ -552,48 +542,61 @@ class _State:
 
     def __init__(self, game: Game, step: Step) -> None:
         assert game.numbering is not None
-        self.has_begun = False  # the first pass is done
-        self.margin, self.turns = game.max_margin, 0  # the passes done, see `Solver._passes`
-        self.seconds = 0.0  # of CPU, of earlier runs
+        # Whether the first pass is done.
+        self.has_begun = False
+        # Completed passes, see `Solver._passes`.
+        self.margin, self.turns = game.max_margin, 0
+        # CPU time of earlier runs.
+        self.seconds = 0.0
         self._path = step.path.with_name(step.path.name + STATE_SUFFIX)
         options, rules = dict(game.numbering.options), rules_id(game.name)
-        told = {"game": game.name, "options": options, "rules": rules, "label": step.label}
-        self._of, self._most = told, game.max_margin
+        self._identity = {
+            "game": game.name,
+            "options": options,
+            "rules": rules,
+            "label": step.label,
+        }
+        self._max_margin = game.max_margin
 
     def save(self, parts: Sequence[NDArray[np.uint16]], seconds: float) -> None:
         """Write the file atomically; raise OSError."""
-        told = {**self._of, "margin": self.margin, "turns": self.turns, "seconds": seconds}
-        told["hash"] = _hash(told, parts)
+        progress = {"margin": self.margin, "turns": self.turns, "seconds": seconds}
+        header = {**self._identity, **progress}
+        header["hash"] = _hash(header, parts)
         with open_atomically(self._path, exclusive=False) as file:
-            file.write(json.dumps(told).encode() + b"\n")
+            file.write(json.dumps(header).encode() + b"\n")
             for part in parts:
                 part.tofile(file)
 
     def load(self, parts: Sequence[NDArray[np.uint16]]) -> bool:
-        """Read the file into `parts`, which are UNKNOWN; return False if it is not whole.
-
-        Then nothing is changed.
-        """
+        """Read the file into `parts`; return False, with `parts` UNKNOWN, if it is invalid."""
         try:
             with self._path.open("rb") as file:
-                told = json.loads(file.readline(10_000))
-                is_filled = _read_parts(file, parts)
-            digest, margin, turns = told.pop("hash"), told["margin"], told["turns"]
-            seconds = told["seconds"]
-            is_ours = told == {**self._of, "margin": margin, "turns": turns, "seconds": seconds}
-            in_range = is_integer(margin, 1, self._most) and is_integer(turns, 0, MAX_TURNS)
-            in_range = in_range and is_number(seconds)
-            self.has_begun = is_ours and in_range and is_filled and digest == _hash(told, parts)
-        except FileNotFoundError:
-            return False
+                header = json.loads(file.readline(10_000))
+                is_complete = _read_parts(file, parts)
+            digest = header.pop("hash")
+            self.has_begun = (
+                is_complete and digest == _hash(header, parts) and self._is_valid(header)
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
+            self.has_begun = False
         if self.has_begun:
-            self.margin, self.turns, self.seconds = margin, turns, float(seconds)
-            return True
-        for part in parts:
-            part[:] = UNKNOWN
-        return False
+            self.margin, self.turns = header["margin"], header["turns"]
+            self.seconds = float(header["seconds"])
+        else:
+            for part in parts:
+                part[:] = UNKNOWN
+        return self.has_begun
+
+    def _is_valid(self, header: Mapping[str, Any]) -> bool:
+        """Return whether a header is of this material, with progress in range."""
+        names = "margin", "turns", "seconds"
+        return (
+            header == {**self._identity, **{name: header[name] for name in names}}
+            and is_integer(header["margin"], 1, self._max_margin)
+            and is_integer(header["turns"], 0, MAX_TURNS)
+            and is_number(header["seconds"])
+        )
 
     def remove(self) -> None:
         """Delete the file."""
@@ -606,9 +609,9 @@ def _read_parts(file: BinaryIO, parts: Sequence[NDArray[np.uint16]]) -> bool:
     return counts == [part.nbytes for part in parts] and not file.read(1)
 
 
-def _hash(told: Mapping[str, Any], parts: Sequence[NDArray[np.uint16]]) -> str:
+def _hash(header: Mapping[str, Any], parts: Sequence[NDArray[np.uint16]]) -> str:
     """Return the hash of the header and the values of a state."""
-    digest = hashlib.sha256(json.dumps(told).encode())
+    digest = hashlib.sha256(json.dumps(header).encode())
     for part in parts:
         digest.update(part.data)
     return digest.hexdigest()

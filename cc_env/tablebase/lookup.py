@@ -1,7 +1,7 @@
-"""The slot by which searches ask for exact values: `solved(position, tables)`, in compiled code.
+"""Exact values in compiled searches: `exact_value(position, tables)`.
 
-A search asks it of each position that the rules have not ended. Without tables the answer is known
-when the search is compiled, and costs nothing.
+Searches look up every unfinished position. Without tables, the result is a constant when the search
+is compiled, and costs no time.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -21,11 +21,12 @@ from cc_env.tablebase.values import UNKNOWN, turns_of
 class NoTables(NamedTuple):
     """No exact values."""
 
-    nothing: np.int64 = np.int64(0)  # compiled code knows no empty tuples with names
+    # Compiled code does not support empty named tuples.
+    unused: np.int64 = np.int64(0)
 
 
 class LoadedTables(NamedTuple):
-    """Tables in memory, whole."""
+    """Complete tables in memory."""
 
     numbers: RankingTables
     values: NDArray[np.uint16]
@@ -36,7 +37,7 @@ NO_TABLES = NoTables()
 
 @rule(dispatch_on=(1,))
 def exact_value(position: Position, tables: NoTables | LoadedTables) -> Int:
-    """Return the value of a position that goes on, see `values`; UNKNOWN where no table has it."""
+    """Return the value of an unfinished position, see `values`; UNKNOWN if no table has it."""
 
 
 @jit
@@ -45,7 +46,7 @@ def _unknown(position: Position, tables: NoTables) -> Int:
 
 
 @jit
-def _looked_up(position: Position, tables: LoadedTables) -> Int:
+def _look_up(position: Position, tables: LoadedTables) -> Int:
     place = index_of(position, tables.numbers)
     if place == NO_INDEX:
         return np.int64(UNKNOWN)
@@ -54,9 +55,9 @@ def _looked_up(position: Position, tables: LoadedTables) -> Int:
 
 @jit
 def value_if_certain(position: Position, value: Int) -> Int:
-    """Return a value of a table; UNKNOWN where the rules may draw the game before it is over."""
+    """Return a value of a table; UNKNOWN if the rules may draw the game before its end."""
     return np.int64(UNKNOWN) if turns_of(value) > rules.turns_to_draw(position) else value
 
 
 exact_value.add(NoTables, function=_unknown)  # type: ignore[attr-defined]
-exact_value.add(LoadedTables, function=_looked_up)  # type: ignore[attr-defined]
+exact_value.add(LoadedTables, function=_look_up)  # type: ignore[attr-defined]

@@ -1,15 +1,15 @@
-"""How the positions of a game are numbered, so that a table of values needs no keys.
+"""Numbering of the positions of a game, so that a table of values needs no keys.
 
-Only positions between turns are numbered, as the player to move sees them: who that is does not
-matter. They consist of K sets of cells and, in some games, of a small `state`. The sizes of the
-sets are the position's *material*; within one material the numbers are 0, 1, 2, … without a gap.
+Only positions between turns are numbered, in the frame of the player to move. They consist of K
+sets of cells and, in some games, of a small `state`. The sizes of the sets are the position's
+*material*; within one material the numbers are 0, 1, 2, … without a gap.
 
     number    the rank of the first set, the player's own, then of the others, then the state
     rank      of a set among those of its size, in the combinatorial number system; only the cells
               that the sets before it leave free are counted
-    symmetry  of the images of the first set one, its representative, is counted, and the other sets
-              are taken to where this image is. Where several symmetries lead there, the others are
-              not folded further: so each number is one position, and nothing is left out
+    symmetry  only one image of the first set, its representative, is counted, and the other sets
+              are transformed with it. If several symmetries lead to the representative, the other
+              sets are not folded further: each number is one position, and none is left out
 
 Source: combinatorial number system, Knuth, The Art of Computer Programming 4A, section 7.2.1.3.
 
@@ -32,37 +32,47 @@ from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
 from cc_env.jit.compiler import jit
 
-NO_INDEX = -1  # the place of a position that has no number
-BLOCK_SIZE = 2**15  # values; those of each material begin at a multiple of it
+# Index of a position without a number.
+NO_INDEX = -1
+# Values in a block; the values of each material begin with a new block.
+BLOCK_SIZE = 2**15
 
 _63 = np.uint64(63)
 
 
 def both_views(materials: Iterable[Material]) -> list[Material]:
-    """Return the materials as either side sees them, each view once."""
+    """Return the materials in the frames of both sides, each view once."""
     return list(
         dict.fromkeys(view for material in materials for view in (material, swap_sides(material)))
     )
 
 
 class RankingTables(NamedTuple):
-    """The tables by which compiled code finds the place of a position's value, and back.
+    """Tables for converting positions to indices of values, and back, in compiled code.
 
-    Values of several materials lie in one array, see `start`; those of the first set's size n have
-    their part of `orbit` and `image` from `first[n]` on, of `own` from `own_at[n]` on.
+    The values of several materials are in one array, see `start`. The entries of first sets of size
+    n start at `first[n]` in `orbit` and `image`, and at `own_at[n]` in `own`.
     """
 
-    cells: NDArray[np.uint64]  # [K] where the pieces of a set can stand
-    choose: NDArray[np.int64]  # [65, limit + 1] binomial coefficients
-    moved: NDArray[np.uint64]  # [G, 64] the image of a cell, as an index
+    # Cells on which the pieces of a set can stand.
+    cells: NDArray[np.uint64]  # [K]
+    # Binomial coefficients.
+    choose: NDArray[np.int64]  # [65, limit + 1]
+    # Index of the image of a cell.
+    moved: NDArray[np.uint64]  # [G, 64]
     first: NDArray[np.int64]  # [limit + 2]
-    orbit: NDArray[np.int32]  # [R] the representative of a first set
-    image: NDArray[np.int8]  # [R] the symmetry that leads to it
+    # Index of the representative of a first set, and the symmetry that leads to it.
+    orbit: NDArray[np.int32]  # [R]
+    image: NDArray[np.int8]  # [R]
     own_at: NDArray[np.int64]  # [limit + 2]
-    own: NDArray[np.uint64]  # [O] the representatives
-    before_at: NDArray[np.int64]  # [C] where the part of a material in `before` begins
-    before: NDArray[np.int64]  # numbers that are taken before a representative's, and the end
-    start: NDArray[np.int64]  # [C] the place of a material's number 0; NOWHERE: not there
+    # Representatives.
+    own: NDArray[np.uint64]  # [O]
+    # For each material, the number of its positions before each representative, and their total;
+    # `before_at` is where the entries of a material start.
+    before_at: NDArray[np.int64]  # [C]
+    before: NDArray[np.int64]
+    # Index of the first value of a material; NO_INDEX if the material is not included.
+    start: NDArray[np.int64]  # [C]
     states: np.int64
 
 
@@ -113,32 +123,32 @@ def transform(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
 
 @jit
 def index_of(position: Position, numbers: RankingTables) -> Int:
-    """Return the place of a position's value; NOWHERE for a position that has none."""
+    """Return the index of a position's value; NO_INDEX if it has none."""
     state = rules.numbering_state(position)
     sets = rules.to_sets(position)
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     is_within = 0 <= state < numbers.states
-    for index in range(len(sets)):
-        size = popcount(sets[index])
-        is_within = is_within and size <= limit and not sets[index] & ~numbers.cells[index]
+    for set_index in range(len(sets)):
+        size = popcount(sets[set_index])
+        is_within = is_within and size <= limit and not sets[set_index] & ~numbers.cells[set_index]
         code = code * (limit + 1) + size
     if not is_within or numbers.start[code] < 0:
         return np.int64(NO_INDEX)
     own = sets[0]
     row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
     image, orbit = np.int64(numbers.image[row]), np.int64(numbers.orbit[row])
-    taken = own if image == 0 else transform(own, numbers.moved[image])
-    others: Int = np.int64(0)
-    for index in range(1, len(sets)):
-        cells = sets[index] if image == 0 else transform(sets[index], numbers.moved[image])
-        free = numbers.cells[index] & ~taken
-        others *= numbers.choose[popcount(free), popcount(cells)]
-        others += rank(cells, free, numbers.choose)
-        taken |= cells
+    occupied = own if image == 0 else transform(own, numbers.moved[image])
+    rest: Int = np.int64(0)
+    for set_index in range(1, len(sets)):
+        cells = sets[set_index] if image == 0 else transform(sets[set_index], numbers.moved[image])
+        free = numbers.cells[set_index] & ~occupied
+        rest *= numbers.choose[popcount(free), popcount(cells)]
+        rest += rank(cells, free, numbers.choose)
+        occupied |= cells
     first = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
-    place: Int = first + others * numbers.states + state
-    return place
+    index: Int = first + rest * numbers.states + state
+    return index
 
 
 @jit
@@ -170,53 +180,51 @@ def decode_position(
     state = number % numbers.states
     number //= numbers.states
     sets[0] = numbers.own[first + low]
-    _place_others(number, material, numbers, sets)
+    _decode_other_sets(number, material, numbers, sets)
     return rules.from_sets(sets, state, like)
 
 
 @jit
-def _place_others(
+def _decode_other_sets(
     number: Int, material: NDArray[np.int64], numbers: RankingTables, sets: NDArray[np.uint64]
 ) -> None:
-    """Write the sets after the first one, given the number without the first set and the state."""
-    choose, everywhere = numbers.choose, popcount(numbers.cells[0] | numbers.cells[1])
+    """Decode `number`, the mixed-radix number of the other sets' ranks, into `sets[1:]`."""
+    choose, num_cells = numbers.choose, popcount(numbers.cells[0] | numbers.cells[1])
     radix: Int = np.int64(1)
-    left = everywhere - material[0] - material[1]
+    num_free = num_cells - material[0] - material[1]
     for index in range(2, len(material)):
-        radix *= choose[left, material[index]]
-        left -= material[index]
-    taken = sets[0]
-    left = everywhere - material[0] - material[1]
+        radix *= choose[num_free, material[index]]
+        num_free -= material[index]
+    occupied = sets[0]
+    num_free = num_cells - material[0] - material[1]
     for index in range(1, len(material)):
         sets[index] = unrank(
-            number // radix, material[index], numbers.cells[index] & ~taken, choose
+            number // radix, material[index], numbers.cells[index] & ~occupied, choose
         )
         number %= radix
-        taken |= sets[index]
+        occupied |= sets[index]
         if index + 1 < len(material):
-            radix //= choose[left, material[index + 1]]
-            left -= material[index + 1]
+            radix //= choose[num_free, material[index + 1]]
+            num_free -= material[index + 1]
 
 
 def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> RankingTables:
-    """Return the tables for these materials and the same as the opponent sees them.
+    """Return the tables for these materials, in the frames of both sides.
 
-    In `start` the materials follow each other as they come, each from a multiple of BLOCK on.
+    The values of the materials are in this order, each starting at a multiple of BLOCK_SIZE.
     """
-    shown = both_views(materials)
-    limit = max((size for material in shown for size in material), default=0)
+    views = both_views(materials)
+    limit = max((size for view in views for size in view), default=0)
     choose = np.array([[comb(n, k) for k in range(limit + 1)] for n in range(MAX_CELLS + 1)])
     images = _images(numbering)
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
     orbit, image = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
-    parts = [
+    representatives = [
         _fold(cells[0], choose, images, size, orbit[low:high], image[low:high])
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
-    own_at = _ends(map(len, parts))
-    own = np.concatenate(parts)
-    codes = (limit + 1) ** len(cells)
+    num_codes = (limit + 1) ** len(cells)
     numbers = RankingTables(
         cells=cells,
         choose=choose,
@@ -224,46 +232,51 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
         first=first,
         orbit=orbit,
         image=image,
-        own_at=own_at,
-        own=own,
-        before_at=np.full(codes, NO_INDEX, np.int64),
+        own_at=_ends(map(len, representatives)),
+        own=np.concatenate(representatives),
+        before_at=np.full(num_codes, NO_INDEX, np.int64),
         before=np.empty(0, np.int64),
-        start=np.full(codes, NO_INDEX, np.int64),
+        start=np.full(num_codes, NO_INDEX, np.int64),
         states=np.int64(numbering.num_states),
     )
-    return numbers._replace(before=_lay_out(shown, numbers))
+    return numbers._replace(before=_lay_out(views, numbers))
 
 
-def _lay_out(shown: list[Material], numbers: RankingTables) -> NDArray[np.int64]:
+def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]:
     """Fill in `start` and `before_at`; return `before`."""
-    befores, at, place = [np.empty(0, np.int64)], 0, 0
-    for material in shown:
-        low, high = numbers.own_at[material[0] : material[0] + 2]
-        before = _ends(_rooms(numbers.own[low:high], material, numbers).tolist())
-        code = material_code(material, numbers)
-        numbers.before_at[code], numbers.start[code] = at, place
-        befores.append(before)
-        at += len(before)
-        place += -(-int(before[-1]) // BLOCK_SIZE) * BLOCK_SIZE
+    befores, start = [np.empty(0, np.int64)], 0
+    for view in views:
+        low, high = numbers.own_at[view[0] : view[0] + 2]
+        code = material_code(view, numbers)
+        numbers.before_at[code] = sum(map(len, befores))
+        numbers.start[code] = start
+        befores.append(_ends(_count_completions(numbers.own[low:high], view, numbers).tolist()))
+        start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
     return np.concatenate(befores)
 
 
-def _rooms(
+def _count_completions(
     own: NDArray[np.uint64], material: Material, numbers: RankingTables
 ) -> NDArray[np.int64]:
-    """Return how many positions there are with each of these first sets."""
-    everywhere = int(numbers.cells[0] | numbers.cells[1]).bit_count()
-    rest, left = int(numbers.states), everywhere - material[0] - material[1]
-    for size in material[2:]:
-        rest *= comb(left, size) if left >= 0 else 0
-        left -= size
+    """Return the number of positions with each of these first sets."""
     free = np.bitwise_count(numbers.cells[1] & ~own).astype(np.int64)
-    rooms: NDArray[np.int64] = numbers.choose[free, material[1]] * rest
-    return rooms
+    num_cells = int(numbers.cells[0] | numbers.cells[1]).bit_count()
+    per_pair = _count_other_sets(num_cells, material) * int(numbers.states)
+    completions: NDArray[np.int64] = numbers.choose[free, material[1]] * per_pair
+    return completions
+
+
+def _count_other_sets(num_cells: int, material: Material) -> int:
+    """Return the number of ways to place the sets after the first two."""
+    free, count = num_cells - material[0] - material[1], 1
+    for size in material[2:]:
+        count *= comb(max(free, 0), size)
+        free -= size
+    return count
 
 
 def material_code(material: Material, numbers: RankingTables) -> int:
-    """Return the code of a material, by which `numbers` has its tables."""
+    """Return the code of a material, an index of `numbers.start`."""
     code = 0
     for size in material:
         code = code * numbers.choose.shape[1] + size
@@ -271,13 +284,13 @@ def material_code(material: Material, numbers: RankingTables) -> int:
 
 
 def material_size(material: Material, numbers: RankingTables) -> int:
-    """Return how many numbers a material has."""
+    """Return the number of values of a material."""
     low, high = numbers.own_at[material[0] : material[0] + 2]
     return int(numbers.before[numbers.before_at[material_code(material, numbers)] + high - low])
 
 
 def material_start(material: Material, numbers: RankingTables) -> int:
-    """Return the place of a material's number 0."""
+    """Return the index of the first value of a material."""
     return int(numbers.start[material_code(material, numbers)])
 
 
@@ -286,39 +299,25 @@ def position_fields(
 ) -> Any:
     """Return the fields of the position with this number in a material."""
     sets = np.empty(len(material), np.uint64)
-    return _position_at(np.int64(number), np.array(material, np.int64), numbers, like, sets)
-
-
-@jit
-def _position_at(
-    number: Int,
-    material: NDArray[np.int64],
-    numbers: RankingTables,
-    like: Position,
-    sets: NDArray[np.uint64],
-) -> Position:
-    return decode_position(number, material, numbers, like, sets)
+    return decode_position(np.int64(number), np.array(material, np.int64), numbers, like, sets)
 
 
 def count_positions(numbering: Numbering, material: Material) -> int:
-    """Return how many positions a material has, symmetric ones included, as one side sees it."""
-    cells = [int(cells) for cells in numbering.cells]
-    everywhere = numbering.num_cells
-    only, both = (cells[0] & ~cells[1]).bit_count(), (cells[0] & cells[1]).bit_count()
-    own, enemy, *rest = material
-    total = sum(
-        comb(both, shared) * comb(only, own - shared) * comb(cells[1].bit_count() - shared, enemy)
+    """Return the number of positions of a material in one frame, symmetric ones included."""
+    first, second = (int(cells) for cells in numbering.cells[:2])
+    only_first, both = (first & ~second).bit_count(), (first & second).bit_count()
+    own, enemy = material[:2]
+    pairs = sum(
+        comb(both, shared)
+        * comb(only_first, own - shared)
+        * comb(second.bit_count() - shared, enemy)
         for shared in range(own + 1)
     )
-    left = everywhere - own - enemy
-    for size in rest:
-        total *= comb(max(left, 0), size)
-        left -= size
-    return total * numbering.num_states
+    return pairs * _count_other_sets(numbering.num_cells, material) * numbering.num_states
 
 
 def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
-    """Return where parts of these sizes begin, and the end of the last."""
+    """Return the offset of each part, given their sizes, and the total size."""
     return np.array(list(itertools.accumulate(sizes, initial=0)), np.int64)
 
 
@@ -358,39 +357,39 @@ def _find_orbits(
     image: NDArray[np.int8],
     own: NDArray[np.uint64],
 ) -> int:
-    """As `_fold`, writing to `own`, uint64[len(orbit)]; return how many there are.
+    """Write the results of `_fold`, the representatives to `own`; return their number.
 
-    The representative is the image with the least rank.
+    The representative is the image with the lowest rank.
     """
     count = 0
     for row in range(len(orbit)):
-        here = unrank(np.int64(row), np.int64(size), cells, choose)
-        least: Int = np.int64(row)
-        by: Int = np.int64(0)
+        first_set = unrank(np.int64(row), np.int64(size), cells, choose)
+        lowest: Int = np.int64(row)
+        lowest_symmetry: Int = np.int64(0)
         for symmetry in range(1, len(images)):
-            there = rank(transform(here, images[symmetry]), cells, choose)
-            if there < least:
-                least, by = there, np.int64(symmetry)
-        image[row] = by
-        if by == 0:
-            orbit[row], own[count] = count, here
+            other = rank(transform(first_set, images[symmetry]), cells, choose)
+            if other < lowest:
+                lowest, lowest_symmetry = other, np.int64(symmetry)
+        image[row] = lowest_symmetry
+        if lowest_symmetry == 0:
+            orbit[row], own[count] = count, first_set
             count += 1
         else:
-            orbit[row] = orbit[least]
+            orbit[row] = orbit[lowest]
     return count
 
 
 def parse_pieces(text: str) -> tuple[tuple[int, int], int]:
-    """Return the most pieces of the stronger and of the weaker side, and of both, of a text.
+    """Return the maximum number of pieces: of the stronger and the weaker side, and in all.
 
-    The text is N, for so many in all, or AvB. Raises BadOption for another.
+    The text is N, the number in all, or AvB. Raises BadOption for other texts.
     """
     words = text.split("v")
     if len(words) > 2 or not all(
         word.isascii() and word.isdigit() and len(word) < 3 for word in words
     ):
         raise BadOption(
-            f"pieces={text!r}; wanted: how many in all, such as 6, or by side, as in 3v3"
+            f"pieces={text!r}; expected the number in all, such as 6, or by side, such as 3v3"
         )
     counts = sorted(map(int, words), reverse=True)
     sides = (counts[0], counts[-1])

@@ -1,13 +1,14 @@
-"""All tables of a game in some folders: what a position is worth, and which actions keep that.
+"""The tables of a game: exact values of positions, and the actions that keep them.
 
     tables = Tablebase(make_game("capture_conquer", size=5))
     solved = tables.probe(position)
 
-Files are opened, and their blocks read, when a position first needs them.
+Files are opened, and their blocks read, on demand.
 
 Shapes: A actions.
 """
 
+import bisect
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -50,32 +51,42 @@ from cc_env.tablebase.values import (
     value_before_turn,
 )
 
-SHIPPED = Path(__file__).parent / "shipped"  # the small ones, which are part of the package
+SHIPPED = Path(__file__).parent / "shipped"
 
 _BLOCK_BITS = BLOCK_SIZE.bit_length() - 1
-_MOST_WANTED = 4096  # blocks that one position can need
+# Limit of the blocks that one position requires.
+_MAX_REQUIRED_BLOCKS = 4096
 _IMPOSSIBLE = -(1 << 62)
-_MISSING, _WANTED = range(2)  # indices of `counts`
-_VALUE, _MARGIN, _TURNS, _ACTIONS_END, _VALUES_END, _KEEPING_END, _HEAD = range(7)  # of `told`
+# Indices of `counts`.
+_MISSING, _REQUIRED = range(2)
+# Indices of `output`: fields of `ExactValue`, and the ends of its tuples, which start at _HEAD.
+_VALUE, _MARGIN, _TURNS, _ACTIONS_END, _VALUES_END, _KEEPING_END, _HEAD = range(7)
 
 
 class ExactValue(NamedTuple):
-    """The exact value of a position, to the player to move."""
+    """The exact value of a position to the player to move."""
 
-    value: int  # 1 won, 0 drawn, -1 lost
-    margin: int  # by which it is won or lost; 0 for a draw
-    turns: int  # until the game is over, a turn that has begun included; 0 for a draw
-    actions: tuple[int, ...]  # the legal ones, ascending; none where the game is over
-    values: tuple[int, ...]  # of each of them at least, as in `value`; see `Bounds`
-    value_keeping: tuple[int, ...]  # those that certainly keep the value
-    best: tuple[int, ...]  # those of them that keep the margin, and win soonest or lose latest
+    # 1 won, 0 drawn, -1 lost.
+    value: int
+    # Margin of the win or loss; 0 for a draw.
+    margin: int
+    # Turns until the end of the game, including a turn in progress; 0 for a draw.
+    turns: int
+    # Legal actions, ascending; none in a finished game.
+    actions: tuple[int, ...]
+    # The least value of each action, like `value`; see `Bounds`.
+    values: tuple[int, ...]
+    # Actions that certainly keep the value.
+    value_keeping: tuple[int, ...]
+    # Those that also keep the margin, and win soonest or lose latest.
+    best: tuple[int, ...]
 
 
 class Bounds(NamedTuple):
-    """The least and the greatest value, to the player to move, that a position can have.
+    """The least and the greatest value that a position can have, to the player to move.
 
-    They differ where the rules may draw the game before the win or the loss in the table: it is
-    worth that, or a draw. Both are UNKNOWN where nothing is known.
+    They differ if the rules may draw the game before the win or loss in the table. Both are UNKNOWN
+    if no table has the value.
     """
 
     least: Int
@@ -83,31 +94,35 @@ class Bounds(NamedTuple):
 
 
 class Probing(NamedTuple):
-    """What compiled code needs to look values up: the tables, as far as they have been read."""
+    """The tables, as far as they have been read, and buffers for compiled probes."""
 
     numbers: RankingTables
     values: NDArray[np.uint16]
-    is_read: NDArray[np.bool_]  # by block
-    legal: NDArray[np.int32]  # scratch space for the actions of a turn
-    wanted: NDArray[np.int64]  # blocks that have to be read first
-    counts: NDArray[np.int64]  # [2] values that no table has, blocks wanted
-    told: NDArray[np.int64]  # [6 + 4 * A] the fields of `ExactValue`, and where its tuples end
+    # Whether each block has been read.
+    is_read: NDArray[np.bool_]
+    # Buffer for the actions of a turn.
+    legal: NDArray[np.int32]
+    # Blocks to be read before the probe is repeated.
+    required: NDArray[np.int64]
+    # Number of values that no table has, and of required blocks.
+    counts: NDArray[np.int64]  # [2]
+    output: NDArray[np.int64]  # [6 + 4 * A]
 
 
 class Tablebase:
-    """The tables of a game that there are in some folders; safe to use from many threads.
+    """The tables of a game in some folders; thread-safe.
 
-    Copies are the same object; in another process the same folders are looked into.
+    Copies are the same object. Another process reads the same folders.
     """
 
     def __init__(self, game: Game, *folders: str | os.PathLike[str]) -> None:
-        """Look into the folders; without any, use the tables that the package ships with.
+        """Find the tables in the folders, by default those shipped with the package.
 
-        Raises BadOption for a game whose positions are not numbered, a folder that is not there, or
-        arguments of other types.
+        Raises BadOption if the positions of the game are not numbered, if a folder does not exist,
+        or for arguments of other types.
         """
         if not isinstance(game, Game):
-            raise BadOption(f"{game!r} is not a game; make_game(NAME) makes one")
+            raise BadOption(f"{game!r} is not a game; expected make_game(NAME)")
         for folder in folders:
             if not isinstance(folder, str | os.PathLike):
                 raise BadOption(f"{folder!r} is not the name of a folder")
@@ -119,21 +134,25 @@ class Tablebase:
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
         self.paths = _find(game, game.numbering, self._folders)
         self._open: dict[Material, ExactTable] = {}
-        self._lock = threading.RLock()  # of what is read, and of the scratch space
+        # Protects what has been read, and the buffers.
+        self._lock = threading.RLock()
         numbers = make_ranking_tables(game.numbering, self.paths)
-        self._blocks = _Blocks.of(list(self.paths), numbers)
         self._views = both_views(self.paths)
         self.sizes = [material_size(view, numbers) for view in self._views]
-        """How many numbers each view has, see `position`: of a material as either side sees it."""
-        count = self._blocks.total
+        """The number of positions of each view: of each material in the frame of either side."""
+        self._first_blocks = [material_start(view, numbers) // BLOCK_SIZE for view in self._views]
+        num_blocks = 0
+        if self._views:
+            num_blocks = self._first_blocks[-1] + -(-self.sizes[-1] // BLOCK_SIZE)
         self._probing = Probing(
             numbers=numbers,
-            values=np.empty(count * BLOCK_SIZE, np.uint16),  # memory is used where it is written to
-            is_read=np.zeros(count, np.bool_),
+            # Memory pages are allocated when they are written to.
+            values=np.empty(num_blocks * BLOCK_SIZE, np.uint16),
+            is_read=np.zeros(num_blocks, np.bool_),
             legal=np.empty(16 * game.num_actions, np.int32),
-            wanted=np.empty(_MOST_WANTED, np.int64),
+            required=np.empty(_MAX_REQUIRED_BLOCKS, np.int64),
             counts=np.zeros(2, np.int64),
-            told=np.empty(_HEAD + 4 * game.num_actions, np.int64),
+            output=np.empty(_HEAD + 4 * game.num_actions, np.int64),
         )
 
     def __deepcopy__(self, memo: object) -> Self:
@@ -144,7 +163,7 @@ class Tablebase:
 
     @property
     def labels(self) -> list[str]:
-        """The names of the materials that there are tables of."""
+        """The labels of the materials with a table."""
         return [self._numbering.label(material) for material in self.paths]
 
     def require_any(self) -> Self:
@@ -152,14 +171,14 @@ class Tablebase:
         if not self.paths:
             places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
             raise MissingTable(
-                f"{places}: no tables of {self.game!r}; python -m cc_env solve makes them"
+                f"{places}: no tables of {self.game!r}; python -m cc_env solve creates them"
             )
         return self
 
     def position_at(self, view: int, number: int) -> Position:
-        """Return the position with a number in a view, which is an index of `sizes`.
+        """Return the position with a number in a view, an index of `sizes`.
 
-        The first player is to move. The game may be over there.
+        The first player is to move; the game may be over.
         """
         like, numbers = self.game.initial, self._probing.numbers
         return self.game.make_position(position_fields(number, self._views[view], numbers, like))
@@ -168,7 +187,7 @@ class Tablebase:
         return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
 
     def matches(self, game: Game) -> bool:
-        """Return whether the values hold in a game: it has the same rules."""
+        """Return whether a game has the same rules, so that the values hold in it."""
         other = game.numbering
         same = other is not None and other.options == self._numbering.options
         return same and game.name == self.game.name
@@ -178,11 +197,11 @@ class Tablebase:
         return self.get(position) is not None
 
     def probe(self, position: Position) -> ExactValue:
-        """Return the exact value of a position, also of one within a turn or of a finished game.
+        """Return the exact value of a position, which may be within a turn or of a finished game.
 
-        Raises MissingTable where no table has it, BadTable for a damaged or unfitting file,
-        BadPosition for a position of another game or of other rules, such as another size, or in
-        which pieces stand on each other.
+        Raises MissingTable if no table has it, BadTable for a damaged or unsuitable file,
+        BadPosition for a position of another game or of other rules, such as another size, or with
+        two pieces on one cell.
 
         Examples:
 
@@ -198,14 +217,14 @@ class Tablebase:
         """
         solved = self.get(position)
         if solved is None:
-            has = format_list(self.labels) or "none"
+            labels = format_list(self.labels) or "none"
             raise MissingTable(
-                f"no table has the value of '{self.game.to_text(position)}'; there are: {has}"
+                f"no table has the value of '{self.game.to_text(position)}'; available: {labels}"
             )
         return solved
 
     def get(self, position: Position) -> ExactValue | None:
-        """As `probe`, but None where no table has the value."""
+        """Return the result of `probe`, or None if no table has the value."""
         if not self._numbering.has_same_rules(position):
             raise BadPosition(f"{position} is not a position of {self.game!r}")
         probing = self._probing
@@ -213,13 +232,13 @@ class Tablebase:
             while (length := _probe(position, probing)) < 0:
                 if length == _IMPOSSIBLE:
                     raise BadPosition(f"{position}: two pieces stand on one cell")
-                for block in probing.wanted[:-length].tolist():
+                for block in probing.required[:-length].tolist():
                     self._read(block)
-            told = probing.told[:length].tolist()
-        return _solved(told) if told else None
+            output = probing.output[:length].tolist()
+        return _exact_value(output) if output else None
 
     def load_all(self) -> LoadedTables:
-        """Read all tables into memory, for searches; raise BadTable."""
+        """Read all tables into memory, for searches; raise BadTable if a file is damaged."""
         with self._lock:
             for block in np.flatnonzero(~self._probing.is_read).tolist():
                 self._read(block)
@@ -235,11 +254,11 @@ class Tablebase:
             try:
                 self._open[material] = open_table(path, self.game, material, numbers)
             except OSError as error:
-                raise BadTable(f"{path}: it cannot be read any more: {error.strerror}") from None
+                raise BadTable(f"{path}: can no longer be read: {error.strerror}") from None
         return self._open[material]
 
     def close(self) -> None:
-        """Close all files; what has been read stays."""
+        """Close all files; blocks in memory stay."""
         for table in self._open.values():
             table.close()
         self._open.clear()
@@ -248,37 +267,16 @@ class Tablebase:
         """Read a block of values; raise BadTable."""
         if self._probing.is_read[block]:
             return
-        material, view, number = self._blocks.where(block)
-        values = self.table(material).block(view, number)
+        view = bisect.bisect_right(self._first_blocks, block) - 1
+        table = self.table(self._views[view])
+        number = block - self._first_blocks[view]
+        values = table.block(table.index_of_view(self._views[view]), number)
         self._probing.values[block * BLOCK_SIZE : block * BLOCK_SIZE + len(values)] = values
         self._probing.is_read[block] = True
 
 
-class _Blocks(NamedTuple):
-    """Which block of values belongs to which table."""
-
-    first: list[int]  # of each view
-    owner: list[tuple[Material, int]]  # the material of the table, and which of its views it is
-    total: int
-
-    @classmethod
-    def of(cls, materials: list[Material], numbers: RankingTables) -> "_Blocks":
-        first, owner, end = [], [], 0
-        for material in materials:
-            for index, view in enumerate(both_views([material])):
-                first.append(material_start(view, numbers) // BLOCK_SIZE)
-                owner.append((material, index))
-                end = first[-1] + -(-material_size(view, numbers) // BLOCK_SIZE)
-        return cls(first, owner, end)
-
-    def where(self, block: int) -> tuple[Material, int, int]:
-        """Return the material of a block's table, the view in it and the block's number there."""
-        at = int(np.searchsorted(self.first, block, "right")) - 1
-        return *self.owner[at], block - self.first[at]
-
-
 def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables:
-    """Return what a search of `game` asks, all tables in memory; raise BadOption, BadTable."""
+    """Load tables for a search of `game`; raise BadOption if they are of another game, BadTable."""
     if tables is None:
         return NO_TABLES
     if not tables.matches(game):
@@ -287,14 +285,14 @@ def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables
 
 
 def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[Material, Path]:
-    """Return the files of the game's tables, by material, in the order they were solved in."""
+    """Return the files of the game's tables by material, in the order of solving."""
     paths: dict[Material, Path] = {}
-    before = file_stem(game.name, numbering.options)
+    prefix = file_stem(game.name, numbering.options) + "-"
     for folder in folders:
         if not folder.is_dir():
             raise BadOption(f"{folder}: there is no such folder of tables")
         for path in sorted(folder.glob(f"*{SUFFIX}")):
-            label = path.name.removesuffix(SUFFIX).removeprefix(f"{before}-")
+            label = path.name.removesuffix(SUFFIX).removeprefix(prefix)
             material = numbering.parse_label(label)
             if material is not None and path.stem == file_stem(game.name, numbering.options, label):
                 paths.setdefault(material, path)
@@ -302,80 +300,81 @@ def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[
 
 
 def open_table(path: Path, game: Game, material: Material, numbers: RankingTables) -> ExactTable:
-    """Return the open table of a material; raise BadTable where it is of anything else, OSError."""
+    """Return the open table of a material; raise OSError, BadTable if it is of anything else."""
     assert game.numbering is not None
     table = ExactTable(path)
     label = game.numbering.label(material)
     table.check(game.name, game.numbering.options, rules_id(game.name), label)
-    given = [(view.numbers, view.material) for view in table.header.views]
-    wanted = [(material_size(view, numbers), view) for view in both_views([material])]
-    if given != wanted:
-        raise BadTable(f"{path}: numbers and materials {given}; wanted: {wanted}")
+    actual = [(view.numbers, view.material) for view in table.header.views]
+    expected = [(material_size(view, numbers), view) for view in both_views([material])]
+    if actual != expected:
+        raise BadTable(f"{path}: numbers and materials {actual}; expected {expected}")
     return table
 
 
-def _solved(told: list[int]) -> ExactValue:
-    """Return what compiled code told; by slices, since most of a probe's time is Python's."""
-    actions, values, keeping = told[_ACTIONS_END : _KEEPING_END + 1]
+def _exact_value(output: list[int]) -> ExactValue:
+    """Return the result of a probe. Most of the time of a probe is spent here, hence slices."""
+    actions_end, values_end, keeping_end = output[_ACTIONS_END : _KEEPING_END + 1]
     return ExactValue(
-        told[_VALUE],
-        told[_MARGIN],
-        told[_TURNS],
-        tuple(told[_HEAD:actions]),
-        tuple(told[actions:values]),
-        tuple(told[values:keeping]),
-        tuple(told[keeping:]),
+        output[_VALUE],
+        output[_MARGIN],
+        output[_TURNS],
+        tuple(output[_HEAD:actions_end]),
+        tuple(output[actions_end:values_end]),
+        tuple(output[values_end:keeping_end]),
+        tuple(output[keeping_end:]),
     )
 
 
 @jit
 def _probe(position: Position, probing: Probing) -> Int:
-    """Write the value of a position, and of its actions, to `told`; return how many numbers.
+    """Write the value of a position and of its actions to `output`; return the length written.
 
-    That is 0 where no table has the value, and -N where N blocks, now in `wanted`, have to be read
-    first; _IMPOSSIBLE where pieces stand on each other.
+    The length is 0 if no table has the value, -N if N blocks, now in `required`, have to be read
+    first, and _IMPOSSIBLE if two pieces stand on one cell.
     """
     probing = as_raw(probing)
-    sets, taken = rules.to_sets(position), ZERO
+    sets, occupied = rules.to_sets(position), ZERO
     for index in range(len(sets)):
-        if sets[index] & taken:
+        if sets[index] & occupied:
             return np.int64(_IMPOSSIBLE)
-        taken |= sets[index]
-    probing.counts[_MISSING] = probing.counts[_WANTED] = 0
+        occupied |= sets[index]
+    probing.counts[_MISSING] = probing.counts[_REQUIRED] = 0
     value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else terminal_value(position)
     bounds, count = Bounds(value, value), np.int64(0)
     if value == UNKNOWN:
         count = np.int64(rules.legal_actions(position, probing.legal))
         for index in range(count):
             after = rules.apply(position, np.int64(probing.legal[index]))
-            left = _after(after, probing, probing.legal[count:])
-            probing.told[_HEAD + count + index] = left.least
-            bounds = _better_of(bounds, left)
-    if probing.counts[_WANTED]:
-        return np.int64(-probing.counts[_WANTED])
+            action_bounds = _action_bounds(after, probing, probing.legal[count:])
+            probing.output[_HEAD + count + index] = action_bounds.least
+            bounds = _better_of(bounds, action_bounds)
+    if probing.counts[_REQUIRED]:
+        return np.int64(-probing.counts[_REQUIRED])
     is_certain = bounds.least == bounds.greatest and bounds.least != UNKNOWN
     if probing.counts[_MISSING] or not is_certain:
         return np.int64(0)
-    return _tell(bounds.least, count, probing)
+    return _complete_output(bounds.least, count, probing)
 
 
 @jit
-def _tell(value: Int, count: Int, probing: Probing) -> Int:
-    """Complete `told`, where the actions' values stand; return how many numbers it has."""
-    told, actions = probing.told, probing.legal[:count]
-    values = told[_HEAD + count : _HEAD + 2 * count]
-    told[_VALUE], told[_MARGIN], told[_TURNS] = result_of(value), margin_of(value), turns_of(value)
-    told[_ACTIONS_END], told[_VALUES_END] = _HEAD + count, _HEAD + 2 * count
+def _complete_output(value: Int, count: Int, probing: Probing) -> Int:
+    """Complete `output`, which has the values of the actions; return its length."""
+    output, actions = probing.output, probing.legal[:count]
+    values = output[_HEAD + count : _HEAD + 2 * count]
+    output[_VALUE], output[_MARGIN] = result_of(value), margin_of(value)
+    output[_TURNS] = turns_of(value)
+    output[_ACTIONS_END], output[_VALUES_END] = _HEAD + count, _HEAD + 2 * count
     end = np.int64(_HEAD + 2 * count)
     for index in range(count):
-        told[_HEAD + index] = actions[index]
-        if result_of(values[index]) == told[_VALUE]:
-            told[end] = actions[index]
+        output[_HEAD + index] = actions[index]
+        if result_of(values[index]) == output[_VALUE]:
+            output[end] = actions[index]
             end += 1
-    told[_KEEPING_END] = end
+    output[_KEEPING_END] = end
     for index in range(count):
         if values[index] == value:
-            told[end] = actions[index]
+            output[end] = actions[index]
             end += 1
         values[index] = result_of(values[index])
     return end
@@ -396,10 +395,10 @@ def _better(best: Int, value: Int) -> Int:
 
 
 @jit
-def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bounds:
-    """Return what an action is worth to its player that leads to `position`."""
+def _action_bounds(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bounds:
+    """Return the bounds of an action that leads to `position`, to the player who takes it."""
     if not rules.mid_turn(position):
-        bounds = _bounds(position, probing)
+        bounds = _position_bounds(position, probing)
         if bounds.least == UNKNOWN:
             return bounds
         return Bounds(value_before_turn(bounds.greatest), value_before_turn(bounds.least))
@@ -407,13 +406,13 @@ def _after(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bo
     count = rules.legal_actions(position, legal)
     for index in range(count):
         after = rules.apply(position, np.int64(legal[index]))
-        best = _better_of(best, _after(after, probing, legal[count:]))
+        best = _better_of(best, _action_bounds(after, probing, legal[count:]))
     return best
 
 
 @jit
-def _bounds(position: Position, probing: Probing) -> Bounds:
-    """Return the bounds of a position between turns; UNKNOWN where it has to be read, or is not."""
+def _position_bounds(position: Position, probing: Probing) -> Bounds:
+    """Return the bounds of a position between turns; UNKNOWN if missing, or in a required block."""
     place = index_of(position, probing.numbers)
     if place == NO_INDEX:
         value = terminal_value(position)
@@ -421,12 +420,12 @@ def _bounds(position: Position, probing: Probing) -> Bounds:
         return Bounds(value, value)
     block = place >> _BLOCK_BITS
     if not probing.is_read[block]:
-        if probing.counts[_WANTED] < len(probing.wanted):
-            probing.wanted[probing.counts[_WANTED]] = block
-            probing.counts[_WANTED] += 1
+        if probing.counts[_REQUIRED] < len(probing.required):
+            probing.required[probing.counts[_REQUIRED]] = block
+            probing.counts[_REQUIRED] += 1
         return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
     value = np.int64(probing.values[place])
     if value_if_certain(position, value) != UNKNOWN:
         return Bounds(value, value)
-    drawn = np.int64(DRAW_VALUE)
-    return Bounds(value, drawn) if result_of(value) < 0 else Bounds(drawn, value)
+    draw = np.int64(DRAW_VALUE)
+    return Bounds(value, draw) if result_of(value) < 0 else Bounds(draw, value)

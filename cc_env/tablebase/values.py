@@ -1,6 +1,6 @@
-"""A value in 16 bits: lost, drawn or won, by what margin, and in how many turns.
+"""Values in 16 bits: the result, the margin, and the number of turns to the end of the game.
 
-    bit 15 set where the player to move loses · bits 10 to 14 the margin · bits 0 to 9 the turns
+    bit 15 set if the player to move loses · bits 10 to 14 the margin · bits 0 to 9 the turns
 
 A draw is 0. The winner takes the greatest margin it can, then the fewest turns; the loser the
 smallest margin, then the most turns. Only turns are counted, not the decisions within them.
@@ -33,13 +33,13 @@ def loss_value(margin: Int, turns: Int) -> Int:
 
 @jit
 def turns_of(value: Int) -> Int:
-    """Return in how many turns the game is over, with the last one; 0 for a draw."""
+    """Return the number of turns to the end of the game, including the last; 0 for a draw."""
     return value & _TURNS
 
 
 @jit
 def margin_of(value: Int) -> Int:
-    """Return by how much the game is won or lost, 0 for a draw."""
+    """Return the margin of the win or loss; 0 for a draw."""
     return (value & (LOST - 1)) >> MARGIN_SHIFT
 
 
@@ -51,7 +51,7 @@ def result_of(value: Int) -> Int:
 
 @jit
 def ordering(value: Int) -> Int:
-    """Return a number that is the greater the better the value is to the player to move."""
+    """Return a number that is greater for values that are better for the player to move."""
     if value == DRAW_VALUE:
         return np.int64(0)
     size = margin_of(value) << (MARGIN_SHIFT + 1) | (_TURNS - turns_of(value))
@@ -60,13 +60,13 @@ def ordering(value: Int) -> Int:
 
 @jit
 def value_before_turn(value: Int) -> Int:
-    """Return what a turn is worth to its player that leads to where the opponent has `value`."""
+    """Return the value of a turn to its player, given the opponent's `value` after it."""
     return np.int64(DRAW_VALUE) if value == DRAW_VALUE else (value ^ LOST) + 1
 
 
 @jit
 def terminal_value(position: Position) -> Int:
-    """Return the value of a finished game, UNKNOWN for one that goes on."""
+    """Return the value of a finished game; UNKNOWN for an unfinished one."""
     result = rules.outcome(position)
     if result == ONGOING:
         return np.int64(UNKNOWN)

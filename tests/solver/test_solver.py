@@ -5,7 +5,7 @@ import re
 import signal
 import threading
 import tracemalloc
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from unittest import mock
@@ -43,7 +43,8 @@ def assert_proven(game, paths, most):
     proof, compared = Board(game.options["size"]).solved(most), 0
     for path in paths:
         table = ExactTable(path)
-        numbers = make_ranking_tables(game.numbering, table.header.materials)
+        materials = [view.material for view in table.header.views]
+        numbers = make_ranking_tables(game.numbering, materials)
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
                 fields = position_fields(number, view.material, numbers, game.numbering.like)
@@ -142,16 +143,16 @@ def test_threads_change_nothing(threads, tmp_path):
 
 
 def interrupt(step, after, monkeypatch):
-    """Interrupt the solver after so many times that its threads ran, as by Ctrl-C."""
-    run, calls = solver._counted, iter(range(after))
+    """Interrupt the solver, as by Ctrl+C, before run number `after` of its threads."""
+    run, calls = solver._run_threads, iter(range(after))
 
-    def stops(*given):
+    def interrupted_run(*arguments):
         if next(calls, None) is None:
             raise KeyboardInterrupt
-        return run(*given)
+        return run(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(solver, "_counted", stops)
+        patch.setattr(solver, "_run_threads", interrupted_run)
         with pytest.raises(KeyboardInterrupt):
             solver.Solver(SMALL, step).solve()
 
@@ -185,47 +186,47 @@ def read(path):
 
 def count_passes(monkeypatch):
     """Return a list that grows by each call of the solver's threads."""
-    run, calls = solver._counted, []
+    run, calls = solver._run_threads, []
 
-    def counted(*given):
-        calls.append(given)
-        return run(*given)
+    def counted_run(*arguments):
+        calls.append(arguments)
+        return run(*arguments)
 
-    monkeypatch.setattr(solver, "_counted", counted)
+    monkeypatch.setattr(solver, "_run_threads", counted_run)
     return calls
 
 
-def test_threads_end_before_anything_is_saved_however_often_it_is_interrupted(monkeypatch):
-    """The first Ctrl-C comes while both threads work, the second while they are waited for."""
-    begun, goes_on = threading.Barrier(3), threading.Event()
-    finished, interrupts = [], []
+def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
+    """The first Ctrl+C comes while both threads work, the second during the shutdown."""
+    started, resumed = threading.Barrier(3), threading.Event()
+    finished, shutdowns = [], []
 
-    def work(low, high, counts):
-        begun.wait(60)
-        goes_on.wait(60)
+    def work(_, low, high, counts):
+        started.wait(60)
+        resumed.wait(60)
         finished.append(low)
 
-    class Gate(solver._Gate):
-        def _wait(self):
-            interrupts.append(len(finished))
-            if len(interrupts) == 1:
+    class Executor(ThreadPoolExecutor):
+        def shutdown(self, **options):
+            shutdowns.append(len(finished))
+            if len(shutdowns) == 1:
                 raise KeyboardInterrupt
-            goes_on.set()
-            super()._wait()
+            resumed.set()
+            super().shutdown(**options)
 
     def press():
-        begun.wait(60)
+        started.wait(60)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    monkeypatch.setattr(solver, "_Gate", Gate)
+    monkeypatch.setattr(solver, "ThreadPoolExecutor", Executor)
     presser = threading.Thread(target=press)
     presser.start()
-    tasks = [(None, low, low + 1) for low in range(20)]
+    tasks = [solver._Task(None, low, low + 1) for low in range(20)]
     with pytest.raises(KeyboardInterrupt):
-        solver._counted(lambda _, *given: work(*given), tasks, ((), 0), 2)
+        solver._run_threads(work, tasks, (), 0, 2)
     presser.join()
-    assert interrupts[0] == 0
-    assert sorted(finished) == [0, 1]  # what was begun, and nothing more
+    assert shutdowns[0] == 0
+    assert sorted(finished) == [0, 1]
 
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing", "turns", "margin", "rules"])
@@ -287,7 +288,7 @@ def test_king_against_king_is_as_published(tmp_path):
 def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
     (path,) = solve(SMALL, tmp_path, "1v1")
     path.write_bytes(b"rubbish")
-    with pytest.raises(BadTable, match=r"1v1\.exact: .*\. Delete it, and it is made again"):
+    with pytest.raises(BadTable, match=r"1v1\.exact: .*\. Delete it"):
         solver.plan(SMALL, tmp_path, "2v2")
 
 
@@ -312,7 +313,7 @@ def test_no_more_pieces_than_cells(tmp_path):
 
 def test_a_table_that_is_needed_has_to_be_there(tmp_path):
     step = solver.plan(SMALL, tmp_path, "2v2")[-1]
-    with pytest.raises(BadTable, match="needed first, and missing"):
+    with pytest.raises(BadTable, match="is required and missing"):
         solver.Solver(SMALL, step)
 
 
@@ -379,7 +380,7 @@ def test_a_table_is_verified_again(tmp_path):
     values = table.read()
     counts = replace(table.header.views[0], won=table.header.views[0].won + 1)
     write_table(path, replace(table.header, views=(counts, table.header.views[1])), values)
-    with pytest.raises(BadTable, match=r"2v1\.exact: it has .*; its header says "):
+    with pytest.raises(BadTable, match=r"2v1\.exact: the values have .*; the header has "):
         solver.Solver(SMALL, step).verify()
     values[0][7] ^= 1  # a turn more or less
     write_table(path, table.header, values)

@@ -150,5 +150,5 @@ def test_materials_have_names():
 
 @pytest.mark.parametrize("text", ["", "v", "3v", "3v3v3", "-1", "x", "٣", "999"])
 def test_wrong_pieces_are_refused(text):
-    with pytest.raises(BadOption, match="wanted: how many in all"):
+    with pytest.raises(BadOption, match="expected the number in all"):
         parse_pieces(text)
