@@ -8,7 +8,7 @@ of a game's positions.
 """
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ class Batch(NamedTuple):
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
 SettingsTuple = tuple[int, ...]
-BatchTuple = tuple[NDArray[Any], ...]
+BatchTuple = tuple[NDArray[np.generic], ...]
 
 
 class Board(NamedTuple):
@@ -154,8 +154,8 @@ def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
 
 @jit
 def find_refused(
-    settings: SettingsTuple,
-    batch: BatchTuple,
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
 ) -> int:
@@ -163,7 +163,8 @@ def find_refused(
 
     `kinds` is int8[N], `actions` int64[N].
     """
-    return _find_refused(Settings(*settings), Batch(*as_raw(batch)), kinds, actions)
+    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    return _find_refused(settings, batch, kinds, actions)
 
 
 @jit
@@ -182,8 +183,8 @@ def _find_refused(
 @jit(nogil=True)
 def step(
     start: Position,
-    settings: SettingsTuple,
-    batch: BatchTuple,
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
     starts: NDArray[np.uint64],
@@ -194,60 +195,60 @@ def step(
     in row i % M of `starts`, uint64[M, fields], unfinished positions. Games that begin in the step
     that ends one begin in `start`, whose class selects the rules, here and below.
     """
-    chosen, arrays = Settings(*settings), Batch(*as_raw(batch))
-    refused = _find_refused(chosen, arrays, kinds, actions)
+    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
         return refused
-    legal = np.empty(arrays.masks.shape[1], np.int32)
-    for number in range(len(arrays.rows)):
-        board = _board(arrays, number, legal)
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    for number in range(len(batch.rows)):
+        board = _board(batch, number, legal)
         kind = kinds[number]
         if kind == StepKind.RESET or (kind == StepKind.DECISION and board.row[STATUS]):
             first = rules.load(starts[number % len(starts)], start)
-            _restart(first, chosen, arrays, board)
+            _restart(first, settings, batch, board)
         elif kind == StepKind.DECISION:
-            _decide(np.int64(actions[number]), start, chosen, arrays, board)
+            _decide(np.int64(actions[number]), start, settings, batch, board)
     return ACCEPTED
 
 
 @jit
 def play_replies(
     start: Position,
-    settings: SettingsTuple,
-    batch: BatchTuple,
-    which: NDArray[np.int64],
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
+    numbers: NDArray[np.int64],
     actions: NDArray[np.int64],
 ) -> None:
-    """Play the opponent's legal `actions`, int64[M], on the boards `which`, int64[M].
+    """Play the opponent's legal `actions`, int64[M], on the boards `numbers`, int64[M].
 
     Replies before the seat's first decision change neither rewards nor endings.
     """
-    chosen, arrays = Settings(*settings), Batch(*as_raw(batch))
-    legal = np.empty(arrays.masks.shape[1], np.int32)
-    for index in range(len(which)):
-        board = _board(arrays, which[index], legal)
+    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    for index in range(len(numbers)):
+        board = _board(batch, numbers[index], legal)
         row = board.row
         is_opening = row[TURNS] == ZERO
         position = _advance(rules.load(row, start), np.int64(actions[index]), board)
-        result, status = _status(position, chosen, board)
+        result, status = _status(position, settings, board)
         if is_opening:
             row[STATUS] = status
-            _show(position, chosen, arrays, board)
+            _show(position, settings, batch, board)
         else:
             seat = np.int64(row[SEAT])
-            _conclude(position, seat, result, status, start, chosen, arrays, board)
+            _conclude(position, seat, result, status, start, settings, batch, board)
 
 
 @jit
 def observe_movers(
-    start: Position, rows: NDArray[np.uint64], which: NDArray[np.int64], planes: NDArray[np.int8]
+    start: Position, rows: NDArray[np.uint64], numbers: NDArray[np.int64], planes: NDArray[np.int8]
 ) -> None:
-    """Write the observations of the players to move on the boards `which`, int64[M].
+    """Write the observations of the players to move on the boards `numbers`, int64[M].
 
     They are written into `planes`, int8[M, C, H, W].
     """
-    for index in range(len(which)):
-        position = rules.load(rows[which[index]], start)
+    for index in range(len(numbers)):
+        position = rules.load(rows[numbers[index]], start)
         rules.observe(position, rules.to_move(position), planes[index])
 
 
@@ -278,12 +279,12 @@ def describe_endings(
 
 
 @jit
-def observe(start: Position, settings: SettingsTuple, batch: BatchTuple) -> None:
+def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
-    chosen, arrays = Settings(*settings), Batch(*as_raw(batch))
-    for number in range(len(arrays.rows)):
-        row = arrays.rows[number]
-        _observe(rules.load(row, start), chosen, row, arrays.observations[number])
+    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    for number in range(len(batch.rows)):
+        row = batch.rows[number]
+        _observe(rules.load(row, start), settings, row, batch.observations[number])
 
 
 @jit
@@ -296,8 +297,8 @@ def _decide(action: Int, start: Position, settings: Settings, batch: Batch, boar
         position, status = before, np.int64(EpisodeStatus.FAULT)
         result: Int = 1 - rules.to_move(before)
     else:
-        chosen = action if is_legal else _draw(before, board)
-        position = _reply(_advance(before, chosen, board), settings, board)
+        legal_action = action if is_legal else _draw(before, board)
+        position = _reply(_advance(before, legal_action, board), settings, board)
         result, ended = _status(position, settings, board)
         status = np.int64(ended)
     _conclude(position, viewer, result, status, start, settings, batch, board)
