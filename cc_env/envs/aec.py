@@ -9,21 +9,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.core.game import Cell
-from cc_env.core.rules import Position
-from cc_env.envs.arguments import as_seed
-from cc_env.envs.boards import NO_EPISODE, Boards, check_reset_options, make_environment_game
-from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Renderer
-from cc_env.envs.spaces import (
-    CopyableEnv,
-    LegalActionSpace,
-    check_mask_layout,
-    flatten_planes,
-    make_masked_space,
-    make_observation_space,
-)
+from cc_env.envs.arguments import as_seed, make_environment_game
+from cc_env.envs.boards import NO_EPISODE, Boards
+from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Frame, RenderableEnv, Renderer
+from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
 from cc_env.errors import MissingExtra, ResetNeeded
-from cc_env.rendering.picture import Picture, draw
 
 try:
     from pettingzoo import AECEnv
@@ -51,7 +41,7 @@ def env(game: str = "capture_conquer", **arguments: Any) -> OrderEnforcingWrappe
     return _OrderEnforcing(BoardGameAEC(game, **arguments))
 
 
-class BoardGameAEC(CopyableEnv, AECEnv):
+class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
     """A two-player game in which "player_0" moves first.
 
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
@@ -83,7 +73,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         repetitions: int | None = None,
         illegal: str = "raise",
         render_mode: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Create the environment of `game` with its `options`; raise BadOption on bad values."""
         super().__init__()
@@ -118,7 +108,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         """The action space, shared by both agents."""
         return dict.fromkeys(self.possible_agents, self._actions)
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+    def reset(self, seed: int | None = None, options: dict[str, object] | None = None) -> None:
         """Begin a game, in `options["position"]` if given.
 
         `seed` determines the actions that replace illegal ones if `illegal` is "random".
@@ -127,8 +117,7 @@ class BoardGameAEC(CopyableEnv, AECEnv):
         position; then nothing has changed.
         """
         seed = as_seed(seed)
-        valid = check_reset_options(None if options == API_TEST_OPTIONS else options, ["position"])
-        start = [self._boards.parse_start(valid["position"])] if "position" in valid else []
+        start = self._boards.parse_options(None if options == API_TEST_OPTIONS else options)
         streams = None if seed is None else self._boards.streams(seed)
         self._boards.reset(starts=start, streams=streams)
         self.agents = self.possible_agents[:]
@@ -174,29 +163,9 @@ class BoardGameAEC(CopyableEnv, AECEnv):
             return np.array(boards.observations[0])
         return self.game.observe(self.position, player)
 
-    @property
-    def position(self) -> Position:
-        """The position on the board; raises ResetNeeded before the first reset."""
-        return self._boards.position()
-
-    def picture(self, select: Cell | None = None) -> Picture:
-        """Return a picture of the board, its last turn and the targets of the piece on `select`.
-
-        Raises ResetNeeded before the first reset.
-        """
-        last, end = self._boards.last_turn(), self._boards.shown_result()
-        return draw(self.game, self.position, last=last, select=select, end=end)
-
-    def _repr_svg_(self) -> str | None:
-        return self.picture()._repr_svg_() if self._boards.has_begun else None
-
-    def render(self) -> Any:
+    def render(self) -> Frame:
         """Return or display the frame of `render_mode`; raise as `picture`."""
         return None if self.render_mode is None else self._renderer.frame(self.picture())
-
-    def close(self) -> None:
-        """Close the window, if one is open."""
-        self._renderer.close()
 
     def _update_infos(self) -> None:
         """Set `agent_selection` and `infos`."""
@@ -226,14 +195,11 @@ class MaskInObservation(BaseWrapper):
     The arguments are those of `cc_env.envs.single.MaskInObservation`.
     """
 
-    def __init__(self, env: Any, key: str = "observation", flat: bool = False) -> None:
-        check_mask_layout(key, flat)
+    def __init__(self, env: AECEnv, key: str = "observation", flat: bool = False) -> None:
+        self._layout = MaskLayout(key, flat)
         super().__init__(env)
-        self._key, self._flat = key, flat
         self._spaces = {
-            agent: make_masked_space(
-                env.observation_space(agent), int(env.action_space(agent).n), key, flat
-            )
+            agent: self._layout.space(env.observation_space(agent), int(env.action_space(agent).n))
             for agent in env.possible_agents
         }
 
@@ -246,8 +212,6 @@ class MaskInObservation(BaseWrapper):
         """Return the space of planes and mask."""
         return self._spaces[agent]
 
-    def observe(self, agent: str) -> dict[str, Any]:
+    def observe(self, agent: str) -> dict[str, NDArray[np.generic]]:
         """Return the planes and the mask of `agent`."""
-        planes = self.env.observe(agent)
-        mask = self.env.infos[agent]["action_mask"]
-        return {self._key: flatten_planes(planes) if self._flat else planes, "action_mask": mask}
+        return self._layout.combine(self.env.observe(agent), self.env.infos[agent]["action_mask"])

@@ -3,14 +3,25 @@
 Shapes: N boards.
 """
 
+import inspect
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import random_streams
-from cc_env.errors import BadOption, IllegalAction, format_list
+from cc_env.core.game import Game
+from cc_env.errors import (
+    BadOption,
+    IllegalAction,
+    UnknownKeyword,
+    UnknownOption,
+    format_list,
+    suggest,
+)
+from cc_env.games.factory import game_option_defaults, make_game
 
 
 def as_int(value: object) -> int | None:
@@ -27,11 +38,11 @@ def as_int(value: object) -> int | None:
         return None
 
 
-def check_integer(name: str, value: object, valid: range, expected: str) -> int:
+def check_integer(name: str, value: object, valid: range, expected: str = "") -> int:
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:
-        raise BadOption(f"{name}={value!r}; it is {expected}")
+        raise BadOption(f"{name}={value!r}; it is {expected or f'{valid[0]} to {valid[-1]:,}'}")
     return number
 
 
@@ -61,3 +72,29 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in words:
         raise BadOption(f"{name}={value!r}; it is one of: {format_list(words)}")
     return value
+
+
+def check_reset_options(options: object, valid_names: Sequence[str]) -> Mapping[str, Any]:
+    """Return the options of a reset, {} for None; raise BadOption or UnknownOption if invalid."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        expected = 'None or a dict, such as {"position": TEXT}'
+        raise BadOption(f"options={options!r} of reset; expected: {expected}")
+    if unknown := [name for name in options if name not in valid_names]:
+        hint = f"{suggest(unknown[0], valid_names)}valid: {format_list(valid_names)}"
+        raise UnknownOption(f"reset has no option {format_list(unknown)}; {hint}")
+    return options
+
+
+def make_environment_game(environment: type, game: str, options: Mapping[str, object]) -> Game:
+    """Return the game of an environment class; raise UnknownKeyword, listing the valid names."""
+    game_options = list(game_option_defaults(game))
+    if unknown := sorted(set(options) - set(game_options)):
+        parameters = inspect.signature(environment).parameters
+        common = [name for name in parameters if name not in ("game", "options")]
+        valid = f"options of {game}: {format_list(game_options, 99)}; "
+        valid += f"of all games: {format_list(common, 99)}"
+        error = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
+        raise UnknownKeyword(f"{error}; {suggest(unknown[0], common + game_options)}{valid}")
+    return make_game(game, **options)

@@ -4,49 +4,22 @@ Shapes: N boards, M of them, or M starts; C planes, H rows and W columns of an o
 of a game's positions.
 """
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import random_streams, rules
-from cc_env.core.game import Game, Turn
+from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int, check_choice, check_integer
-from cc_env.envs.kernels import (
-    ACCEPTED,
-    COLUMNS,
-    EPISODE,
-    MAX_RESET_ATTEMPTS,
-    SEAT,
-    STATUS,
-    STREAM,
-    TURNS,
-    Autoreset,
-    Batch,
-    BatchTuple,
-    EpisodeStatus,
-    IllegalMode,
-    OpponentMode,
-    Settings,
-    StepKind,
-)
-from cc_env.errors import (
-    BadOption,
-    BadPosition,
-    IllegalAction,
-    ResetNeeded,
-    UnknownKeyword,
-    UnknownOption,
-    format_list,
-    suggest,
-)
-from cc_env.games.factory import game_option_defaults, make_game
+from cc_env.envs.arguments import as_int, check_choice, check_integer, check_reset_options
+from cc_env.envs.kernels import EPISODE, SEAT, STATUS, STREAM, TURNS, Autoreset, EpisodeStatus
+from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded
 from cc_env.jit.threads import ThreadPool
+from cc_env.rendering.picture import Picture, draw
 
 NO_EPISODE = "no episode is in progress"
 MAX_BOARDS = MAX_TURNS = 2**31 - 1
@@ -65,15 +38,12 @@ MASK_HINT = (
     "choose by the action mask (in sb3-contrib: evaluate_policy and MaskableEvalCallback)"
     ", or make the environment with illegal='lose' or 'random'"
 )
-ILLEGAL_MODES = {"raise": IllegalMode.RAISE, "lose": IllegalMode.LOSE, "random": IllegalMode.RANDOM}
+ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
-_RUNNING, _TERMINATED, _FAULT = (
-    int(status) for status in (EpisodeStatus.RUNNING, EpisodeStatus.TERMINATED, EpisodeStatus.FAULT)
-)
-_RESET = np.int8(StepKind.RESET)
+_RUNNING, _TERMINATED, _, _FAULT = map(int, EpisodeStatus)
 
-# (boards, numbers of the boards on which the opponent is to move, int64[M]) -> M actions
+# (boards, numbers of boards on which the opponent is to move, int64[M]) -> M actions
 ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
 
 # boards to reset, bool[N] -> starting positions, uint64[N, fields]
@@ -107,7 +77,7 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        opponent: ReplyFunction | OpponentMode = OpponentMode.NONE,
+        opponent: ReplyFunction | kernels.OpponentMode = kernels.OpponentMode.NONE,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
@@ -121,16 +91,14 @@ class Boards:
         ILLEGAL_MODES, is how `step` handles illegal actions. The boards are divided among
         `threads`; the games do not depend on their number.
         """
-        count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1), f"1 to {MAX_BOARDS:,}")
-        threads = check_integer(
-            "threads", threads, range(1, MAX_THREADS + 1), f"1 to {MAX_THREADS:,}"
-        )
+        count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1))
+        threads = check_integer("threads", threads, range(1, MAX_THREADS + 1))
         mode = ILLEGAL_MODES[check_choice("illegal", illegal, ILLEGAL_MODES)]
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             autoreset=int(autoreset), illegal=int(mode)
         )
         self.game, self.count = game, count
-        self._opponent = None if isinstance(opponent, OpponentMode) else opponent
+        self._opponent = None if isinstance(opponent, kernels.OpponentMode) else opponent
         try:
             self._batch = _allocate(game, count, _keys_per_board(self._settings, count), autoreset)
         except MemoryError:
@@ -138,19 +106,17 @@ class Boards:
             raise BadOption(f"num_envs={count}: {reason}") from None
         self._batch.rows[:, STATUS] = EpisodeStatus.TERMINATED
         self._batch.rows[:, STREAM] = self.streams(None)
-        self._arrays: BatchTuple = tuple(self._batch)
-        self._arguments = game.initial, tuple(self._settings), self._arrays
+        arrays: kernels.BatchTuple = tuple(self._batch)
+        self._arguments = game.initial, tuple(self._settings), arrays
         self.observations, self._has_masks = self._batch.observations, False
         self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
         self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
         self.to_move, self.final_observations = self._batch.to_move, self._batch.final_observations
         self.was_illegal = np.zeros(count, np.bool_)
-        self.raises = mode == IllegalMode.RAISE
+        self.raises = mode == kernels.IllegalMode.RAISE
         self.has_begun = False
         self._action = np.zeros(1, np.int64)
-        self._no_actions = np.zeros(count, np.int64)
-        self._decisions = np.full(count, StepKind.DECISION, np.int8)
-        self._all_boards = np.ones(count, np.bool_)
+        self._decisions = np.full(count, kernels.StepKind.DECISION, np.int8)
         self._initial = np.array([game.initial], np.uint64)
         self._threads = ThreadPool(threads)
 
@@ -165,29 +131,30 @@ class Boards:
 
     def reset(
         self,
-        which: NDArray[np.bool_] | None = None,
+        selected: NDArray[np.bool_] | None = None,
         starts: Sequence[Position] | StartFunction = (),
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Begin games on the boards `which`, bool[N], by default on all.
+        """Begin games on the boards `selected`, bool[N], by default on all.
 
         Games begin in the game's initial position or in `starts`: one position, N positions, or a
-        function. `streams`, uint64[N], replace the random streams of the boards `which`. If the
+        function. `streams`, uint64[N], replace the random streams of these boards. If the
         opponent's first replies end a game, it begins again with new random numbers.
 
         Raises BadPosition if a game is over in one of the positions, or every reply ends it. Then,
         and if the opponent raises an error, all boards need another reset.
         """
-        selected = self._all_boards if which is None else which
+        if selected is None:
+            selected = np.ones(self.count, np.bool_)
         rows = np.array(starts, np.uint64) if starts and not callable(starts) else self._initial
         if streams is not None:
             self._batch.rows[selected, STREAM] = streams[selected]
-        pending = selected
+        pending, no_actions = selected, np.zeros(self.count, np.int64)
         # With compiled replies the kernel makes these attempts.
-        for _ in range(MAX_RESET_ATTEMPTS if self._opponent else 1):
+        for _ in range(kernels.MAX_RESET_ATTEMPTS if self._opponent else 1):
             if callable(starts):
                 rows = starts(pending)
-            self._run(pending * _RESET, self._no_actions, rows)
+            self._run(pending * np.int8(kernels.StepKind.RESET), no_actions, rows)
             self.has_begun = self._has_masks = True
             self._reply()
             pending = pending & self.done
@@ -203,6 +170,14 @@ class Boards:
         if self.game.outcome(position) != ONGOING:
             raise self._no_decision(position)
         return position
+
+    def parse_options(self, options: object) -> list[Position]:
+        """Return the starting position in the options of a reset, if any, in a list.
+
+        Raises BadOption or UnknownOption for other options, BadPosition as `parse_start`.
+        """
+        valid = check_reset_options(options, ["position"])
+        return [self.parse_start(valid["position"])] if "position" in valid else []
 
     def _no_decision(self, position: Position) -> BadPosition:
         reason = "the game is over, or ends before the first decision"
@@ -221,7 +196,7 @@ class Boards:
         if not self.raises:
             self._note_illegal(actions)
         refused = self._run(self._decisions, actions, self._initial)
-        if refused != ACCEPTED:
+        if refused != kernels.ACCEPTED:
             raise self._refusal(refused, actions[refused])
         if self._opponent:
             self._reply()
@@ -248,7 +223,7 @@ class Boards:
             return kernels.step(*self._arguments, kinds, actions, starts)
         _, settings, batch = self._arguments
         refused = kernels.find_refused(settings, batch, kinds, actions)
-        if refused == ACCEPTED:
+        if refused == kernels.ACCEPTED:
             self._threads.run_slices(partial(self._run_slice, kinds, actions, starts), self.count)
         return refused
 
@@ -271,27 +246,27 @@ class Boards:
     def _reply(self) -> None:
         """Play the opponent's decisions on all boards until the seat is to move."""
         try:
-            while self._opponent and len(which := np.flatnonzero(self._awaits_reply())):
-                actions = self._checked_replies(which, self._opponent(self, which))
-                kernels.play_replies(*self._arguments, which, actions)
+            while self._opponent:
+                is_due = ~self.done & (self.to_move != self.seats)
+                if not len(numbers := np.flatnonzero(is_due)):
+                    return
+                actions = self._checked_replies(numbers, self._opponent(self, numbers))
+                kernels.play_replies(*self._arguments, numbers, actions)
         except BaseException:
             self.has_begun = False
             raise
 
-    def _awaits_reply(self) -> NDArray[np.bool_]:
-        return np.asarray(~self.done & (self.to_move != self.seats))
-
     def _checked_replies(
-        self, which: NDArray[np.int64], replies: Sequence[object] | NDArray[np.int64]
+        self, numbers: NDArray[np.int64], replies: Sequence[object] | NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return an opponent's actions as int64[M]; raise IllegalAction if one is not legal."""
         valid = range(self.game.num_actions)
-        numbers = [as_int(reply) for reply in replies]
-        actions = np.array([number if number in valid else -1 for number in numbers], np.int64)
-        is_legal = (actions >= 0) & (self._batch.masks[which, actions] == 1)
+        integers = map(as_int, replies)
+        actions = np.array([action if action in valid else -1 for action in integers], np.int64)
+        is_legal = (actions >= 0) & (self._batch.masks[numbers, actions] == 1)
         if not is_legal.all():
             refused = int(is_legal.argmin())
-            raise self.game.illegal_action(self.position(int(which[refused])), replies[refused])
+            raise self.game.illegal_action(self.position(int(numbers[refused])), replies[refused])
         return actions
 
     def _note_illegal(self, actions: NDArray[np.int64]) -> None:
@@ -364,10 +339,10 @@ class Boards:
         keys = self._batch.keys
         return np.where(np.arange(keys.shape[1]) <= turns, keys, np.uint64(0))
 
-    def observe_movers(self, which: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return the observations of the players to move on M boards, int8[M, C, H, W]."""
-        planes = np.empty((len(which), *self.game.observation_shape), np.int8)
-        kernels.observe_movers(self.game.initial, self._batch.rows, which, planes)
+    def observe_movers(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the observations of the players to move on these boards, int8[M, C, H, W]."""
+        planes = np.empty((len(numbers), *self.game.observation_shape), np.int8)
+        kernels.observe_movers(self.game.initial, self._batch.rows, numbers, planes)
         return planes
 
     @property
@@ -394,19 +369,20 @@ class Boards:
         """Return the number of turns played in a board's episode."""
         return int(self._batch.rows[board, TURNS])
 
-    def episode(self, board: int = 0) -> int:
-        """Return the number of episodes begun on a board."""
-        return int(self._batch.rows[board, EPISODE])
+    def picture(self, board: int = 0, select: Cell | None = None) -> Picture:
+        """Return a picture of a board, its last turn and the targets of the piece on `select`.
 
-    def last_turn(self, board: int = 0) -> tuple[Position, Turn] | None:
-        """Return the last turn, finished or not, with the position before it; None at the start.
-
-        If several turns lead to the same position, it is any of them.
+        If several turns lead to the position, the last turn is any of them. The picture shows the
+        result unless the next episode began in the same step. Raises ResetNeeded as `position`.
         """
         before, after = self._position(self.positions_before[board]), self.position(board)
-        if before == after:
-            return None
-        return before, next(self.game.turns_between(before, after, unfinished=True))
+        last = end = None
+        if before != after:
+            last = before, next(self.game.turns_between(before, after, unfinished=True))
+        if self.has_ended(board) and self.done[board]:
+            result = self.result(board)
+            end = result["outcome"], result["ending"]
+        return draw(self.game, after, last=last, select=select, end=end)
 
     def result(self, board: int = 0) -> Ending:
         """Return how the episode ended that the last step ended, or that is over."""
@@ -421,48 +397,46 @@ class Boards:
         elif status == _FAULT and game.has_scores:
             score = game.score(position, 1 - outcome)
         first, second = map(float, score)
-        ending = self._ending(position, status, int(row[TURNS]))
-        return {"outcome": outcome, "ending": ending, "score": (first, second)}
+        return {"outcome": outcome, "ending": self._ending(row), "score": (first, second)}
 
-    def results(self, which: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return how the episodes ended that the last step ended on the boards `which`: M of them.
+    def results(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+        """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
 
         As `result`: outcome int8[M], ending object[M] and score float64[M, 2]. Also the player to
         move, to_move int8[M], and action_mask int8[M, num_actions], see `kernels.Batch`.
         """
-        rows = self._batch.final_rows[which]
+        rows = self._batch.final_rows[numbers]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
         masks = np.empty((len(rows), self.game.num_actions), np.int8)
         kernels.describe_endings(self.game.initial, rows, to_move, margins, masks)
         margins[rows[:, STATUS] != _TERMINATED] = 0
         score = np.stack([margins, -margins], 1).astype(np.float64)
-        ending = np.full(len(rows), "", object)
-        columns = rows[:, : len(self.game.initial)].T
-        positions = map(type(self.game.initial)._make, zip(*columns, strict=True))
-        statuses, turns = rows[:, STATUS].tolist(), rows[:, TURNS].tolist()
-        ending[:] = list(map(self._ending, positions, statuses, turns))
         if self.game.has_scores:
-            score[:] = [self.result(board)["score"] for board in which.tolist()]
+            score[:] = [self.result(board)["score"] for board in numbers.tolist()]
+        ending = np.full(len(rows), "", object)
+        ending[:] = list(map(self._ending, rows))
         return {
             "action_mask": masks,
             "to_move": to_move,
-            "outcome": self.outcomes[which],
+            "outcome": self.outcomes[numbers],
             "ending": ending,
             "score": score,
         }
 
-    def _ending(self, position: Position, status: int, turns: int) -> str:
-        """Return one word for the ending of an episode; `status` is its `EpisodeStatus`."""
+    def _ending(self, row: NDArray[np.uint64]) -> str:
+        """Return one word for the ending of the episode with this row."""
+        status = int(row[STATUS])
         if status == _TERMINATED:
-            return self.game.ending(position)
+            return self.game.ending(self._position(row))
         if status == _FAULT:
             return "illegal"
-        return "max_turns" if 0 < self._settings.max_turns <= turns else "repetition"
+        return "max_turns" if 0 < self.max_turns <= int(row[TURNS]) else "repetition"
 
     def _last_row(self, board: int) -> NDArray[np.uint64]:
         """Return the row of the episode that `result` describes."""
         is_over = int(self._batch.rows[board, STATUS]) != _RUNNING
-        row: NDArray[np.uint64] = (self._batch.rows if is_over else self._batch.final_rows)[board]
+        rows = self._batch.rows if is_over else self._batch.final_rows
+        row: NDArray[np.uint64] = rows[board]
         return row
 
     def final_position(self, board: int = 0) -> Position:
@@ -473,60 +447,25 @@ class Boards:
         """Return whether the episode on a board is over, or ended in the last step."""
         return bool(self.terminated[board] or self.truncated[board])
 
-    def shown_result(self, board: int = 0) -> tuple[int, str] | None:
-        """Return outcome and ending, see `result`, if the position on a board is a final one.
-
-        None if the episode continues, or if the next one began in the same step.
-        """
-        if not (self.has_ended(board) and self.done[board]):
-            return None
-        result = self.result(board)
-        return result["outcome"], result["ending"]
-
-    def snapshot(self) -> list[NDArray[Any]]:
+    def snapshot(self) -> list[NDArray[np.generic]]:
         """Return copies of the arrays of `kernels.Batch`, of any shape, for `restore`."""
-        return [array.copy() for array in self._arrays]
+        return [array.copy() for array in self._batch]
 
-    def restore(self, snapshot: list[NDArray[Any]]) -> None:
+    def restore(self, snapshot: list[NDArray[np.generic]]) -> None:
         """Restore the state of the boards from a `snapshot`, taken after a reset."""
-        for array, saved in zip(self._arrays, snapshot, strict=True):
+        _, _, arrays = self._arguments
+        for array, saved in zip(arrays, snapshot, strict=True):
             array[...] = saved
         self.has_begun = self._has_masks = True
 
 
-def check_reset_options(options: object, valid_names: Sequence[str]) -> Mapping[str, Any]:
-    """Return the options of a reset, {} for None; raise BadOption or UnknownOption if invalid."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        expected = 'None or a dict, such as {"position": TEXT}'
-        raise BadOption(f"options={options!r} of reset; expected: {expected}")
-    if unknown := [name for name in options if name not in valid_names]:
-        hint = f"{suggest(unknown[0], valid_names)}valid: {format_list(valid_names)}"
-        raise UnknownOption(f"reset has no option {format_list(unknown)}; {hint}")
-    return options
-
-
-def make_environment_game(environment: type, game: str, options: Mapping[str, Any]) -> Game:
-    """Return the game of an environment class; raise UnknownKeyword, listing the valid names."""
-    game_options = list(game_option_defaults(game))
-    if unknown := sorted(set(options) - set(game_options)):
-        parameters = inspect.signature(environment).parameters
-        common = [name for name in parameters if name not in ("game", "options")]
-        valid = f"options of {game}: {format_list(game_options, 99)}; "
-        valid += f"of all games: {format_list(common, 99)}"
-        error = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
-        raise UnknownKeyword(f"{error}; {suggest(unknown[0], common + game_options)}{valid}")
-    return make_game(game, **options)
-
-
 def _settings(
     game: Game,
-    opponent: ReplyFunction | OpponentMode,
+    opponent: ReplyFunction | kernels.OpponentMode,
     seat: int | None,
     max_turns: int | None,
     repetitions: int | None,
-) -> Settings:
+) -> kernels.Settings:
     """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
         expected = "0 (moves first), 1, or None for a random seat"
@@ -541,20 +480,21 @@ def _settings(
         if game.repetition_limit:
             expected = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; it is {expected}")
-    if opponent is not OpponentMode.NONE and max_turns == 1 and seat != 0:
+    if opponent is not kernels.OpponentMode.NONE and max_turns == 1 and seat != 0:
         raise BadOption("max_turns=1; it is 2 or more if the opponent may move first")
-    return Settings(
-        int(opponent if isinstance(opponent, OpponentMode) else OpponentMode.EXTERNAL),
+    mode = opponent if isinstance(opponent, kernels.OpponentMode) else kernels.OpponentMode.EXTERNAL
+    return kernels.Settings(
+        int(mode),
         -1 if seat is None else seat,
         max_turns or 0,
         repetitions or 0,
         int(Autoreset.DISABLED),
-        int(IllegalMode.RAISE),
+        int(kernels.IllegalMode.RAISE),
         game.repetition_limit,
     )
 
 
-def _keys_per_board(settings: Settings, count: int) -> int:
+def _keys_per_board(settings: kernels.Settings, count: int) -> int:
     """Return the number of positions that each board stores to find repetitions.
 
     Raises BadOption if `count` boards would store more than MAX_POSITION_KEYS.
@@ -569,10 +509,10 @@ def _keys_per_board(settings: Settings, count: int) -> int:
     return keys
 
 
-def _allocate(game: Game, count: int, keys: int, autoreset: Autoreset) -> Batch:
-    words = 2 * len(game.initial) + len(COLUMNS)
+def _allocate(game: Game, count: int, keys: int, autoreset: Autoreset) -> kernels.Batch:
+    words = 2 * len(game.initial) + len(kernels.COLUMNS)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
-    return Batch(
+    return kernels.Batch(
         rows=np.zeros((count, words), np.uint64),
         keys=np.zeros((count, keys), np.uint64),
         observations=np.zeros((count, *game.observation_shape), np.int8),

@@ -43,9 +43,9 @@ class _FunctionReplies:
     def __init__(self, function: PolicyFunction) -> None:
         self._function = function
 
-    def __call__(self, boards: Boards, which: NDArray[np.int64]) -> list[object]:
-        planes, seats = boards.observe_movers(which), boards.to_move[which].tolist()
-        inputs = zip(planes, boards.masks[which], seats, strict=True)
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> list[object]:
+        planes, seats = boards.observe_movers(numbers), boards.to_move[numbers].tolist()
+        inputs = zip(planes, boards.masks[numbers], seats, strict=True)
         return [
             self._function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
             for observation, mask, seat in inputs
@@ -60,14 +60,15 @@ class _PlayerReplies:
         # Episode and player by board.
         self._games: dict[int, tuple[int, Player]] = {}
 
-    def __call__(self, boards: Boards, which: NDArray[np.int64]) -> list[object]:
-        return [self._choose(boards, board) for board in which.tolist()]
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> list[object]:
+        episodes = boards.episodes.tolist()
+        return [self._choose(boards, board, episodes[board]) for board in numbers.tolist()]
 
-    def _choose(self, boards: Boards, board: int) -> object:
-        episode, player = self._games.get(board, (0, self._player))
-        if episode != boards.episode(board):
+    def _choose(self, boards: Boards, board: int, episode: int) -> object:
+        latest, player = self._games.get(board, (0, self._player))
+        if episode != latest:
             player = player_for_new_game(self._player)
-            self._games[board] = boards.episode(board), player
+            self._games[board] = episode, player
         return player.choose(boards.position(board), boards.generator(board), Clock()).action
 
 
@@ -142,20 +143,21 @@ class OpponentPool:
         """Prepare for `count` boards."""
         self.indices = np.zeros(count, np.int64)
 
-    def draw(self, which: NDArray[np.bool_]) -> None:
-        """Draw the opponents of the next games on the boards `which`, bool[N]."""
+    def draw(self, selected: NDArray[np.bool_]) -> None:
+        """Draw the opponents of the next games on the boards `selected`, bool[N]."""
         shares = np.array([opponent.share for opponent in self.opponents])
         weights = shares / shares.sum()
-        self.indices[which] = self.rng.choice(len(shares), int(which.sum()), p=weights)
+        self.indices[selected] = self.rng.choice(len(shares), int(selected.sum()), p=weights)
 
-    def __call__(self, boards: Boards, which: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return actions on the boards `which`, int64[M], from one call of each opponent."""
-        actions = np.zeros(len(which), np.int64)
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return actions on the boards `numbers`, int64[M], from one call of each opponent."""
+        actions = np.zeros(len(numbers), np.int64)
         batch = DecisionBatch(
-            boards.positions[which], boards.observe_movers(which), boards.masks[which]
+            boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
         )
-        for index in np.unique(self.indices[which]):
-            own = self.indices[which] == index
+        indices = self.indices[numbers]
+        for index in np.unique(indices):
+            own = indices == index
             began = time.perf_counter()
             own_batch = DecisionBatch(*(array[own] for array in batch))
             replies = self.opponents[index].choose(own_batch, self.rng)
@@ -163,12 +165,8 @@ class OpponentPool:
             self.seconds += time.perf_counter() - began
         return actions
 
-    def record_results(self, which: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
-        """Record the learner's rewards, float32[N], in the games that ended on the boards `which`.
-
-        `which` is bool[N]; the rewards of other boards are ignored.
-        """
-        for index, reward in zip(
-            self.indices[which].tolist(), rewards[which].tolist(), strict=True
-        ):
+    def record_results(self, ended: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
+        """Record the learner's rewards, float32[N], of the boards in `ended`, bool[N]."""
+        results = zip(self.indices[ended].tolist(), rewards[ended].tolist(), strict=True)
+        for index, reward in results:
             self.opponents[index].points.append((1 + reward) / 2)

@@ -1,10 +1,18 @@
 """The render modes that all environments share."""
 
 from collections.abc import Iterable
-from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.game import Cell
+from cc_env.core.rules import Position
+from cc_env.envs.boards import Boards
 from cc_env.errors import UnknownOption, format_list
 from cc_env.rendering.picture import Picture
+
+# A frame of the modes ansi, rgb_array (uint8[height, width, 3]) and human.
+Frame = str | NDArray[np.uint8] | None
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 FRAMES_PER_SECOND = 2
@@ -24,13 +32,12 @@ class Renderer:
         """Raise UnknownOption for an unknown mode, MissingExtra if pygame is needed but missing."""
         check_render_mode(mode, RENDER_MODES)
         self.mode, self._title = mode, title
-        self._window: Any = None
         if mode in ("rgb_array", "human"):
             from cc_env.rendering.pixels import Window, to_pixels
 
             self._to_pixels, self._window = to_pixels, Window(title)
 
-    def frame(self, picture: Picture) -> Any:
+    def frame(self, picture: Picture) -> Frame:
         """Return text, uint8[height, width, 3], or None after showing the picture in the window."""
         if self.mode == "ansi":
             return str(picture)
@@ -45,5 +52,31 @@ class Renderer:
 
     def close(self) -> None:
         """Close the window, if one is open."""
-        if self._window is not None:
+        if self.mode in ("rgb_array", "human"):
             self._window.close()
+
+
+class RenderableEnv:
+    """An environment with one board, `_boards`, and a `_renderer`."""
+
+    _boards: Boards
+    _renderer: Renderer
+
+    @property
+    def position(self) -> Position:
+        """The position on the board; raises ResetNeeded before the first reset."""
+        return self._boards.position()
+
+    def picture(self, select: Cell | None = None) -> Picture:
+        """Return a picture of the board, its last turn and the targets of the piece on `select`.
+
+        Raises ResetNeeded before the first reset.
+        """
+        return self._boards.picture(select=select)
+
+    def _repr_svg_(self) -> str | None:
+        return self.picture()._repr_svg_() if self._boards.has_begun else None
+
+    def close(self) -> None:
+        """Close the window, if one is open."""
+        self._renderer.close()

@@ -6,7 +6,7 @@ Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 import io
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING
-from cc_env.envs.arguments import as_seed, check_actions
-from cc_env.envs.boards import Boards, check_reset_options, make_environment_game
+from cc_env.envs.arguments import as_seed, check_actions, make_environment_game
+from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, OpponentPool, wrap_player
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import make_observation_space
 from cc_env.errors import BadOption, MissingExtra, check_bool
 from cc_env.match.referee import Player
-from cc_env.rendering.picture import draw
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -79,7 +78,7 @@ class OpponentVecEnv(VecEnv):
         starts: StartSampler | None = None,
         draw_at_limits: bool = False,
         render_mode: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
@@ -160,15 +159,10 @@ class OpponentVecEnv(VecEnv):
         Raises BadOption or BadPosition on bad options; then nothing has changed.
         """
         began = time.perf_counter()
-        options_per_board = [
-            check_reset_options(options, ["position"]) for options in self._options
-        ]
-        texts = [options.get("position") for options in options_per_board]
-        positions = [self.boards.parse_start(text) if text else self.game.initial for text in texts]
+        starts = [self.boards.parse_options(options) for options in self._options]
+        positions = np.array([(*start, self.game.initial)[0] for start in starts], np.uint64)
         streams = None if self._next_seed is None else self.boards.streams(self._next_seed)
-        which = np.ones(self.num_envs, np.bool_)
-        fixed = np.array(positions, np.uint64) if any(texts) else None
-        self._begin(which, fixed, streams)
+        self._begin(np.ones(self.num_envs, np.bool_), positions if any(starts) else None, streams)
         self._next_seed = None
         self._reset_seeds()
         self._reset_options()
@@ -219,27 +213,26 @@ class OpponentVecEnv(VecEnv):
 
     def _begin(
         self,
-        which: NDArray[np.bool_],
+        selected: NDArray[np.bool_],
         positions: NDArray[np.uint64] | None = None,
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Begin games on the boards `which`, in positions uint64[N, fields] or sampled ones."""
+        """Begin games on the boards `selected`, in positions uint64[N, fields] or sampled ones."""
 
-        def draw_games(which: NDArray[np.bool_]) -> NDArray[np.uint64]:
-            self._pool.draw(which)
+        def draw_games(pending: NDArray[np.bool_]) -> NDArray[np.uint64]:
+            self._pool.draw(pending)
             if positions is not None:
                 return positions
-            rows = np.zeros((self.num_envs, len(self.game.initial)), np.uint64)
-            rows[:] = np.array(self.game.initial, np.uint64)
+            rows = np.tile(np.array(self.game.initial, np.uint64), (self.num_envs, 1))
             if self._starts is not None:
-                rows[which] = self._starts(int(which.sum()), self.rng)
+                rows[pending] = self._starts(int(pending.sum()), self.rng)
             return rows
 
-        self.boards.reset(which, draw_games, streams)
-        self.lengths[which] = 0
+        self.boards.reset(selected, draw_games, streams)
+        self.lengths[selected] = 0
 
     def env_method(
-        self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any
+        self, method_name: str, *args: object, indices: VecEnvIndices = None, **kwargs: object
     ) -> list[Any]:
         """Call a method and return its results for the boards `indices`."""
         results = getattr(self, method_name)(*args, **kwargs)
@@ -249,7 +242,7 @@ class OpponentVecEnv(VecEnv):
         """Return an attribute, which all boards share, once for each board of `indices`."""
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: VecEnvIndices = None) -> None:
         """Set an attribute of all boards; raise BadOption if `indices` are not all."""
         if len(list(self._get_indices(indices))) < self.num_envs:
             raise BadOption(f"set_attr({attr_name!r}) for some boards; all share it")
@@ -261,13 +254,10 @@ class OpponentVecEnv(VecEnv):
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Return a frame uint8[height, width, 3] of each board; None in other render modes."""
-        is_shown = self.render_mode == "rgb_array"
-        return [self._frame(board) if is_shown else None for board in range(self.num_envs)]
-
-    def _frame(self, board: int) -> Any:
-        boards = self.boards
-        last, end = boards.last_turn(board), boards.shown_result(board)
-        return self._renderer.frame(draw(self.game, boards.position(board), last=last, end=end))
+        if self.render_mode != "rgb_array":
+            return [None] * self.num_envs
+        pictures = map(self.boards.picture, range(self.num_envs))
+        return [cast(NDArray[np.uint8], self._renderer.frame(picture)) for picture in pictures]
 
     def close(self) -> None:
         """Close the renderer."""

@@ -11,30 +11,21 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
-from cc_env.core.game import Cell
-from cc_env.core.rules import ONGOING, Position
-from cc_env.envs.arguments import as_seed
-from cc_env.envs.boards import NO_SCORE, Boards, check_reset_options, make_environment_game
+from cc_env.core.rules import ONGOING
+from cc_env.envs.arguments import as_seed, make_environment_game
+from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.opponents import make_opponent
-from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Renderer
-from cc_env.envs.spaces import (
-    CopyableEnv,
-    LegalActionSpace,
-    check_mask_layout,
-    flatten_planes,
-    make_masked_space,
-    make_observation_space,
-)
+from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Frame, RenderableEnv, Renderer
+from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
 from cc_env.errors import BadPlayer
 from cc_env.match.referee import Player
 from cc_env.players.builtin import PolicyFunction
-from cc_env.rendering.picture import Picture, draw
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
 
 
-class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
+class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int64]):
     """A two-player game for one learner; the opponent replies within `step`.
 
     Observation
@@ -88,7 +79,7 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
         repetitions: int | None = None,
         illegal: str = "raise",
         render_mode: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Create the environment of `game` with its `options`; raise BadOption on bad values.
 
@@ -119,11 +110,10 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
         self.action_space = LegalActionSpace(self._boards)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Observation, Info]:
         """Begin an episode; raise BadOption or BadPosition on bad arguments, before any change."""
-        valid = check_reset_options(options, ["position"])
-        starts = [self._boards.parse_start(valid["position"])] if "position" in valid else []
+        starts = self._boards.parse_options(options)
         super().reset(seed=as_seed(seed))
         self._boards.reset(starts=starts, streams=self.np_random.bit_generator.random_raw(1))
         if self.render_mode == "human":
@@ -152,23 +142,7 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
         """Return bool[num_actions], true for legal actions; sb3-contrib calls this."""
         return np.array(self._boards.masks[0], np.bool_)
 
-    @property
-    def position(self) -> Position:
-        """The position on the board; raises ResetNeeded before the first reset."""
-        return self._boards.position()
-
-    def picture(self, select: Cell | None = None) -> Picture:
-        """Return a picture of the board, its last turn and the targets of the piece on `select`.
-
-        Raises ResetNeeded before the first reset.
-        """
-        last, end = self._boards.last_turn(), self._boards.shown_result()
-        return draw(self.game, self.position, last=last, select=select, end=end)
-
-    def _repr_svg_(self) -> str | None:
-        return self.picture()._repr_svg_() if self._boards.has_begun else None
-
-    def render(self) -> Any:
+    def render(self) -> Frame:
         """Return or display the frame of `render_mode`; raise as `picture`."""
         if self.render_mode is None:
             gymnasium.logger.warn(
@@ -176,10 +150,6 @@ class BoardGameEnv(CopyableEnv, gymnasium.Env[Observation, np.int64]):
             )
             return None
         return self._renderer.frame(self.picture())
-
-    def close(self) -> None:
-        """Close the window, if one is open."""
-        self._renderer.close()
 
     def _info(self) -> Info:
         """Return the info of a running episode."""
@@ -214,17 +184,15 @@ class MaskInObservation(
 
         The planes are under `key`: int8[C, H, W] or, if `flat`, float32[C * H * W].
         """
-        check_mask_layout(key, flat)
+        self._layout = MaskLayout(key, flat)
         gymnasium.utils.RecordConstructorArgs.__init__(self, key=key, flat=flat)
         gymnasium.ObservationWrapper.__init__(self, env)
-        self._key, self._flat = key, flat
-        planes = cast(spaces.Box, env.observation_space)
-        actions = len(env.get_wrapper_attr("action_masks")())
-        both = make_masked_space(planes, actions, key, flat)
-        self.observation_space = both
+        num_actions = len(env.get_wrapper_attr("action_masks")())
+        self.observation_space = self._layout.space(
+            cast(spaces.Box, env.observation_space), num_actions
+        )
 
     def observation(self, observation: Observation) -> dict[str, Any]:
         """Return the observation and the mask in a dict."""
         mask = self.get_wrapper_attr("action_masks")().astype(np.int8)
-        planes = flatten_planes(observation) if self._flat else observation
-        return {self._key: planes, "action_mask": mask}
+        return self._layout.combine(observation, mask)

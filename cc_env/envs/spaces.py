@@ -21,24 +21,30 @@ def make_observation_space(game: Game) -> spaces.Box:
     return spaces.Box(0, 1, game.observation_shape, np.int8)
 
 
-def check_mask_layout(key: object, flat: object) -> None:
-    """Validate the arguments of `MaskInObservation`; raise BadOption."""
-    if not isinstance(key, str) or key == "action_mask":
-        raise BadOption(f"key={key!r}; it is a name for the planes, other than action_mask")
-    check_bool("flat", flat)
+class MaskLayout:
+    """The layout of observations that contain planes and a mask, for `MaskInObservation`."""
 
+    def __init__(self, key: str, flat: bool) -> None:
+        """Put the planes under `key`, as float32[C * H * W] if `flat`; raise BadOption."""
+        if not isinstance(key, str) or key == "action_mask":
+            raise BadOption(f"key={key!r}; it is a name for the planes, other than action_mask")
+        check_bool("flat", flat)
+        self._key, self._flat = key, flat
 
-def make_masked_space(planes: spaces.Box, num_actions: int, key: str, flat: bool) -> spaces.Dict:
-    """Return a space of planes, under `key`, and a mask int8[num_actions]."""
-    if flat:
-        planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
-    mask = spaces.Box(0, 1, (num_actions,), np.int8)
-    return spaces.Dict({key: planes, "action_mask": mask})
+    def space(self, planes: spaces.Box, num_actions: int) -> spaces.Dict:
+        """Return the space of planes, from a space int8[C, H, W], and a mask int8[num_actions]."""
+        if self._flat:
+            planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
+        mask = spaces.Box(0, 1, (num_actions,), np.int8)
+        return spaces.Dict({self._key: planes, "action_mask": mask})
 
-
-def flatten_planes(planes: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return int8[C, H, W] planes as float32[C * H * W]."""
-    return planes.ravel().astype(np.float32)
+    def combine(
+        self, planes: NDArray[np.int8], mask: NDArray[np.int8]
+    ) -> dict[str, NDArray[np.generic]]:
+        """Return the planes and the mask in a dict."""
+        if self._flat:
+            return {self._key: planes.ravel().astype(np.float32), "action_mask": mask}
+        return {self._key: planes, "action_mask": mask}
 
 
 class LegalActionSpace(spaces.Discrete):
@@ -64,7 +70,11 @@ class LegalActionSpace(spaces.Discrete):
         self._just_seeded = True
         return int(super().seed(as_seed(seed)))
 
-    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+    def sample(
+        self,
+        mask: NDArray[np.int8] | None = None,
+        probability: NDArray[np.int8] | None = None,
+    ) -> np.int64:
         """Return a random legal action, or one that `mask` or `probability` allows.
 
         Before the first reset it is legal in an opening; after the end it is any action. For `mask`
@@ -128,7 +138,7 @@ class LegalActionBatchSpace(spaces.MultiDiscrete):
         super().__init__(np.full(count, num_actions, np.int64))
         self._boards = boards
 
-    def seed(self, seed: Any = None) -> Any:
+    def seed(self, seed: int | None = None) -> int | tuple[int, ...]:
         """Seed the generator of the samples; return the seeds, or raise BadOption."""
         return super().seed(as_seed(seed))
 
@@ -155,16 +165,16 @@ class _DetachedSpace(NamedTuple):
     """The state of an action space, without its boards."""
 
     kind: type[LegalActionSpace | LegalActionBatchSpace]
-    state: dict[str, Any]
+    state: dict[str, object]
 
 
 class CopyableEnv:
     """An environment with `_boards`; in its copies the action spaces use the copied boards."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: _detach(value) for name, value in vars(self).items()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         for name, value in state.items():
             if isinstance(value, _DetachedSpace):
@@ -173,7 +183,7 @@ class CopyableEnv:
                 setattr(self, name, space)
 
 
-def _detach(value: Any) -> Any:
+def _detach(value: object) -> object:
     if not isinstance(value, LegalActionSpace | LegalActionBatchSpace):
         return value
     state = {name: attribute for name, attribute in vars(value).items() if name != "_boards"}

@@ -3,8 +3,8 @@
 Shapes: N boards; C planes, H rows and W columns of an observation.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -13,42 +13,28 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cc_env.core.rules import ONGOING, Position
+from cc_env.envs import arguments
 from cc_env.envs.arguments import as_int, as_seed, check_actions
-from cc_env.envs.boards import (
-    NO_SCORE,
-    Boards,
-    check_reset_options,
-    make_environment_game,
-)
+from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import make_opponent
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
+from cc_env.envs.rendering import FRAMES_PER_SECOND, Frame, Renderer, check_render_mode
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
-from cc_env.errors import (
-    BadOption,
-    UnknownOption,
-    check_bool,
-    format_list,
-)
+from cc_env.errors import BadOption, UnknownOption, check_bool, format_list
 from cc_env.match.referee import Player
 from cc_env.players.builtin import PolicyFunction
-from cc_env.rendering.picture import Picture, draw
 
 Batch = NDArray[np.int8]
 Info = dict[str, Any]
+Scalar = TypeVar("Scalar", bound=np.generic)
 Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
 
 RESET_OPTIONS = "position", "reset_mask"
 # Suffix of the render modes that collect frames.
 LIST = "_list"
-AUTORESETS = {
-    AutoresetMode.DISABLED: Autoreset.DISABLED,
-    AutoresetMode.NEXT_STEP: Autoreset.NEXT_STEP,
-    AutoresetMode.SAME_STEP: Autoreset.SAME_STEP,
-}
 
 
-class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[Any]]):
+class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[np.generic]]):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
     With an opponent each board is as in `BoardGameEnv`. The player "random" replies within the
@@ -104,7 +90,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         copy: bool = True,
         threads: int = 1,
         render_mode: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
@@ -118,7 +104,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         check_bool("copy", copy)
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.game = make_environment_game(BoardGameVectorEnv, game, options)
+        self.game = arguments.make_environment_game(BoardGameVectorEnv, game, options)
         self.render_mode, self.is_two_sided = render_mode, opponent is None
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)
@@ -129,13 +115,13 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
-            autoreset=AUTORESETS[self.autoreset_mode],
+            autoreset=Autoreset[self.autoreset_mode.name],
             illegal=illegal,
             threads=threads,
         )
         self.num_envs = num_envs = self._boards.count
         self._collects = bool(render_mode and render_mode.endswith(LIST))
-        self._frames: list[list[Any]] = [[] for _ in range(num_envs if self._collects else 0)]
+        self._frames: list[list[Frame]] = [[] for _ in range(num_envs if self._collects else 0)]
         self.single_observation_space = make_observation_space(self.game)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
@@ -148,7 +134,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self,
         *,
         seed: int | Sequence[int] | None = None,
-        options: dict[str, Any] | None = None,
+        options: dict[str, object] | None = None,
     ) -> tuple[Batch, Info]:
         """Begin an episode on all boards, or on those in `options["reset_mask"]`, bool[N].
 
@@ -157,17 +143,20 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         automatically begin in the game's initial position. Raises BadOption or BadPosition on bad
         arguments, before any change.
         """
-        which, positions = self._start(check_reset_options(options, RESET_OPTIONS))
+        valid = arguments.check_reset_options(options, RESET_OPTIONS)
+        positions = self._starts(valid.get("position", []))
+        selected = self._reset_mask(valid.get("reset_mask"))
         seeds = _seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         episodes = self._boards.episodes if self._collects else None
-        self._boards.reset(which, positions, None if seeds is None else self._boards.streams(seeds))
+        streams = None if seeds is None else self._boards.streams(seeds)
+        self._boards.reset(selected, positions, streams)
         if not self._copy:
             self._boards.observe()
         super().reset(seed=seeds if isinstance(seeds, int) else None)
         self._collect_frames(episodes)
-        return self._writable(self._boards.observations), self._info()
+        return self._output(self._boards.observations, is_writable=True), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions[i] (int[N]) on board i.
@@ -183,15 +172,16 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         info = self._info()
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             info |= self._finals(seats)
+        # Wrappers may change the arrays that no step reads.
         return (
-            self._writable(boards.observations),
-            self._writable(boards.rewards),
-            self._read_only(boards.terminated),
-            self._read_only(boards.truncated),
+            self._output(boards.observations, is_writable=True),
+            self._output(boards.rewards, is_writable=True),
+            self._output(boards.terminated),
+            self._output(boards.truncated),
             info,
         )
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Stop the threads."""
         self._boards.close()
 
@@ -249,18 +239,14 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         """
         if episodes is None:
             return
+        has_begun = self._boards.episodes != episodes
         for board, frames in enumerate(self._frames):
-            if self._boards.episode(board) != episodes[board]:
+            if has_begun[board]:
                 frames.clear()
             frames.append(self._frame(board))
 
-    def _frame(self, board: int) -> Any:
-        return self._renderer.frame(self._picture(board))
-
-    def _picture(self, board: int) -> Picture:
-        boards = self._boards
-        last, end = boards.last_turn(board), boards.shown_result(board)
-        return draw(self.game, self.position(board), last=last, end=end)
+    def _frame(self, board: int) -> Frame:
+        return self._renderer.frame(self._boards.picture(board))
 
     def _check(self, board: int) -> None:
         if as_int(board) not in range(self.num_envs):
@@ -271,14 +257,12 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         if not self._boards.has_begun or not self._boards.has_ended(board):
             raise BadOption(f"board {board}: its game is not over, or the next one is running")
 
-    def _start(self, options: Mapping[str, Any]) -> tuple[NDArray[np.bool_] | None, list[Position]]:
-        texts = options.get("position", [])
+    def _starts(self, texts: object) -> list[Position]:
+        """Return the starting positions of a text or a list of texts."""
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise BadOption(f"{len(texts)} positions for {self.num_envs} boards")
-        return self._reset_mask(options.get("reset_mask")), list(
-            map(self._boards.parse_start, texts)
-        )
+        return list(map(self._boards.parse_start, texts))
 
     def _reset_mask(self, value: object) -> NDArray[np.bool_] | None:
         """Return the boards to reset, bool[N], or None for all; raise BadOption."""
@@ -296,26 +280,22 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise BadOption(f"reset_mask={value!r}; it is True or False for each board")
         return mask.astype(np.bool_)
 
-    def _writable(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy or view of an array that no step reads, so that wrappers may change it."""
-        return array.copy() if self._copy else array.view()
-
-    def _read_only(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy or read-only view of an array that later steps read."""
+    def _output(self, array: NDArray[Scalar], is_writable: bool = False) -> NDArray[Scalar]:
+        """Return a copy or, with `copy=False`, a view."""
         if self._copy:
             return array.copy()
         view = array.view()
-        view.flags.writeable = False
+        view.flags.writeable = is_writable
         return view
 
     def _info(self) -> Info:
         boards = self._boards
         info: Info = {
-            "action_mask": self._read_only(boards.masks),
-            "to_move": self._read_only(boards.to_move),
+            "action_mask": self._output(boards.masks),
+            "to_move": self._output(boards.to_move),
             "seat": boards.seats,
-            "outcome": self._read_only(boards.outcomes),
-            "illegal_action": self._read_only(boards.was_illegal),
+            "outcome": self._output(boards.outcomes),
+            "illegal_action": self._output(boards.was_illegal),
         }
         return info | {f"_{key}": self._all_boards for key in info}
 
@@ -332,11 +312,11 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             "ending": np.full(self.num_envs, "", object),
             "score": np.full((self.num_envs, 2), NO_SCORE),
         }
-        if len(which := np.flatnonzero(over)):
-            for key, values in boards.results(which).items():
-                final[key][which] = values
+        if len(numbers := np.flatnonzero(over)):
+            for key, values in boards.results(numbers).items():
+                final[key][numbers] = values
         final |= {f"_{key}": over for key in final}
-        finals = {"final_obs": self._read_only(boards.final_observations), "final_info": final}
+        finals = {"final_obs": self._output(boards.final_observations), "final_info": final}
         return finals | {f"_{key}": over for key in finals}
 
 
@@ -348,9 +328,10 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; valid: {valid}") from None
 
 
-def _seeds(seed: Any) -> int | list[int | None] | None:
+def _seeds(seed: object) -> int | list[int | None] | None:
     """Return a seed or a list of seeds; raise BadOption if one is invalid."""
-    is_list = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
-    if is_list or (isinstance(seed, np.ndarray) and seed.ndim):
+    if isinstance(seed, np.ndarray):
+        seed = seed.tolist()
+    if isinstance(seed, Sequence) and not isinstance(seed, str | bytes):
         return [as_seed(entry) for entry in seed]
     return as_seed(seed)

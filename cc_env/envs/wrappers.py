@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from cc_env.accuracy.decisions import keeps_value
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING, Position
-from cc_env.envs.single import BoardGameEnv
+from cc_env.envs.single import BoardGameEnv, Info
 from cc_env.envs.spaces import LegalActionBatchSpace
-from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.envs.vector import BoardGameVectorEnv, Step
 from cc_env.errors import BadOption
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
@@ -44,21 +44,19 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
         self.masks = _masks_before_reset(env)  # int8[N, A]
         self.action_space = LegalActionBatchSpace(self)
 
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, **arguments: Any) -> tuple[Any, Info]:
         """Begin episodes; see the environment."""
         observations, infos = self.env.reset(**arguments)
         self._update_masks(infos)
         return observations, infos
 
-    def step(
-        self, actions: NDArray[np.int64]
-    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions, int[N]; see the environment."""
         *result, infos = self.env.step(actions)
         self._update_masks(infos)
         return (*result, infos)
 
-    def _update_masks(self, infos: dict[str, Any]) -> None:
+    def _update_masks(self, infos: Info) -> None:
         changed = infos["_action_mask"]
         self.masks[changed] = infos["action_mask"][changed]
 
@@ -106,13 +104,13 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         self._position = self._board.game.initial
         self._solved: ExactValue | None = None
 
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, **arguments: Any) -> tuple[Any, Info]:
         """Begin an episode; see the environment."""
         observation, info = self.env.reset(**arguments)
         no_action = {"keeps_value": False, "keeps_value_known": False}
         return observation, {**info, **self._values(info), **no_action}
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         """Play an action; see the environment."""
         before, position = self._solved, self._position
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -121,7 +119,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         info["keeps_value"] = bool(keeps)
         return observation, reward, terminated, truncated, info
 
-    def _values(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _values(self, info: Info) -> Info:
         """Probe the position and store it; return its entries of `info`."""
         position, game = self._board.position, self._board.game
         self._position, self._solved = position, self._tables.get(position)
@@ -156,16 +154,14 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self._solved: list[ExactValue | None] = [None] * boards.num_envs
         self._positions = [boards.game.initial] * boards.num_envs
 
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, **arguments: Any) -> tuple[Any, Info]:
         """Begin episodes; see the environment."""
         observations, info = self.env.reset(**arguments)
         none = np.zeros(self.num_envs, np.bool_)
         no_actions = {"keeps_value": none, "_keeps_value": none}
         return observations, {**info, **self._values(info), **no_actions}
 
-    def step(
-        self, actions: NDArray[np.int64]
-    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions, int[N]; see the environment."""
         before, positions, running = self._solved, self._positions, ~self._boards.done
         *result, info = self.env.step(actions)
@@ -179,7 +175,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         }
         return (*result, info)
 
-    def _values(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _values(self, info: Info) -> Info:
         """Probe the positions, also final ones, and store them; return their entries of `info`."""
         boards, over = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
         positions = [boards.position(board) for board in range(self.num_envs)]
