@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from cc_env import files
 from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
-from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list
-from cc_env.files import append_atomically, read_lines
+from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list, is_number
+from cc_env.files import append_atomically, parse_json, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
 from cc_env.registry.import_allowlist import untrusted_names
@@ -94,7 +93,7 @@ class Record:
     @staticmethod
     def from_json(text: str) -> "Record":
         """Return the record in one line of JSON; raise BadRecord if it is invalid."""
-        line = files.parse_json(text)
+        line = parse_json(text)
         if not isinstance(line, dict):
             raise BadRecord(f"expected an object, got {type(line).__name__}")
         valid = {spec.name for spec in fields(Record)}
@@ -102,8 +101,11 @@ class Record:
             raise BadRecord(
                 f"unknown field {format_list(sorted(unknown))}; valid: {format_list(sorted(valid))}"
             )
+        values = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in line.items()
+        }
         try:
-            return Record(**{key: _frozen(value) for key, value in line.items()})
+            return Record(**values)
         except TypeError as error:
             raise BadRecord(str(error).removeprefix("Record.__init__() ")) from None
 
@@ -142,11 +144,6 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, tuple) and all(map(_is_text, value))
 
 
-def _is_positive(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= cast(float, value) < math.inf
-
-
 def _is_settings(value: object) -> bool:
     """Return whether a value is a mapping of names to JSON values."""
     try:
@@ -156,24 +153,22 @@ def _is_settings(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
-_FIELDS: dict[str, Callable[[object], bool]] = {
+_FIELDS: dict[str, Callable[[Any], bool]] = {
     "game": _is_text,
     "options": _is_settings,
-    "players": lambda value: _is_texts(value) and len(cast(tuple[str, ...], value)) == 2,
+    "players": lambda value: _is_texts(value) and len(value) == 2,
     "turns": _is_texts,
     "result": lambda value: value in RESULTS.values(),
     "reason": _is_text,
     "detail": _is_text,
     "start": lambda value: value is None or _is_text(value),
     "limits": _is_settings,
-    "seconds": lambda value: isinstance(value, tuple) and all(map(_is_positive, value)),
-    "seed": lambda value: value is None or (isinstance(value, int) and _is_positive(value)),
+    "seconds": lambda value: (
+        isinstance(value, tuple) and all(is_number(second, 0) for second in value)
+    ),
+    "seed": lambda value: value is None or (isinstance(value, int) and is_number(value, 0)),
     "version": _is_text,
 }
-
-
-def _frozen(value: object) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def replay(record: Record) -> Match:
@@ -211,11 +206,9 @@ def _check_end(record: Record, match: Match) -> None:
     elif match.result is None and record.reason == AGREED:
         match.agree_on_draw()
     outcome, reason = match.result or Result(ONGOING, UNFINISHED)
-    replayed = f"{RESULTS[outcome]} ({reason})"
-    recorded = f"{record.result} ({record.reason})"
-    if replayed != recorded:
-        last = len(record.turns)
-        raise BadRecord(f"after turn {last} the game is {replayed}, recorded {recorded}")
+    if (RESULTS[outcome], reason) != (record.result, record.reason):
+        replayed = f"after turn {len(record.turns)} the game is {RESULTS[outcome]} ({reason})"
+        raise BadRecord(f"{replayed}, recorded {record.result} ({record.reason})")
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
@@ -272,16 +265,16 @@ def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | 
     if the game has no format for such a file, BadRecord if the file cannot be read.
     """
     form = find_format(game, path)
-    for played in form.read(read_text(path), game):
-        if isinstance(played, BrokenGame):
-            yield played
+    for entry in form.read(read_text(path), game):
+        if isinstance(entry, BrokenGame):
+            yield entry
             continue
         try:
-            match = replay_foreign(game, played)
+            match = replay_foreign(game, entry)
         except BadRecord as error:
-            yield BrokenGame(played.line, f"{error}{form.hint(played.game or game)}")
+            yield BrokenGame(entry.line, f"{error}{form.hint(entry.game or game)}")
         else:
-            yield played, match
+            yield entry, match
 
 
 def read_text(path: Path) -> str:
@@ -327,46 +320,44 @@ def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
     )
 
 
-def replay_foreign(game: Game, played: PlayedGame) -> Match:
+def replay_foreign(game: Game, foreign: PlayedGame) -> Match:
     """Replay a game of a file and return its match; raise BadRecord if it breaks the rules."""
-    match = Match(played.game or game, played.start, Limits(max_turns=None, repetitions=None))
-    _play_turns(match, played.turns)
-    if played.fault and played.outcome != ONGOING:
+    match = Match(foreign.game or game, foreign.start, Limits(max_turns=None, repetitions=None))
+    _play_turns(match, foreign.turns)
+    if foreign.fault and foreign.outcome != ONGOING:
         if match.result:
             when = f"after the game was over ({match.result.reason})"
-            raise BadRecord(f"a fault ({played.fault}) {when}")
-        match.forfeit(1 - played.outcome, played.fault)
+            raise BadRecord(f"a fault ({foreign.fault}) {when}")
+        match.forfeit(1 - foreign.outcome, foreign.fault)
     result = match.result
-    if result and played.outcome not in (ONGOING, result.outcome):
+    if result and foreign.outcome not in (ONGOING, result.outcome):
         replayed = f"{_RESULT_TEXTS[result.outcome]} ({result.reason})"
-        recorded = _RESULT_TEXTS[played.outcome]
+        recorded = _RESULT_TEXTS[foreign.outcome]
         raise BadRecord(f"by the rules it is {replayed}, by the file {recorded}")
-    if played.scores is not None:
-        _check_scores(played.scores, match)
+    if foreign.scores is not None:
+        _check_scores(foreign.scores, match)
     return match
 
 
-def record_foreign(match: Match, played: PlayedGame) -> Record:
+def record_foreign(match: Match, foreign: PlayedGame) -> Record:
     """Return the record of a game of a file and its replayed match.
 
     If the file has a result that the rules do not give, the loser resigned or the players agreed on
     a draw: files do not contain other reasons.
     """
-    record = Record.from_match(match, players=played.players)
-    if match.result or played.outcome == ONGOING:
+    record = Record.from_match(match, players=foreign.players)
+    if match.result or foreign.outcome == ONGOING:
         return record
-    reason = AGREED if played.outcome == DRAW else RESIGNED
+    reason = AGREED if foreign.outcome == DRAW else RESIGNED
     detail = "the file has only the result"
-    return replace(record, result=RESULTS[played.outcome], reason=reason, detail=detail)
+    return replace(record, result=RESULTS[foreign.outcome], reason=reason, detail=detail)
 
 
 def _check_scores(scores: tuple[float, float], match: Match) -> None:
     """Raise BadRecord if these are not the scores of the match."""
-    template = "{:g} - {:g}"
-    recorded = template.format(*scores)
+    recorded = "{:g} - {:g}".format(*scores)
     if match.score is None:
-        last = len(match.turns)
-        raise BadRecord(f"scores {recorded}, but it is not over after turn {last}")
+        raise BadRecord(f"scores {recorded}, but it is not over after turn {len(match.turns)}")
     if not all(map(math.isclose, scores, match.score)):
-        replayed = template.format(*match.score)
+        replayed = "{:g} - {:g}".format(*match.score)
         raise BadRecord(f"by the rules the scores are {replayed}, by the file {recorded}")

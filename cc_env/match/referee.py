@@ -42,7 +42,7 @@ class Player(Protocol):
     """A player: any object with this method, which may raise Forfeit.
 
     A player with state from earlier decisions also has `for_new_game()`, which returns a player of
-    its kind without that state, so that many games can be played at once.
+    its kind without that state, so that it can play several games at once.
     """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -94,12 +94,10 @@ def play_match(
         began = time.perf_counter()
         response = request_decision(players[mover], match.position, rngs[mover], clock)
         delay = timer.add(time.perf_counter() - began)
-        if delay:
-            fault, detail = "time", delay
-        else:
-            fault, detail = response.fault or try_action(match, response.action)
+        fault = ("time", delay) if delay else response.fault or _try_action(match, response.action)
         if fault:
-            match.forfeit(mover, fault)
+            reason, detail = fault
+            match.forfeit(mover, reason)
     return Record.from_match(match, players=names, seconds=timer.seconds, seed=seed, detail=detail)
 
 
@@ -123,12 +121,10 @@ class Timer:
     def clock(self) -> Clock:
         """Return the remaining time of the player to move."""
         limits, turn = self._match.limits, len(self._match.turns)
-        if limits.seconds_per_turn is None and limits.seconds_per_game is None:
-            return Clock()
-        used = self.seconds[turn] if turn < len(self.seconds) else 0.0
         per_turn = limits.seconds_per_turn or math.inf
         per_game = limits.seconds_per_game or math.inf
-        return Clock(per_turn - used, per_game - self.seconds_spent(self._match.mover))
+        spent = self.seconds_spent(self._match.mover)
+        return Clock(per_turn - sum(self.seconds[turn:]), per_game - spent)
 
     def add(self, seconds: float) -> str:
         """Add thinking time of the player to move; return a message if it exceeds a limit, else "".
@@ -169,13 +165,13 @@ def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     random_streams.check_seed(seed)
 
 
-def try_action(match: Match, action: int) -> tuple[str, str]:
-    """Play an action; return a fault and its description, or two empty texts."""
+def _try_action(match: Match, action: int) -> tuple[str, str] | None:
+    """Play an action; return a fault with its description if it is illegal."""
     try:
         match.play(action)
     except IllegalAction as error:
         return "illegal", str(error)
-    return "", ""
+    return None
 
 
 class Response(NamedTuple):
@@ -229,7 +225,7 @@ def _alarm(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def ring(*_: Any) -> None:
+    def ring(*_: object) -> None:
         raise _TimeIsUpError
 
     before = signal.signal(signal.SIGALRM, ring)

@@ -65,7 +65,7 @@ class FunctionPlayer:
 class GreedyPlayer:
     """Wins in one turn or maximizes the evaluation after it; breaks ties randomly."""
 
-    def __init__(self, game: Game, *, evaluation: Any = None) -> None:
+    def __init__(self, game: Game, *, evaluation: object = None) -> None:
         """Use an evaluation of the game, by default the first; raise UnknownOption if it has none.
 
         See `cc_env.learned_evaluation.network_file` for its values.
@@ -94,7 +94,7 @@ class MinimaxPlayer:
         depth: int | None = None,
         nodes: int | None = None,
         seconds: float | None = None,
-        evaluation: Any = None,
+        evaluation: object = None,
         table_megabytes: float | None = None,
         tables: str | os.PathLike[str] | Tablebase | None = None,
         selective: bool = False,
@@ -163,7 +163,7 @@ class MCTSPlayer:
         seconds: float | None = None,
         playout: str = "evaluation",
         exploration: float = 1.0,
-        evaluation: Any = None,
+        evaluation: object = None,
         tables: str | os.PathLike[str] | Tablebase | None = None,
     ) -> None:
         """Limit each decision to `simulations` or `seconds`, by default to 1000 simulations.

@@ -158,16 +158,18 @@ def available_players(game: Game) -> list[str]:
 @contextmanager
 def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
     """Register players while the block runs; raise BadPlayer as `register_player`."""
-    before = dict(PLAYERS), dict(_SUPPORTS)
+    registries = PLAYERS, _SUPPORTS
+    before = [dict(registry) for registry in registries]
     try:
         for name, factory in factories.items():
             register_player(name, factory)
         yield
     finally:
-        PLAYERS.clear()
-        _SUPPORTS.clear()
-        PLAYERS.update(before[0])
-        _SUPPORTS.update(before[1])
+        # Other players that were registered in the block, such as the learned ones, stay.
+        for registry, entries in zip(registries, before, strict=True):
+            for name in factories:
+                registry.pop(name, None)
+            registry |= {name: entries[name] for name in factories if name in entries}
 
 
 def _load_learned_players() -> None:

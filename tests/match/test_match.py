@@ -31,14 +31,15 @@ CYCLE = ["0,0-2,0", "5,5-3,5", "2,0-0,0", "3,5-5,5"]
 
 
 class Script:
-    """Plays given turns, then stops with an error."""
+    """Plays the given turns, then raises StopIteration."""
 
     def __init__(self, game, turns):
-        self.game, self.turns, self.rest = game, iter(turns), []
+        self.game, self.turns, self.actions = game, iter(turns), []
 
     def choose(self, position, rng, clock):
-        self.rest = self.rest or list(self.game.parse_turn(position, next(self.turns)))
-        return Decision(self.rest.pop(0))
+        if not self.actions:
+            self.actions = list(self.game.parse_turn(position, next(self.turns)))
+        return Decision(self.actions.pop(0))
 
 
 class Stubborn:
@@ -52,7 +53,7 @@ class Stubborn:
 
 
 class Thinker(RandomPlayer):
-    """Thinks for 20 seconds of the stopwatch."""
+    """Takes 20 seconds of the stopwatch for each decision."""
 
     def __init__(self, game, stopwatch):
         super().__init__(game)
@@ -64,7 +65,7 @@ class Thinker(RandomPlayer):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_match_knows_who_is_to_move_and_what_is_legal(name):
+def test_match_has_the_mover_and_the_legal_actions(name):
     game, rng = make_game(name), np.random.default_rng(3)
     match = Match(game)
     while match.result is None:
@@ -73,7 +74,7 @@ def test_a_match_knows_who_is_to_move_and_what_is_legal(name):
         match.play(int(rng.choice(match.legal_actions)))
 
 
-def test_what_cannot_be_appended_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+def test_failed_append_leaves_the_file_unchanged(tmp_path, monkeypatch):
     path, write = tmp_path / "lines", os.write
     append_atomically(path, "whole\n")
 
@@ -92,7 +93,7 @@ def test_what_cannot_be_appended_leaves_the_file_as_it_was(tmp_path, monkeypatch
     assert path.read_text() == "whole\nagain\n"
 
 
-def played(game, turns, start=None, **limits):
+def play_turns(game, turns, start=None, **limits):
     match = Match(game, start, Limits(**limits))
     for turn in turns:
         for action in game.parse_turn(match.position, turn):
@@ -105,25 +106,27 @@ def played(game, turns, start=None, **limits):
 
 def test_the_third_occurrence_of_a_position_is_a_draw(game):
     start = game.from_text(SHUFFLE)
-    assert played(game, CYCLE * 2, start).result == Result(DRAW, "repetition")
-    assert played(game, (CYCLE * 2)[:-1], start).result is None
-    assert played(game, CYCLE, start, repetitions=2).result == Result(DRAW, "repetition")
-    assert played(game, CYCLE * 4, start, repetitions=None).result is None
+    assert play_turns(game, CYCLE * 2, start).result == Result(DRAW, "repetition")
+    assert play_turns(game, (CYCLE * 2)[:-1], start).result is None
+    assert play_turns(game, CYCLE, start, repetitions=2).result == Result(DRAW, "repetition")
+    assert play_turns(game, CYCLE * 4, start, repetitions=None).result is None
 
 
 def test_max_turns_is_a_draw(game):
     start = game.from_text(SHUFFLE)
-    assert played(game, CYCLE, start, max_turns=4).result == Result(DRAW, "max_turns")
-    assert played(game, CYCLE[:3], start, max_turns=4).result is None
+    assert play_turns(game, CYCLE, start, max_turns=4).result == Result(DRAW, "max_turns")
+    assert play_turns(game, CYCLE[:3], start, max_turns=4).result is None
 
 
-def test_the_rules_come_before_the_limits(game):
+def test_rules_take_precedence_over_limits(game):
     start = game.from_text("6/6/6/6/3r1b/rr1b2 b")
-    assert played(game, ["4,5-5,5"], start, max_turns=1).result == Result(FIRST_WINS, "conquest")
+    assert play_turns(game, ["4,5-5,5"], start, max_turns=1).result == Result(
+        FIRST_WINS, "conquest"
+    )
 
 
 def test_a_turn_of_two_decisions_counts_once(game):
-    match = played(game, [], game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
+    match = play_turns(game, [], game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
     first, second = game.parse_turn(match.position, "1,2-3,2x2,3")
     match.play(first)
     assert match.turns == []
@@ -146,7 +149,7 @@ def test_an_illegal_action_changes_nothing(game):
     "limits",
     [{"max_turns": 0}, {"repetitions": 1}, {"seconds_per_turn": 0}, {"seconds_per_game": -1}],
 )
-def test_wrong_limits_are_refused(limits):
+def test_invalid_limits_are_rejected(limits):
     with pytest.raises(BadOption, match=next(iter(limits))):
         Limits(**limits)
 
@@ -154,7 +157,7 @@ def test_wrong_limits_are_refused(limits):
 # The referee
 
 
-def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
+def test_same_seed_plays_the_same_game(game):
     players = RandomPlayer(game), RandomPlayer(game)
     first, again, other = (play_match(game, players, seed=seed) for seed in (1, np.int64(1), 2))
     assert first.turns == again.turns != other.turns
@@ -164,7 +167,7 @@ def test_random_players_finish_and_the_same_seed_plays_the_same_game(game):
 
 
 @pytest.mark.parametrize("seat", [0, 1])
-def test_an_illegal_choice_loses_and_the_record_says_why(game, seat):
+def test_illegal_action_loses_and_is_recorded(game, seat):
     players = [RandomPlayer(game), RandomPlayer(game)]
     players[seat] = Stubborn(5)
     finished = play_match(game, players)
@@ -179,7 +182,7 @@ def test_an_invalid_action_loses(game, action):
     assert (finished.result, finished.reason) == ("0-1", "illegal")
 
 
-def test_there_are_two_players_with_two_names(game):
+def test_match_needs_two_players_and_two_names(game):
     with pytest.raises(BadOption, match="1 players and 2 names"):
         play_match(game, [RandomPlayer(game)])
     with pytest.raises(BadOption, match="2 players and 1 names"):
@@ -209,21 +212,21 @@ def test_an_invalid_decision_loses(game):
         ({"seconds_per_game": 50}, 6, "20.000 s, had 10.000 s"),
     ],
 )
-def test_who_thinks_too_long_loses(game, stopwatch, limits, turns, detail):
+def test_player_over_its_time_limit_loses(game, stopwatch, limits, turns, detail):
     players = [RandomPlayer(game), Thinker(game, stopwatch())]
     finished = play_match(game, players, limits=Limits(**limits))
     assert (finished.result, finished.reason, finished.detail) == ("1-0", "time", detail)
     assert finished.seconds == (0, 20) * (turns // 2)
 
 
-@pytest.mark.parametrize("how", ["loop", "sleep", "stubborn"])
-def test_who_does_not_come_back_is_interrupted(game, how):
+@pytest.mark.parametrize("kind", ["loop", "sleep", "suppressing"])
+def test_overlong_decision_is_interrupted(game, kind):
     class Endless(RandomPlayer):
         def choose(self, position, rng, clock):
             while True:
-                if how == "sleep":
+                if kind == "sleep":
                     time.sleep(60)
-                if how == "stubborn":
+                if kind == "suppressing":
                     with contextlib.suppress(Exception):
                         time.sleep(60)
 
@@ -234,7 +237,7 @@ def test_who_does_not_come_back_is_interrupted(game, how):
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
-def test_in_another_thread_time_counts_all_the_same(game, stopwatch):
+def test_time_limits_hold_in_other_threads(game, stopwatch):
     records = []
     players = [RandomPlayer(game), Thinker(game, stopwatch())]
     limits = Limits(seconds_per_turn=19)
@@ -246,7 +249,7 @@ def test_in_another_thread_time_counts_all_the_same(game, stopwatch):
     assert (records[0].result, records[0].reason) == ("1-0", "time")
 
 
-def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
+def test_unprintable_errors_are_recorded(game, tmp_path):
     class Unspeakable(Exception):
         def __str__(self):
             raise ValueError
@@ -256,12 +259,15 @@ def test_whatever_an_error_says_the_record_can_be_written(game, tmp_path):
             raise self.error
 
     speaker = Speaker(game)
-    for error, said in ((ValueError("\ud800…"), r"\ud800…"), (Unspeakable(), "Unspeakable: ?")):
+    for error, text in ((ValueError("\ud800…"), r"\ud800…"), (Unspeakable(), "Unspeakable: ?")):
         object.__setattr__(speaker, "error", error)
         finished = play_match(game, [RandomPlayer(game), speaker])
-        assert said in finished.detail
+        assert text in finished.detail
         append_record(tmp_path / "games.jsonl", finished)
-    assert [kept.reason for _, kept in read_records(tmp_path / "games.jsonl")] == ["error", "error"]
+    assert [entry.reason for _, entry in read_records(tmp_path / "games.jsonl")] == [
+        "error",
+        "error",
+    ]
 
 
 def test_a_player_that_exits_loses(game):
@@ -277,8 +283,9 @@ def test_a_player_that_exits_loses(game):
     )
 
 
-def test_players_are_told_what_time_is_left(game, stopwatch):
-    stopwatch(tick=1)  # for each decision, then
+def test_players_receive_the_remaining_time(game, stopwatch):
+    # A second for each decision.
+    stopwatch(tick=1)
     clocks = []
 
     class Watcher(RandomPlayer):
@@ -288,15 +295,16 @@ def test_players_are_told_what_time_is_left(game, stopwatch):
 
     limits = Limits(seconds_per_turn=5, seconds_per_game=600)
     play_match(game, [Watcher(game), RandomPlayer(game)], limits=limits)
-    assert {clock.turn for clock in clocks} <= {5, 4}  # 4 for the second decision of a turn
+    # 4 for the second decision of a turn.
+    assert {clock.turn for clock in clocks} <= {5, 4}
     assert [clock.game for clock in clocks] == list(range(600, 600 - len(clocks), -1))
 
 
 # Records
 
 
-@pytest.mark.parametrize("size", [4, 6, 8])
-def test_a_record_survives_json_and_replays_to_the_same_position(size):
+@pytest.mark.parametrize("size", [4, 8])
+def test_record_round_trips_through_json_and_replays(size):
     game = make_game("capture_conquer", size=size)
     for seed in range(5):
         finished = play_match(game, (RandomPlayer(game), RandomPlayer(game)), seed=seed)
@@ -307,8 +315,8 @@ def test_a_record_survives_json_and_replays_to_the_same_position(size):
         assert record.RESULTS[match.result.outcome] == finished.result
 
 
-def test_a_record_may_begin_anywhere_and_end_by_a_limit(game):
-    match = played(game, CYCLE * 2, game.from_text(SHUFFLE))
+def test_record_of_another_start_and_a_limit_replays(game):
+    match = play_turns(game, CYCLE * 2, game.from_text(SHUFFLE))
     finished = Record.from_match(match, players=("a", "b"))
     assert finished.start == SHUFFLE
     assert record.replay(finished).result.reason == "repetition"
@@ -324,7 +332,9 @@ def test_files_of_records_replay(game, tmp_path):
 
 def golden(game):
     return json.loads(
-        Record.from_match(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players="ab").to_json()
+        Record.from_match(
+            play_turns(game, CYCLE * 2, game.from_text(SHUFFLE)), players="ab"
+        ).to_json()
     )
 
 
@@ -365,7 +375,7 @@ def golden(game):
         ({"limits": {"seconds_per_turn": "a"}}, "seconds_per_turn"),
     ],
 )
-def test_a_broken_record_is_refused(game, tmp_path, change, why):
+def test_invalid_record_is_rejected(game, tmp_path, change, why):
     path = tmp_path / "games.jsonl"
     good = golden(game)
     path.write_text(json.dumps(good) + "\n" + json.dumps(good | change) + "\n")
@@ -376,14 +386,14 @@ def test_a_broken_record_is_refused(game, tmp_path, change, why):
 @pytest.mark.parametrize(
     "line", ["{", "[1, 2]", "[" * 100000, "9" * 5000, '{"game": "capture_conquer"}', "nonsense"]
 )
-def test_a_line_that_is_not_a_record_is_refused(tmp_path, line):
+def test_line_that_is_not_a_record_is_rejected(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(line)
     with pytest.raises(BadRecord, match="line 1: "):
         list(read_records(path))
 
 
-def test_reading_goes_on_past_broken_records(game, tmp_path):
+def test_reading_continues_after_broken_records(game, tmp_path):
     path, good = tmp_path / "games.jsonl", json.dumps(golden(game))
     path.write_text(f"{good}\noops\n{good}\n[]\n")
     entries = list(replay_records(path))
@@ -394,13 +404,15 @@ def test_reading_goes_on_past_broken_records(game, tmp_path):
         list(read_records(path))
 
 
-def test_a_record_that_cannot_be_written_is_refused(game):
+def test_record_with_invalid_text_is_rejected(game):
     with pytest.raises(BadRecord, match="field players cannot be"):
-        Record.from_match(played(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b"))
+        Record.from_match(
+            play_turns(game, CYCLE * 2, game.from_text(SHUFFLE)), players=("\udcff", "b")
+        )
 
 
-def test_an_unfinished_match_has_a_record_that_goes_on(game):
-    match = played(game, CYCLE[:3], game.from_text(SHUFFLE))
+def test_unfinished_match_continues_from_its_record(game):
+    match = play_turns(game, CYCLE[:3], game.from_text(SHUFFLE))
     unfinished = Record.from_json(Record.from_match(match, players=("a", "b")).to_json())
     assert (unfinished.result, unfinished.reason) == ("*", "unfinished")
     again = record.replay(unfinished)
@@ -412,37 +424,37 @@ def test_an_unfinished_match_has_a_record_that_goes_on(game):
     assert again.result == (DRAW, "repetition")
 
 
-def test_players_can_resign_and_agree(game):
-    left, agreed = (played(game, CYCLE[:3], game.from_text(SHUFFLE)) for _ in range(2))
-    left.forfeit(1, RESIGNED)
+def test_players_can_resign_or_agree_on_a_draw(game):
+    resigned, agreed = (play_turns(game, CYCLE[:3], game.from_text(SHUFFLE)) for _ in range(2))
+    resigned.forfeit(1, RESIGNED)
     agreed.agree_on_draw()
-    records = [Record.from_match(match, players=("a", "b")) for match in (left, agreed)]
-    assert [kept.result for kept in records] == ["1-0", "1/2-1/2"]
-    assert [record.replay(kept).result for kept in records] == [left.result, agreed.result]
+    records = [Record.from_match(match, players=("a", "b")) for match in (resigned, agreed)]
+    assert [entry.result for entry in records] == ["1-0", "1/2-1/2"]
+    assert [record.replay(entry).result for entry in records] == [resigned.result, agreed.result]
     with pytest.raises(BadRecord, match="recorded 1-0"):
         record.replay(replace(records[1], result="1-0"))
     assert agreed.score is None
 
 
-def test_a_missing_file_is_said_to_be_missing(tmp_path):
+def test_missing_file_is_named_in_the_error(tmp_path):
     with pytest.raises(BadRecord, match=r"none\.jsonl"):
         list(read_records(tmp_path / "none.jsonl"))
 
 
 @pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
-def test_invalid_times_are_refused(seconds):
+def test_invalid_time_limits_are_rejected(seconds):
     for name in ("seconds_per_turn", "seconds_per_game"):
         with pytest.raises(BadOption, match=f"{name}=.* it is more than 0"):
             Limits(**{name: seconds})
 
 
-def test_a_match_starts_from_a_position_only(game):
+def test_match_start_must_be_a_position(game):
     with pytest.raises(BadPosition, match="start='x'"):
         Match(game, "x")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "error"),
     [
         ({"seed": -1}, "seed=-1; expected a whole number"),
         ({"seed": "x"}, "seed='x'"),
@@ -453,23 +465,23 @@ def test_a_match_starts_from_a_position_only(game):
         ),
     ],
 )
-def test_the_referee_refuses_what_it_cannot_begin_with(game, arguments, says):
+def test_invalid_match_arguments_are_rejected(game, arguments, error):
     arguments = {"players": (RandomPlayer(game),) * 2, **arguments}
-    with pytest.raises(BadOption, match=says):
+    with pytest.raises(BadOption, match=error):
         play_match(game, **arguments)
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris"])
-def test_a_match_that_is_taken_back_equals_one_that_was_played_so_far(name):
+def test_take_back_restores_the_earlier_match(name):
     game, rng = make_game(name), np.random.default_rng(0)
     match = Match(game, limits=Limits(max_turns=40))
     while match.result is None:
         match.play(int(rng.choice(match.legal_actions)))
-    taken = [turn for _, turn in match.history]
-    for keep in (len(taken) - 1, 20, 19, 3, 0):
+    turns = [turn for _, turn in match.history]
+    for keep in (len(turns) - 1, 20, 19, 3, 0):
         match.take_back(keep)
         again = Match(game, limits=match.limits)
-        for action in itertools.chain(*taken[:keep]):
+        for action in itertools.chain(*turns[:keep]):
             again.play(action)
         assert +match._occurrences == +again._occurrences
         for state in (match, again):

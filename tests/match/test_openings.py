@@ -1,4 +1,4 @@
-"""Positions after random turns: distinct, playable, and the same from the same seed for ever."""
+"""Random openings: distinct and unfinished."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from cc_env.registry.catalogue import GAMES
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("turns", [1, 4, 7])
-def test_openings_are_different_and_go_on(size, turns):
+def test_openings_are_distinct_and_unfinished(size, turns):
     game = make_game("capture_conquer", size=size)
     texts = random_openings(game, turns, 20, seed=0)
     positions = [game.from_text(text) for text in texts]
@@ -24,12 +24,12 @@ def test_openings_are_different_and_go_on(size, turns):
         assert len(set(texts)) == 20
 
 
-def test_openings_repeat_where_the_game_has_no_more(game):
+def test_openings_repeat_if_the_game_has_no_more(game):
     assert random_openings(game, 0, 3, seed=0) == [game.to_text(game.initial)] * 3
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_an_opening_has_up_to_so_many_turns_and_goes_on(name):
+def test_random_opening_has_at_most_the_given_turns(name):
     game, rng = make_game(name), np.random.default_rng(0)
     positions = [random_opening(game, 3, rng) for _ in range(60)]
     assert all(
@@ -39,7 +39,7 @@ def test_an_opening_has_up_to_so_many_turns_and_goes_on(name):
     assert {game.to_move(position) for position in positions} == {0, 1}
 
 
-def test_random_turns_stop_where_the_game_ends():
+def test_random_turns_stop_at_the_end_of_the_game():
     game = make_game("capture_conquer", size=4)
     position = play_random_turns(game, 500, np.random.default_rng(0))
     assert game.outcome(position) != ONGOING

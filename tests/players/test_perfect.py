@@ -1,4 +1,4 @@
-"""The perfect player and searches with tables: they keep the value against anybody."""
+"""The perfect player and searches with tables: they keep the exact value."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ GAME = make_game("capture_conquer", size=4)
 TABLES = Tablebase(GAME)
 
 
-class Judged:
-    """A player whose actions are looked up: it must not give away value."""
+class CheckedPlayer:
+    """A player whose actions must keep the exact value."""
 
     def __init__(self, player):
         self.player, self.decisions = player, 0
@@ -33,7 +33,7 @@ class Judged:
 
 
 def starts(count, seed=0):
-    """Yield positions some random turns from the start."""
+    """Yield `count` unfinished positions after random turns."""
     rng = np.random.default_rng(seed)
     while count:
         position = GAME.initial
@@ -46,7 +46,7 @@ def starts(count, seed=0):
             count -= 1
 
 
-def test_the_starts_are_draws():
+def test_initial_positions_are_draws():
     assert TABLES.probe(GAME.initial).value == 0
     larger = make_game("capture_conquer", size=5, corner=2)
     solved = Tablebase(larger).probe(larger.initial)
@@ -55,58 +55,57 @@ def test_the_starts_are_draws():
 
 @pytest.mark.parametrize("name", ["perfect", "perfect:delay"])
 @pytest.mark.parametrize("opponent", ["random", "greedy", "minimax:depth=2", "perfect"])
-def test_it_gives_nothing_away(name, opponent):
-    perfect, other = Judged(make_player(name, GAME)), make_player(opponent, GAME)
-    for seed, start in enumerate(starts(12)):
+def test_perfect_player_never_loses_value(name, opponent):
+    perfect, other = CheckedPlayer(make_player(name, GAME)), make_player(opponent, GAME)
+    for seed, start in enumerate(starts(8)):
         seat = seed % 2
         value = TABLES.probe(start).value * (1 if GAME.to_move(start) == seat else -1)
         pair = [perfect, other] if seat == 0 else [other, perfect]
-        played = play_match(GAME, pair, start=start, seed=seed)
-        won = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}[played.result] * (1 if seat == 0 else -1)
-        assert played.reason != "error", played.detail
-        assert won >= value
-        assert won == value or opponent != "perfect"
-    assert perfect.decisions > 20
+        record = play_match(GAME, pair, start=start, seed=seed)
+        result = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}[record.result] * (1 if seat == 0 else -1)
+        assert record.reason != "error", record.detail
+        assert result >= value
+        assert result == value or opponent != "perfect"
+    assert perfect.decisions > 10
 
 
-def test_delay_loses_as_late_as_it_can_and_sets_traps():
+def test_delaying_player_loses_late_and_sets_traps():
     player, rng = make_player("perfect:delay", GAME), np.random.default_rng(0)
-    lost = drawn = 0
-    for start in starts(60, seed=1):
+    losses = draws = 0
+    for start in starts(40, seed=1):
         solved = TABLES.probe(start)
-        chosen = player.choose(start, rng, Clock())
-        assert chosen.action in solved.best
-        assert chosen.value == solved.value
-        lost += solved.value < 0
+        decision = player.choose(start, rng, Clock())
+        assert decision.action in solved.best
+        assert decision.value == solved.value
+        losses += solved.value < 0
         if solved.value == 0 and not GAME.mid_turn(start):
-            drawn += 1
+            draws += 1
             traps = {action: mistakes(GAME.apply(start, action)) for action in solved.value_keeping}
-            assert traps[chosen.action] == max(traps.values())
-    assert lost > 5
-    assert drawn > 5
+            assert traps[decision.action] == max(traps.values())
+    assert losses > 3
+    assert draws > 3
 
 
 def mistakes(position):
+    """Return the share of the actions that lose value."""
     solved = TABLES.probe(position)
     if not solved.actions or GAME.mid_turn(position):
         return 0
     return 1 - len(solved.value_keeping) / len(solved.actions)
 
 
-def test_it_searches_where_no_table_is(monkeypatch):
-    game = make_game("capture_conquer", size=5)  # six pieces each
-    player = make_player("perfect:depth=1", game)
-    chosen = player.choose(game.initial, np.random.default_rng(0), Clock())
-    assert (
-        chosen.action
-        == make_player("minimax:depth=1", game)
-        .choose(game.initial, np.random.default_rng(0), Clock())
-        .action
+def test_perfect_player_searches_in_uncovered_positions():
+    # Six pieces each.
+    game = make_game("capture_conquer", size=5)
+    player, search = (make_player(f"{name}:depth=1", game) for name in ("perfect", "minimax"))
+    first, expected = (
+        each.choose(game.initial, np.random.default_rng(0), Clock()) for each in (player, search)
     )
+    assert first.action == expected.action
     player.stop()
 
 
-def test_what_it_cannot_be_is_refused(tmp_path):
+def test_invalid_options_of_exact_players_are_rejected(tmp_path):
     with pytest.raises(UnknownOption, match="perfect has no level 'early'; it has: delay"):
         make_player("perfect:early", GAME)
     with pytest.raises(BadOption, match="there is no such folder of tables"):
@@ -128,7 +127,7 @@ def test_what_it_cannot_be_is_refused(tmp_path):
 
 def test_alpha_beta_with_tables_is_exact_at_depth_1():
     search = AlphaBeta(GAME, table_megabytes=1, tables=TABLES)
-    for start in starts(30, seed=2):
+    for start in starts(20, seed=2):
         solved = TABLES.probe(start)
         result = search.search(start, depth=4)
         if len(solved.actions) == 1:
@@ -141,7 +140,7 @@ def test_alpha_beta_with_tables_is_exact_at_depth_1():
             assert result.action in solved.best
 
 
-def indifferent(planes):
+def uniform_network(planes):
     count = len(planes)
     return np.zeros((count, GAME.num_actions), np.float32), np.zeros(count, np.float32)
 
@@ -149,45 +148,39 @@ def indifferent(planes):
 @pytest.mark.parametrize("kind", ["mcts", "puct"])
 def test_tree_searches_take_values_from_tables(kind):
     rng = np.random.default_rng(0)
-    with_tables = {
-        "mcts": lambda: MCTS(GAME, capacity=4096, tables=TABLES),
-        "puct": lambda: PUCT(GAME, indifferent, tables=TABLES),
-    }[kind]()
-    for start in starts(30, seed=3):
-        solved = TABLES.probe(start)
-        limit = {"simulations": 200}
-        result = (
-            with_tables.search(start, rng, **limit)
-            if kind == "mcts"
-            else with_tables.search(start, **limit)
-        )
-        assert result.action in solved.value_keeping
+    search = {
+        "mcts": lambda start: mcts.search(start, rng, simulations=200),
+        "puct": lambda start: puct.search(start, simulations=200),
+    }[kind]
+    mcts = MCTS(GAME, capacity=4096, tables=TABLES)
+    puct = PUCT(GAME, uniform_network, tables=TABLES)
+    for start in starts(20, seed=3):
+        assert search(start).action in TABLES.probe(start).value_keeping
 
 
-def test_won_games_are_won_by_a_tree_search_with_tables():
-    """As soon as can be, against who delays as long as can be."""
+def test_tree_search_with_tables_wins_in_the_fewest_turns():
     game = make_game("capture_conquer", size=5, corner=2)
     tables = Tablebase(game)
     search, rng = MCTS(game, capacity=4096, tables=tables), np.random.default_rng(0)
-    other, played = make_player("perfect:delay", game), 0
+    opponent, games = make_player("perfect:delay", game), 0
     for position in sample_uniform(tables, 300, seed=2):
         solved = tables.probe(position)
         if solved.value < 1 or solved.turns < 9:
             continue
-        seat, left = game.to_move(position), solved.turns
+        seat, remaining = game.to_move(position), solved.turns
         while game.outcome(position) == ONGOING:
             if game.to_move(position) == seat:
                 action = search.search(position, rng, simulations=30).action
             else:
-                action = other.choose(position, rng, Clock()).action
+                action = opponent.choose(position, rng, Clock()).action
             position = game.apply(position, action)
-            left -= not game.mid_turn(position)
-        assert (game.outcome(position), left) == (seat, 0)
-        played += 1
-    assert played > 5
+            remaining -= not game.mid_turn(position)
+        assert (game.outcome(position), remaining) == (seat, 0)
+        games += 1
+    assert games > 5
 
 
-def test_players_with_tables_are_made_by_name(tmp_path):
+def test_player_specs_accept_a_folder_of_tables(tmp_path):
     folder = str(Tablebase(GAME).paths[(1, 1)].parent)
     rng = np.random.default_rng(0)
     for name in ("minimax:depth=1", "mcts:simulations=300"):

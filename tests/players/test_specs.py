@@ -1,4 +1,4 @@
-"""Players by spoken name: how they play, and the errors for wrong names and options."""
+"""Player specs: the players they create, and errors for invalid names and options."""
 
 import subprocess
 import sys
@@ -14,6 +14,7 @@ from cc_env.errors import BadOption, BadPlayer, IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock, Decision, play_match
+from cc_env.players import specs
 from cc_env.players.specs import (
     PLAYERS,
     as_player,
@@ -40,47 +41,53 @@ class Lowest:
         return Decision(int(self.game.legal_actions(position)[-1 if self.highest else 0]))
 
 
-def chosen(player, game):
+def first_action(player, game):
     return player.choose(game.initial, np.random.default_rng(0), Clock()).action
 
 
-def test_a_name_with_a_dot_is_a_class_of_another_module(game):
+def test_dotted_spec_names_a_class_of_another_module(game):
     lowest, *_, highest = game.legal_actions(game.initial)
-    assert chosen(make_player("test_specs.Lowest", game), game) == lowest
-    assert chosen(make_player("test_specs.Lowest:highest=True", game), game) == highest
+    assert first_action(make_player("test_specs.Lowest", game), game) == lowest
+    assert first_action(make_player("test_specs.Lowest:highest=True", game), game) == highest
     assert make_player("test_specs.Lowest:strong,highest=1", game).level == "strong"
 
 
-def test_a_registered_player_has_a_name_of_its_own(game, monkeypatch):
-    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
+def test_registered_player_has_a_spec(game, monkeypatch):
+    # Restored after the test.
+    monkeypatch.setitem(PLAYERS, "lowest", None)
     register_player("lowest", Lowest)
     assert isinstance(make_player("lowest:highest=True", game), Lowest)
     with pytest.raises(BadPlayer, match="'my-player'"):
         register_player("my-player", Lowest)
 
 
-def test_named_players_are_unregistered_after_the_block(game, monkeypatch):
-    monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
-    monkeypatch.setattr("cc_env.players.specs._SUPPORTS", {})
+def test_temporary_players_are_unregistered_after_the_block(game, monkeypatch):
+    monkeypatch.setitem(PLAYERS, "nowhere", None)
+    monkeypatch.setitem(specs._SUPPORTS, "nowhere", None)
     register_player("nowhere", Lowest, lambda game: False)
-    with temporary_players(nowhere=Lowest):
-        assert "nowhere" in available_players(game)
-    assert "nowhere" not in available_players(game)
-
-
-def test_a_name_can_be_for_a_while(game):
     before = dict(PLAYERS)
-    with temporary_players(lowest=Lowest, random=Lowest):
-        assert isinstance(make_player("lowest", game), Lowest)
+    with temporary_players(nowhere=Lowest, lowest=Lowest, random=Lowest):
+        assert {"nowhere", "lowest"} <= set(available_players(game))
         assert isinstance(make_player("random", game), Lowest)
-    assert before == PLAYERS
+    assert "nowhere" not in available_players(game)
     with pytest.raises(BadPlayer, match="a-b"), temporary_players(**{"a-b": Lowest}):
         pass
-    assert before == PLAYERS
+    assert {name: PLAYERS.get(name) for name in (*before, "lowest", "a-b")} == {
+        **before,
+        "lowest": None,
+        "a-b": None,
+    }
+
+
+def test_other_players_registered_in_the_block_stay(game, monkeypatch):
+    monkeypatch.setitem(PLAYERS, "stays", None)
+    with temporary_players(lowest=Lowest):
+        register_player("stays", Lowest)
+    assert isinstance(make_player("stays", game), Lowest)
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("spec", "error"),
     [
         ("randm", r"no player 'randm'; did you mean random\? there are: .*random"),
         ("Minimax", r"no player 'Minimax'; did you mean minimax\? there are: "),
@@ -100,42 +107,43 @@ def test_a_name_can_be_for_a_while(game):
         ("numpy.pi", r"'numpy.pi' is not a class or a function: 3.14"),
     ],
 )
-def test_a_wrong_name_is_told_what_there_is(game, name, says):
-    with pytest.raises(BadOption, match=says):
-        make_player(name, game)
-    with pytest.raises(BadOption, match=says):
-        check_spec(name)
+def test_invalid_spec_lists_the_valid_names(game, spec, error):
+    with pytest.raises(BadOption, match=error):
+        make_player(spec, game)
+    with pytest.raises(BadOption, match=error):
+        check_spec(spec)
 
 
-def test_what_cannot_play_is_not_a_player(game):
+def test_object_without_choose_is_not_a_player(game):
     with pytest.raises(BadPlayer, match=r"'builtins.repr' is .* which has no method choose"):
         make_player("builtins.repr", game)
 
 
-def test_a_function_of_observations_is_a_player(game):
+def test_policy_function_is_a_player(game):
     def last_legal(observation, info):
         assert observation.shape == game.observation_shape
         seats.add(info["seat"])
-        return np.array(np.flatnonzero(info["action_mask"])[-1])  # as policies of SB3 return it
+        # Policies of SB3 return arrays, too.
+        return np.array(np.flatnonzero(info["action_mask"])[-1])
 
     seats = set()
     pair = as_player(last_legal, game), Lowest(game, highest=True)
-    played = play_match(game, pair)
+    record = play_match(game, pair)
     expected = play_match(game, (Lowest(game, highest=True),) * 2)
-    assert played.turns == expected.turns
-    assert played.reason not in ("error", "illegal")
+    assert record.turns == expected.turns
+    assert record.reason not in ("error", "illegal")
     play_match(game, pair[::-1])
     assert seats == {0, 1}
 
 
-def test_a_class_is_not_a_player_but_makes_one(game):
+def test_class_is_not_a_player(game):
     with pytest.raises(BadPlayer, match=r"Lowest is a class, .* such as Lowest\(game\)"):
         as_player(Lowest, game)
     with pytest.raises(BadPlayer, match="Lowest is a class"):
         gymnasium.make("cc_env/CaptureConquer-v0", opponent=Lowest)
 
 
-def test_values_are_python_literals_or_words():
+def test_option_values_are_python_literals_or_words():
     assert parse_options(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
         "a": 1, "b": 2.5, "c": None, "d": "word", "e": "x=y", "f": 1,
     }  # fmt: skip
@@ -147,20 +155,22 @@ def rng():
     return np.random.default_rng(0)
 
 
-def test_players_that_search_tell_what_they_know(game):
-    chosen = make_player("minimax:depth=4", game).choose(game.initial, rng(), Clock())
-    assert chosen.action == chosen.details["principal_variation"][0]
-    assert set(chosen.details) == {
+def test_searching_players_report_statistics(game):
+    decision = make_player("minimax:depth=4", game).choose(game.initial, rng(), Clock())
+    assert decision.action == decision.details["principal_variation"][0]
+    assert set(decision.details) == {
         "depth", "nodes", "nodes_per_second", "principal_variation", "score", "cuts_max", "cuts_min"
     }  # fmt: skip
-    assert chosen.details["depth"] == 4
-    assert -1 < chosen.value < 1
-    chosen = make_player("mcts:simulations=50", game).choose(game.initial, rng(), Clock())
-    assert chosen.details["nodes"] == 50 == sum(number for _, number in chosen.details["visits"])
+    assert decision.details["depth"] == 4
+    assert -1 < decision.value < 1
+    decision = make_player("mcts:simulations=50", game).choose(game.initial, rng(), Clock())
+    assert (
+        decision.details["nodes"] == 50 == sum(number for _, number in decision.details["visits"])
+    )
 
 
 @pytest.mark.parametrize(("name", "depth"), [("easy", 1), ("normal", 3), ("hard", 6)])
-def test_levels_are_names_of_limits(game, name, depth):
+def test_level_is_a_name_for_limits(game, name, depth):
     def depth_of(player):
         return make_player(player, game).choose(game.initial, rng(), Clock()).details["depth"]
 
@@ -174,35 +184,35 @@ def test_levels_are_names_of_limits(game, name, depth):
     [
         ("minimax:extreme", Clock(), 2),
         ("minimax:extreme", Clock(turn=20, game=100), 2),
-        ("minimax:extreme", Clock(turn=0.4), 0.28),  # most of it
-        ("minimax:extreme", Clock(turn=9, game=5), 0.2),  # as much for each of 25 turns
+        # Most of the turn's time.
+        ("minimax:extreme", Clock(turn=0.4), 0.28),
+        # An equal share for each of 25 turns.
+        ("minimax:extreme", Clock(turn=9, game=5), 0.2),
         ("minimax:depth=50", Clock(turn=0.4), 0.28),
         ("mcts:seconds=5", Clock(turn=0.4), 0.28),
     ],
 )
-def test_the_time_that_is_taken_is_less_than_the_clock_says(
-    game, monkeypatch, name, clock, seconds
-):
-    player, taken = make_player(name, game), []
+def test_clock_shortens_the_thinking_time(game, monkeypatch, name, clock, seconds):
+    player, time_limits = make_player(name, game), []
     search = player._search.search
 
-    def at_once(*position, **limits):
-        taken.append(limits["seconds"])
+    def search_briefly(*position, **limits):
+        time_limits.append(limits["seconds"])
         return search(*position, **limits | {"seconds": 0})
 
-    monkeypatch.setattr(player._search, "search", at_once)
+    monkeypatch.setattr(player._search, "search", search_briefly)
     player.choose(game.initial, rng(), clock)
-    assert taken == [pytest.approx(seconds)]
+    assert time_limits == [pytest.approx(seconds)]
 
 
 @pytest.mark.parametrize("name", ["minimax:seconds=0", "mcts:seconds=0"])
-def test_no_time_at_all_is_not_the_clocks_time(game, name):
+def test_zero_seconds_is_a_limit(game, name):
     player = make_player(name, game)
     assert player.choose(game.initial, rng(), Clock(turn=20)).details["depth"] < 5
 
 
-def worth(game, position, turn, evaluation):
-    """Return the value of a turn to the mover, as `greedy` should see it."""
+def turn_value(game, position, turn, evaluation):
+    """Return the value of a turn to the mover by the evaluation after it."""
     from cc_env.core import rules
 
     after, player = game.play_turn(position, turn), game.to_move(position)
@@ -213,13 +223,15 @@ def worth(game, position, turn, evaluation):
 
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
-def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluation):
+def test_greedy_begins_one_of_the_best_turns(game, evaluation):
     player, generator = make_player(f"greedy:evaluation={evaluation}", game), rng()
     position, mid_turns, ties = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"), 0, 0
     for _ in range(60):
         if game.outcome(position) != ONGOING:
             position = game.initial
-        values = {turn: worth(game, position, turn, evaluation) for turn in game.turns(position)}
+        values = {
+            turn: turn_value(game, position, turn, evaluation) for turn in game.turns(position)
+        }
         best = {turn[0] for turn, value in values.items() if value == max(values.values())}
         decision = player.choose(position, generator, Clock())
         assert decision.action in best
@@ -231,16 +243,16 @@ def test_greedy_begins_one_of_the_best_turns_and_draws_among_them(game, evaluati
     assert mid_turns > 0
 
 
-def test_greedy_draws_among_equals(game):
+def test_greedy_breaks_ties_randomly(game):
     player, generator = make_player("greedy", game), rng()
-    drawn = {player.choose(game.initial, generator, Clock()).action for _ in range(60)}
+    actions = {player.choose(game.initial, generator, Clock()).action for _ in range(60)}
     mirror = game.symmetries[0].actions
-    assert len(drawn) == 2
-    assert {int(mirror[action]) for action in drawn} == drawn
+    assert len(actions) == 2
+    assert {int(mirror[action]) for action in actions} == actions
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("spec", "error"),
     [
         ("minimax:godlike", "no level 'godlike'; it has: easy, normal, hard, extreme"),
         ("minimax:Hard", r"no level 'Hard'; did you mean hard\? it has: easy, normal"),
@@ -254,55 +266,56 @@ def test_greedy_draws_among_equals(game):
         ("mcts:playout=long", "playout='long'; there are: random, evaluation"),
     ],
 )
-def test_wrong_options_are_told_what_there_is(game, name, says):
-    with pytest.raises(BadOption, match=says):
-        make_player(name, game)
+def test_invalid_options_are_rejected(game, spec, error):
+    with pytest.raises(BadOption, match=error):
+        make_player(spec, game)
 
 
-def wins(game, first, other, count):
-    """Return the score of a player against another, both seats in every opening."""
-    score = 0.0
+def score_against(game, spec, opponent_spec, count):
+    """Return the points of a player in `count` games, both seats from every opening."""
+    player, opponent = make_player(spec, game), make_player(opponent_spec, game)
+    points = 0.0
     for seed in range(count):
-        seats = (first, other) if seed % 2 == 0 else (other, first)
-        made = [make_player(name, game) for name in seats]
+        pair = (player, opponent) if seed % 2 == 0 else (opponent, player)
         start = play_random_turns(game, 4, np.random.default_rng(seed // 2))
-        result = play_match(game, made, start=start, seed=seed).result
-        score += {"1-0": seats[0] == first, "0-1": seats[1] == first}.get(result, 0.5)
-    return score
+        result = play_match(game, pair, start=start, seed=seed).result
+        points += {"1-0": pair[0] is player, "0-1": pair[1] is player}.get(result, 0.5)
+    return points
 
 
 @pytest.mark.parametrize(
     "size", [4, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 7, 8))]
 )
-def test_searchers_beat_random(size):
+def test_search_players_beat_random(size):
     game = make_game("capture_conquer", size=size)
-    assert wins(game, "minimax:depth=3", "random", 40) >= 38
-    assert wins(game, "greedy", "random", 40) >= 32
-    assert wins(game, "mcts:simulations=200", "random", 20) >= 18
+    assert score_against(game, "minimax:depth=3", "random", 40) >= 38
+    assert score_against(game, "greedy", "random", 40) >= 32
+    assert score_against(game, "mcts:simulations=200", "random", 20) >= 18
 
 
-def test_standard_beats_published(game):
+def test_standard_evaluation_beats_the_published_one(game):
     for kind in ("greedy:{}", "minimax:depth=3,{}"):
         new, other = (kind.format(f"evaluation={name}") for name in ("standard", "published"))
-        assert wins(game, new, other, 60) >= 39  # 110 Elo
+        # 110 Elo.
+        assert score_against(game, new, other, 60) >= 39
 
 
 class Diarist:
     """Records the positions of its game and asserts that they are of one game."""
 
     def __init__(self, game, diaries):
-        self.game, self.diaries, self.at, self.course = game, diaries, None, []
-        diaries.append(self.course)
+        self.game, self.diaries, self.expected, self.positions = game, diaries, None, []
+        diaries.append(self.positions)
 
     def for_new_game(self):
         return Diarist(self.game, self.diaries)
 
     def choose(self, position, rng, clock):
-        goes_on = self.at in (None, position) or any(self.game.turns_between(self.at, position))
-        assert goes_on, "another game"
+        is_first = self.expected in (None, position)
+        assert is_first or any(self.game.turns_between(self.expected, position)), "another game"
         action = int(rng.choice(self.game.legal_actions(position)))
-        self.at = self.game.apply(position, action)
-        self.course.append(position)
+        self.expected = self.game.apply(position, action)
+        self.positions.append(position)
         return Decision(action)
 
 
@@ -332,7 +345,7 @@ def play_matches(game, diaries):
 
 
 @pytest.mark.parametrize(
-    "playing",
+    "play",
     [
         play_alone,
         partial(play_boards, mode="NextStep"),
@@ -340,9 +353,9 @@ def play_matches(game, diaries):
         play_matches,
     ],
 )
-def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
+def test_stateful_player_is_created_anew_for_each_game(play):
     diaries = []
-    playing(make_game("morris"), diaries)
+    play(make_game("morris"), diaries)
     assert sum(map(bool, diaries)) >= 3
 
 
@@ -350,20 +363,20 @@ def test_a_player_that_remembers_its_game_is_another_one_in_each(playing):
     "name",
     ["random", "greedy", "minimax:depth=1", "mcts:simulations=2", "neutral", "policy", "memory"],
 )
-def test_players_refuse_finished_positions(game, name):
+def test_players_reject_finished_positions(game, name):
     if name == "neutral":
         game = make_game("cannon")
-        over = finished(game)
+        final = final_position(game)
     else:
-        over = game.from_text("bb4/6/6/6/6/rr3b r")
+        final = game.from_text("bb4/6/6/6/6/rr3b r")
     player = make_player(name, game)
     with pytest.raises(
         IllegalAction, match=r"there is no action to choose in '.*'; the game is over"
     ):
-        player.choose(over, rng(), Clock())
+        player.choose(final, rng(), Clock())
 
 
-def finished(game):
+def final_position(game):
     """Return the last position of a random game."""
     position, generator = game.initial, rng()
     while len(legal := game.legal_actions(position)):
@@ -372,7 +385,7 @@ def finished(game):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("spec", "error"),
     [
         ("minimax:level=[]", r"no level \[\]; it has: easy"),
         ("greedy:evaluation=5", "evaluation=5 is not a name; capture_conquer has: standard"),
@@ -385,18 +398,18 @@ def finished(game):
         ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
     ],
 )
-def test_odd_values_are_refused_like_others(game, name, says):
-    with pytest.raises(BadOption, match=says):
-        make_player(name, game)
+def test_unusual_values_are_rejected(game, spec, error):
+    with pytest.raises(BadOption, match=error):
+        make_player(spec, game)
 
 
-def test_other_threads_run_on_while_a_player_searches():
+def test_searches_release_the_gil():
     searches = [alphabeta.deepen, run_simulations, greedy._score]
     searches += [restart, forest.select, forest.expand, write_results]
     assert all(function.targetoptions["nogil"] for function in searches)
 
 
-def test_learned_players_are_registered_at_the_first_use_of_their_names():
+def test_learned_players_are_imported_on_first_use():
     code = """
 import sys
 from cc_env.players import specs
