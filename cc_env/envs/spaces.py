@@ -41,7 +41,7 @@ class MaskLayout:
     def combine(
         self, planes: NDArray[np.int8], mask: NDArray[np.int8]
     ) -> dict[str, NDArray[np.generic]]:
-        """Return the planes and the mask in a dict."""
+        """Return planes, int8[C, H, W], and a mask, int8[A], in a dict."""
         if self._flat:
             return {self._key: planes.ravel().astype(np.float32), "action_mask": mask}
         return {self._key: planes, "action_mask": mask}
@@ -75,7 +75,7 @@ class LegalActionSpace(spaces.Discrete):
         mask: NDArray[np.int8] | None = None,
         probability: NDArray[np.int8] | None = None,
     ) -> np.int64:
-        """Return a random legal action, or one that `mask` or `probability` allows.
+        """Return a random legal action, or one that `mask` or `probability`, [A], allows.
 
         Before the first reset it is legal in an opening; after the end it is any action. For `mask`
         and `probability` see `Discrete.sample`.

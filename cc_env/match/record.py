@@ -101,7 +101,7 @@ class Record:
             raise BadRecord(
                 f"unknown field {format_list(sorted(unknown))}; valid: {format_list(sorted(valid))}"
             )
-        values = {
+        values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in line.items()
         }
         try:

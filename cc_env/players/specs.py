@@ -158,7 +158,7 @@ def available_players(game: Game) -> list[str]:
 @contextmanager
 def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
     """Register players while the block runs; raise BadPlayer as `register_player`."""
-    registries = PLAYERS, _SUPPORTS
+    registries: tuple[dict[str, Any], ...] = PLAYERS, _SUPPORTS
     before = [dict(registry) for registry in registries]
     try:
         for name, factory in factories.items():

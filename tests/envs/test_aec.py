@@ -11,20 +11,21 @@ import pytest
 from cc_env.envs import aec
 from cc_env.errors import BadOption, BadPosition, IllegalAction, UnknownOption
 
-with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
+# PettingZoo warns about the environments that its tests import.
+with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from pettingzoo.test import api_test, render_test, seed_test
 
 ID = "cc_env/CaptureConquer-v0"
 
 
-def both_ways():
-    """Return the two ways to make the environment."""
+def factories():
+    """Return the two functions that create the environment."""
     return [lambda **kw: pettingzoo.make("aec", ID, **kw), lambda **kw: aec.env(**kw)]
 
 
 def play(env):
-    """Play until both agents are done; return the reward that each was told in the end."""
+    """Play until both agents are done; return the last reward of each."""
     rng = np.random.default_rng(4)
     rewards = {}
     for agent in env.agent_iter():
@@ -40,7 +41,7 @@ def play(env):
 # Conformance: warnings are errors here (setup.cfg)
 
 
-@pytest.mark.parametrize("make", both_ways())
+@pytest.mark.parametrize("make", factories())
 @pytest.mark.parametrize("arguments", [{}, {"size": 8}, {"size": 4, "max_turns": 5}])
 def test_pettingzoo_api_test(make, arguments, capsys):
     env = make(**arguments)
@@ -48,21 +49,21 @@ def test_pettingzoo_api_test(make, arguments, capsys):
     assert capsys.readouterr().out.endswith("Passed API test\n")
 
 
-@pytest.mark.parametrize("make", both_ways())
+@pytest.mark.parametrize("make", factories())
 def test_pettingzoo_seed_test(make):
-    made = []
+    environments = []
 
-    def noted():
-        made.append(make())
-        return made[-1]
+    def make_and_record():
+        environments.append(make())
+        return environments[-1]
 
-    seed_test(noted, num_cycles=50)
-    first, other = made
+    seed_test(make_and_record, num_cycles=50)
+    first, other = environments
     assert first.unwrapped.position == other.unwrapped.position != first.unwrapped.game.initial
 
 
 def test_pettingzoo_render_test(monkeypatch):
-    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)  # nobody looks
+    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)
     modes = []
 
     def make(render_mode):
@@ -84,7 +85,7 @@ def test_pettingzoo_render_test(monkeypatch):
         ("3r2/6/6/6/5b/3brr r", "0,3-0,2", {"player_0": 0, "player_1": 0}),
     ],
 )
-def test_both_rewards_are_right_at_the_end_whoever_moved_last(position, turn, rewards):
+def test_both_agents_have_final_rewards(position, turn, rewards):
     env = aec.env()
     env.reset(options={"position": position})
     env.step(env.unwrapped.game.parse_turn(env.unwrapped.position, turn)[0])
@@ -93,7 +94,7 @@ def test_both_rewards_are_right_at_the_end_whoever_moved_last(position, turn, re
     assert play(env) == rewards
 
 
-def test_rewards_of_whole_games_add_up_to_zero():
+def test_rewards_of_whole_games_sum_to_zero():
     env = aec.env()
     for seed in range(20):
         env.reset(seed=seed)
@@ -102,7 +103,7 @@ def test_rewards_of_whole_games_add_up_to_zero():
         assert sum(rewards.values()) == 0
 
 
-def test_a_turn_of_two_decisions_is_two_steps_of_one_agent():
+def test_turn_of_two_decisions_is_two_steps_of_one_agent():
     env = aec.env()
     env.reset(options={"position": "6/1bb3/1brrr1/1r1r2/6/6 b"})
     first, second = env.unwrapped.game.parse_turn(env.unwrapped.position, "1,2-3,2x2,3")
@@ -112,7 +113,7 @@ def test_a_turn_of_two_decisions_is_two_steps_of_one_agent():
     assert env.agent_selection == "player_1"
 
 
-def test_the_agent_not_on_move_sees_its_own_side_and_no_legal_action():
+def test_waiting_agent_observes_its_own_frame_with_an_empty_mask():
     env = aec.env()
     env.reset()
     env.step(env.unwrapped.game.parse_turn(env.unwrapped.position, "0,0-2,2")[0])
@@ -122,14 +123,14 @@ def test_the_agent_not_on_move_sees_its_own_side_and_no_legal_action():
     assert env.infos["player_1"]["action_mask"].any()
 
 
-def test_truncation_tells_both():
+def test_truncation_ends_the_game_of_both_agents():
     env = aec.env(max_turns=3)
     env.reset()
     assert play(env) == {"player_0": 0, "player_1": 0}
     assert not env.agents
 
 
-def test_the_mask_in_the_observation():
+def test_observation_contains_the_mask():
     env = aec.MaskInObservation(aec.env())
     env.reset(seed=0)
     for agent in env.agent_iter(30):
@@ -141,7 +142,7 @@ def test_the_mask_in_the_observation():
         env.step(None if over else env.action_space(agent).sample(mask))
 
 
-def test_it_is_the_same_game_as_the_gymnasium_environment():
+def test_spaces_are_those_of_the_gymnasium_environment():
     import gymnasium
 
     env, single = aec.env(size=5), gymnasium.make(ID, size=5)
@@ -152,10 +153,10 @@ def test_it_is_the_same_game_as_the_gymnasium_environment():
     assert single.observation_space.contains(env.observe("player_0"))
 
 
-# Bad input
+# Invalid input
 
 
-def test_an_illegal_action_changes_nothing():
+def test_illegal_action_changes_nothing():
     env = aec.env()
     env.reset()
     position = env.unwrapped.position
@@ -169,7 +170,7 @@ def test_an_illegal_action_changes_nothing():
     env.step(6)
 
 
-def test_a_refused_reset_changes_nothing():
+def test_rejected_reset_changes_nothing():
     env = aec.env()
     env.reset()
     env.step(6)
@@ -179,15 +180,15 @@ def test_a_refused_reset_changes_nothing():
     assert (env.unwrapped.position, env.agent_selection) == (position, agent)
 
 
-def test_wrong_arguments_are_refused():
-    for make in both_ways():
+def test_invalid_arguments_are_rejected():
+    for make in factories():
         with pytest.raises(BadOption, match="sizes are 4 to 8"):
             make(size=3)
     with pytest.raises(UnknownOption, match="unexpected keyword argument 'shape'"):
         aec.env(shape=3)
 
 
-def test_without_pettingzoo_the_error_says_what_to_install(monkeypatch):
+def test_missing_pettingzoo_is_reported_with_its_extra(monkeypatch):
     real_import = builtins.__import__
 
     def no_pettingzoo(name, *arguments):
@@ -201,7 +202,7 @@ def test_without_pettingzoo_the_error_says_what_to_install(monkeypatch):
         import cc_env.envs.aec  # noqa: F401
 
 
-def test_unknown_options_of_reset_are_refused_and_change_nothing():
+def test_unknown_reset_option_changes_nothing():
     env = aec.env()
     env.reset(options={"position": "6/1bb3/1brrr1/1r1r2/6/6 b"})
     before = env.unwrapped.position

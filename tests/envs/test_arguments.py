@@ -1,4 +1,4 @@
-"""Integers of every library are integers, and what is not valid is refused with one clear error."""
+"""Arguments of all environments: integers of any library, and errors for invalid values."""
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,7 @@ EACH_INTEGER = pytest.mark.parametrize("integer", INTEGERS, ids=lambda kind: kin
 
 
 def reset(env, seed):
-    """Begin with a seed in the way of the environment."""
+    """Reset an environment with a seed."""
     if isinstance(env, OpponentVecEnv):
         env.seed(seed)
         return env.reset()
@@ -30,7 +30,7 @@ def reset(env, seed):
 
 @EACH_INTEGER
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_integer_of_any_library_is_a_seed(kind, integer):
+def test_seed_may_be_an_integer_of_any_library(kind, integer):
     games = []
     for seed in 3, integer(3):
         env = kind(GAME, illegal="random")
@@ -44,7 +44,7 @@ def test_an_integer_of_any_library_is_a_seed(kind, integer):
 
 
 @EACH_INTEGER
-def test_samples_take_the_seed_too(integer):
+def test_seed_of_samples_may_be_an_integer_of_any_library(integer):
     spaces = [SINGLE(GAME).action_space, VECTOR(GAME, 2).action_space]
     spaces.append(AGENTS(GAME).action_space("player_0"))
     for space in spaces:
@@ -53,7 +53,7 @@ def test_samples_take_the_seed_too(integer):
 
 @EACH_INTEGER
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_integer_of_any_library_is_an_argument(kind, integer):
+def test_argument_may_be_an_integer_of_any_library(kind, integer):
     arguments = {"max_turns": integer(9), "repetitions": integer(3)}
     if kind is not AGENTS:
         arguments["seat"] = integer(1)
@@ -72,7 +72,7 @@ def test_an_integer_of_any_library_is_an_argument(kind, integer):
 
 
 @EACH_INTEGER
-def test_an_integer_of_any_library_is_an_action(integer):
+def test_action_may_be_an_integer_of_any_library(integer):
     env, agents = SINGLE("checkers", seat=0), AGENTS("checkers")
     _, info = env.reset(seed=0)
     agents.reset()
@@ -92,14 +92,14 @@ def test_an_integer_of_any_library_is_an_action(integer):
     }.items(),
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_not_valid_is_refused(kind, argument, values):
+def test_invalid_argument_is_rejected(kind, argument, values):
     for value in values:
         with pytest.raises(BadOption, match=argument):
             kind(GAME, **{argument: value})
 
 
 @pytest.mark.parametrize("value", ["False", 0, None, [False], np.array([True])])
-def test_a_switch_is_true_or_false(value):
+def test_flag_must_be_a_boolean(value):
     for make in (
         lambda: VECTOR(GAME, copy=value),
         lambda: LEARNER(GAME, draw_at_limits=value),
@@ -111,17 +111,18 @@ def test_a_switch_is_true_or_false(value):
 
 
 @pytest.mark.parametrize("opponent", [np.int8(6), 7, 2.5, ["random"], np.array(["random"])])
-def test_what_is_not_an_opponent_is_refused(opponent):
+def test_invalid_opponent_is_rejected(opponent):
     with pytest.raises(BadOption, match="is not a player"):
         SINGLE(GAME, opponent=opponent)
     with pytest.raises(BadOption, match="is not a player"):
         VECTOR(GAME, opponent=opponent)
-    if not isinstance(opponent, list):  # of which each is one
+    # A list is several opponents.
+    if not isinstance(opponent, list):
         with pytest.raises(BadOption, match="is not a player"):
             LEARNER(GAME, opponents=opponent)
 
 
-def test_other_arguments_of_wrong_types_are_refused():
+def test_other_arguments_of_wrong_types_are_rejected():
     for key in 5, None, "action_mask":
         with pytest.raises(BadOption, match="key="):
             MaskInObservation(SINGLE(GAME), key=key)
@@ -141,23 +142,23 @@ BATCHES = FLOATS, [True, False], ["0", "1"], [0, None], [[0], [1]], [0], 0, None
 
 @pytest.mark.parametrize("actions", BATCHES, ids=repr)
 @pytest.mark.parametrize("kind", [VECTOR, LEARNER])
-def test_actions_on_many_boards_are_one_integer_for_each(kind, actions):
+def test_actions_are_one_integer_for_each_board(kind, actions):
     env = kind(GAME, 2, illegal="random")
     reset(env, 0)
     with pytest.raises(IllegalAction, match=r"^actions "):
         env.step(actions)
 
 
-def test_an_opponent_that_returns_floats_is_refused():
-    def choose(asked, rng):
-        return asked.masks.argmax(1) + 0.5
+def test_opponent_that_returns_floats_is_rejected():
+    def choose(batch, rng):
+        return batch.masks.argmax(1) + 0.5
 
     env = LEARNER(GAME, 2, opponents=Opponent("floats", choose), seat=1)
     with pytest.raises(IllegalAction, match="float64"):
         env.reset()
 
 
-def test_a_refused_action_says_how_a_learner_finds_the_legal_ones():
+def test_error_for_an_illegal_action_mentions_masked_evaluation():
     """SB3's EvalCallback and evaluate_policy use no masks, so that they choose illegal actions."""
     for env in SINGLE(GAME, seat=0), LEARNER(GAME, seat=0):
         reset(env, 0)
@@ -165,7 +166,7 @@ def test_a_refused_action_says_how_a_learner_finds_the_legal_ones():
             env.step(5 if isinstance(env, BoardGameEnv) else np.array([5]))
 
 
-def test_a_mask_as_infos_have_it_is_one_for_samples():
+def test_masks_of_infos_restrict_samples():
     envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", 3)
     _, infos = envs.reset(seed=0)
     narrow = np.zeros_like(infos["action_mask"])

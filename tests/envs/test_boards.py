@@ -1,11 +1,11 @@
-"""What boards know of themselves."""
+"""Batches of boards."""
 
 import numpy as np
 
 from cc_env.envs.boards import Boards
 
 
-def test_they_know_which_positions_occurred(game):
+def test_position_keys_are_those_of_the_current_game(game):
     boards = Boards(game, 3, max_turns=12, repetitions=3)
     boards.reset()
     rng, expected = np.random.default_rng(0), [[game.key(game.initial)] for _ in range(3)]
@@ -18,11 +18,11 @@ def test_they_know_which_positions_occurred(game):
             if not game.mid_turn(boards.position(board)):
                 row.append(game.key(boards.position(board)))
     boards.reset(np.array([True, False, False]))
-    assert np.count_nonzero(boards.position_keys[0]) == 1  # what was before is forgotten
+    assert np.count_nonzero(boards.position_keys[0]) == 1
     assert np.count_nonzero(boards.position_keys[1]) == len(expected[1])
 
 
-def test_without_a_limit_of_repetitions_they_do_not(game):
+def test_no_position_keys_without_a_limit_of_repetitions(game):
     boards = Boards(game, 2)
     boards.reset()
     assert boards.position_keys.shape == (2, 0)

@@ -1,4 +1,4 @@
-"""Copies and pickles of games and environments go on by themselves, and sample what is legal."""
+"""Copies and pickles of games, environments, spaces and players."""
 
 import copy
 import pickle
@@ -14,57 +14,57 @@ from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 
-WAYS = {
+COPY_FUNCTIONS = {
     "deepcopy": copy.deepcopy,
     "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
     "cloudpickle": lambda thing: pickle.loads(cloudpickle.dumps(thing)),
 }
-COPIED = pytest.mark.parametrize("copied", WAYS.values(), ids=list(WAYS))
+EACH_COPY = pytest.mark.parametrize("duplicate", COPY_FUNCTIONS.values(), ids=list(COPY_FUNCTIONS))
 
 
 def play(env, steps=60):
-    """Step by samples, an episode after the other; return all that was seen."""
-    seen = []
+    """Play sampled actions, one episode after the other; return all results."""
+    results = []
     for _ in range(steps):
         *step, info = env.step(env.action_space.sample())
-        seen.append((step[0].tobytes(), *step[1:], info["action_mask"].tobytes()))
+        results.append((step[0].tobytes(), *step[1:], info["action_mask"].tobytes()))
         if step[2] or step[3]:
             env.reset()
-    return seen
+    return results
 
 
-@COPIED
-@pytest.mark.parametrize("opponent", ["random", "greedy", "minimax:depth=1"])
+@EACH_COPY
+@pytest.mark.parametrize("opponent", ["random", "minimax:depth=1"])
 @pytest.mark.parametrize("name", GAMES)
-def test_a_copied_environment_goes_on_as_the_first(copied, opponent, name):
+def test_copied_environment_continues_like_the_original(duplicate, opponent, name):
     env = gymnasium.make(GAMES[name].environment, opponent=opponent).unwrapped
     env.reset(seed=3)
     env.action_space.seed(4)
     play(env, 5)
-    other = copied(env)
+    other = duplicate(env)
     first = play(env)
-    assert play(other) == first  # though the other has gone on meanwhile
+    assert play(other) == first
     assert env._boards is not other._boards
 
 
-@COPIED
-def test_vector_environments_are_copied_with_their_samples(copied):
+@EACH_COPY
+def test_copied_vector_environment_continues_like_the_original(duplicate):
     envs = gymnasium.make_vec("cc_env/Checkers-v0", 8, vectorization_mode="vector_entry_point")
     envs.reset(seed=1)
     envs.action_space.seed(2)
-    other = copied(envs)
+    other = duplicate(envs)
     for _ in range(100):
         first, two = envs.step(envs.action_space.sample()), other.step(other.action_space.sample())
         np.testing.assert_array_equal(first[0], two[0])
         np.testing.assert_array_equal(first[4]["action_mask"], two[4]["action_mask"])
 
 
-@COPIED
-def test_both_players_in_turn_are_copied_with_their_samples(copied):
+@EACH_COPY
+def test_copied_aec_environment_continues_like_the_original(duplicate):
     env = BoardGameAEC("morris")
     env.reset(seed=1)
     env.action_space("player_0").seed(5)
-    other = copied(env)
+    other = duplicate(env)
     for _ in range(150):
         if env.terminations[env.agent_selection] or env.truncations[env.agent_selection]:
             break
@@ -86,7 +86,7 @@ def test_games_are_pickled_by_name_and_options(name):
     assert copy.deepcopy(game) is game
 
 
-def test_a_pickled_game_has_its_options():
+def test_pickled_game_has_its_options():
     assert pickle.loads(pickle.dumps(make_game("capture_conquer", size=5))).options["size"] == 5
 
 
@@ -98,13 +98,13 @@ def test_players_are_pickled(name):
     assert player.choose(game.initial, rng, Clock()).action in game.legal_actions(game.initial)
 
 
-def test_an_environment_that_shows_frames_is_copied_without_its_window():
+def test_rendering_environment_is_copied_without_its_window():
     env = gymnasium.make("cc_env/CaptureConquer-v0", render_mode="rgb_array").unwrapped
     env.reset(seed=0)
     frame = env.render()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(env)).render(), frame)
 
 
-def test_a_copied_space_alone_is_a_plain_one():
+def test_copied_action_space_is_a_plain_one():
     env = gymnasium.make("cc_env/CaptureConquer-v0").unwrapped
     assert type(copy.deepcopy(env.action_space)) is gymnasium.spaces.Discrete

@@ -1,4 +1,4 @@
-"""Every environment conforms to what Gymnasium, Stable-Baselines3 and PettingZoo check."""
+"""Conformance of every environment by the checks of Gymnasium, SB3 and PettingZoo."""
 
 import warnings
 
@@ -16,7 +16,8 @@ from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import ResetNeeded
 from cc_env.registry.catalogue import GAMES
 
-with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
+# PettingZoo warns about the environments that its tests import.
+with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from pettingzoo.test import api_test, seed_test
 
@@ -29,26 +30,26 @@ OPTIONS = {
 }
 cc_env.register("elsewhere.tictactoe", "elsewhere/TicTacToe-v0")
 IDS = [(entry.environment, {}) for entry in GAMES.values()] + [("elsewhere/TicTacToe-v0", {})]
-BOTH = IDS + list(OPTIONS.items())
+EVERY_ENVIRONMENT = IDS + list(OPTIONS.items())
 
 # Warnings are errors here (setup.cfg)
 
 
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
 def test_gymnasium_check_env(name, options, monkeypatch):
-    shown, frame = set(), Renderer.frame
+    modes, frame = set(), Renderer.frame
 
-    def noted(renderer, picture):
-        shown.add(renderer.mode)
+    def frame_and_record(renderer, picture):
+        modes.add(renderer.mode)
         return frame(renderer, picture)
 
-    monkeypatch.setattr(Renderer, "frame", noted)
-    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)  # nobody looks
+    monkeypatch.setattr(Renderer, "frame", frame_and_record)
+    monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)
     check_env(gymnasium.make(name, **options).unwrapped)
-    assert shown == set(RENDER_MODES)
+    assert modes == set(RENDER_MODES)
 
 
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
 def test_stable_baselines_check_env(name, options):
     from sb3_contrib.common.maskable.utils import is_masking_supported
     from stable_baselines3.common.env_checker import check_env
@@ -56,22 +57,23 @@ def test_stable_baselines_check_env(name, options):
 
     env = gymnasium.make(name, **options).unwrapped
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*image")  # for which it takes planes
+        # It takes planes for an image.
+        warnings.filterwarnings("ignore", ".*image")
         check_env(env, warn=True)
     assert is_masking_supported(DummyVecEnv([lambda: env]))
 
 
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
 def test_pettingzoo_tests(name, options, capsys):
     seed_test(lambda: pettingzoo.make("aec", name, **options), num_cycles=30)
     api_test(pettingzoo.make("aec", name, **options), num_cycles=300)
     assert capsys.readouterr().out.endswith("Passed API test\n")
 
 
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
-def test_the_end_says_who_won_how_and_by_what_score(name, options):
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
+def test_last_info_has_outcome_ending_and_score(name, options):
     envs = gymnasium.make(name, max_turns=None, **options), pettingzoo.make("aec", name, **options)
-    for seed in range(6):
+    for seed in range(4):
         _, info = envs[0].reset(seed=seed)
         envs[0].action_space.seed(seed)
         over = False
@@ -93,18 +95,19 @@ def test_the_end_says_who_won_how_and_by_what_score(name, options):
 
 def _check_end(game, info, reward, seat):
     score = info["score"]
-    mine, other = score[seat], score[1 - seat]
+    own, other = score[seat], score[1 - seat]
     if game.name == "cannon":
-        mine, other = int(mine), int(other)  # without the soldiers left
-    assert np.sign(mine - other) == reward
+        # Without the remaining soldiers.
+        own, other = int(own), int(other)
+    assert np.sign(own - other) == reward
     assert info["outcome"] == (2 if reward == 0 else seat if reward > 0 else 1 - seat)
     assert info["ending"] not in ("max_turns", "repetition")
     if game.name == "mini_checkers":
-        assert abs(mine) <= 6
+        assert abs(own) <= 6
 
 
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
-def test_the_loop_of_every_tutorial_plays_whole_games_at_once(name, options):
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
+def test_loop_of_samples_plays_whole_games(name, options):
     for _ in range(4):
         env = gymnasium.make(name, **options)
         env.reset()
@@ -115,9 +118,8 @@ def test_the_loop_of_every_tutorial_plays_whole_games_at_once(name, options):
         assert info["ending"]
 
 
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
-def test_a_step_is_a_decision_and_the_answer_to_it(name, options):
-    """checkers6: computer answers at once: one `step` = own move plus answer."""
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
+def test_step_is_a_decision_and_the_reply(name, options):
     env = gymnasium.make(name, **options).unwrapped
     for seed in range(4):
         _, info = env.reset(seed=seed)
@@ -132,8 +134,8 @@ def test_a_step_is_a_decision_and_the_answer_to_it(name, options):
 
 
 @pytest.mark.parametrize("opponent", ["random", None])
-@pytest.mark.parametrize(("name", "options"), BOTH, ids=str)
-def test_many_boards_are_played_to_the_end(name, options, opponent):
+@pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
+def test_vector_environment_plays_to_the_end(name, options, opponent):
     envs = gymnasium.make_vec(name, num_envs=16, opponent=opponent, max_turns=300, **options)
     observations, info = envs.reset(seed=3)
     ended = 0
@@ -148,7 +150,7 @@ def test_many_boards_are_played_to_the_end(name, options, opponent):
 
 
 @pytest.mark.parametrize(
-    ("kind", "ask"),
+    ("kind", "use"),
     [
         (BoardGameEnv, lambda env: env.step(0)),
         (BoardGameEnv, lambda env: env.position),
@@ -164,16 +166,16 @@ def test_many_boards_are_played_to_the_end(name, options, opponent):
         (BoardGameAEC, lambda env: env.observe("player_0")),
     ],
 )
-def test_before_the_first_reset_there_is_no_board(kind, ask):
+def test_use_before_the_first_reset_is_rejected(kind, use):
     env = kind("morris", render_mode="ansi")
     with pytest.raises(ResetNeeded, match="reset"):
-        ask(env)
+        use(env)
     env.reset(seed=1)
-    ask(env)
+    use(env)
 
 
 @pytest.mark.parametrize("kind", [BoardGameEnv, BoardGameAEC])
-def test_a_notebook_shows_the_board_from_the_first_reset_on(kind):
+def test_notebook_shows_the_board_after_a_reset(kind):
     env = kind("morris")
     assert env._repr_svg_() is None
     env.reset(seed=1)

@@ -1,4 +1,4 @@
-"""The wrapper that tells exact values: of positions, and whether actions keep them."""
+"""Wrappers that add exact values of positions, and whether actions keep them."""
 
 import gymnasium
 import numpy as np
@@ -15,10 +15,10 @@ def make(**options):
     return gymnasium.make("cc_env/CaptureConquer-v0", **{"size": 4, **options})
 
 
-def test_values_and_what_keeps_them_are_told():
+def test_infos_have_exact_values():
     env, rng = ExactValues(make(opponent="greedy")), np.random.default_rng(0)
     tables, board = Tablebase(make_game("capture_conquer", size=4)), env.unwrapped
-    seen, ends = set(), 0
+    cases, ends = set(), 0
     for episode in range(12):
         _, info = env.reset(seed=episode)
         while True:
@@ -27,63 +27,64 @@ def test_values_and_what_keeps_them_are_told():
             action = int(rng.choice(solved.actions))
             _, reward, terminated, truncated, info = env.step(action)
             assert info["keeps_value"] == (action in solved.value_keeping)
-            seen.add((solved.value, info["keeps_value"]))
+            cases.add((solved.value, info["keeps_value"]))
             if terminated:
                 assert info["value"] == reward
                 ends += 1
             if terminated or truncated:
                 break
-    assert seen >= {(1, True), (1, False), (0, True), (0, False), (-1, True)}
+    assert cases >= {(1, True), (1, False), (0, True), (0, False), (-1, True)}
     assert ends > 5
 
 
 @pytest.mark.parametrize("opponent", ["greedy", None], ids=["greedy", "two-sided"])
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_values_on_many_boards(mode, opponent):
+def test_vector_infos_have_exact_values(mode, opponent):
     tables, rng = Tablebase(make_game("capture_conquer", size=4)), np.random.default_rng(0)
     options = {"opponent": opponent, "max_turns": 12, "autoreset_mode": mode}
     env = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=5, size=4, **options)
     env = VectorExactValues(env)
     boards, over = env.unwrapped, np.zeros(5, np.bool_)
     _, info = env.reset(seed=0)
-    seen, ends = set(), 0
+    cases, ends = set(), 0
     for _ in range(60):
         solved = [tables.probe(boards.position(board)) for board in range(5)]
-        for board, known in enumerate(solved):
-            is_mine = info["to_move"][board] == info["seat"][board] or opponent is None
-            assert info["value"][board] == (known.value if is_mine else -known.value)
+        for board, exact in enumerate(solved):
+            is_own_turn = info["to_move"][board] == info["seat"][board] or opponent is None
+            assert info["value"][board] == (exact.value if is_own_turn else -exact.value)
         if mode == AutoresetMode.DISABLED and over.any():
             _, info = env.reset(options={"reset_mask": over})
             assert not info["_keeps_value"].any()
             over[:] = False
             continue
-        actions = np.array([int(rng.choice(known.actions or [0])) for known in solved])
+        actions = np.array([int(rng.choice(exact.actions or [0])) for exact in solved])
         _, _, terminated, truncated, info = env.step(actions)
         assert info["_value"].all()
         assert (info["_keeps_value"] == ~over).all()
         for board in np.flatnonzero(~over):
-            kept = actions[board] in solved[board].value_keeping
-            assert info["keeps_value"][board] == kept
-            seen.add((solved[board].value, kept))
+            keeps = actions[board] in solved[board].value_keeping
+            assert info["keeps_value"][board] == keeps
+            cases.add((solved[board].value, keeps))
         ended = terminated | truncated
-        told = info["final_info"] if mode == AutoresetMode.SAME_STEP else info
-        assert told["_value"][ended].all()
+        last_info = info["final_info"] if mode == AutoresetMode.SAME_STEP else info
+        assert last_info["_value"][ended].all()
         for board in np.flatnonzero(ended):
             end = tables.probe(boards.final_position(board))
             mover = boards.game.to_move(boards.final_position(board))
-            player = mover if opponent is None else told["seat"][board]
-            assert told["value"][board] == (end.value if player == mover else -end.value)
+            player = mover if opponent is None else last_info["seat"][board]
+            assert last_info["value"][board] == (end.value if player == mover else -end.value)
             assert bool(end.actions) == truncated[board]
         if mode != AutoresetMode.SAME_STEP:
             over = ended
         ends += ended.sum()
-    assert seen >= {(1, True), (1, False), (0, True), (0, False), (-1, True)}
+    assert cases >= {(1, True), (1, False), (0, True), (0, False), (-1, True)}
     assert ends > 5
 
 
-def test_boards_of_which_no_table_tells_are_marked():
+def test_uncovered_boards_are_marked():
     env = VectorExactValues(gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=3, size=5))
-    _, info = env.reset(seed=0)  # six pieces each
+    # Six pieces each.
+    _, info = env.reset(seed=0)
     assert not info["_value"].any()
     *_, info = env.step(info["action_mask"].argmax(1).tolist())
     assert not info["_keeps_value"].any()
@@ -96,7 +97,7 @@ def test_boards_of_which_no_table_tells_are_marked():
     assert info["_value"].tolist() == [True, True, False]
 
 
-def test_an_action_in_place_of_an_illegal_one_is_not_the_learners():
+def test_replaced_illegal_action_does_not_keep_the_value():
     env = ExactValues(make(opponent="random", illegal="random"))
     env.reset(seed=0)
     *_, info = env.step(0 if not env.unwrapped.action_masks()[0] else 2)
@@ -105,7 +106,7 @@ def test_an_action_in_place_of_an_illegal_one_is_not_the_learners():
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
-def test_the_end_by_an_illegal_action_is_lost(mode):
+def test_end_by_an_illegal_action_has_the_value_of_a_loss(mode):
     env = ExactValues(make(illegal="lose"))
     _, info = env.reset(seed=0)
     illegal = int(info["action_mask"].argmin())
@@ -118,20 +119,21 @@ def test_the_end_by_an_illegal_action_is_lost(mode):
         env = VectorExactValues(env)
         env.reset(seed=0)
         *_, info = env.step(np.array([illegal, 1]))
-        told = info["final_info"] if mode == AutoresetMode.SAME_STEP else info
-        assert told["value"][0] == -1
-        assert told["_value"].tolist() == [True, mode == AutoresetMode.DISABLED]
+        last_info = info["final_info"] if mode == AutoresetMode.SAME_STEP else info
+        assert last_info["value"][0] == -1
+        assert last_info["_value"].tolist() == [True, mode == AutoresetMode.DISABLED]
 
 
-def test_what_no_table_has_is_not_told():
-    env = ExactValues(make(size=5))  # six pieces each
+def test_uncovered_positions_have_no_value():
+    # Six pieces each.
+    env = ExactValues(make(size=5))
     _, info = env.reset(seed=0)
     assert not info["value_known"]
     *_, info = env.step(int(info["action_mask"].argmax()))
     assert not info["keeps_value_known"]
 
 
-def test_what_cannot_be_is_refused(tmp_path):
+def test_invalid_arguments_are_rejected(tmp_path):
     with pytest.raises(BadOption, match="is not an environment of cc_env"):
         ExactValues(gymnasium.make("CartPole-v1"))
     with pytest.raises(BadOption, match="is not an environment of cc_env with one board"):
@@ -151,9 +153,10 @@ def test_what_cannot_be_is_refused(tmp_path):
         ExactValues(make(size=6))
 
 
-def test_tables_that_have_been_used_can_be_given():
+def test_open_tables_can_be_passed():
     tables = Tablebase(make_game("capture_conquer", size=4))
-    assert tables.probe(tables.game.initial).value == 0  # opens files
+    # Opens files.
+    assert tables.probe(tables.game.initial).value == 0
     env = ExactValues(make(opponent="random"), tables)
     _, info = env.reset(seed=0)
     assert info["value"] == tables.probe(env.unwrapped.position).value

@@ -1,4 +1,4 @@
-"""What becomes of illegal actions: an error, a lost game, or a random legal action."""
+"""The handling of illegal actions: an error, a lost game, or a random legal action."""
 
 import gymnasium
 import numpy as np
@@ -23,7 +23,7 @@ def illegal(mask):
 
 @NAMES
 @pytest.mark.parametrize("seat", [0, 1])
-def test_who_chooses_one_loses(name, seat):
+def test_illegal_action_loses(name, seat):
     env = make(name, illegal="lose", seat=seat)
     _, info = env.reset(seed=1)
     before = env.position
@@ -40,14 +40,14 @@ def test_who_chooses_one_loses(name, seat):
     assert env.game.has_scores or after["score"] == (0, 0)
 
 
-def test_by_the_rules_of_cannon_the_loser_gets_the_score_of_a_fault():
+def test_illegal_action_in_cannon_has_the_score_of_a_fault():
     env = make("cannon", illegal="lose", seat=0)
     _, info = env.reset(seed=1)
     *_, after = env.step(illegal(info["action_mask"]))
     assert after["score"] == env.game.score(env.position, 0)
 
 
-def test_a_legal_action_is_not_reported_as_illegal():
+def test_legal_action_is_not_reported_as_illegal():
     env = make(illegal="lose")
     _, info = env.reset(seed=1)
     *_, info = env.step(int(info["action_mask"].argmax()))
@@ -55,26 +55,26 @@ def test_a_legal_action_is_not_reported_as_illegal():
 
 
 @NAMES
-def test_a_random_legal_action_replaces_one(name):
+def test_random_legal_action_replaces_an_illegal_one(name):
     def episodes(seed):
         env = make(name, illegal="random", seat=0, max_turns=60)
         _, info = env.reset(seed=seed)
-        seen = []
+        steps = []
         for _ in range(40):
             observation, reward, terminated, truncated, info = env.step(
                 illegal(info["action_mask"])
             )
             assert info["illegal_action"] is True
-            seen.append((observation.tobytes(), reward, terminated, truncated))
+            steps.append((observation.tobytes(), reward, terminated, truncated))
             if terminated or truncated:
                 assert info["ending"] != "illegal"
                 _, info = env.reset()
-        return seen
+        return steps
 
     assert episodes(1) == episodes(1) != episodes(2)
 
 
-def test_each_legal_action_replaces_one_as_often():
+def test_replacements_are_uniform():
     envs = BoardGameVectorEnv("capture_conquer", 4000, opponent=None, illegal="random")
     _, info = envs.reset(seed=3)
     mask, game = info["action_mask"][0], envs.game
@@ -83,12 +83,13 @@ def test_each_legal_action_replaces_one_as_often():
     legal = game.legal_actions(game.initial).tolist()
     counts = [reached.count(game.apply(game.initial, action)) for action in legal]
     assert sum(counts) == 4000
-    expected = 4000 / len(legal)  # five standard deviations about it
+    expected = 4000 / len(legal)
+    # Five standard deviations.
     assert all(abs(count - expected) < 5 * expected**0.5 for count in counts)
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_boards_on_which_one_loses_begin_again_by_the_mode(mode):
+def test_boards_lost_by_an_illegal_action_are_reset_by_the_mode(mode):
     envs = BoardGameVectorEnv("checkers", 3, illegal="lose", autoreset_mode=mode, seat=0)
     _, info = envs.reset(seed=1)
     masks, before = info["action_mask"], envs.position(1)
@@ -107,7 +108,7 @@ def test_boards_on_which_one_loses_begin_again_by_the_mode(mode):
         assert not info["illegal_action"].any()
 
 
-def test_the_board_of_many_plays_as_the_only_one():
+def test_replacements_do_not_depend_on_the_number_of_boards():
     envs = BoardGameVectorEnv("morris", 4, illegal="random", autoreset_mode=AutoresetMode.DISABLED)
     alone = BoardGameVectorEnv("morris", 1, illegal="random", autoreset_mode=AutoresetMode.DISABLED)
     envs.reset(seed=9)
@@ -118,7 +119,7 @@ def test_the_board_of_many_plays_as_the_only_one():
         assert envs.position(0) == alone.position(0)
 
 
-def test_of_two_players_in_turn_the_one_who_chooses_it_loses():
+def test_illegal_action_of_an_agent_loses():
     env = BoardGameAEC("capture_conquer", illegal="lose")
     env.reset(seed=0)
     env.step(int(env.infos["player_0"]["action_mask"].argmax()))
@@ -129,7 +130,7 @@ def test_of_two_players_in_turn_the_one_who_chooses_it_loses():
     assert env.infos["player_0"]["outcome"] == 0
 
 
-def test_what_replaces_it_where_two_play_in_turn_comes_from_the_seed():
+def test_replacements_of_an_agents_action_follow_the_seed():
     def positions(seed):
         env = BoardGameAEC("checkers", illegal="random")
         env.reset(seed=seed)
@@ -141,10 +142,10 @@ def test_what_replaces_it_where_two_play_in_turn_comes_from_the_seed():
     assert positions(1) == positions(1) != positions(2)
 
 
-@pytest.mark.parametrize("how", ["raise", "lose", "random"])
+@pytest.mark.parametrize("illegal_mode", ["raise", "lose", "random"])
 @pytest.mark.parametrize("action", [-1, 10**6, 2**80, 1.5, "a", None])
-def test_what_is_not_in_the_action_space_is_refused_always(how, action):
-    env = make(illegal=how)
+def test_actions_outside_of_the_space_are_rejected(illegal_mode, action):
+    env = make(illegal=illegal_mode)
     env.reset(seed=1)
     before = env.position
     with pytest.raises(IllegalAction):
@@ -152,7 +153,7 @@ def test_what_is_not_in_the_action_space_is_refused_always(how, action):
     assert env.position == before
 
 
-def test_the_opponent_may_never_choose_one():
+def test_illegal_action_of_the_opponent_is_an_error():
     env = make(
         illegal="random", seat=0, opponent=lambda observation, info: illegal(info["action_mask"])
     )
@@ -162,25 +163,25 @@ def test_the_opponent_may_never_choose_one():
 
 
 @pytest.mark.parametrize(
-    "made", [make, BoardGameVectorEnv, BoardGameAEC], ids=["single", "vector", "aec"]
+    "make_env", [make, BoardGameVectorEnv, BoardGameAEC], ids=["single", "vector", "aec"]
 )
-def test_there_are_no_other_ways(made):
+def test_unknown_handling_is_rejected(make_env):
     with pytest.raises(BadOption, match="illegal='ignore'; it is one of: raise, lose, random"):
-        made("capture_conquer", illegal="ignore")
+        make_env("capture_conquer", illegal="ignore")
 
 
-@pytest.mark.parametrize("how", ["lose", "random"])
-def test_learners_without_masks_can_learn(how):
+@pytest.mark.parametrize("illegal_mode", ["lose", "random"])
+def test_learners_without_masks_can_learn(illegal_mode):
     from stable_baselines3 import DQN
 
-    env = make(illegal=how, size=4)
+    env = make(illegal=illegal_mode, size=4)
     learner = DQN("MlpPolicy", env, learning_starts=50, buffer_size=500, seed=0)
     learner.learn(200)
     assert learner.num_timesteps == 200
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8, np.array])
-def test_a_function_may_answer_with_any_integer(kind):
+def test_function_may_return_any_integer(kind):
     def first(observation, info):
         return kind(info["action_mask"].argmax())
 

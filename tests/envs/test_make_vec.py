@@ -27,38 +27,38 @@ def autoreset(mode, autoreset_mode):
     return {"vector_kwargs": {"autoreset_mode": autoreset_mode}}
 
 
-def test_ours_is_the_default():
+def test_vector_entry_point_is_the_default():
     assert isinstance(gymnasium.make_vec(ID, 2).unwrapped, BoardGameVectorEnv)
     assert gymnasium.make_vec(ID, 2, size=5).unwrapped.game.options["size"] == 5
 
 
 @EACH_MODE
 @pytest.mark.parametrize("autoreset_mode", AutoresetMode)
-def test_whole_games_are_played_by_samples(mode, autoreset_mode):
+def test_samples_play_whole_games(mode, autoreset_mode):
     envs = make(mode, **autoreset(mode, autoreset_mode))
     observations, infos = envs.reset(seed=1)
     envs.action_space.seed(2)
-    begun, ended = np.array([True] * 3), 0
+    is_running, ended = np.array([True] * 3), 0
     for _ in range(60):
         assert envs.observation_space.contains(observations)
         actions = envs.action_space.sample()
         assert envs.action_space.contains(actions)
         legal = infos["action_mask"][np.arange(3), actions] == 1
-        assert (legal | ~begun).all()
+        assert (legal | ~is_running).all()
         observations, _, terminated, truncated, infos = envs.step(actions)
         over = terminated | truncated
         ended += over.sum()
-        begun = ~over | (autoreset_mode == AutoresetMode.SAME_STEP)
+        is_running = ~over | (autoreset_mode == AutoresetMode.SAME_STEP)
         if autoreset_mode == AutoresetMode.DISABLED and over.any():
             observations, again = envs.reset(options={"reset_mask": over})
             infos["action_mask"][over] = again["action_mask"][over]
-            begun[:] = True
+            is_running[:] = True
     assert ended > 9
     envs.close()
 
 
 @EACH_MODE
-def test_a_mode_changes_nothing_in_what_is_seen(mode):
+def test_modes_return_the_same_observations(mode):
     envs = make(mode, seat=0)
     observations, infos = envs.reset(seed=1)
     start = gymnasium.make(ID, size=4, seat=0).reset(seed=0)
@@ -82,7 +82,7 @@ def test_legal_samples_follow_their_seed():
     assert sampled(1) != sampled(2)
 
 
-def test_legal_samples_are_of_games():
+def test_legal_samples_need_environments_of_cc_env():
     with pytest.raises(BadOption, match="Discrete"):
         LegalSamples(gymnasium.make_vec("Pendulum-v1", 2))
     with pytest.raises(BadOption, match=r"has no action_masks\(\)"):
@@ -91,23 +91,23 @@ def test_legal_samples_are_of_games():
 
 @EACH_MODE
 @pytest.mark.parametrize("autoreset_mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_statistics_of_episodes_are_those_of_the_games(mode, autoreset_mode):
+def test_episode_statistics_are_those_of_the_games(mode, autoreset_mode):
     envs = make(mode, **autoreset(mode, autoreset_mode))
     envs = wrappers.RecordEpisodeStatistics(envs)
     _, infos = envs.reset(seed=1)
     envs.action_space.seed(2)
-    lengths, begun, returns = np.zeros(3, int), np.array([True] * 3), []
+    lengths, is_running, returns = np.zeros(3, int), np.array([True] * 3), []
     for _ in range(80):
         _, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
         over = terminated | truncated
-        lengths = np.where(begun, lengths + 1, 0)
+        lengths = np.where(is_running, lengths + 1, 0)
         for board in np.flatnonzero(over):
-            told = infos["episode"]
+            statistics = infos["episode"]
             assert infos["_episode"][board]
-            assert told["r"][board] == rewards[board]
-            assert told["l"][board] == lengths[board]
-            returns.append(told["r"][board])
+            assert statistics["r"][board] == rewards[board]
+            assert statistics["l"][board] == lengths[board]
+            returns.append(statistics["r"][board])
             lengths[board] = 0
-        begun = ~over | (autoreset_mode == AutoresetMode.SAME_STEP)
+        is_running = ~over | (autoreset_mode == AutoresetMode.SAME_STEP)
     assert {-1.0, 1.0} <= set(returns)
     envs.close()

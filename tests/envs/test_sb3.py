@@ -1,4 +1,4 @@
-"""The environment for Stable-Baselines3: what its algorithms read of a VecEnv, and self-play."""
+"""The environment for Stable-Baselines3: the interface of VecEnv, opponents and self-play."""
 
 import gymnasium
 import numpy as np
@@ -32,8 +32,8 @@ class Lowest:
         return Decision(int(self.game.legal_actions(position)[0]))
 
 
-def lowest(asked, rng):
-    return asked.masks.argmax(1)
+def lowest(batch, rng):
+    return batch.masks.argmax(1)
 
 
 def legal_actions(env, rng):
@@ -43,7 +43,7 @@ def legal_actions(env, rng):
 
 @pytest.mark.parametrize("seat", [0, 1])
 @pytest.mark.parametrize(("name", "limits"), [("capture_conquer", 12), ("checkers", 40)])
-def test_it_does_step_by_step_what_single_environments_in_their_own_vecenv_do(name, limits, seat):
+def test_steps_agree_with_single_environments_in_dummy_vec_env(name, limits, seat):
     def make():
         env = BoardGameEnv(name, seat=seat, max_turns=limits)
         env = BoardGameEnv(name, seat=seat, max_turns=limits, opponent=Lowest(env.game))
@@ -59,27 +59,27 @@ def test_it_does_step_by_step_what_single_environments_in_their_own_vecenv_do(na
         masks = get_action_masks(ours)
         np.testing.assert_array_equal(masks, get_action_masks(theirs))
         actions = legal_actions(ours, rng)
-        (*mine, infos), (*other, expected) = ours.step(actions), theirs.step(actions)
-        for first, two in zip(mine, other, strict=True):
-            np.testing.assert_array_equal(first, two)
-            assert first.dtype == two.dtype
-        for info, wanted in zip(infos, expected, strict=True):
+        (*own, infos), (*other, expected) = ours.step(actions), theirs.step(actions)
+        for value, expected_value in zip(own, other, strict=True):
+            np.testing.assert_array_equal(value, expected_value)
+            assert value.dtype == expected_value.dtype
+        for info, expected_info in zip(infos, expected, strict=True):
             for key in ("TimeLimit.truncated", "outcome", "seat", "illegal_action"):
-                assert info[key] == wanted[key]
-            if "terminal_observation" not in wanted:
+                assert info[key] == expected_info[key]
+            if "terminal_observation" not in expected_info:
                 assert not {"terminal_observation", "episode"} & set(info)
                 continue
-            final = wanted["terminal_observation"]
+            final = expected_info["terminal_observation"]
             np.testing.assert_array_equal(info["terminal_observation"], final)
             assert {name: info["episode"][name] for name in "rl"} == {
-                name: wanted["episode"][name] for name in "rl"
+                name: expected_info["episode"][name] for name in "rl"
             }
             ends.append(info["TimeLimit.truncated"])
     assert len(ends) > 8
     assert any(ends)
 
 
-def test_what_sb3_asks_of_some_boards_is_of_these():
+def test_methods_and_attributes_of_some_boards():
     env = OpponentVecEnv("capture_conquer", 5, size=4)
     env.seed(1)
     env.reset()
@@ -99,7 +99,7 @@ def test_what_sb3_asks_of_some_boards_is_of_these():
         env.set_attr("label", "y", indices=[1])
 
 
-def played(count, seed, steps=30):
+def play(count, seed, steps=30):
     env = OpponentVecEnv("capture_conquer", count, size=4)
     if seed is not None:
         env.seed(seed)
@@ -109,13 +109,13 @@ def played(count, seed, steps=30):
     return np.stack(rows)
 
 
-def test_the_same_seed_is_the_same_games():
-    assert (played(8, 5) == played(8, 5)).all()
-    assert (played(8, 5) != played(8, 6)).any()
-    assert (played(8, None) != played(8, None)).any()
+def test_same_seed_gives_the_same_games():
+    assert (play(8, 5) == play(8, 5)).all()
+    assert (play(8, 5) != play(8, 6)).any()
+    assert (play(8, None) != play(8, None)).any()
 
 
-def test_options_are_of_the_next_reset_alone():
+def test_options_apply_to_the_next_reset_only():
     env = OpponentVecEnv("capture_conquer", 2, size=4, seat=0)
     env.seed(0)
     start = env.reset()
@@ -134,7 +134,7 @@ def test_options_are_of_the_next_reset_alone():
         env.reset()
 
 
-def test_bad_input_says_what_would_do():
+def test_invalid_input_is_rejected():
     with pytest.raises(UnknownKeyword, match=r"'oponents'; did you mean opponents\?"):
         OpponentVecEnv("checkers", oponents="random")
     with pytest.raises(BadOption, match="at least one"):
@@ -156,7 +156,7 @@ def test_bad_input_says_what_would_do():
         env.step(illegal)
 
 
-def test_illegal_actions_lose_and_are_told():
+def test_illegal_actions_lose_and_are_reported():
     env = OpponentVecEnv("checkers", 3, illegal="lose")
     env.reset()
     actions = env.boards.masks.argmax(1)
@@ -169,7 +169,7 @@ def test_illegal_actions_lose_and_are_told():
     assert infos[0]["illegal_action"] is False
 
 
-def test_an_opponent_appended_plays_its_share_of_the_later_games():
+def test_appended_opponent_plays_its_share_of_later_games():
     env = OpponentVecEnv("capture_conquer", 40, size=4, opponents=[Opponent("a", random_policy)])
     env.seed(0)
     env.reset()
@@ -181,7 +181,7 @@ def test_an_opponent_appended_plays_its_share_of_the_later_games():
     assert 2 < second / first < 4.5
 
 
-def test_players_are_met_by_name_and_as_themselves():
+def test_opponents_are_player_specs_or_players():
     env = OpponentVecEnv("capture_conquer", 20, size=4)
     env = OpponentVecEnv("capture_conquer", 20, size=4, opponents=["greedy", Lowest(env.game)])
     assert [opponent.name for opponent in env.opponents] == ["greedy", "Lowest"]
@@ -194,7 +194,7 @@ def test_players_are_met_by_name_and_as_themselves():
     assert greedy < 0.35 < lowest
 
 
-def test_monitors_and_videos_wrap_it(tmp_path):
+def test_video_recorder_wraps_the_environment(tmp_path):
     pytest.importorskip("moviepy")
     env = OpponentVecEnv("capture_conquer", 2, size=4, render_mode="rgb_array")
     assert env.metadata["render_fps"] == 2
@@ -206,7 +206,7 @@ def test_monitors_and_videos_wrap_it(tmp_path):
     assert list(tmp_path.glob("*.mp4"))
 
 
-def test_frames_are_tiled_and_text_is_not_a_frame():
+def test_frames_are_tiled():
     env = OpponentVecEnv("capture_conquer", 2, size=4, render_mode="rgb_array")
     env.reset()
     first, two = env.get_images()
@@ -247,12 +247,12 @@ def test_maskable_ppo_learns_by_playing_itself():
     model.learn(32 * 64 * 6)
     learned = copy_policy(model.policy)
     planes, masks = env.boards.observations, env.boards.masks
-    asked = [
+    actions = [
         policy.predict(planes, action_masks=masks, deterministic=True)[0]
         for policy in (model.policy, learned, before)
     ]
-    assert (asked[0] == asked[1]).all()
-    assert (asked[0] != asked[2]).any()
+    assert (actions[0] == actions[1]).all()
+    assert (actions[0] != actions[2]).any()
     assert first < 0.3
     assert score(model) > 0.6
     assert score(model, Opponent("before", wrap_policy(before))) > 0.4
@@ -260,17 +260,17 @@ def test_maskable_ppo_learns_by_playing_itself():
     assert 3 <= np.mean([episode["l"] for episode in model.ep_info_buffer]) <= 30
 
 
-def test_the_time_that_opponents_take_is_told_apart_also_in_resets(stopwatch):
-    watch, asked_for = stopwatch(), []
+def test_seconds_of_opponents_are_separate_also_in_resets(stopwatch):
+    watch, batches = stopwatch(), []
 
-    def slow(asked, rng):
+    def slow(batch, rng):
         watch.now += 1.0
-        asked_for.append(asked)
-        return asked.masks.argmax(1)
+        batches.append(batch)
+        return batch.masks.argmax(1)
 
     env = OpponentVecEnv(TICTACTOE, 4, opponents=[Opponent("slow", slow, 1.0)], seat=1)
     env.seed(0)
     env.reset()
     assert env.seconds == {"boards": 0.0, "opponents": 1.0}
     env.step(env.action_masks().argmax(1))
-    assert env.seconds == {"boards": 0.0, "opponents": len(asked_for)}
+    assert env.seconds == {"boards": 0.0, "opponents": len(batches)}

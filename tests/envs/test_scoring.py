@@ -1,4 +1,4 @@
-"""Scores of policies: whose points they are, from which openings, and how certain they are."""
+"""Scores of policies: points, openings and confidence intervals."""
 
 import warnings
 
@@ -28,26 +28,26 @@ def first_of_one(observation, info):
     return info["action_mask"].argmax()
 
 
-def test_two_who_play_alike_share_the_points():
+def test_identical_policies_share_the_points():
     """Each opening is played from both seats, so that the same two games are won and lost."""
     result = score(first, "capture_conquer", first_of_one, games=40)
     assert (result.points, result.games, result.distinct_games) == (0.5, 40, 40)
     assert result.low < 0.4 < 0.6 < result.high
 
 
-def test_the_policy_that_races_to_the_corner_beats_random_play():
+def test_policy_that_races_to_the_corner_beats_random():
     rng = np.random.default_rng(0)
 
-    def drawn(observations, masks):
+    def random_actions(observations, masks):
         return (masks * rng.random(masks.shape)).argmax(1)
 
     assert score(last, "capture_conquer", games=100).points > 0.9
-    assert 0.4 < score(drawn, "capture_conquer", games=200).points < 0.6
-    assert score(drawn, "capture_conquer", "greedy", games=40).points < 0.2
+    assert 0.4 < score(random_actions, "capture_conquer", games=200).points < 0.6
+    assert score(random_actions, "capture_conquer", "greedy", games=40).points < 0.2
 
 
-def test_repeated_games_are_counted_once_and_warned_of():
-    """Two deterministic players have one game a seat; the arena knows better what it is worth."""
+def test_repeated_games_are_counted_once_with_a_warning():
+    """Two deterministic players have one game per seat."""
     with pytest.warns(RepeatedGames, match="of 40 games only 2"):
         result = score(last, "capture_conquer", first_of_one, games=40, opening_turns=0)
     assert result.distinct_games == 2
@@ -57,37 +57,33 @@ def test_repeated_games_are_counted_once_and_warned_of():
     assert "in 40 games, 2 of them different" in str(result)
 
 
-def test_a_score_is_that_of_the_same_games_played_one_by_one():
-    """By the referee, which is what the arena plays with."""
-    game, points, opening = make_game("capture_conquer", size=4), [], []
+def test_score_equals_that_of_single_matches():
+    game, points, openings = make_game("capture_conquer", size=4), [], []
 
-    def noted(observations, masks):
-        return masks.argmax(1)
+    make_opening = scoring._opening
 
-    draw = scoring._opening
-
-    def remembered(*arguments):
-        opening.append(draw(*arguments))
-        return opening[-1]
+    def make_and_record(*arguments):
+        openings.append(make_opening(*arguments))
+        return openings[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "_opening", remembered)
-        result = score(noted, "capture_conquer", "minimax:depth=2", games=20, size=4)
+        patch.setattr(scoring, "_opening", make_and_record)
+        result = score(first, "capture_conquer", "minimax:depth=2", games=20, size=4)
     policy = as_player(first_of_one, game)
     other = make_player("minimax:depth=2", game)
-    for start in opening:
+    for start in openings:
         for seat, pair in enumerate([(policy, other), (other, policy)]):
             limits = Limits(max_turns=200, repetitions=None)
-            played = play_match(game, pair, start=start, limits=limits)
-            won = {"1-0": 0, "0-1": 1}.get(played.result)
-            points.append(0.5 if won is None else float(won == seat))
-    assert len(opening) == 10
+            record = play_match(game, pair, start=start, limits=limits)
+            winner = {"1-0": 0, "0-1": 1}.get(record.result)
+            points.append(0.5 if winner is None else float(winner == seat))
+    assert len(openings) == 10
     assert result.points == np.mean(points)
 
 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("turns", [0, 1, 4])
-def test_openings_have_as_many_turns_and_leave_both_a_decision(name, turns):
+def test_openings_leave_both_players_a_decision(name, turns):
     game = make_game(name)
     rng, same = np.random.default_rng(0), np.random.default_rng(0)
     for _ in range(5):
@@ -98,34 +94,35 @@ def test_openings_have_as_many_turns_and_leave_both_a_decision(name, turns):
             assert len(game.legal_actions(game.play_turn(start, turn)))
 
 
-def test_a_seed_is_the_same_games():
-    assert score(first, "checkers", seed=3) == score(first, "checkers", seed=np.int64(3))
-    assert score(first, "checkers", seed=3) != score(first, "checkers", seed=4)
+def test_same_seed_gives_the_same_games():
+    scores = [score(first, "checkers", games=40, seed=seed) for seed in (3, np.int64(3), 4)]
+    assert scores[0] == scores[1] != scores[2]
 
 
 def test_options_and_limits_are_those_of_the_environment():
     result = score(first, "capture_conquer", games=2, size=4, max_turns=2)
-    assert result.points == 0.5  # truncated games are draws
+    # Truncated games are draws.
+    assert result.points == 0.5
 
 
 @pytest.mark.parametrize("count", [0, 7, 2.0, True, "2"])
-def test_games_are_shared_between_the_seats(count):
+def test_number_of_games_must_be_even(count):
     with pytest.raises(BadOption, match="it is an even number"):
         score(first, "capture_conquer", games=count)
 
 
-def test_a_score_without_an_opponent_is_refused():
+def test_score_without_an_opponent_is_rejected():
     with pytest.raises(BadOption, match="opponent=None"):
         score(first, "capture_conquer", opponent=None)
 
 
 @pytest.mark.parametrize("argument", ["num_envs", "seat", "autoreset_mode"])
-def test_arguments_that_a_score_sets_are_refused(argument):
+def test_arguments_set_by_score_are_rejected(argument):
     with pytest.raises(UnknownKeyword, match=argument):
         score(first, "capture_conquer", **{argument: 1})
 
 
-def test_openings_that_cannot_be_are_refused():
+def test_invalid_openings_are_rejected():
     for turns in -1, 1.0, None, 10**6:
         with pytest.raises(BadOption, match="opening_turns="):
             score(first, "capture_conquer", opening_turns=turns)
@@ -133,6 +130,6 @@ def test_openings_that_cannot_be_are_refused():
         score(first, "elsewhere.tictactoe", opening_turns=900)
 
 
-def test_illegal_actions_are_refused():
+def test_illegal_actions_are_rejected():
     with pytest.raises(IllegalAction):
         score(lambda observations, masks: masks.argmin(1), "capture_conquer", games=2)

@@ -11,7 +11,14 @@ from gymnasium.wrappers import vector as wrappers
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, UnknownOption
+from cc_env.errors import (
+    BadOption,
+    BadPosition,
+    IllegalAction,
+    ResetNeeded,
+    UnknownKeyword,
+    UnknownOption,
+)
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
 
@@ -35,14 +42,14 @@ def policy(masks, ply):
 
 
 def run(envs, steps, seed=0):
-    """Return what each board saw, by board: (observation, mask, reward, terminated, truncated)."""
+    """Return the results of all steps by board: observation, reward, ends, mask and seat."""
     observations, info = envs.reset(seed=seed)
-    seen = [[(observations[i], info["action_mask"][i])] for i in range(envs.num_envs)]
+    results = [[(observations[i], info["action_mask"][i])] for i in range(envs.num_envs)]
     for ply in range(steps):
         *step, info = envs.step(policy(info["action_mask"], ply))
-        for i, board in enumerate(seen):
+        for i, board in enumerate(results):
             board.append(tuple(part[i] for part in (*step, info["action_mask"], info["seat"])))
-    return seen
+    return results
 
 
 def same(first, second):
@@ -76,7 +83,7 @@ def test_shapes_dtypes_and_spaces(mode, opponent):
         assert info["action_mask"].dtype == np.int8
 
 
-def test_gymnasium_wrappers_work_on_it():
+def test_gymnasium_wrappers_record_statistics():
     envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make(4))
     envs.action_space.seed(0)
     envs.reset(seed=0)
@@ -90,13 +97,13 @@ def test_gymnasium_wrappers_work_on_it():
 # One board of many
 
 
-def test_board_i_plays_the_same_game_however_many_there_are():
+def test_games_do_not_depend_on_the_number_of_boards():
     many, few = run(make(8), 120), run(make(3), 120)
     assert all(same(many[i], few[i]) for i in range(3))
     assert not same(many[0], many[1])
 
 
-def test_the_same_seed_gives_the_same_games_and_two_environments_share_nothing():
+def test_same_seed_gives_the_same_games():
     first = make()
     expected = run(make(), 60)
     first.reset(seed=0)
@@ -105,24 +112,25 @@ def test_the_same_seed_gives_the_same_games_and_two_environments_share_nothing()
     assert not same(run(make(), 60, seed=1)[0], expected[0])
 
 
-def test_a_seed_for_each_board():
+def test_each_board_can_have_a_seed():
     alone = run(make(1), 40, seed=[17])
     both = run(make(2), 40, seed=[5, 17])
     assert same(alone[0], both[1])
 
 
-def test_streams_go_on_without_a_seed():
+def test_streams_continue_without_a_seed():
     envs = make(1, seat=1)
     first, _ = envs.reset(seed=0)
     openings = {envs.reset()[0].tobytes() for _ in range(10)} | {first.tobytes()}
     assert len(openings) > 3
 
 
-def test_one_board_plays_as_the_single_environment_does():
+def test_one_board_plays_like_the_single_environment():
     envs, single = make(1, seat=0), gymnasium.make(ID, seat=0)
     single.reset(seed=2)
     envs.reset(seed=2)
-    envs._boards._batch.rows[:, -3] = single.unwrapped._boards._batch.rows[:, -3]  # the same stream
+    # The same random stream.
+    envs._boards._batch.rows[:, -3] = single.unwrapped._boards._batch.rows[:, -3]
     over = False
     while not over:
         action = int(policy(single.unwrapped.action_masks()[None], 3)[0])
@@ -141,7 +149,7 @@ def start_planes(envs):
     return envs.game.observe(envs.game.initial)
 
 
-def test_next_step_mode_begins_again_in_the_step_after_the_end():
+def test_next_step_mode_resets_in_the_step_after_the_end():
     envs = make(6, seat=0, autoreset_mode=AutoresetMode.NEXT_STEP)
     _, info = envs.reset(seed=0)
     over = np.zeros(6, bool)
@@ -160,7 +168,7 @@ def test_next_step_mode_begins_again_in_the_step_after_the_end():
     assert ends > 6
 
 
-def test_same_step_mode_begins_again_at_once_and_keeps_the_last_sight():
+def test_same_step_mode_resets_at_once_and_returns_final_observations():
     envs = make(6, seat=0, autoreset_mode="SameStep")
     mirror = make(6, seat=0, autoreset_mode="Disabled")
     _, info = envs.reset(seed=0)
@@ -181,7 +189,7 @@ def test_same_step_mode_begins_again_at_once_and_keeps_the_last_sight():
     raise AssertionError("no game ended")
 
 
-def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
+def test_disabled_mode_needs_a_reset_of_finished_boards():
     envs = make(6, autoreset_mode=AutoresetMode.DISABLED)
     envs.action_space.seed(0)
     envs.reset(seed=0)
@@ -201,7 +209,7 @@ def test_disabled_mode_waits_for_a_reset_of_the_boards_that_ended():
 # Two-sided
 
 
-def test_two_sided_whoever_is_to_move_acts_and_is_rewarded():
+def test_two_sided_boards_reward_the_player_who_moved():
     envs = make(4, opponent=None, autoreset_mode=AutoresetMode.DISABLED)
     observations, info = envs.reset(seed=0)
     assert list(info["to_move"]) == [0] * 4
@@ -223,7 +231,7 @@ def test_two_sided_whoever_is_to_move_acts_and_is_rewarded():
     assert ended.any()
 
 
-def test_a_turn_of_two_decisions_stays_with_the_player():
+def test_turn_of_two_decisions_stays_with_the_player():
     envs = make(1, opponent=None)
     _, info = envs.reset(options={"position": "6/1bb3/1brrr1/1r1r2/6/6 b"})
     first, _ = envs.game.parse_turn(envs.position(0), "1,2-3,2x-")
@@ -239,7 +247,7 @@ def test_a_turn_of_two_decisions_stays_with_the_player():
 def test_max_turns_truncates():
     envs = make(3, max_turns=5, seat=0)
     envs.reset(seed=0)
-    envs.action_space.seed(0)  # turns of one decision each
+    envs.action_space.seed(0)
     for _ in range(2):
         *_, truncated, _ = envs.step(envs.action_space.sample())
         assert not truncated.any()
@@ -262,7 +270,7 @@ def test_repetitions_truncate():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_it_says_how_a_game_ended(mode):
+def test_result_describes_how_a_game_ended(mode):
     envs = BoardGameVectorEnv("mini_checkers", 16, opponent=None, max_turns=31, autoreset_mode=mode)
     with pytest.raises(BadOption, match="board 0: its game is not over"):
         envs.result(0)
@@ -274,13 +282,13 @@ def test_it_says_how_a_game_ended(mode):
         *_, terminated, truncated, info = envs.step(actions)
         over = terminated | truncated
         for board in np.flatnonzero(over):
-            told = envs.result(board)
-            assert told["outcome"] == info["outcome"][board]
-            assert terminated[board] or told["score"] == (0, 0)
+            result = envs.result(board)
+            assert result["outcome"] == info["outcome"][board]
+            assert terminated[board] or result["score"] == (0, 0)
             if terminated[board]:
                 last = envs.game.apply(before[board], actions[board])
-                assert told["score"] == envs.game.score(last)
-            endings.add(told["ending"])
+                assert result["score"] == envs.game.score(last)
+            endings.add(result["ending"])
         for board in np.flatnonzero(~over):
             with pytest.raises(BadOption, match=f"board {board}: its game is not over"):
                 envs.result(board)
@@ -292,7 +300,7 @@ def test_it_says_how_a_game_ended(mode):
         envs.result(3)
 
 
-def test_without_copies_the_next_step_overwrites_the_observations():
+def test_next_step_overwrites_observations_without_copies():
     envs = make(3, copy=False)
     observations, info = envs.reset(seed=0)
     before = observations.copy()
@@ -302,13 +310,13 @@ def test_without_copies_the_next_step_overwrites_the_observations():
     assert not np.array_equal(observations, before)
     copies = make(3)
     observations, _ = copies.reset(seed=0)
-    kept = observations.copy()
+    copy = observations.copy()
     copies.step(copies.action_space.sample())
-    assert np.array_equal(observations, kept)
+    assert np.array_equal(observations, copy)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_wrappers_may_write_what_they_receive_without_copies(mode):
+def test_wrappers_may_change_arrays_without_copies(mode):
     """Gymnasium's vector wrappers write into the arrays of `step`, as SyncVectorEnv permits."""
 
     def wrapped(copy):
@@ -316,7 +324,8 @@ def test_wrappers_may_write_what_they_receive_without_copies(mode):
             "capture_conquer", 4, size=4, copy=copy, autoreset_mode=mode, max_turns=12
         )
         envs = wrappers.ClipReward(envs, -0.5, 0.5)
-        if mode != AutoresetMode.SAME_STEP:  # which this wrapper refuses
+        # This wrapper does not accept SAME_STEP.
+        if mode != AutoresetMode.SAME_STEP:
             envs = wrappers.VectorizeTransformObservation(
                 envs,
                 gymnasium.wrappers.TransformObservation,
@@ -345,7 +354,7 @@ def test_wrappers_may_write_what_they_receive_without_copies(mode):
     assert ended > 4
 
 
-def test_boards_that_are_all_over_can_be_sampled():
+def test_finished_boards_can_be_sampled():
     envs = make(3, max_turns=3, seat=0)
     envs.reset(seed=0)
     ended = 0
@@ -360,7 +369,7 @@ def test_boards_that_are_all_over_can_be_sampled():
     assert info["action_mask"].shape == (1, 410)
 
 
-def test_nothing_is_stepped_before_the_first_reset():
+def test_step_before_the_first_reset_is_rejected():
     envs = make(3)
     with pytest.raises(ResetNeeded, match=r"call reset\(\) before"):
         envs.step(np.zeros(3, int))
@@ -368,7 +377,7 @@ def test_nothing_is_stepped_before_the_first_reset():
         envs.reset(options={"reset_mask": [True, False, False]})
 
 
-def test_a_seed_is_for_the_boards_that_are_reset():
+def test_seed_applies_to_the_boards_that_are_reset():
     envs = make(4)
     envs.reset(seed=0)
     streams = envs._boards._batch.rows[:, -3].copy()
@@ -403,7 +412,7 @@ def test_frames():
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize("kind", ["ansi_list", "rgb_array_list"])
-def test_lists_of_frames_are_those_of_gymnasiums_own_vector_environment(kind, mode):
+def test_frame_lists_agree_with_sync_vector_env(kind, mode):
     def lowest(observation, info):
         return info["action_mask"].argmax()
 
@@ -423,7 +432,7 @@ def test_lists_of_frames_are_those_of_gymnasiums_own_vector_environment(kind, mo
                 assert all(map(np.array_equal, frames, expected))
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -437,7 +446,7 @@ def test_lists_of_frames_are_those_of_gymnasiums_own_vector_environment(kind, mo
         (["a", "b", "c"], "integers"),
     ],
 )
-def test_a_refused_step_changes_no_board(actions, why):
+def test_rejected_step_changes_no_board(actions, why):
     envs = make(3, opponent=None)
     envs.reset(seed=0)
     before = [envs.position(i) for i in range(3)]
@@ -459,7 +468,7 @@ def test_a_refused_step_changes_no_board(actions, why):
         ({"num_envs": 0}, "it is 1 to 2,147,483,647"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments, why):
+def test_invalid_arguments_are_rejected(arguments, why):
     with pytest.raises(BadOption, match=why):
         BoardGameVectorEnv("capture_conquer", **arguments)
 
@@ -477,14 +486,24 @@ def test_wrong_arguments_are_refused(arguments, why):
         ({"options": {"position": "rb4/6/6/6/6/4bb b"}}, BadPosition, "no episode can begin"),
         ({"options": {"reset_mask": [True]}}, BadOption, "reset_mask has shape"),
         ({"options": {"mask": 1}}, UnknownOption, "mask"),
+        ({"seed": -1}, BadOption, "seed=-1"),
+        ({"seed": "x"}, BadOption, "seed='x'"),
+        ({"seed": [0, 1, -1]}, BadOption, "seed=-1"),
+        ({"seed": 1.5}, BadOption, "seed=1.5"),
+        ({"options": 5}, BadOption, "options=5"),
+        ({"options": {5: 5, "x": 1}}, UnknownOption, "5, x"),
+        ({"options": {"reset_mask": ["a", "b", "c"]}}, BadOption, "it is True or False for each"),
+        ({"options": {"reset_mask": [[1], 2, 3]}}, BadOption, "reset_mask: "),
     ],
 )
-def test_a_refused_reset_changes_nothing(arguments, error, why):
+def test_rejected_reset_changes_nothing(arguments, error, why):
     envs, twin = make(3), make(3)
     for vector in (envs, twin):
         vector.reset(seed=0)
+    before = [envs.position(board) for board in range(3)]
     with pytest.raises(error, match=why):
         envs.reset(**arguments)
+    assert [envs.position(board) for board in range(3)] == before
     _, info = envs.reset()
     _, expected = twin.reset()
     assert np.array_equal(info["seat"], expected["seat"])
@@ -492,20 +511,19 @@ def test_a_refused_reset_changes_nothing(arguments, error, why):
 
 
 class Last:
-    """Plays the last legal action; counts."""
+    """Plays the last legal action and counts its decisions."""
 
     def __init__(self, game):
-        self.game, self.asked = game, 0
+        self.game, self.decisions = game, 0
 
     def choose(self, position, rng, clock):
-        self.asked += 1
+        self.decisions += 1
         return Decision(int(self.game.legal_actions(position)[-1]))
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("opponent", ["greedy", "minimax:depth=2", "mcts:simulations=20"])
-def test_named_opponents_play_the_same_on_one_board_and_on_many(opponent, mode):
-    """Board i of many, its learner always playing the first legal action, against board i alone."""
+def test_player_specs_play_alike_on_one_board_and_on_several(opponent, mode):
     seeds = [11, 22, 33]
     envs = BoardGameVectorEnv(
         "capture_conquer", 3, size=4, opponent=opponent, autoreset_mode=mode, max_turns=30
@@ -533,7 +551,7 @@ def test_named_opponents_play_the_same_on_one_board_and_on_many(opponent, mode):
     assert ended > 0
 
 
-def test_the_reward_is_the_seats_when_a_named_opponent_wins():
+def test_reward_is_the_learners_if_the_opponent_wins():
     envs = BoardGameVectorEnv("capture_conquer", 2, opponent="minimax:depth=1", seat=0)
     envs.reset(seed=0, options={"position": "b5/r5/6/6/b5/4rr b"})
     game = envs.game
@@ -544,12 +562,12 @@ def test_the_reward_is_the_seats_when_a_named_opponent_wins():
     assert info["outcome"].tolist() == [1, 1]
 
 
-def test_after_an_illegal_reply_all_boards_need_a_reset():
+def test_all_boards_need_a_reset_after_an_illegal_reply():
     game = make_game("capture_conquer")
     player = Last(game)
     envs = BoardGameVectorEnv("capture_conquer", 2, opponent=player, seat=1)
     envs.reset(seed=0)
-    assert player.asked == 2
+    assert player.decisions == 2
     player.choose = lambda position, rng, clock: Decision(0)
     with pytest.raises(IllegalAction, match="action 0"):
         envs.step(envs.action_space.sample())
@@ -562,43 +580,21 @@ def test_after_an_illegal_reply_all_boards_need_a_reset():
     envs.step(envs.action_space.sample())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"seed": -1}, "seed=-1"),
-        ({"seed": "x"}, "seed='x'"),
-        ({"seed": [0, 1, -1]}, "seed=-1"),
-        ({"seed": 1.5}, "seed=1.5"),
-        ({"options": 5}, "options=5"),
-        ({"options": {5: 5, "x": 1}}, "5, x"),
-        ({"options": {"reset_mask": ["a", "b", "c"]}}, "it is True or False for each board"),
-        ({"options": {"reset_mask": [[1], 2, 3]}}, "reset_mask: "),
-    ],
-)
-def test_a_refused_reset_says_why_and_changes_nothing(arguments, says):
-    envs = make(3)
-    envs.reset(seed=1)
-    before = [envs.position(board) for board in range(3)]
-    with pytest.raises(BadOption, match=re.escape(says)):
-        envs.reset(**arguments)
-    assert [envs.position(board) for board in range(3)] == before
-
-
 @pytest.mark.parametrize("board", [-1, 3, 99, "x", None, 1.0])
-def test_there_are_no_other_boards(board):
+def test_invalid_board_is_rejected(board):
     envs = make(3)
     envs.reset(seed=1)
-    for ask in (envs.position, envs.result):
+    for method in (envs.position, envs.result):
         with pytest.raises(BadOption, match=re.escape(f"board {board!r}; it is 0 to 2")):
-            ask(board)
+            method(board)
 
 
-def test_before_the_first_reset_there_is_no_position():
+def test_position_before_the_first_reset_is_rejected():
     with pytest.raises(ResetNeeded, match="reset"):
         make(3).position(0)
 
 
-def test_what_renders_says_how_many_frames_a_second():
+def test_metadata_has_the_frame_rate():
     assert make(1).metadata["render_fps"] == 2
 
 
@@ -613,11 +609,13 @@ def test_memory_for_repetitions_is_bounded(turns):
 
 
 @pytest.mark.parametrize("make_env", [BoardGameEnv, BoardGameVectorEnv, BoardGameAEC])
-def test_a_mistyped_keyword_is_told_all_there_are(make_env):
-    typed = "repetition" if make_env is BoardGameAEC else "oponent"
-    with pytest.raises(BadOption) as caught:
-        make_env("capture_conquer", **{typed: "random"})
-    meant = "repetitions" if make_env is BoardGameAEC else "opponent"
-    said = str(caught.value)
-    assert f"unexpected keyword argument '{typed}'; did you mean {meant}?" in said
-    assert {meant, "max_turns", "render_mode", "size", "corner"} <= set(re.split(r"\W+", said))
+def test_mistyped_keyword_lists_the_valid_ones(make_env):
+    keyword, expected = "oponent", "opponent"
+    if make_env is BoardGameAEC:
+        keyword, expected = "repetition", "repetitions"
+    with pytest.raises(UnknownKeyword) as caught:
+        make_env("capture_conquer", **{keyword: "random"})
+    message = str(caught.value)
+    assert f"'{keyword}'; did you mean {expected}?" in message
+    valid = {expected, "max_turns", "render_mode", "size", "corner"}
+    assert valid <= set(re.split(r"\W+", message))

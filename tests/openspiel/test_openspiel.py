@@ -52,7 +52,7 @@ def tictactoe():
 
 
 def walks(game, count, last=1000):
-    """Yield the states of `count` random games, played by the `last` legal actions of each state."""
+    """Yield the states of `count` random games of the `last` legal actions in each state."""
     rng = random.Random(0)
     for _ in range(count):
         state = game.new_initial_state()
