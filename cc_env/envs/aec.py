@@ -213,5 +213,5 @@ class MaskInObservation(BaseWrapper):
         return self._spaces[agent]
 
     def observe(self, agent: str) -> dict[str, NDArray[np.generic]]:
-        """Return the planes and the mask of `agent`."""
+        """Return the planes, int8[C, H, W] or flat, and the mask, int8[num_actions], of `agent`."""
         return self._layout.combine(self.env.observe(agent), self.env.infos[agent]["action_mask"])

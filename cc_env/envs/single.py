@@ -116,6 +116,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         starts = self._boards.parse_options(options)
         super().reset(seed=as_seed(seed))
         self._boards.reset(starts=starts, streams=self.np_random.bit_generator.random_raw(1))
+        self._seat = self._boards.seat()
         if self.render_mode == "human":
             self.render()
         return self._boards.observations[0].copy(), self._info()
@@ -157,7 +158,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         return {
             "action_mask": boards.masks[0].copy(),
             "to_move": boards.to_move.item(),
-            "seat": boards.seat(),
+            "seat": self._seat,
             "illegal_action": boards.was_illegal.item(),
             "outcome": ONGOING,
             "ending": "",

@@ -421,15 +421,15 @@ def test_exploitability_of_uniform_play():
     assert first > mean > second
 
 
-@pytest.mark.parametrize("name", ["capture_conquer(size=4)", "mini_checkers"])
-def test_mcts_of_openspiel_beats_random(name):
+@pytest.mark.parametrize(("name", "count"), [("capture_conquer(size=4)", 6), ("mini_checkers", 3)])
+def test_mcts_of_openspiel_beats_random(name, count):
     game, scores = pyspiel.load_game(f"python_cc_env_{name}"), []
     evaluator = pyspiel.RandomRolloutEvaluator(1, 1)
     search = pyspiel.MCTSBot(game, evaluator, 1.4, 50, 10, True, 1, False)
     for seat in (0, 1):
         bots = [pyspiel.make_uniform_random_bot(1 - seat, 1)] * 2
         bots[seat] = search
-        for seed in range(3):
+        for seed in range(count):
             scores.append(pyspiel.evaluate_bots(game.new_initial_state(), bots, seed)[seat])
     assert sum(scores) / len(scores) > 0.7
 
