@@ -9,6 +9,7 @@ if `cc_env.registry.import_allowlist` allows it.
 import copyreg
 import inspect
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -80,12 +81,8 @@ def _check_entry(game: Game) -> None:
             )
 
 
-def _unpickle(name: str, options: dict[str, Any]) -> Game:
-    return make_game(name, **options)
-
-
-def _pickle(game: Game) -> tuple[Callable[..., Game], tuple[str, dict[str, Any]]]:
-    return _unpickle, (game.name, dict(game.options))
+def _pickle(game: Game) -> tuple[Callable[[], Game], tuple[()]]:
+    return partial(make_game, game.name, **game.options), ()
 
 
 def game_option_defaults(name: str) -> dict[str, Any]:

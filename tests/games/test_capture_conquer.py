@@ -15,7 +15,8 @@ from cc_env.games.factory import make_game
 from cc_env.match.random_games import play_random_games
 from cc_env.verification.perft import perft
 
-EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"  # published
+# The example of the published rules.
+EXAMPLE = "6/1bb3/1brrr1/1r1r2/6/6 b"
 SIZES = (4, 5, 6, 7, 8)
 
 
@@ -102,7 +103,8 @@ def test_published_jumps():
     1,4x3,3 3,4x2,3 1,4x2,3"""
     legal = turns(EXAMPLE)
     assert {f"1,2-{jump}" for jump in published.split()} <= legal
-    assert "1,2-3,2x2,3" in legal  # legal, but missing from the published list
+    # Missing from the published list.
+    assert "1,2-3,2x2,3" in legal
     assert "1,2-1,3" in legal
     enumerated_turns, _ = all_turns(
         ["......", ".bb...", ".brrr.", ".r.r..", "......", "......"], True
@@ -385,17 +387,14 @@ def test_illegal_turn_is_rejected_with_similar_turns(game):
 
 def test_line_of_actions_is_described_by_turns(game):
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
-    turns = ["1,2-3,0x3,3", "2,3-1,2"]
-    line, at = (), position
-    for text in turns[:1]:
-        turn = game.parse_turn(at, text)
-        assert len(turn) == 2
-        line, at = (*line, *turn), game.play_turn(at, turn)
-    reply = next(iter(game.turns(at)))
-    expected = [turns[0], game.turn_text(at, reply)]
-    assert game.turn_texts(position, (*line, *reply)) == expected
+    turn = game.parse_turn(position, "1,2-3,0x3,3")
+    assert len(turn) == 2
+    after = game.play_turn(position, turn)
+    reply = next(iter(game.turns(after)))
+    expected = ["1,2-3,0x3,3", game.turn_text(after, reply)]
+    assert game.turn_texts(position, (*turn, *reply)) == expected
     assert game.turn_texts(position, ()) == []
-    assert game.turn_texts(position, line[:1]) == ["1,2-3,0"]
+    assert game.turn_texts(position, turn[:1]) == ["1,2-3,0"]
 
 
 @pytest.mark.parametrize("size", range(4, 9))

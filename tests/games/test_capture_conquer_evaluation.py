@@ -24,7 +24,7 @@ from cc_env.games.factory import make_game
 
 
 def published(text):
-    """Return what the published program computes, for the player to move, from a 6×6 text."""
+    """Return the published evaluation of a 6×6 position, by an independent calculation."""
     board, player = text.split()
     rows = [row.replace("6", "......") for row in board.split("/")]
     value = 0
@@ -55,7 +55,7 @@ def test_published_evaluation(game, board, player):
 
 
 def value(game, text, weight_index, player=0):
-    """Return what one weight counts in a position."""
+    """Return the number by which a weight is multiplied in a position."""
     weights = np.zeros(NUM_WEIGHTS, np.int64)
     weights[weight_index] = 1
     return rules.evaluate(game.from_text(text), player, Standard(weights))
@@ -64,7 +64,7 @@ def value(game, text, weight_index, player=0):
 @pytest.mark.parametrize(
     ("text", "weight_index", "count"),
     [
-        ("b.b.../6/6/6/6/...rr. b", 0, 1),  # the guard at home
+        ("b.b.../6/6/6/6/...rr. b", 0, 1),
         ("b.b.../6/6/6/6/....rr b", 2, 1),
         ("..b.../6/6/6/6/....rr r", 0, 1),
         ("bb..../6/6/6/6/.r.r.r b", FEW, 1),

@@ -151,7 +151,7 @@ def test_key_ignores_the_progress_counter(checkers):
     assert match.result == (DRAW, "repetition")
 
 
-# What is recorded
+# Recorded positions and counts
 
 
 def test_rules_agree_with_reference_positions(assert_agreement):
@@ -208,13 +208,17 @@ def test_evaluation_rewards_chasing_a_weak_side(checkers):
     weights[NEARNESS] = 1
     nearness = standard._replace(weights=weights)
     for text, value in (
-        ("8/8/2R5/8/4b3/8/8/1R6 r 0", 11),  # 8 less two rows and columns, 8 less three
+        # 8 minus a distance of 2, plus 8 minus 3.
+        ("8/8/2R5/8/4b3/8/8/1R6 r 0", 11),
         ("8/8/2R5/8/4b3/8/6R1/8 r 0", 12),
-        ("8/8/2R5/8/4b3/8/6r1/8 r 0", 6),  # a man does not chase
+        # Only kings count.
+        ("8/8/2R5/8/4b3/8/6r1/8 r 0", 6),
         ("8/8/2B5/8/4r3/8/6B1/8 r 0", -12),
         ("8/8/2R5/8/4b3/8/8/1R6 b 0", 11),
-        ("8/8/2R5/8/4b3/8/8/8 r 0", 0),  # neither is ahead
-        ("8/8/2R5/1R6/4b3/1R3b2/6b1/1R6 r 0", 0),  # three are more than a few
+        # Neither side is ahead.
+        ("8/8/2R5/8/4b3/8/8/8 r 0", 0),
+        # A side with three pieces is not chased.
+        ("8/8/2R5/1R6/4b3/1R3b2/6b1/1R6 r 0", 0),
     ):
         position = checkers.from_text(text)
         assert rules.evaluate(position, 0, nearness) == value, text
@@ -263,7 +267,8 @@ def test_random_games_end_by_the_rules(checkers):
     playouts = play_random_games(checkers, 4000, seed=1)
     assert not playouts.unfinished
     assert playouts.first_wins == pytest.approx(playouts.second_wins, rel=0.15)
-    assert playouts.decisions > playouts.turns  # chains
+    # Some turns are chains.
+    assert playouts.decisions > playouts.turns
 
 
 # Texts, observations, pictures of a turn
@@ -363,7 +368,7 @@ def test_invalid_options_are_rejected(options, message):
 
 
 def test_quiescence_finds_the_recapture(checkers):
-    # 42-33 wins nothing: 24x42 would follow. At depth 1 only captures show it.
+    # After 42-33 the reply is 24x42. At depth 1 only quiescence search finds it.
     position = place(checkers, "r", red="42 60", black="24 06")
     decision = make_player("minimax:depth=1", checkers).choose(
         position, np.random.default_rng(0), Clock()
@@ -417,7 +422,8 @@ def test_pdn_games_round_trip(english):
     lengths = Counter()
     for number in range(20):
         position, turns = english.initial, []
-        for _ in range(number):  # some begin later
+        # The start positions are those after 0 to 19 turns.
+        for _ in range(number):
             position = random_turn(english, position, rng)[1]
         start = position
         while english.outcome(position) == ONGOING and len(turns) < 80:
@@ -431,7 +437,8 @@ def test_pdn_games_round_trip(english):
         assert back.tags["Event"] == f"game {number}"
         assert max(map(len, text.splitlines()[7:])) < 80
         lengths.update(map(len, turns))
-    assert len(lengths) > 1  # chains, too
+    # Some captures are chains.
+    assert len(lengths) > 1
 
 
 def random_turn(game, position, rng):
@@ -466,7 +473,8 @@ def test_positions_of_other_programs_are_read(checkers):
     assert position == checkers.initial
     position = pdn.parse_position(checkers, "W:WK30-K32:BK1-2")
     assert pdn.position_text(position) == "W:WK30,K31,K32:BK1,K2"
-    for text in ("W:W:B1", "W:B1"):  # White has lost the last piece
+    # White has lost the last piece.
+    for text in ("W:W:B1", "W:B1"):
         assert checkers.outcome(pdn.parse_position(checkers, text)) == FIRST_WINS
     with pytest.raises(BadPosition, match="has just moved, so it needs a piece"):
         pdn.parse_position(checkers, "B:W:B1")
@@ -551,7 +559,8 @@ def test_tags_are_preserved_by_export(english, checkers):
         "1. 1-6 1-0",
     ]
     (game,) = pdn.read(text, checkers)
-    assert "GameType" not in pdn.FORMAT.write(checkers, game)  # it would not be true
+    # These are not the rules of English draughts.
+    assert "GameType" not in pdn.FORMAT.write(checkers, game)
     plain = PlayedGame(english.initial, (), ("a\nb", "c"), FIRST_WINS)
     assert pdn.FORMAT.write(english, plain).splitlines() == [
         '[Black "a b"]',
@@ -565,10 +574,13 @@ def test_tags_are_preserved_by_export(english, checkers):
 
 @pytest.mark.parametrize(
     ("moves", "result", "winner"),
-    [  # short games whose winner the rules alone tell
-        ('[FEN "B:W14:B9"] 1. 9x18', "1-0", FIRST_WINS),  # Black takes the last piece
-        ('[FEN "W:W30:B21,22"] 1... 30-25 2. 22x29', "1-0", FIRST_WINS),  # though White began
-        ('[FEN "B:W12:B8,3,1"] 1. 1-5', "1-0", FIRST_WINS),  # White cannot move
+    [
+        # Black takes the last piece.
+        ('[FEN "B:W14:B9"] 1. 9x18', "1-0", FIRST_WINS),
+        # White moves first.
+        ('[FEN "W:W30:B21,22"] 1... 30-25 2. 22x29', "1-0", FIRST_WINS),
+        # White cannot move.
+        ('[FEN "B:W12:B8,3,1"] 1. 1-5', "1-0", FIRST_WINS),
         ('[FEN "W:W18:B14"] 1... 18x9', "0-1", SECOND_WINS),
         ('[FEN "B:W13,14:B5"] 1. 5-9 14x5', "0-1", SECOND_WINS),
     ],
@@ -585,7 +597,8 @@ def test_result_starts_with_black_who_moves_first(english, moves, result, winner
 def test_error_mentions_the_rules_of_pdn(checkers):
     hint = "; PDN is English draughts: crowning=ends_move, no_progress_limit=None"
     english = make_game("checkers", crowning="ends_move", no_progress_limit=None)
-    crowned = '[FEN "B:W26,27,9:B22,6"] 1. 22x31 9x2 *'  # 22x31x24 where crowning continues
+    # With crowning="continue" the legal turn is 22x31x24.
+    crowned = '[FEN "B:W26,27,9:B22,6"] 1. 22x31 9x2 *'
     endless = '[FEN "B:WK4:BK29"] ' + "29-25 4-8 25-29 8-4 " * 21 + "*"
     for text, message in (
         (crowned, "22x31"),
@@ -594,7 +607,7 @@ def test_error_mentions_the_rules_of_pdn(checkers):
         assert len(list(pdn.read(text, english))) == 1
         with pytest.raises(BadRecord, match=f"{message}.*{hint}$"):
             list(record.valid_games("text", pdn.read(text, checkers)))
-    with pytest.raises(BadRecord, match=r"legal: 9-13, [^;]*$"):  # nothing of other rules
+    with pytest.raises(BadRecord, match=r"legal: 9-13, [^;]*$"):
         list(record.valid_games("text", pdn.read("1. 11-20 *", english)))
 
 
@@ -660,7 +673,8 @@ def test_reading_continues_after_broken_games(english, broken, message):
 
 @pytest.mark.parametrize(
     ("moves", "first"),
-    [  # 10x17x26 takes 14 and 22, 10x19x26 takes 15 and 23
+    # 10x17x26 takes 14 and 22, 10x19x26 takes 15 and 23.
+    [
         ("1. 10x26 15-11", "10x17x26"),
         ("1. 10x26 14-9", "10x19x26"),
         ("1. 10x26 32-28 2. 1-5 22-18", "10x19x26"),
@@ -681,7 +695,8 @@ def test_unresolved_ambiguous_capture_is_rejected(english):
         list(record.valid_games("text", pdn.read(f"{setup} 10x26 32-28 *", english)))
     with pytest.raises(BadRecord, match="line 2: move 1: '9-6' is not legal in 'W:W"):
         list(record.valid_games("text", pdn.read(f"{setup} 10x26 9-6 *", english)))
-    loop = '[FEN "B:W22,14,15,23:BK10"] 1. 10x10 1-0'  # both ways round take all
+    # Both directions of the round trip capture all pieces.
+    loop = '[FEN "B:W22,14,15,23:BK10"] 1. 10x10 1-0'
     assert len(list(pdn.read(loop, english))) == 1
 
 

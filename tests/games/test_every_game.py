@@ -24,8 +24,8 @@ def other_options(name):
     defaults = game_option_defaults(name)
     switched = {option: not value for option, value in defaults.items() if type(value) is bool}
     valid_values = game_option_values(name).items()
-    others = {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in valid_values}
-    return switched | others
+    choices = {o: next(v for v in values[::-1] if v != defaults[o]) for o, values in valid_values}
+    return switched | choices
 
 
 PARAMETERS = [(name, {}) for name in (*GAMES, "elsewhere.tictactoe")]

@@ -167,7 +167,8 @@ def test_published_levels_and_statistics(mini):
     ("board", "side", "value"),
     [
         ("wwwwww......bbbbbb", "b", 0),
-        ("www.www..bb...bbbb", "b", 1),  # 41-30 and 43-32, 10-21
+        # After 41-30 and 43-32, and 10-21.
+        ("www.www..bb...bbbb", "b", 1),
         ("..w.....b.........", "b", 5 - 2),
     ],
 )

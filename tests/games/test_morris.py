@@ -82,7 +82,8 @@ def test_player_with_two_beads_loses(morris):
     won = after(morris, position, "OC-X")
     assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
     double = place(morris, "w 00 fw", white="ABOXF", black="KLS")
-    won = after(morris, double, "FC-K-L")  # past two
+    # One bead is left.
+    won = after(morris, double, "FC-K-L")
     assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
 
 
@@ -109,7 +110,8 @@ def test_turn_with_a_removal_grants_one_free_move(morris):
     assert morris.to_text(position).endswith("b 00 fw")
     position = after(morris, position, "DK")
     position = after(morris, position, "UG")
-    assert morris.to_text(position).endswith("b 00")  # used up
+    # The free move is used.
+    assert morris.to_text(position).endswith("b 00")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_beads_in_hand_count_towards_a_loss(usual):
     assert usual.outcome(position) == ONGOING
 
 
-# What is recorded
+# Recorded decisions and counts
 
 
 @pytest.mark.parametrize(("name", "least"), [("morris", 6000), ("morris_standard", 1000)])

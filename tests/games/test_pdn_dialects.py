@@ -1,7 +1,7 @@
-"""PDN files of many dialects: each file in tests/games/pdn has one, and is named for it.
+"""PDN files of many dialects, one for each file in tests/games/pdn.
 
-PDN 2.0 is the draft of 2003 by Murray Cash; PDN 3.0 is published at pdn.fmjd.org, where "reading
-grammar" and "issues" say what other programs write, and which of that a reader should accept.
+PDN 2.0 is the draft of 2003 by Murray Cash; PDN 3.0 is published at pdn.fmjd.org, whose "reading
+grammar" and "issues" list the variants that readers should accept.
 """
 
 from pathlib import Path
@@ -20,20 +20,20 @@ START = f"B:W{','.join(map(str, range(21, 33)))}:B{','.join(map(str, range(1, 13
 
 
 class Game(NamedTuple):
-    """What a file says of a game."""
+    """A game of a file; `start` is a FEN."""
 
     turns: int = 4
     result: str = "1-0"
     players: tuple[str, str] = ("Ann", "Bea")
     tags: dict[str, str] = {}
-    start: str = START  # FEN
+    start: str = START
 
 
 UNKNOWN = "?", "?"
 GOOD = Game()
 EVENT = {"Event": "Club evening"}
 
-# The games of each file, and the lines of those that are refused.
+# The games of each file, and the lines of rejected games.
 FILES: dict[str, tuple[list[Game], list[int]]] = {
     # Encodings and white space. PDN 3.0 is UTF-8, and readers "accept other encodings too".
     "plain": ([Game(tags=EVENT)], []),
@@ -154,23 +154,23 @@ def test_every_file_in_the_folder_is_tested():
 @pytest.mark.parametrize("name", FILES)
 def test_dialect_is_read(english, name):
     entries = list(record.read_foreign(path_of(name), english))
-    expected, refused = FILES[name]
-    assert [entry.line for entry in entries if isinstance(entry, BrokenGame)] == refused
-    read = [entry[0] for entry in entries if not isinstance(entry, BrokenGame)]
-    assert [(len(entry.turns), RESULTS[entry.outcome], entry.players) for entry in read] == [
+    expected, rejected_lines = FILES[name]
+    assert [entry.line for entry in entries if isinstance(entry, BrokenGame)] == rejected_lines
+    games = [entry[0] for entry in entries if not isinstance(entry, BrokenGame)]
+    assert [(len(entry.turns), RESULTS[entry.outcome], entry.players) for entry in games] == [
         (game.turns, game.result, game.players) for game in expected
     ]
-    for entry, game in zip(read, expected, strict=True):
+    for entry, game in zip(games, expected, strict=True):
         assert pdn.position_text(entry.start) == game.start
         assert game.tags.items() <= entry.tags.items()
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_games_of_all_dialects_round_trip(english, name):
-    for read in record.read_foreign(path_of(name), english):
-        if isinstance(read, BrokenGame):
+    for result in record.read_foreign(path_of(name), english):
+        if isinstance(result, BrokenGame):
             continue
-        entry, _ = read
+        entry, _ = result
         text = pdn.export(entry.game, entry)
         assert all(len(line) <= 79 for line in text.splitlines() if not line.startswith("["))
         (again,) = pdn.read(text, english)

@@ -42,8 +42,8 @@ def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
     triples = [words[at : at + 3] for at in range(0, len(words), 3)]
     if not all(re.fullmatch("[SMB] [0-9] [0-9]", " ".join(triple)) for triple in triples):
         raise IllegalAction(f"'{line}' is not a command; expected S x y, then M x y or B x y")
-    acts = [number for number, (kind, _, _) in enumerate(triples) if kind != "S"]
-    if acts != [len(triples) - 1] or len(triples) < 2:
+    kinds = [kind for kind, _, _ in triples]
+    if len(kinds) < 2 or kinds[-1] == "S" or set(kinds[:-1]) != {"S"}:
         raise IllegalAction(f"'{line}': expected one M or B, at the end")
     turn = game.parse_turn(position, " ".join(triples[-2] + triples[-1]))
     replaced = [" ".join(triple) for triple in triples[:-2]]
@@ -132,11 +132,6 @@ def read(text: str, game: Game) -> Iterator[PlayedGame | BrokenGame]:
     yield entry
 
 
-def count(text: str) -> int:
-    """Return the number of games in a log, which is 1."""
-    return 1
-
-
 class _LogParser:
     """The game of a log, read message by message.
 
@@ -213,19 +208,19 @@ def _check_board(game: Game, data: str) -> None:
         raise BadRecord(f"INIT {data!r}; expected {expected}{hint(game)}")
 
 
-def export(game: Game, played: PlayedGame) -> str:
+def export(game: Game, played_game: PlayedGame) -> str:
     """Return the log of a game, see `cc_env.core.game.Format`.
 
     A resignation is logged as an unexpected stop. The log of a draw by agreement or by a limit ends
     like that of an unfinished game. Raises BadRecord for a game from another position or without
     turns.
     """
-    if played.start != game.initial:
-        start = game.to_text(played.start)
+    if played_game.start != game.initial:
+        start = game.to_text(played_game.start)
         raise BadRecord(f"a log begins at the start of the game, not in '{start}'")
-    lines, position, is_over = list[str](), played.start, False
+    lines, position, is_over = list[str](), played_game.start, False
     visits = Counter[np.uint64]()
-    for turn in played.turns:
+    for turn in played_game.turns:
         mover, text = game.to_move(position), game.turn_text(position, turn)
         position = game.play_turn(position, turn)
         visits[key := game.key(position)] += 1
@@ -234,20 +229,20 @@ def export(game: Game, played: PlayedGame) -> str:
         reply = end_message(meta, text) if is_over else message("NORMAL", text)
         lines.append(line(reply, mover))
     if not is_over:
-        lines += _fault_lines(game, position, played)
+        lines += _fault_lines(game, position, played_game)
     if not lines:
         raise BadRecord("a game without turns cannot be logged")
     return "".join(f"{text}\n" for text in lines)
 
 
-def _fault_lines(game: Game, position: Position, played: PlayedGame) -> Iterator[str]:
+def _fault_lines(game: Game, position: Position, played_game: PlayedGame) -> Iterator[str]:
     """Yield the line of the fault that ended a game, if any."""
-    loser = 1 - played.outcome
-    resigned = played.outcome in (FIRST_WINS, SECOND_WINS) and not played.fault
-    fault = "error" if resigned else played.fault
-    if fault and played.outcome == ONGOING:
+    loser = 1 - played_game.outcome
+    has_resigned = played_game.outcome in (FIRST_WINS, SECOND_WINS) and not played_game.fault
+    fault = "error" if has_resigned else played_game.fault
+    if fault and played_game.outcome == ONGOING:
         yield line(message("KILLPROC"), game.to_move(position))
-    elif fault == "time" and played.scores is None:
+    elif fault == "time" and played_game.scores is None:
         yield line(SILENCE, loser)
     elif fault:
         meta = scores_text(game.score(position, loser), loser, fault, loser)
@@ -286,4 +281,4 @@ def parse_message(text: str) -> dict[str, str]:
     return parsed
 
 
-FORMAT = Format(read, count, export, hint=hint, is_single=True)
+FORMAT = Format(read, lambda text: 1, export, hint=hint, is_single=True)

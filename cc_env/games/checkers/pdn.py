@@ -31,8 +31,6 @@ from cc_env.games.checkers.pdn_tokens import END_OF_FILE, is_tag_name
 __all__ = [
     "ENGLISH",
     "FORMAT",
-    "RESULTS",
-    "PdnGame",
     "export",
     "parse_position",
     "parse_turn",
@@ -70,21 +68,21 @@ def write(
     return _file(tag_lines, [*moves, result])
 
 
-def export(game: Game, played: PlayedGame) -> str:
+def export(game: Game, played_game: PlayedGame) -> str:
     """Return the PDN text of a game, with the tags of a PdnGame as far as they are still valid."""
-    tags = dict(played.tags) if isinstance(played, PdnGame) else {}
-    result, tag_result = _WORDS[played.outcome], tags.get("Result", "*")
+    tags = dict(played_game.tags) if isinstance(played_game, PdnGame) else {}
+    result, tag_result = _WORDS[played_game.outcome], tags.get("Result", "*")
     meaning = normalize_result(tag_result)
-    keeps_tag = meaning is None or (meaning == BOTH_LOSE and played.outcome == ONGOING)
+    keeps_tag = meaning is None or (meaning == BOTH_LOSE and played_game.outcome == ONGOING)
     for name in _GENERATED_TAGS:
         tags.pop(name, None)
-    for color, name in zip(("Black", "White"), played.players, strict=True):
+    for color, name in zip(("Black", "White"), played_game.players, strict=True):
         tags.setdefault(color, re.sub(rf"[\s{END_OF_FILE}]+", " ", name).strip())
     if game.options["crowning"] != ENGLISH["crowning"]:
         tags.pop("GameType", None)
     tags["Result"] = tag_result if keeps_tag else result
-    start = None if played.start == game.initial else played.start
-    moves = _moves(game, played.turns, played.start)
+    start = None if played_game.start == game.initial else played_game.start
+    moves = _moves(game, played_game.turns, played_game.start)
     return _file(_tag_lines(game, start, tags), [*moves, result])
 
 

@@ -55,7 +55,8 @@ ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}
 GAME_TYPE = "21"
 # The tag, not part of PDN, for rules other than ENGLISH.
 RULES = "RuleOptions"
-_GAME_TYPE = {  # PDN 3.0: 21,B,8,8,N1,0 is English draughts
+# The parts of the GameType of English draughts in PDN 3.0, 21,B,8,8,N1,0.
+_GAME_TYPE = {
     "number": GAME_TYPE,
     "color of the first mover": "B",
     "width": "8",
@@ -215,6 +216,7 @@ class _GameParser:
         self._begin()
 
     def _begin(self) -> None:
+        """Begin at the start position, or at that of the tag FEN."""
         fen = self.tags.get("FEN")
         self.start = parse_position(self.game, fen) if fen else self.game.initial
         self.num_moves = 0

@@ -1,5 +1,6 @@
 """Recorded decisions, games and counts of nine men's morris."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -79,11 +80,7 @@ def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
 def _read_game(line: Mapping[str, Any]) -> Iterator[Recording]:
     game = make()
     start = game.initial._replace(player=np.uint64((1, 2).index(line["first"])))
-    turns: list[str] = []
-    for text in line["moves"].split():
-        if text.startswith("-"):
-            turns[-1] += text
-        else:
-            turns.append(text)
+    # Removals are part of a turn.
+    turns = re.sub(r"\s+-", "-", line["moves"]).split()
     outcome = line["winner"] - 1
     yield Recording(game, start, path=tuple(turns), outcome=outcome, ending=line["end"])
