@@ -47,7 +47,7 @@ class UnnamedRow(Row):
 
 
 class HeapRow(Row):
-    """Overrides only one of the methods that need sets of cells."""
+    """A game that overrides only one of the methods that need sets of cells."""
 
     initial = Heap(ZERO, ZERO)
 
@@ -214,12 +214,12 @@ def test_contradictory_facts_are_rejected(facts, value):
         (Game, "Game lacks name, initial, grid, planes, players"),
     ],
 )
-def test_contradictory_classes_are_refused(game, value):
+def test_contradictory_classes_are_rejected(game, value):
     with pytest.raises(BadGame, match=value):
         game()
 
 
-def test_a_copy_with_other_facts_leaves_the_game_unchanged():
+def test_replace_leaves_the_game_unchanged():
     game = Row()
     assert game.replace(max_margin=3).max_margin == 3
     assert game.max_margin == 1
@@ -233,6 +233,6 @@ def test_owner_is_the_player_with_the_letter():
 
 
 @pytest.mark.parametrize("turn", ["A1", "", 4])
-def test_play_turn_refuses_what_is_not_a_sequence_of_ids(tictactoe, turn):
+def test_play_turn_requires_a_sequence_of_ids(tictactoe, turn):
     with pytest.raises(IllegalAction, match=r"game\.parse_turn\(position, TEXT\)"):
         tictactoe.play_turn(tictactoe.initial, turn)

@@ -253,7 +253,7 @@ def test_random_games_end(cannon):
     """cannon: random bot as a template: 1,000 games without an invalid command."""
     playouts = play_random_games(cannon, 1000, seed=2)
     assert not playouts.unfinished
-    for row in play_randomly_seen(cannon, seed=2):
+    for row in random_positions(cannon, seed=2):
         position = type(cannon.initial)(*row)
         for action in map(int, cannon.legal_actions(position)):
             command = cannon.action_text(position, action)
@@ -615,14 +615,14 @@ def test_weights_cover_every_row_of_the_board(rows):
     game = make_game("cannon", rows=rows, columns=10)
     weights = game.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()
-    counts = [play_randomly_seen(game, seed) for seed in range(4)]
+    counts = [random_positions(game, seed) for seed in range(4)]
     counted = tune.features(game, np.concatenate(counts)).any(0)
     assert counted[:rows].all()
     assert not counted[rows:10].any()
     assert np.count_nonzero(weights[:rows]) >= rows - 1
 
 
-def play_randomly_seen(game, seed):
+def random_positions(game, seed):
     """Return the positions of a random game."""
     rng, position, positions = np.random.default_rng(seed), game.initial, []
     while game.outcome(position) == ONGOING and len(positions) < 300:
