@@ -12,8 +12,7 @@ from typing import Any, cast
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, MissingExtra
-from cc_env.play import view
-from cc_env.play.messages import check_turn, find_handler, read_action, read_object
+from cc_env.play import messages, view
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import draw
 
@@ -104,9 +103,9 @@ class NotebookBoard(anywidget.AnyWidget):
             "again": self._again,
         }
         try:
-            command = read_object(message, "a message")
+            command = messages.read_object(message, "a message")
             with self._lock:
-                find_handler(command, handlers)(command)
+                messages.find_handler(command, handlers)(command)
         except CcEnvError as error:
             self.send({"refused": str(error)})
 
@@ -119,8 +118,8 @@ class NotebookBoard(anywidget.AnyWidget):
         self._start_player()
 
     def _play(self, message: Mapping[str, Any]) -> None:
-        check_turn(self.session, self._seats, message, self._version)
-        self.session.play(read_action(message))
+        messages.check_turn(self.session, self._seats, message, self._version)
+        self.session.play(messages.read_action(message))
         self._publish()
 
     def _take_back(self, message: Mapping[str, Any]) -> None:
@@ -160,7 +159,7 @@ class NotebookBoard(anywidget.AnyWidget):
             self._closed.wait(self._pause)
 
     def _hint(self, message: Mapping[str, Any]) -> None:
-        check_turn(self.session, self._seats, message, self._version)
+        messages.check_turn(self.session, self._seats, message, self._version)
         if self._hint_thread is None or not self._hint_thread.is_alive():
             arguments = self.session, self._version
             self._hint_thread = threading.Thread(

@@ -28,15 +28,15 @@ def static_state(game: Game) -> dict[str, Any]:
     """Return what never changes: names, the empty board, shapes of pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
-    cells = picture.names or product(range(picture.rows), range(picture.columns))
+    cells = game.cell_names or product(range(game.grid.rows), range(game.grid.columns))
     return {
         "game": game.name,
         "options": dict(game.options),
         "players": list(game.players),
         "colors": [shapes.colors(picture, player) for player in game.players],
         "top": _top_player(picture),
-        "rows": picture.rows,
-        "columns": picture.columns,
+        "rows": game.grid.rows,
+        "columns": game.grid.columns,
         "cell": shapes.CELL,
         "margin": shapes.MARGIN,
         "board": _shape_data(shapes.board(picture)),
@@ -116,7 +116,7 @@ def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
 def _top_player(picture: Picture) -> int:
     """Return the player whose pieces start higher on the board; the second in a tie."""
     pieces, means = picture.pieces.items(), []
-    for player in picture.players:
+    for player in picture.game.players:
         rows = [row for (row, _), letter in pieces if picture.owner(letter) == player]
         means.append(fmean(rows or [0]))
     return int(means[1] <= means[0])

@@ -68,7 +68,7 @@ def draw(
          3 . . r r
         blue to move
     """
-    _, rows, columns = game.observation_shape
+    rows, columns = game.grid.rows, game.grid.columns
     if select is not None and not _is_cell(select, rows, columns):
         raise BadOption(
             f"select={select!r} is not a cell (row, column) of the board of {rows} x {columns}"
@@ -77,17 +77,8 @@ def draw(
     targets, shots = _reachable_cells(game, position, cell) if cell else ((), ())
     path, captured = game.track(*last) if last else ((), ())
     return Picture(
-        rows=rows,
-        columns=columns,
-        players=game.players,
-        letters=game.letters,
-        pieces=game.pieces(position),
-        figures=game.figures,
-        dark=game.dark_parity,
-        lines=game.board_lines,
-        names=game.cell_names,
-        labels=(list(game.row_labels), list(game.column_labels)),
-        goals=game.goal_cells,
+        game,
+        game.pieces(position),
         path=path,
         captured=captured,
         selected=cell,

@@ -1,34 +1,17 @@
 """Contents of a picture, independent of the output format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cc_env.core.game import Cell
+from cc_env.core.game import Cell, Game
 
 
 @dataclass(frozen=True)
 class PictureData:
     """A position with the marks to draw."""
 
-    rows: int
-    columns: int
-    # Names; those in shapes.COLORS determine the colors of the pieces.
-    players: tuple[str, str]
-    # All letters of each player's pieces.
-    letters: tuple[str, str]
+    game: Game
     pieces: Mapping[Cell, str]
-    # Shapes of pieces by letter; discs by default.
-    figures: Mapping[str, str] = field(default_factory=dict)
-    # Parity of row + column of the dark squares.
-    dark: int = 1
-    # Lines of a board of points; () for squares.
-    lines: tuple[tuple[Cell, Cell], ...] = ()
-    # Names of points; empty for squares.
-    names: Mapping[Cell, str] = field(default_factory=dict)
-    # Labels of rows and columns; unused for points.
-    labels: tuple[Sequence[str], Sequence[str]] = (), ()
-    # Goal of the first and of the second player.
-    goals: tuple[Cell, ...] = ()
     # Cells visited in the last turn.
     path: tuple[Cell, ...] = ()
     # Cells of pieces captured in the last turn.
@@ -46,4 +29,4 @@ class PictureData:
 
     def owner(self, letter: str) -> str:
         """Return the name of the player that owns a piece with this letter."""
-        return self.players[letter in self.letters[1]]
+        return self.game.players[self.game.owner(letter)]

@@ -4,6 +4,7 @@ All sizes are in pixels of the unscaled picture.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import NamedTuple
 
 from cc_env.core.game import Cell
@@ -75,7 +76,8 @@ Shape = Square | Disc | Polyline | Label
 
 def size(picture: PictureData) -> tuple[int, int]:
     """Return the width and height of a picture."""
-    return 2 * MARGIN + picture.columns * CELL, 2 * MARGIN + picture.rows * CELL + FOOT
+    grid = picture.game.grid
+    return 2 * MARGIN + grid.columns * CELL, 2 * MARGIN + grid.rows * CELL + FOOT
 
 
 def shapes(picture: PictureData) -> list[Shape]:
@@ -94,7 +96,7 @@ def shapes(picture: PictureData) -> list[Shape]:
 def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
     """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
     (x, y), (fill, rim) = _center(cell), colors(picture, picture.owner(letter))
-    kind = picture.figures.get(letter, "disc")
+    kind = picture.game.figures.get(letter, "disc")
     if kind == "square":
         return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
     disc = Disc(x, y, 21, fill, rim, 3)
@@ -118,20 +120,20 @@ def _center(cell: Cell) -> tuple[float, float]:
 def board(picture: PictureData) -> list[Shape]:
     """Return the empty board."""
     parts: list[Shape] = []
-    for row in range(picture.rows):
-        for column in range(picture.columns):
-            corner = MARGIN + column * CELL, MARGIN + row * CELL
-            heat = 0.0 if picture.names else picture.heat.get((row, column), 0.0)
-            color = BOARD[not picture.names and (row + column) % 2 == picture.dark]
-            parts.append(Square(*corner, CELL, _warm(color, heat)))
-    for line in picture.lines:
+    game = picture.game
+    for row, column in product(range(game.grid.rows), range(game.grid.columns)):
+        corner = MARGIN + column * CELL, MARGIN + row * CELL
+        heat = 0.0 if game.cell_names else picture.heat.get((row, column), 0.0)
+        color = BOARD[not game.cell_names and (row + column) % 2 == game.dark_parity]
+        parts.append(Square(*corner, CELL, _warm(color, heat)))
+    for line in game.board_lines:
         parts.append(Polyline(tuple(map(_center, line)), INK, 3))
-    for point in picture.names:
+    for point in game.cell_names:
         parts.append(Disc(*_center(point), 6, INK, INK, 0))
         if heat := picture.heat.get(point, 0.0):
             warm = _warm(BOARD[0], heat)
             parts.append(Disc(*_center(point), 27, warm, warm, 0))
-    for player, goal in zip(picture.players, picture.goals, strict=False):
+    for player, goal in zip(game.players, game.goal_cells, strict=False):
         parts.append(_frame(*_center(goal), 22, colors(picture, player)[0], 4))
     return parts
 
@@ -163,7 +165,7 @@ def path(picture: PictureData) -> list[Shape]:
 
 def colors(picture: PictureData, player: str) -> tuple[str, str]:
     """Return (fill, rim) of a player's pieces; unknown names get blue (first) or red (second)."""
-    default = "blue" if player == picture.players[0] else "red"
+    default = "blue" if player == picture.game.players[0] else "red"
     return COLORS.get(player, COLORS[default])
 
 
@@ -190,8 +192,9 @@ def _marks(picture: PictureData) -> list[Shape]:
 
 def _number(picture: PictureData, cell: Cell, number: int) -> list[Shape]:
     """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
-    words = Label(*_center(cell), str(number), 17, INK)
-    return [Disc(*_center(cell), 20, BOARD[0], BOARD[0], 0), words] if picture.names else [words]
+    disc = Disc(*_center(cell), 20, BOARD[0], BOARD[0], 0)
+    label = Label(*_center(cell), str(number), 17, INK)
+    return [disc, label] if picture.game.cell_names else [label]
 
 
 def _cross(x: float, y: float) -> list[Shape]:
@@ -216,12 +219,13 @@ def _caption(picture: PictureData) -> Shape:
 
 def labels(picture: PictureData) -> list[Shape]:
     """Return the names of points, or the labels of rows and columns."""
-    if picture.names:
-        named = ((_center(point), name) for point, name in picture.names.items())
+    game = picture.game
+    if game.cell_names:
+        named = ((_center(point), name) for point, name in game.cell_names.items())
         return [Label(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
     rows, columns = (
         [(MARGIN + (number + 0.5) * CELL, label) for number, label in enumerate(labels)]
-        for labels in picture.labels
+        for labels in (game.row_labels, game.column_labels)
     )
     return [
         *(Label(MARGIN / 2, y, label, 15, INK) for y, label in rows),

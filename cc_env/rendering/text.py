@@ -30,7 +30,7 @@ def to_text(picture: PictureData, paint: Paint = lambda sign, cell: sign) -> str
     board of squares has the labels of rows and columns; a board of points has its lines, pieces in
     brackets, and the names of free points.
     """
-    rows = _point_lines(picture, paint) if picture.names else _cell_lines(picture, paint)
+    rows = _point_lines(picture, paint) if picture.game.cell_names else _cell_lines(picture, paint)
     return "\n".join([*rows, picture.caption])
 
 
@@ -67,26 +67,27 @@ def _mark(picture: PictureData, cell: Cell) -> str:
 
 def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:
     rows = []
-    for row, label in enumerate(picture.labels[0]):
+    for row, label in enumerate(picture.game.row_labels):
         line = f"{label:>2} "
-        for cell in ((row, column) for column in range(picture.columns)):
+        for cell in ((row, column) for column in range(picture.game.grid.columns)):
             sign = picture.pieces.get(cell, "") + _mark(picture, cell) or "."
             line += paint(sign, cell) + " " * (2 - len(sign))
         rows.append(line.rstrip())
-    return ["   " + " ".join(picture.labels[1]), *rows]
+    return ["   " + " ".join(picture.game.column_labels), *rows]
 
 
 def _point_lines(picture: PictureData, paint: Paint) -> list[str]:
-    height, width = LINE_STEP * (picture.rows - 1) + 1, COLUMN_STEP * (picture.columns - 1) + 3
+    game = picture.game
+    height, width = LINE_STEP * (game.grid.rows - 1) + 1, COLUMN_STEP * (game.grid.columns - 1) + 3
     page = [[" "] * width for _ in range(height)]
-    for line in picture.lines:
+    for line in game.board_lines:
         start, end = sorted(line)
         _draw_line(
             page,
             (LINE_STEP * start[0], COLUMN_STEP * start[1] + 1),
             (LINE_STEP * end[0], COLUMN_STEP * end[1] + 1),
         )
-    for (row, column), name in picture.names.items():
+    for (row, column), name in game.cell_names.items():
         mark, piece = _mark(picture, (row, column)), picture.pieces.get((row, column))
         offset = COLUMN_STEP * column
         text = f"({piece}){mark}"

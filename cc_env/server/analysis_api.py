@@ -27,11 +27,10 @@ from cc_env.core.rules import Position
 from cc_env.errors import BadOption, is_integer
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision, Player
-from cc_env.play import analysis, importing, view
+from cc_env.play import analysis, importing, messages, view
 from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
-from cc_env.play.messages import read_integer, read_number, read_object
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import heat
 from cc_env.server.jobs import AnalysisJob, GameKey
@@ -107,7 +106,7 @@ class AnalysisService:
     ) -> dict[str, object]:
         """Return the result of `analyze`, as in AnalysisJob, for the requested position."""
         lobby, limits = self._lobby, self._lobby.limits
-        seconds = read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
+        seconds = messages.read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
         job = await lobby.run_in_worker(address, _analysis_job, analyze, fields, limits)
         return await lobby.run_analysis(job, min(seconds, limits.decision_seconds), address)
 
@@ -121,7 +120,7 @@ def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
     if not isinstance(text, str):
         raise BadOption("invalid text; expected games or a position")
     imported = importing.read_games(text, game)
-    index = read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
+    index = messages.read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
     limit = limits.max_analyzed_decisions
     if sum(map(len, imported.games[index].turns)) > limit:
         raise BadOption(f"the game is too long; at most {limit:,} decisions")
@@ -279,7 +278,7 @@ def _route(name: str) -> Route:
         address = client_address(request)
         with service.admit(address):
             body = await read_json(request, limits.max_request_bytes, limits.request_seconds)
-            fields = read_object(body, f"a request to /{name}", FIELDS[name])
+            fields = messages.read_object(body, f"a request to /{name}", FIELDS[name])
             result = await cancel_on_disconnect(request, work(fields, address))
         if result is None:
             return Response(status_code=CLIENT_CLOSED_REQUEST)

@@ -22,7 +22,6 @@ from pathlib import Path
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons, messages
 from cc_env.play.exporting import MEDIA_TYPES, prepare_export
-from cc_env.play.messages import read_object
 from cc_env.server.room import Client, Message, Room
 
 try:
@@ -273,7 +272,7 @@ async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Ro
     lobby.rates.check("connections to games", address)
     async with asyncio.timeout(lobby.limits.request_seconds):
         first = _parse_message(await _receive_text(socket), lobby.limits)
-    tokens = read_tokens(read_object(first, "the first message", ("tokens",)))
+    tokens = read_tokens(messages.read_object(first, "the first message", ("tokens",)))
     room = await lobby.find_room(socket.path_params["name"], address)
     return room, room.admit(tokens, address)
 
@@ -341,4 +340,4 @@ def _parse_message(text: str, limits: ServerLimits) -> Message:
     """Return a JSON object; raise TooLongError or BadRecord."""
     if len(text.encode(errors="replace")) > limits.max_message_bytes:
         raise TooLongError(f"message too long; at most {limits.max_message_bytes:,} bytes")
-    return read_object(messages.read_json(text, "the message"), "a message")
+    return messages.read_object(messages.read_json(text, "the message"), "a message")

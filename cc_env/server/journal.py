@@ -19,7 +19,7 @@ from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
-from cc_env.play.messages import invalid_value, read_integer, read_number
+from cc_env.play import messages
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.import_allowlist import untrusted_names
 
@@ -167,7 +167,7 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("invalid tokens; expected one string per seat, and the owner's")
-    read_number(setup.pace, "pace", 0, MAX_PACE_SECONDS)
+    messages.read_number(setup.pace, "pace", 0, MAX_PACE_SECONDS)
     check_bool("assistance", setup.assistance)
     return setup
 
@@ -177,22 +177,22 @@ def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
     session, requested_by = saved_game.session, None
     match entry["do"]:
         case "play":
-            seconds = read_number(entry["seconds"], "seconds", 0, MAX_DECISION_SECONDS)
+            seconds = messages.read_number(entry["seconds"], "seconds", 0, MAX_DECISION_SECONDS)
             session.replay_decision(_read_decision(entry), seconds)
         case "take_back":
             session.take_back()
         case "end":
             session.restore_result(_read_result(entry), _read_text(entry["detail"]))
         case "offer":
-            session.draw_offered_by = read_integer(entry["player"], "player", 0, 1)
+            session.draw_offered_by = messages.read_integer(entry["player"], "player", 0, 1)
         case "ask_back":
-            requested_by = read_integer(entry["player"], "player", 0, 1)
+            requested_by = messages.read_integer(entry["player"], "player", 0, 1)
         case "decline":
             requested_by = _replay_decline(saved_game, entry["offer"])
         case "pace":
             saved_game.pace = entry["seconds"]
             if saved_game.pace is not None:
-                read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
+                messages.read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
             requested_by = saved_game.take_back_requested_by
         case kind:
             raise BadRecord(f"unknown kind of line: {str(kind)[:40]!r}")
@@ -204,7 +204,7 @@ def _replay_decline(saved_game: SavedGame, offer: object) -> int | None:
     if offer == "take_back":
         return None
     if offer != "draw":
-        raise invalid_value("offer", offer, "draw or take_back")
+        raise messages.invalid_value("offer", offer, "draw or take_back")
     saved_game.session.draw_offered_by = None
     return saved_game.take_back_requested_by
 
@@ -212,20 +212,20 @@ def _replay_decline(saved_game: SavedGame, offer: object) -> int | None:
 def _read_decision(entry: Mapping[str, Any]) -> Decision:
     value, details = entry.get("value"), entry.get("details", {})
     if value is not None:
-        read_number(value, "value", -1, 1)
+        messages.read_number(value, "value", -1, 1)
     if unknown := set(details) - set(DETAIL_KEYS):
         raise BadRecord(f"unknown details: {format_list(unknown)}")
     for name, count in details.items():
-        read_integer(count, name, maximum=2**63)
-    return Decision(read_integer(entry["action"], "action"), value, details)
+        messages.read_integer(count, name, maximum=2**63)
+    return Decision(messages.read_integer(entry["action"], "action"), value, details)
 
 
 def _read_result(entry: Mapping[str, Any]) -> Result:
-    outcome = read_integer(entry["outcome"], "outcome", FIRST_WINS, DRAW)
+    outcome = messages.read_integer(entry["outcome"], "outcome", FIRST_WINS, DRAW)
     return Result(outcome, _read_text(entry["reason"]))
 
 
 def _read_text(value: object) -> str:
     if not isinstance(value, str):
-        raise invalid_value("text", value, "a string")
+        raise messages.invalid_value("text", value, "a string")
     return value

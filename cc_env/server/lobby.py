@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TypeVar
@@ -28,8 +28,7 @@ from cc_env.errors import (
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Player, Response
-from cc_env.play import importing, view
-from cc_env.play.messages import invalid_value, read_integer, read_number, read_object
+from cc_env.play import importing, messages, view
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
@@ -48,7 +47,7 @@ REQUEST_FIELDS = (
     *("game", "options", "seats", "seconds", "start"),
     *("random_seats", "seed", "assistance"),
 )
-IO_THREADS = 2
+IO_SLOTS = 2
 EXPIRY_INTERVAL_SECONDS = 600.0
 MIN_CLOCK_SECONDS = 1
 Result = TypeVar("Result")
@@ -76,12 +75,11 @@ class Lobby:
         make_worker = partial(worker_class, self.limits.idle_player_bytes)
         self._search_workers, self._io_workers = WorkerPool(make_worker), WorkerPool(make_worker)
         self.rooms: dict[str, Room] = {}
-        self._search_threads = ThreadPoolExecutor(cores, "search")
-        self._io_threads = ThreadPoolExecutor(IO_THREADS, "io")
+        self._threads = ThreadPoolExecutor(cores + IO_SLOTS, "player")
         self._search_slots = FairSlots(cores, self._update_queue_positions)
         # Analyses may occupy half of the cores; the others are reserved for games.
         self._analysis_slots = FairSlots(max(1, cores // 2))
-        self._io_slots = FairSlots(IO_THREADS)
+        self._io_slots = FairSlots(IO_SLOTS)
         self._load_tasks: dict[str, asyncio.Task[None]] = {}
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._hinted_rooms: set[Room] = set()
@@ -90,16 +88,15 @@ class Lobby:
         """Cancel all work and unlock the folder."""
         for task in self._background_tasks:
             task.cancel()
-        for threads in (self._search_threads, self._io_threads):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._search_workers.close()
         self._io_workers.close()
         self._folder.close()
 
     async def run_io(self, address: str, function: Callable[..., Result], *args: object) -> Result:
-        """Run blocking work in the I/O threads, which searches never occupy."""
+        """Run blocking work in a slot for I/O, which searches never occupy."""
         await self._io_slots.acquire(address)
-        return await self._run_in_slot(self._io_threads, self._io_slots.release, function, *args)
+        return await self._run_in_slot(self._io_slots.release, function, *args)
 
     async def run_in_worker(
         self, address: str, function: Callable[..., Result], *args: object
@@ -108,14 +105,10 @@ class Lobby:
         return await self.run_io(address, self._io_workers.run, FunctionCall(function, args))
 
     async def _run_in_slot(
-        self,
-        threads: Executor,
-        release: Callable[[], None],
-        function: Callable[..., Result],
-        *args: object,
+        self, release: Callable[[], None], function: Callable[..., Result], *args: object
     ) -> Result:
         """Run work in a thread; release its slot when it ends, even if the caller is cancelled."""
-        future = asyncio.get_running_loop().run_in_executor(threads, function, *args)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
         def finish(done: asyncio.Future[Result]) -> None:
             release()
@@ -229,7 +222,7 @@ class Lobby:
             return Response(None, ("error", "no player is to move"))
         session.start_clock()
         task = session.decision_task(self.limits.decision_seconds)
-        return await self._run_in_slot(self._search_threads, self._search_slots.release, task)
+        return await self._run_in_slot(self._search_slots.release, task)
 
     def _update_queue_positions(self) -> None:
         rooms = (item for item in self._search_slots.waiting_items() if isinstance(item, Room))
@@ -252,7 +245,7 @@ class Lobby:
         cancellation = Cancellation()
         run = partial(self._search_workers.run, job, seconds, cancellation)
         try:
-            return await self._run_in_slot(self._search_threads, release, run)
+            return await self._run_in_slot(release, run)
         except asyncio.CancelledError:
             cancellation.set()
             raise
@@ -270,8 +263,8 @@ class Lobby:
         job = DecisionJob(spec, GameKey.from_game(game), position, np.random.default_rng(0), clock)
         try:
             await self._search_slots.acquire(room.address)
-            threads, release = self._search_threads, self._search_slots.release
-            result = await self._run_in_slot(threads, release, self._search_workers.run, job)
+            release = self._search_slots.release
+            result = await self._run_in_slot(release, self._search_workers.run, job)
             action = int(result.decision.action)
             text = game.action_text(position, action)
             client.send("hint", player=spec, action=action, text=text)
@@ -283,10 +276,10 @@ class Lobby:
 
 def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
     """Return the setup that an untrusted client requests; raise CcEnvError if it is invalid."""
-    fields = read_object(request, "a request for a game", REQUEST_FIELDS)
+    fields = messages.read_object(request, "a request for a game", REQUEST_FIELDS)
     game = parse_game(fields.get("game"), fields.get("options") or {})
     seats = _parse_seats(fields.get("seats"), game)
-    seed = read_integer(fields.get("seed", secrets.randbelow(2**31)), "seed")
+    seed = messages.read_integer(fields.get("seed", secrets.randbelow(2**31)), "seed")
     assistance = fields.get("assistance", False)
     check_bool("assistance", assistance)
     if fields.get("random_seats"):
@@ -311,7 +304,7 @@ def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
     if seconds is None:
         return Limits()
     maximum, alternative = limits.clock_seconds, ", or null for no clock"
-    seconds = read_number(seconds, "seconds", MIN_CLOCK_SECONDS, maximum, alternative)
+    seconds = messages.read_number(seconds, "seconds", MIN_CLOCK_SECONDS, maximum, alternative)
     return Limits(seconds_per_game=seconds)
 
 
@@ -343,7 +336,7 @@ def parse_game(name: object, option_values: object) -> Game:
     checked = {}
     for option, value in option_values.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
-            raise invalid_value(option, value, "a word, a number, true, false or null")
+            raise messages.invalid_value(option, value, "a word, a number, true, false or null")
         is_text = isinstance(value, str)
         checked[option] = parse_options([f"{option}={value}"])[option] if is_text else value
     return make_game(name, **checked)
@@ -351,7 +344,7 @@ def parse_game(name: object, option_values: object) -> Game:
 
 def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
     if not isinstance(specs, list) or len(specs) != 2:
-        raise invalid_value("seats", specs, "two")
+        raise messages.invalid_value("seats", specs, "two")
     first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
     return first, second
 

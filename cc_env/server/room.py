@@ -22,16 +22,9 @@ from cc_env.errors import (
 )
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
 from cc_env.match.referee import Response
-from cc_env.play import view
+from cc_env.play import messages, view
 from cc_env.play.choices import list_choices
 from cc_env.play.exporting import file_suffixes
-from cc_env.play.messages import (
-    check_turn,
-    find_handler,
-    read_action,
-    read_integer,
-    read_number,
-)
 from cc_env.play.move_input import parse_move
 from cc_env.server.journal import MAX_PACE_SECONDS, GameSetup, Journal, SavedGame
 from cc_env.server.limits import BusyError, ServerLimits
@@ -262,7 +255,7 @@ class Room:
             "step": self._step,
             "view_turn": self._view_turn,
         }
-        handler = find_handler(message, handlers)
+        handler = messages.find_handler(message, handlers)
         self._check_permission(client, str(message["command"]))
         with self._close_on_write_error():
             handler(client, message)
@@ -302,11 +295,11 @@ class Room:
 
     def _check_turn(self, client: Client, message: Message) -> None:
         """Raise IllegalAction unless the client is to move, in the current version."""
-        check_turn(self.session, client.seats, message, self._journal.version)
+        messages.check_turn(self.session, client.seats, message, self._journal.version)
 
     def _play(self, client: Client, message: Message) -> None:
         self._check_turn(client, message)
-        action = read_action(message)
+        action = messages.read_action(message)
         self._apply(lambda: self.session.play(action))
 
     def _play_text(self, client: Client, message: Message) -> None:
@@ -413,7 +406,9 @@ class Room:
 
     def _view_turn(self, client: Client, message: Message) -> None:
         """Send a client the board after a number of turns."""
-        turns = read_integer(message.get("turns"), "turns", 0, len(self.session.match.history))
+        turns = messages.read_integer(
+            message.get("turns"), "turns", 0, len(self.session.match.history)
+        )
         client.send("past_state", turns=turns, **view.past_state(self.session, turns))
 
     def _rematch(self, client: Client, message: Message) -> None:
@@ -435,7 +430,9 @@ class Room:
         """Set the seconds between two decisions; None pauses the game."""
         seconds = message.get("seconds")
         if seconds is not None:
-            seconds = read_number(seconds, "seconds", 0, MAX_PACE_SECONDS, ", or null for a pause")
+            seconds = messages.read_number(
+                seconds, "seconds", 0, MAX_PACE_SECONDS, ", or null for a pause"
+            )
         self._change_pace(seconds)
 
     def _change_pace(self, seconds: float | None) -> None:

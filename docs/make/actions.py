@@ -113,8 +113,8 @@ def _moves(game: Game) -> list[tuple[int, Cell, Cell]]:
 
 
 def _empty(game: Game, numbers: dict[Cell, int], caption: str) -> Picture:
-    picture = draw(game, game.initial, caption=caption)
-    return replace(picture, pieces={}, goals=(), numbers=numbers)
+    picture = draw(game.replace(goal_cells=()), game.initial, caption=caption)
+    return replace(picture, pieces={}, numbers=numbers)
 
 
 def _firsts(game: Game) -> Picture:

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -271,7 +272,9 @@ def test_text_draws_oblique_lines():
     cells = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
     oblique = ((0, 0), (1, 1)), ((0, 1), (1, 0))
     for line, stroke in zip(oblique, "\\/", strict=True):
-        picture = Picture(2, 2, ("x", "o"), ("x", "o"), {}, lines=(line,), names=cells)
+        grid = SimpleNamespace(rows=2, columns=2)
+        game = SimpleNamespace(grid=grid, cell_names=cells, board_lines=(line,))
+        picture = Picture(game, {})
         assert to_text(picture).splitlines() == [" a   b", f"   {stroke}", " c   d"]
 
 
