@@ -15,7 +15,7 @@ from typing import Any
 from cc_env.core.game import Cell, Game
 from cc_env.errors import BadOption, UnknownOption, format_list, suggest
 from cc_env.games.factory import make_game
-from cc_env.play import move_input, view
+from cc_env.play import view
 from cc_env.play.choices import Choice, list_choices
 from cc_env.play.descriptions import describe_result
 from cc_env.play.session import HUMAN, GameSession
@@ -149,9 +149,9 @@ def instruction(game: Game, choice: Choice) -> str:
 
 
 def _cell_text(game: Game, cell: Cell) -> str:
-    return game.cell_names.get(cell) or "row {}, column {}".format(
-        *move_input.cell_labels(game, cell)
-    )
+    row, column = cell
+    labels = f"row {game.row_labels[row]}, column {game.column_labels[column]}"
+    return game.cell_names.get(cell, labels)
 
 
 def _paragraphs(text: str) -> list[str]:

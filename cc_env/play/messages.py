@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from cc_env.errors import (
     BadOption,
@@ -15,7 +15,6 @@ from cc_env.errors import (
 )
 from cc_env.play.session import GameSession
 
-Handler = TypeVar("Handler")
 # Fields of each command besides `command` and `version`.
 COMMAND_FIELDS = {
     "play": ("action",),
@@ -77,18 +76,18 @@ def invalid_value(name: str, value: object, expected: str) -> BadOption:
     return BadOption(f"invalid {name} {str(value)[:40]!r}; expected {expected}")
 
 
-def find_handler(message: Mapping[str, object], handlers: Mapping[str, Handler]) -> Handler:
-    """Return the handler of a message's command.
+def read_command(message: Mapping[str, object], commands: Collection[str]) -> str:
+    """Return the command of a message, one of `commands`.
 
     Raises UnknownOption for an unknown command or a field that the command does not have.
     """
     command = message.get("command")
-    if not isinstance(command, str) or command not in handlers:
+    if not isinstance(command, str) or command not in commands:
         raise UnknownOption(
-            f"unknown command {str(command)[:40]!r}; there are: {format_list(handlers)}"
+            f"unknown command {str(command)[:40]!r}; there are: {format_list(commands)}"
         )
     read_object(message, command, ("command", "version", *COMMAND_FIELDS.get(command, ())))
-    return handlers[command]
+    return command
 
 
 def check_turn(

@@ -51,13 +51,8 @@ def parse_move(
 
 def cell_name(game: Game, cell: Cell) -> str:
     """Return the name of a cell, or else its row and column labels."""
-    return game.cell_names.get(cell) or " ".join(cell_labels(game, cell))
-
-
-def cell_labels(game: Game, cell: Cell) -> tuple[str, str]:
-    """Return the labels of the row and the column of a cell."""
     row, column = cell
-    return game.row_labels[row], game.column_labels[column]
+    return game.cell_names.get(cell, f"{game.row_labels[row]} {game.column_labels[column]}")
 
 
 def _numbered(moves: Sequence[Choice], number: int) -> Choice:

@@ -25,6 +25,7 @@ except ImportError as missing:
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "server" / "page"
 HINT_PLAYER = "minimax:hard"
+COMMANDS = "play", "take_back", "hint", "again"
 # Pause after each decision of a game without people.
 PAUSE_SECONDS = 0.8
 
@@ -96,16 +97,12 @@ class NotebookBoard(anywidget.AnyWidget):
 
     def handle_message(self, message: object) -> None:
         """Execute a command of the front end; report an error to the front end."""
-        handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
-            "play": self._play,
-            "take_back": self._take_back,
-            "hint": self._hint,
-            "again": self._again,
-        }
         try:
-            command = messages.read_object(message, "a message")
+            fields = messages.read_object(message, "a message")
+            command = messages.read_command(fields, COMMANDS)
+            # Each method _do_COMMAND executes a command.
             with self._lock:
-                messages.find_handler(command, handlers)(command)
+                getattr(self, f"_do_{command}")(fields)
         except CcEnvError as error:
             self.send({"refused": str(error)})
 
@@ -117,16 +114,16 @@ class NotebookBoard(anywidget.AnyWidget):
         self.state = self._state_data()
         self._start_player()
 
-    def _play(self, message: Mapping[str, Any]) -> None:
+    def _do_play(self, message: Mapping[str, Any]) -> None:
         messages.check_turn(self.session, self._seats, message, self._version)
         self.session.play(messages.read_action(message))
         self._publish()
 
-    def _take_back(self, message: Mapping[str, Any]) -> None:
+    def _do_take_back(self, message: Mapping[str, Any]) -> None:
         self.session.take_back()
         self._publish()
 
-    def _again(self, message: Mapping[str, Any]) -> None:
+    def _do_again(self, message: Mapping[str, Any]) -> None:
         self.session = self._new_session(self._games)
         self._games += 1
         self._publish()
@@ -158,7 +155,7 @@ class NotebookBoard(anywidget.AnyWidget):
                     self._publish()
             self._closed.wait(self._pause)
 
-    def _hint(self, message: Mapping[str, Any]) -> None:
+    def _do_hint(self, message: Mapping[str, Any]) -> None:
         messages.check_turn(self.session, self._seats, message, self._version)
         if self._hint_thread is None or not self._hint_thread.is_alive():
             arguments = self.session, self._version

@@ -248,9 +248,8 @@ class GameSession:
 
     def _last_turn_of_person(self) -> int:
         """Return the index of the last complete turn that a person played."""
-        movers = self.match.movers
-        for index in reversed(range(len(movers))):
-            if self.seats[movers[index]].player is None:
+        for index, mover in reversed(list(enumerate(self.match.movers))):
+            if self.seats[mover].player is None:
                 return index
         raise IllegalAction("nothing to take back: no person has moved yet")
 

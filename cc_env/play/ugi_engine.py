@@ -58,8 +58,11 @@ _MAX_NUMBER = 2**31 - 1
 _MAX_DIGITS = 18
 # Times, which may be negative and then count as 0.
 _TIMES = "movetime", "p1time", "p2time", "p1inc", "p2inc"
+# Milliseconds.
+_TIME_RANGE = -(10**_MAX_DIGITS), 10**_MAX_DIGITS
 # Commands that `go` and `query` depend on.
 _SETUP_COMMANDS = "setgame", "uginewgame", "position"
+_COMMANDS = *_SETUP_COMMANDS, "ugi", "isready", "setoption", "go", "stop", "query"
 # Time to wait at shutdown for a player that cannot be interrupted.
 _SHUTDOWN_SECONDS = 1.0
 
@@ -79,8 +82,8 @@ class GoCommand(NamedTuple):
             if name not in GO_NUMBERS:
                 valid = f"{format_list(GO_NUMBERS)} N, infinite"
                 raise UnknownOption(f"go {name[:40]} {text[:40]}: limits are {valid}")
-            is_time = name in _TIMES
-            limits[name] = _milliseconds(name, text) if is_time else _number(f"go {name}", text)
+            minimum, maximum = _TIME_RANGE if name in _TIMES else (0, _MAX_NUMBER)
+            limits[name] = max(0, _number(f"go {name}", text, minimum, maximum))
         return GoCommand(limits, "infinite" in words)
 
     def clock(self, player: int) -> Clock:
@@ -153,20 +156,10 @@ class UGIEngine:
         self._interrupt(_SHUTDOWN_SECONDS)
 
     def _execute(self, word: str, rest: str) -> None:
-        commands: dict[str, Callable[[str], None]] = {
-            "": lambda rest: None,
-            "ugi": self._introduce,
-            "isready": self._confirm_ready,
-            "setgame": self._set_game,
-            "setoption": self._set_option,
-            "uginewgame": self._start_game,
-            "position": self._set_position,
-            "go": self._go,
-            "stop": lambda rest: self._interrupt(inf),
-            "query": self._respond,
-        }
-        if word not in commands:
-            valid = ", ".join(sorted(name for name in commands if name))
+        if not word:
+            return
+        if word not in _COMMANDS:
+            valid = ", ".join(sorted(_COMMANDS))
             raise UnknownOption(f"unknown command '{word[:40]}'; there are: {valid}, quit")
         if self._is_searching() and word in (*_SETUP_COMMANDS, "setoption", "go"):
             raise IllegalAction(f"{word}: a search is in progress; send stop first")
@@ -174,7 +167,8 @@ class UGIEngine:
         if self._search_finished.is_set() and self._thread is not None:
             # Only the output of the decision is left to do.
             self._thread.join()
-        commands[word](rest)
+        # Each method _do_COMMAND executes a command.
+        getattr(self, f"_do_{word}")(rest)
         if word in _SETUP_COMMANDS:
             self._failed_setup = ""
 
@@ -184,13 +178,13 @@ class UGIEngine:
         if needs_game or (self._failed_setup and word in ("go", "query")):
             raise IllegalAction(f"{word}: {self._failed_setup} has failed; send it again first")
 
-    def _introduce(self, rest: str) -> None:
+    def _do_ugi(self, rest: str) -> None:
         self._write(f"id name cc_env {__version__} {self._spec}")
         self._write("id author cc_env")
         self._write(f"option name Seed type spin default {self._seed} min 0 max {2**31 - 1}")
         self._write("ugiok")
 
-    def _confirm_ready(self, rest: str) -> None:
+    def _do_isready(self, rest: str) -> None:
         if not self._is_searching():
             self._get_player()
         self._write("readyok")
@@ -201,7 +195,7 @@ class UGIEngine:
             self._player = player_for_new_game(make_player(self._spec, self._game))
         return self._player
 
-    def _set_game(self, rest: str) -> None:
+    def _do_setgame(self, rest: str) -> None:
         name, *pairs = rest.split()[:100] or [""]
         # The input is untrusted.
         with untrusted_names():
@@ -209,18 +203,18 @@ class UGIEngine:
         self._player = player_for_new_game(make_player(self._spec, game))
         self._game, self._position, self._limited = game, game.initial, None
 
-    def _set_option(self, rest: str) -> None:
+    def _do_setoption(self, rest: str) -> None:
         words = rest.split()
         is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
         if not is_seed or len(words) != 4:
             raise UnknownOption(f"setoption {rest[:40]}: the only option is name Seed value N")
         self._rng = np.random.default_rng(_number("Seed", words[3]))
 
-    def _start_game(self, rest: str) -> None:
+    def _do_uginewgame(self, rest: str) -> None:
         self._player = player_for_new_game(self._get_player())
         self._position, self._limited = self._game.initial, None
 
-    def _set_position(self, rest: str) -> None:
+    def _do_position(self, rest: str) -> None:
         start, turns = parse_position(self._game, rest)
         position = start
         for number, text in enumerate(turns, 1):
@@ -230,7 +224,7 @@ class UGIEngine:
                 raise IllegalAction(f"turn {number}: {error}") from None
         self._position = position
 
-    def _respond(self, rest: str) -> None:
+    def _do_query(self, rest: str) -> None:
         outcome = self._game.outcome(self._position)
         responses = {
             "gameover": str(outcome != ONGOING).lower(),
@@ -241,7 +235,7 @@ class UGIEngine:
             raise UnknownOption(f"query {rest[:40]}: there are: {', '.join(responses)}")
         self._write(f"response {responses[rest]}")
 
-    def _go(self, rest: str) -> None:
+    def _do_go(self, rest: str) -> None:
         go = GoCommand.parse(rest.split())
         # Raises IllegalAction if the game is over.
         self._game.choices(self._position)
@@ -265,6 +259,9 @@ class UGIEngine:
 
     def _is_searching(self) -> bool:
         return self._thread is not None and not self._search_finished.is_set()
+
+    def _do_stop(self, rest: str) -> None:
+        self._interrupt(inf)
 
     def _interrupt(self, timeout: float) -> None:
         """Stop the search; wait at most `timeout` seconds for a player that ignores `stop`."""
@@ -303,27 +300,13 @@ class UGIEngine:
         return [*filter(None, info), f"bestmove {best}"]
 
 
-def _number(name: str, text: str) -> int:
-    """Parse an integer from 0 to _MAX_NUMBER; raise BadOption for another text."""
-    number = _integer(text)
-    if number is None or not 0 <= number <= _MAX_NUMBER:
-        raise BadOption(f"{name} {text[:40]}: not an integer from 0 to {_MAX_NUMBER}")
-    return number
-
-
-def _milliseconds(name: str, text: str) -> int:
-    """Parse a time, 0 for a negative one; raise BadOption for a text that is no integer."""
-    number = _integer(text)
-    if number is None:
-        raise BadOption(f"go {name} {text[:40]}: not an integer number of milliseconds")
-    return max(0, number)
-
-
-def _integer(text: str) -> int | None:
-    """Parse an integer of at most _MAX_DIGITS digits; return None for another text."""
+def _number(name: str, text: str, minimum: int = 0, maximum: int = _MAX_NUMBER) -> int:
+    """Parse an integer within these limits; raise BadOption for another text."""
     digits = text.removeprefix("-")
-    is_valid = digits.isdecimal() and len(digits) <= _MAX_DIGITS
-    return int(text) if is_valid else None
+    is_integer_text = digits.isdecimal() and len(digits) <= _MAX_DIGITS
+    if not is_integer_text or not minimum <= int(text) <= maximum:
+        raise BadOption(f"{name} {text[:40]}: not an integer from {minimum} to {maximum}")
+    return int(text)
 
 
 def _info_line(game: Game, position: Position, decision: Decision) -> str:

@@ -36,6 +36,10 @@ MAX_MOVE_LENGTH = 400
 NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
 # The role of a game's owner, besides the seats 0 and 1.
 OWNER = 2
+COMMANDS = (
+    *("play", "play_text", "take_back", "hint", "resign", "draw", "decline", "rematch"),
+    *("pace", "step", "view_turn"),
+)
 # Commands that only the owner of a game between two players may send.
 OWNER_COMMANDS = "pace", "step"
 # Commands that are allowed even if the journal has its maximum size.
@@ -242,23 +246,11 @@ class Room:
 
         If the change cannot be written, the room is closed.
         """
-        handlers: dict[str, Callable[[Client, Message], None]] = {
-            "play": self._play,
-            "play_text": self._play_text,
-            "take_back": self._take_back,
-            "hint": self._hint,
-            "resign": self._resign,
-            "draw": self._offer_draw,
-            "decline": self._decline,
-            "rematch": self._rematch,
-            "pace": self._set_pace,
-            "step": self._step,
-            "view_turn": self._view_turn,
-        }
-        handler = messages.find_handler(message, handlers)
-        self._check_permission(client, str(message["command"]))
+        command = messages.read_command(message, COMMANDS)
+        self._check_permission(client, command)
+        # Each method _do_COMMAND executes a command.
         with self._close_on_write_error():
-            handler(client, message)
+            getattr(self, f"_do_{command}")(client, message)
 
     def _check_permission(self, client: Client, command: str) -> None:
         """Raise IllegalAction if the client may not send this command now."""
@@ -297,12 +289,12 @@ class Room:
         """Raise IllegalAction unless the client is to move, in the current version."""
         messages.check_turn(self.session, client.seats, message, self._journal.version)
 
-    def _play(self, client: Client, message: Message) -> None:
+    def _do_play(self, client: Client, message: Message) -> None:
         self._check_turn(client, message)
         action = messages.read_action(message)
         self._apply(lambda: self.session.play(action))
 
-    def _play_text(self, client: Client, message: Message) -> None:
+    def _do_play_text(self, client: Client, message: Message) -> None:
         """Play a typed move, or send the client the moves that it may mean."""
         self._check_turn(client, message)
         text = message.get("text")
@@ -321,7 +313,7 @@ class Room:
             candidates = [choice.action for choice in move.candidates]
             client.send("candidates", piece=move.piece, actions=candidates)
 
-    def _take_back(self, client: Client, message: Message) -> None:
+    def _do_take_back(self, client: Client, message: Message) -> None:
         """Take back; between two people this needs the consent of both."""
         session, seat = self.session, min(client.seats)
         if not session.decisions:
@@ -345,11 +337,11 @@ class Room:
         """Return the client's seat; of both seats, the one to move."""
         return self.session.mover if self.session.mover in client.seats else min(client.seats)
 
-    def _resign(self, client: Client, message: Message) -> None:
+    def _do_resign(self, client: Client, message: Message) -> None:
         seat = self._acting_seat(client)
         self._apply(lambda: self.session.resign(seat))
 
-    def _offer_draw(self, client: Client, message: Message) -> None:
+    def _do_draw(self, client: Client, message: Message) -> None:
         seat = self._acting_seat(client)
         # A client with both seats accepts its own offer.
         if len(client.seats) == 2 and self.session.draw_offered_by == seat:
@@ -358,7 +350,7 @@ class Room:
         if self.session.result is None and self.session.draw_offered_by != seat:
             self.broadcast("declined", offer="draw", player=1 - seat)
 
-    def _decline(self, client: Client, message: Message) -> None:
+    def _do_decline(self, client: Client, message: Message) -> None:
         """Decline the other player's offer; raise IllegalAction if there is none."""
         offers = {
             "draw": self.session.draw_offered_by,
@@ -398,20 +390,20 @@ class Room:
         if self.session.result is None and not self.allows_assistance(seats):
             raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
-    def _hint(self, client: Client, message: Message) -> None:
+    def _do_hint(self, client: Client, message: Message) -> None:
         self._check_turn(client, message)
         if not self.allows_assistance(client.seats):
             raise IllegalAction(f"hints are {NO_ASSISTANCE}")
         self._lobby.request_hint(self, client)
 
-    def _view_turn(self, client: Client, message: Message) -> None:
+    def _do_view_turn(self, client: Client, message: Message) -> None:
         """Send a client the board after a number of turns."""
         turns = messages.read_integer(
             message.get("turns"), "turns", 0, len(self.session.match.history)
         )
         client.send("past_state", turns=turns, **view.past_state(self.session, turns))
 
-    def _rematch(self, client: Client, message: Message) -> None:
+    def _do_rematch(self, client: Client, message: Message) -> None:
         if self.session.result is None:
             raise IllegalAction("a rematch is possible only after the game")
         if self.rematch is None:
@@ -426,7 +418,7 @@ class Room:
         self.rematch_offered_by = None
         self.broadcast("rematch", game=self.rematch)
 
-    def _set_pace(self, client: Client, message: Message) -> None:
+    def _do_pace(self, client: Client, message: Message) -> None:
         """Set the seconds between two decisions; None pauses the game."""
         seconds = message.get("seconds")
         if seconds is not None:
@@ -442,7 +434,7 @@ class Room:
         self._broadcast_state()
         self._schedule_next()
 
-    def _step(self, client: Client, message: Message) -> None:
+    def _do_step(self, client: Client, message: Message) -> None:
         """Let the player to move decide once; pause the game."""
         self.session.check_in_progress()
         if self.pace is not None:

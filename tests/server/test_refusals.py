@@ -21,7 +21,7 @@ from cc_env.errors import (
 from cc_env.games.factory import make_game
 from cc_env.play import exporting, lessons, terminal
 from cc_env.play.lessons import load_guide
-from cc_env.play.messages import find_handler
+from cc_env.play.messages import read_command
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.play.terminal import check_save_path
 from cc_env.server import app, player_pool
@@ -133,7 +133,7 @@ def test_malformed_messages():
     check_error(BadRecord, "a message is a JSON object", app._parse_message, "[1]", limits)
     check_error(TooLongError, "10 bytes", app._parse_message, " " * 11, limits)
     check_error(BadRecord, "request for a game", parse_setup, [1], LIMITS)
-    check_error(UnknownOption, "'7'", find_handler, {"command": 7}, {"play": None})
+    check_error(UnknownOption, "'7'", read_command, {"command": 7}, {"play": None})
 
 
 def test_invalid_analysis_requests(serving):
