@@ -10,24 +10,20 @@ ONE_THREAD = {
     "NUMBA_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
-    "PYGAME_HIDE_SUPPORT_PROMPT": "1",  # pygame's greeting would print into the table
+    # The greeting would be printed into the table.
+    "PYGAME_HIDE_SUPPORT_PROMPT": "1",
 }
 
 
 def main() -> int:
     """Run the command line in one thread on one core; return the exit status."""
-    os.environ.update(ONE_THREAD)  # before the libraries that read them are imported
+    # Libraries read these when they are imported.
+    os.environ.update(ONE_THREAD)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    from cc_env.errors import MissingExtra
+    from cc_env.__main__ import run_app
 
-    try:
-        from benchmarks.commands import app
-        from cc_env.cli.application import run
-    except MissingExtra as missing:
-        print(missing, file=sys.stderr)
-        return 2
-    return run(app)
+    return run_app("benchmarks.commands", "python -m benchmarks", "bench")
 
 
 if __name__ == "__main__":

@@ -11,25 +11,25 @@ import statistics
 import subprocess
 import tempfile
 import time
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ours
-from benchmarks.measure import RUNS, Chunk, Tally, Task
+from benchmarks.measure import RUNS, Chunk, Task, clocked
 from cc_env.games.factory import make_game
 
 COMPILERS = "cc", "gcc", "clang"
 OPTIONS = "-O3", "-march=native", "-shared", "-fPIC"
 SOURCE = Path(__file__).with_name("random_play.c")
-GAMES = 200  # per chunk
+GAMES_PER_CHUNK = 200
 
 
-class Race(NamedTuple):
-    """The result of alternating chunks."""
+class Comparison(NamedTuple):
+    """The rate of the C program in turns per second, and our rate divided by it."""
 
-    rate: float  # turns per second of the C program
-    ratio: float  # our rate divided by it
+    rate: float
+    ratio: float
 
 
 def tasks() -> list[Task]:
@@ -38,35 +38,29 @@ def tasks() -> list[Task]:
 
 
 def _tasks(size: int) -> list[Task]:
-    task = partial(Task, what=ours.LISTED.format(size, size), package="C, by hand")
+    label, program_name = ours.LISTED.format(size, size), "C, by hand"
+    note = f"{SOURCE.name}: bitboards, chains depth first; -O3 -march=native"
+    ratio_note = "cc_env's speed over that of the C program, both in turn"
     return [
-        task(
-            unit="turns/s",
-            measure=lambda seconds: race(size, seconds).rate,
-            note=f"{SOURCE.name}: bitboards, chains depth first; -O3 -march=native",
-        ),
-        task(
-            unit="times",
-            measure=lambda seconds: race(size, seconds).ratio,
-            note="cc_env's speed over that of the C program, both in turn",
-        ),
+        Task(label, "turns/s", lambda time: compare(size, time).rate, note, program_name),
+        Task(label, "times", lambda time: compare(size, time).ratio, ratio_note, program_name),
     ]
 
 
 @cache
-def race(size: int, seconds: float) -> Race:
+def compare(size: int, seconds: float) -> Comparison:
     """Alternate both programs for the time of two rows; return medians over all chunks."""
-    chunks = ours.listing(make_game("capture_conquer", size=size), GAMES), _listing(size)
+    game = make_game("capture_conquer", size=size)
+    programs = ours.listing(game, GAMES_PER_CHUNK), _listing(size)
+    chunks = [clocked(program, time.process_time) for program in programs]
     for chunk in chunks:
         chunk()
-    rates: tuple[list[float], list[float]] = [], []
-    began = time.process_time()
-    while not rates[0] or time.process_time() - began < 2 * RUNS * seconds:
-        for chunk, mine in zip(chunks, rates, strict=True):
-            tally = chunk()
-            mine.append(tally.done / tally.seconds)
-    our_rate, rate = map(statistics.median, rates)
-    return Race(rate, our_rate / rate)
+    rates: list[list[float]] = []
+    start = time.process_time()
+    while not rates or time.process_time() - start < 2 * RUNS * seconds:
+        rates.append([tally.units / tally.seconds for tally in (chunk() for chunk in chunks)])
+    our_rate, rate = map(statistics.median, zip(*rates, strict=True))
+    return Comparison(rate, our_rate / rate)
 
 
 @cache
@@ -89,10 +83,4 @@ def program() -> ctypes.CDLL:
 def _listing(size: int) -> Chunk:
     play, listed = program().play, ctypes.c_int64()
     seeds = itertools.count()
-
-    def chunk() -> Tally:
-        began = time.process_time()
-        done = play(size, GAMES, next(seeds), ctypes.byref(listed))
-        return Tally(done, time.process_time() - began)
-
-    return chunk
+    return lambda: play(size, GAMES_PER_CHUNK, next(seeds), ctypes.byref(listed))

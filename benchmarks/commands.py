@@ -7,20 +7,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
 from benchmarks import by_hand, learning, ours, peers
-from benchmarks.measure import RUNS, Row, Task, row
-from cc_env.errors import MissingExtra, is_number
-
-try:
-    import typer
-    from rich.console import Console
-    from rich.progress import Progress
-    from rich.table import Table
-
-    from cc_env.cli.application import create_app
-    from cc_env.output import Terminal
-except ImportError as missing:
-    raise MissingExtra("python -m benchmarks", "typer and rich", "bench") from missing
+from benchmarks.measure import RUNS, Row, Task, measure_row
+from cc_env.cli.application import create_app
+from cc_env.errors import is_number
+from cc_env.output import Terminal
 
 app = create_app()
 
@@ -38,9 +34,11 @@ def table(
     """Measure our environments and the alternatives to them, side by side."""
     if not is_number(seconds, 0):
         raise typer.BadParameter(f"{seconds:g}; it is 0 or more", param_hint="--seconds")
-    known = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
-    wanted = _pattern(only)
-    tasks = [task for task in known if _matches(task, wanted)]
+    pattern = _compile(only)
+    all_tasks = *ours.tasks(), *by_hand.tasks(), *learning.tasks(), *peers.tasks()
+    tasks = [
+        task for task in all_tasks if pattern.search(f"{task.package} {task.label} {task.note}")
+    ]
     if not tasks:
         raise typer.BadParameter(f"no row has {only!r} in its names", param_hint="--only")
     rows = list(measured(tasks, seconds))
@@ -55,8 +53,8 @@ def measured(tasks: list[Task], seconds: float) -> Iterator[Row]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("", total=len(tasks))
         for task in tasks:
-            progress.update(bar, description=f"{task.package}: {task.what}")
-            yield row(task, seconds)
+            progress.update(bar, description=f"{task.package}: {task.label}")
+            yield measure_row(task, seconds)
             progress.advance(bar)
 
 
@@ -89,34 +87,29 @@ def _print(rows: Iterable[Row], seconds: float) -> None:
     terminal.print(f"\n{conditions(seconds)}")
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _compile(text: str) -> re.Pattern[str]:
     """Return the regular expression; raise BadParameter if it is not one."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of what a later Python may read otherwise
+        # Patterns whose meaning may change in a later Python.
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             return re.compile(text, re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:
         raise typer.BadParameter(f"{text!r}: {error}", param_hint="--only") from None
 
 
-def _matches(task: Task, pattern: re.Pattern[str]) -> bool:
-    return pattern.search(f"{task.package} {task.what} {task.note}") is not None
-
-
 def _cells(row: Row) -> tuple[str, ...]:
-    return row.what, row.who, "–" if row.value is None else _short(row.value), row.unit, row.note
+    value = "–" if row.value is None else _format_rate(row.value)
+    return row.label, row.program, value, row.unit, row.note
 
 
-def _short(value: float) -> str:
-    """Return three significant digits."""
-    for size, letter in ((1e6, " M"), (1e3, " k")):
-        if value >= 0.9995 * size:
-            return f"{_digits(value / size)}{letter}"
-    return _digits(value)
-
-
-def _digits(value: float) -> str:
-    places = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{value:.{places}f}"
+def _format_rate(value: float) -> str:
+    """Return a value with three significant digits, at most two of them after the point."""
+    size, suffix = next(
+        (unit for unit in ((1e6, " M"), (1e3, " k")) if value >= 0.9995 * unit[0]), (1, "")
+    )
+    scaled = value / size
+    places = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+    return f"{scaled:.{places}f}{suffix}"
 
 
 def _cpu() -> str:

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
+from benchmarks.measure import RUNS, Chunk, Task, all_cores, timed
+from cc_env.core.game import Game
 from cc_env.games.factory import make_game
 
-SIMULATIONS = 64  # per decision
-BOARDS = 128  # per thread
-DECISIONS = 4  # per board and chunk
-LONG = 20  # times the length of a run: until games end as often as they begin
-COMPARED = (  # unit, figure of `_in_turn`, note
+SIMULATIONS_PER_DECISION = 64
+BOARDS_PER_THREAD = 128
+# Of each board in a chunk.
+DECISIONS = 4
+# Length of a run in which games end as often as they begin, in runs of the other rows.
+LONG_RUN = 20
+# Unit, key of the result of `_compare_backends`, note.
+COMPARISONS = (
     ("decisions/s", "compiled", "the network compiled, by CPU time"),
     ("decisions/s", "torch", "the network by torch, by CPU time"),
     ("times", "CPU", "compiled network over torch's, by CPU time"),
@@ -24,148 +28,130 @@ COMPARED = (  # unit, figure of `_in_turn`, note
 
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
-    batched = (
-        f"two threads on two cores, {BOARDS} boards each, {SIMULATIONS} simulations a decision"
-    )
-    alone = f"one thread, {BOARDS} boards, both in turn"
+    boards = f"{BOARDS_PER_THREAD} boards"
+    simulations = f"{SIMULATIONS_PER_DECISION} simulations a decision"
+    batched = f"two threads on two cores, {boards} each, {simulations}"
+    share = f"the network's share of the time; {batched}"
+    plain = "a plain loop: one thread, one game, one leaf at a time"
     return [
         _task("decisions/s", timed(_batched), batched),
-        _task("games/hour", lambda seconds: _cost(seconds)[0], batched),
-        _task(
-            "%", lambda seconds: _cost(seconds)[1], f"the network's share of the time; {batched}"
-        ),
+        _task("games/hour", lambda seconds: _long_run(seconds)[0], batched),
+        _task("%", lambda seconds: _long_run(seconds)[1], share),
         *(
-            _task(unit, partial(_compared, figure=figure), f"{note}; {alone}")
-            for unit, figure, note in COMPARED
+            _task(unit, partial(_compared, key=key), f"{note}; one thread, {boards}, both in turn")
+            for unit, key, note in COMPARISONS
         ),
-        _task(
-            "decisions/s", timed(_plain), "a plain loop: one thread, one game, one leaf at a time"
-        ),
+        _task("decisions/s", timed(_plain), plain),
     ]
 
 
 def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
-    what = "AlphaZero self-play, C&C 6×6"
-    return Task(
-        what=what,
-        package="cc_env",
-        unit=unit,
-        measure=measure,
-        needs="'.[train]'",
-        note=note,
-    )
+    return Task("AlphaZero self-play, C&C 6×6", unit, measure, note, needs="'.[train]'")
 
 
 def _batched() -> Chunk:
-    play = _self_play()
-
-    def chunk() -> Tally:
-        with all_cores():
-            began = time.perf_counter()
-            tallies = play(DECISIONS)
-            return Tally(sum(tally.decisions for tally in tallies), time.perf_counter() - began)
-
-    return chunk
+    play = all_cores()(_start_threads())
+    return lambda: sum(tally.decisions for tally in play())
 
 
 @cache
-def _cost(seconds: float) -> tuple[float, float]:
+def _long_run(seconds: float) -> tuple[float, float]:
     """Return games per hour, and the network's share of the threads' time in percent."""
-    play = _self_play()
+    play = _start_threads()
     with all_cores():
-        play(DECISIONS)
+        play()
         games_ended, network, spent = 0, 0.0, 0.0
-        began = time.perf_counter()
-        while not games_ended or time.perf_counter() - began < LONG * seconds:
-            for tally in play(DECISIONS):
+        start = time.perf_counter()
+        while not games_ended or time.perf_counter() - start < LONG_RUN * seconds:
+            for tally in play():
                 games_ended += tally.games
                 network, spent = network + tally.network_seconds, spent + tally.seconds
-        return 3600 * games_ended / (time.perf_counter() - began), 100 * network / spent
+        return 3600 * games_ended / (time.perf_counter() - start), 100 * network / spent
 
 
-def _compared(seconds: float, figure: str) -> float:
-    return _in_turn(seconds)[figure]
+def _compared(seconds: float, key: str) -> float:
+    return _compare_backends(seconds)[key]
 
 
 @cache
-def _in_turn(seconds: float) -> dict[str, float]:
-    """Return the figures of COMPARED: self-play with the network compiled and by torch."""
-    plays = {by: _worker(by) for by in ("compiled", "torch")}
-    spent = {by: np.zeros(2) for by in plays}  # seconds of CPU time and on the wall
+def _compare_backends(seconds: float) -> dict[str, float]:
+    """Return the figures of COMPARISONS: self-play with the network compiled and by torch."""
+    plays = {backend: _start_worker(backend) for backend in ("compiled", "torch")}
+    # Seconds of CPU time and on the wall.
+    spent = {backend: np.zeros(2) for backend in plays}
     for play in plays.values():
         play()
     rounds = 0
     while rounds < 3 or spent["compiled"][0] < RUNS * seconds:
         rounds += 1
-        for by, play in plays.items():
-            began = np.array((time.process_time(), time.perf_counter()))
+        for backend, play in plays.items():
+            start = np.array((time.process_time(), time.perf_counter()))
             play()
-            spent[by] += np.array((time.process_time(), time.perf_counter())) - began
-    done = rounds * DECISIONS * BOARDS
-    times = spent["torch"] / spent["compiled"]
-    rates = {by: float(done / sums[0]) for by, sums in spent.items()}
-    return {**rates, "CPU": float(times[0]), "wall": float(times[1])}
+            spent[backend] += np.array((time.process_time(), time.perf_counter())) - start
+    decisions = rounds * DECISIONS * BOARDS_PER_THREAD
+    ratios = spent["torch"] / spent["compiled"]
+    rates = {backend: float(decisions / times[0]) for backend, times in spent.items()}
+    return {**rates, "CPU": float(ratios[0]), "wall": float(ratios[1])}
 
 
-def _worker(by: str) -> Callable[[], Any]:
-    """Return a function that takes DECISIONS on the boards of a worker."""
-    import torch
-
-    from agents.network import Evaluator, load
-    from agents.shipped_weights import shipped_weights
-    from training.selfplay.worker import SelfPlaySettings, SelfPlayWorker
-
-    torch.set_num_threads(1)
-    game = make_game("capture_conquer")
-    evaluate = Evaluator(load(shipped_weights(game, "alphazero"), game)[0], backend=by)
-    settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
-    worker = SelfPlayWorker(game, settings, 0)
-    return lambda: worker.play(evaluate, DECISIONS)
-
-
-def _self_play() -> Callable[[int], list[Any]]:
-    """Return a function that takes decisions on the boards of two threads, and returns tallies."""
+def _load_network() -> tuple[Game, Any]:
+    """Return the default game and its packaged network, evaluated in one thread."""
     import torch
 
     from agents.network import load
     from agents.shipped_weights import shipped_weights
-    from training.selfplay.engines import ThreadEngine
-    from training.selfplay.worker import SelfPlaySettings
 
     torch.set_num_threads(1)
     game = make_game("capture_conquer")
-    network, _ = load(shipped_weights(game, "alphazero"), game)
-    settings = SelfPlaySettings(boards=BOARDS, simulations=SIMULATIONS, opponents_share=0)
-    engine = ThreadEngine(game, settings, 2, (0,), "cpu")
+    return game, load(shipped_weights(game, "alphazero"), game)[0]
 
-    def play(decisions: int) -> list[Any]:
-        engine.start(network, decisions)
+
+def _self_play_settings() -> Any:
+    from training.selfplay.worker import SelfPlaySettings
+
+    return SelfPlaySettings(
+        boards=BOARDS_PER_THREAD, simulations=SIMULATIONS_PER_DECISION, opponents_share=0
+    )
+
+
+def _start_worker(backend: str) -> Callable[[], Any]:
+    """Return a function that takes DECISIONS on the boards of a worker."""
+    from agents.network import Evaluator
+    from training.selfplay.worker import SelfPlayWorker
+
+    game, network = _load_network()
+    worker = SelfPlayWorker(game, _self_play_settings(), 0)
+    return partial(worker.play, Evaluator(network, backend=backend), DECISIONS)
+
+
+def _start_threads() -> Callable[[], list[Any]]:
+    """Return a function that takes DECISIONS on the boards of two threads and returns tallies."""
+    from training.selfplay.engines import ThreadEngine
+
+    game, network = _load_network()
+    engine = ThreadEngine(game, _self_play_settings(), 2, (0,), "cpu")
+
+    def play() -> list[Any]:
+        engine.start(network, DECISIONS)
         return [tally for _, tally in engine.finish()]
 
     return play
 
 
 def _plain() -> Chunk:
-    import torch
-
-    from agents.network_players import load_evaluator
-    from agents.shipped_weights import shipped_weights
+    from agents.network import Evaluator
     from cc_env.search.puct import PUCT
 
-    torch.set_num_threads(1)
-    game = make_game("capture_conquer")
-    search = PUCT(game, load_evaluator(shipped_weights(game, "alphazero"), game), batch=1)
-    rng = np.random.default_rng(0)
+    game, network = _load_network()
+    search, rng = PUCT(game, Evaluator(network), batch=1), np.random.default_rng(0)
     position = game.initial
 
-    def chunk() -> Tally:
+    def chunk() -> int:
         nonlocal position
-        began = time.perf_counter()
         if not len(game.legal_actions(position)):
             position = game.initial
-        search.search(position, simulations=SIMULATIONS)
-        seconds = time.perf_counter() - began
+        search.search(position, simulations=SIMULATIONS_PER_DECISION)
         position = game.apply(position, int(rng.choice(game.legal_actions(position))))
-        return Tally(1, seconds)
+        return 1
 
     return chunk

@@ -1,4 +1,4 @@
-"""Random play through standard interfaces, so that ours and others' are timed alike."""
+"""Random play through standard interfaces, so that all packages are timed alike."""
 
 import random
 import time
@@ -9,84 +9,83 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import Chunk, Tally
+from benchmarks.measure import Chunk, Tally, TimedChunk
 
 
 def single(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Chunk:
     """Return the loop of tutorials: `action_space.sample()`, `step`, `reset` at the end."""
     env.reset(seed=0)
 
-    def chunk() -> Tally:
-        began = time.perf_counter()
+    def chunk() -> int:
         for _ in range(steps):
             _, _, terminated, truncated, _ = env.step(env.action_space.sample())
             if terminated or truncated:
                 env.reset()
-        return Tally(steps, time.perf_counter() - began)
+        return steps
 
     return chunk
 
 
 def vector(
-    envs: gymnasium.vector.VectorEnv[Any, Any, Any], *, alone: bool = True, steps: int = 50
-) -> Chunk:
+    envs: gymnasium.vector.VectorEnv[Any, Any, Any],
+    *,
+    with_sampling: bool = False,
+    steps: int = 50,
+) -> TimedChunk:
     """Return random play on boards that reset in the next step (NEXT_STEP).
 
-    With `alone` only `step` is timed, else `action_space.sample()` too. Resets do not count as
-    steps.
+    `action_space.sample()` is timed only `with_sampling`. Resets do not count as steps.
     """
     envs.reset(seed=0)
-    over: NDArray[np.bool_] = np.zeros(envs.num_envs, np.bool_)
+    has_ended: NDArray[np.bool_] = np.zeros(envs.num_envs, np.bool_)
 
     def chunk() -> Tally:
-        done, spent = 0, 0.0
+        units, seconds = 0, 0.0
         for _ in range(steps):
             sampling = time.perf_counter()
             actions = envs.action_space.sample()
             stepping = time.perf_counter()
             _, _, terminated, truncated, _ = envs.step(actions)
-            spent += time.perf_counter() - (stepping if alone else sampling)
-            done += envs.num_envs - int(over.sum())
-            np.logical_or(terminated, truncated, out=over)
-        return Tally(done, spent)
+            seconds += time.perf_counter() - (sampling if with_sampling else stepping)
+            units += envs.num_envs - int(has_ended.sum())
+            np.logical_or(terminated, truncated, out=has_ended)
+        return Tally(units, seconds)
 
     return chunk
 
 
-def agents(env: Any, mask_of: Callable[[Any, Any], Any], steps: int = 200) -> Chunk:
+def agents(env: Any, get_mask: Callable[[Any, Any], Any], steps: int = 200) -> Chunk:
     """Return PettingZoo's AEC loop: `last`, a sample under the mask, `step`; `reset` at the end.
 
-    `mask_of(observation, info)` is the mask of the agent to move.
+    `get_mask(observation, info)` returns the mask of the agent to move.
     """
     env.reset(seed=0)
 
-    def chunk() -> Tally:
-        began = time.perf_counter()
+    def chunk() -> int:
         for _ in range(steps):
             observation, _, terminated, truncated, info = env.last()
             if terminated or truncated:
                 env.reset()
                 observation, _, _, _, info = env.last()
             space = env.action_space(env.agent_selection)
-            env.step(space.sample(mask_of(observation, info)))
-        return Tally(steps, time.perf_counter() - began)
+            env.step(space.sample(get_mask(observation, info)))
+        return steps
 
     return chunk
 
 
 def states(game: Any, steps: int = 1000) -> Chunk:
-    """Return random play of a game of OpenSpiel's, from Python."""
+    """Return random play of an OpenSpiel game, from Python."""
     rng, state = random.Random(0), game.new_initial_state()
 
-    def chunk() -> Tally:
+    def chunk() -> int:
         nonlocal state
-        began = time.perf_counter()
         for _ in range(steps):
             if state.is_terminal():
                 state = game.new_initial_state()
             actions = state.legal_actions()
             state.apply_action(actions[int(rng.random() * len(actions))])
-        return Tally(steps, time.perf_counter() - began)
+        return steps
 
     return chunk
 
@@ -99,9 +98,8 @@ def playouts(game: Any, simulations: int = 500) -> Chunk:
     bot = pyspiel.MCTSBot(game, evaluator, 1.4, simulations, 100, False, 0, False)
     state = game.new_initial_state()
 
-    def chunk() -> Tally:
-        began = time.perf_counter()
+    def chunk() -> int:
         bot.mcts_search(state)
-        return Tally(simulations, time.perf_counter() - began)
+        return simulations
 
     return chunk

@@ -2,60 +2,85 @@
 
 import os
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import NamedTuple
 
-RUNS = 3  # per task; the result is their median
+# Runs per task; the result is their median.
+RUNS = 3
+
+# Some milliseconds of work; returns the units done. The next call continues the work.
+Chunk = Callable[[], int]
 
 
 class Tally(NamedTuple):
     """The units of work that a chunk did, and the seconds that count for them."""
 
-    done: int
+    units: int
     seconds: float
 
 
-Chunk = Callable[[], Tally]  # some milliseconds of work; the next call continues it
+TimedChunk = Callable[[], Tally]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Task:
-    """A row to be measured."""
+    """A row to be measured.
 
-    what: str
-    package: str  # name on PyPI
+    `measure` returns the value for the seconds per run; it raises ImportError or FileNotFoundError
+    if something is missing. `package` is a name on PyPI; `needs` is the requirement to install, if
+    it is not `package`.
+    """
+
+    label: str
     unit: str
-    # Seconds per run -> value. Raises ImportError or FileNotFoundError if something is missing.
     measure: Callable[[float], float]
-    needs: str = ""  # requirement to pip install, if it is not `package`
     note: str = ""
+    package: str = "cc_env"
+    needs: str = ""
 
 
 class Row(NamedTuple):
-    """A measured row; if something is missing, `value` is None and `note` says what."""
+    """A measured row; if something is missing, `value` is None and `note` names it."""
 
-    what: str
-    who: str
+    label: str
+    program: str
     value: float | None
     unit: str
     note: str
 
 
-def rate(chunk: Chunk, seconds: float) -> float:
+def clocked(chunk: Chunk, clock: Callable[[], float] = time.perf_counter) -> TimedChunk:
+    """Return a chunk that measures its own duration."""
+
+    def timed_chunk() -> Tally:
+        start = clock()
+        units = chunk()
+        return Tally(units, clock() - start)
+
+    return timed_chunk
+
+
+def rate(chunk: TimedChunk, seconds: float) -> float:
     """Return the rate per second: the median of RUNS runs, after a first chunk that compiles."""
     chunk()
     return statistics.median(_run(chunk, seconds) for _ in range(RUNS))
 
 
 def timed(prepare: Callable[[], Chunk]) -> Callable[[float], float]:
-    """Return a `measure` for a Task; `prepare` makes the chunk."""
+    """Return a `measure` for a Task; `prepare` returns the chunk."""
+    return lambda seconds: rate(clocked(prepare()), seconds)
+
+
+def self_timed(prepare: Callable[[], TimedChunk]) -> Callable[[float], float]:
+    """Return a `measure` for a Task; only a part of the chunk's work counts."""
     return lambda seconds: rate(prepare(), seconds)
 
 
-def row(task: Task, seconds: float) -> Row:
+def measure_row(task: Task, seconds: float) -> Row:
     """Measure a task, in runs of at least `seconds`."""
     try:
         value, note = task.measure(seconds), task.note
@@ -63,12 +88,12 @@ def row(task: Task, seconds: float) -> Row:
         value, note = None, f"not installed: pip install {task.needs or task.package} ({missing})"
     except FileNotFoundError as missing:
         value, note = None, f"not measured: {missing}"
-    return Row(task.what, _with_version(task.package), value, task.unit, note)
+    return Row(task.label, _with_version(task.package), value, task.unit, note)
 
 
 @contextmanager
 def all_cores() -> Iterator[None]:
-    """Leave the one core that everything else is measured on."""
+    """Use all cores in the block, instead of the one core of the other measurements."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -80,13 +105,13 @@ def all_cores() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _run(chunk: Chunk, seconds: float) -> float:
-    done, spent = 0, 0.0
-    while spent < seconds or not done:
+def _run(chunk: TimedChunk, seconds: float) -> float:
+    units, spent = 0, 0.0
+    while spent < seconds or not units:
         tally = chunk()
-        done += tally.done
+        units += tally.units
         spent += tally.seconds
-    return done / spent
+    return units / spent
 
 
 def _with_version(package: str) -> str:

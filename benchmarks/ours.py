@@ -6,7 +6,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import loops, worst_case
-from benchmarks.measure import RUNS, Chunk, Tally, Task, all_cores, timed
+from benchmarks.measure import RUNS, Chunk, Task, TimedChunk, all_cores, self_timed, timed
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import random_streams, rules
 from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
@@ -44,7 +43,6 @@ from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import MCTS
-from cc_env.search.result import SearchResult
 from cc_env.tablebase.lookup import LoadedTables, exact_value
 from cc_env.tablebase.tablebase import Tablebase
 
@@ -55,101 +53,113 @@ env = gymnasium.make("{}")
 env.reset(seed=0)
 env.step(env.action_space.sample())
 """
-OTHERS = {  # games besides C&C, and their names in the table
+# Titles of the games besides C&C.
+OTHER_GAMES = {
     "checkers": "checkers",
     "mini_checkers": "mini checkers",
     "morris": "nine men's morris",
     "cannon": "Cannon 8×8",
 }
-_FOUR, _END, _VICTIM, _CELL, _NOBODY = (np.uint64(n) for n in (4, 8, 16, 63, 64))
+_FOUR, _END, _VICTIM, _CELL, _NO_CELL = (np.uint64(n) for n in (4, 8, 16, 63, 64))
 LISTED = "random play, every turn listed, C&C {}×{}"
-MANY = 16384  # boards, for several threads
-ALONE = "stepping alone, with observations and masks"
+# Boards for several threads.
+MANY_BOARDS = 16384
+STEPPING_ALONE = "stepping alone, with observations and masks"
+LOOKUP_REPEATS = 100
 
 
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
     return [
         *(_compiled(f"C&C {size}×{size}", partial(_game, size)) for size in (6, 8)),
-        *(_compiled(called, partial(make_game, name)) for name, called in OTHERS.items()),
-        *(_listing(size) for size in (6, 8)),
-        _task("Gymnasium, C&C 6×6", "steps/s", _single, note="opponent's answers included"),
-        *(_vector(boards, ALONE, opponent=None) for boards in (1, 64, 1024)),
-        _vector(1024, f"{ALONE}; copy=False", opponent=None, copy=False),
-        _vector(1024, "stepping and sample()", alone=False, opponent=None),
-        _vector(1024, f"{ALONE}; opponent's answers included", "steps/s", opponent="random"),
+        *(_compiled(title, partial(make_game, name)) for name, title in OTHER_GAMES.items()),
+        *map(_listing, (6, 8)),
+        Task("Gymnasium, C&C 6×6", "steps/s", timed(_single), "opponent's replies included"),
+        *(_vector(boards, STEPPING_ALONE) for boards in (1, 64, 1024)),
+        _vector(1024, f"{STEPPING_ALONE}; copy=False", copy=False),
+        _vector(1024, "stepping and sample()", with_sampling=True),
+        _vector(1024, f"{STEPPING_ALONE}; opponent's replies included", opponent="random"),
         *map(_threaded, _thread_counts()),
-        _search(
-            "alpha-beta", 6, lambda game: partial(AlphaBeta(game).search, depth=9), "to depth 9"
-        ),
-        _search(
-            "alpha-beta",
-            6,
-            lambda game: partial(AlphaBeta(game, "learned").search, depth=9),
-            "to depth 9, evaluation=learned",
-        ),
-        _search(
-            "alpha-beta", 8, lambda game: partial(AlphaBeta(game).search, depth=7), "to depth 7"
-        ),
-        _search(
-            "alpha-beta",
-            8,
-            lambda game: partial(AlphaBeta(game, "learned").search, depth=7),
-            "to depth 7, evaluation=learned",
+        *(
+            _alpha_beta(size, depth, evaluation)
+            for size, depth in ((6, 9), (8, 7))
+            for evaluation in (None, "learned")
         ),
         _depth(6, 9),
         _depth(6, 12, once=True),
         _depth(8, 6),
-        _search("MCTS", 6, _tree("random"), "random playouts"),
-        _search("MCTS", 6, _tree("evaluation"), "the evaluation for a playout"),
+        _mcts("random", "random playouts"),
+        _mcts("evaluation", "the evaluation for a playout"),
         _probing(_probes, "from Python: value, turns, and the actions that keep it"),
         _probing(_lookups, "in a search: the value"),
-        _task(
-            "minimax:depth=3 against random, C&C 6×6", "games/s", _games, note="referee and records"
+        Task(
+            "minimax:depth=3 against random, C&C 6×6",
+            "games/s",
+            timed(_games),
+            "referee and records",
         ),
-        _task("AEC, C&C 6×6", "steps/s", _agents, "pettingzoo>=1.27", "last + sample(mask) + step"),
+        Task(
+            "AEC, C&C 6×6",
+            "steps/s",
+            timed(_agents),
+            "last + sample(mask) + step",
+            needs="pettingzoo>=1.27",
+        ),
         _start("import cc_env", "pass", "in a new process"),
         _first_use("capture_conquer", "C&C"),
         _first_use("capture_conquer", "C&C", warm=True),
-        *(_first_use(name, called) for name, called in OTHERS.items()),
-        _worst("legal", "legal actions"),
-        _worst("slowest", "slowest decision"),
+        *(_first_use(name, title) for name, title in OTHER_GAMES.items()),
+        _worst_case("legal", "legal actions"),
+        _worst_case("slowest", "slowest decision"),
     ]
 
 
-def _task(what: str, unit: str, prepare: Any, needs: str = "", note: str = "") -> Task:
-    measure = timed(prepare)
-    return Task(what=what, package="cc_env", unit=unit, measure=measure, needs=needs, note=note)
+def _game(size: int) -> Game:
+    return make_game("capture_conquer", size=size)
 
 
-def _compiled(called: str, make: Callable[[], Game]) -> Task:
-    what = f"compiled random play, {called}"
-    return _task(what, "decisions/s", lambda: _playouts(make()), note="start to end")
+def _compiled(title: str, make: Callable[[], Game]) -> Task:
+    def prepare() -> Chunk:
+        game, seeds = make(), itertools.count()
+        return lambda: play_random_games(game, 500, next(seeds)).decisions
+
+    label = f"compiled random play, {title}"
+    return Task(label, "decisions/s", timed(prepare), "start to end")
 
 
 def _listing(size: int) -> Task:
-    return _task(
-        LISTED.format(size, size),
-        "turns/s",
-        lambda: listing(_game(size)),
-        note="every (start, end, capture) at every turn, one chosen",
+    note = "every (start, end, capture) at every turn, one chosen"
+    return Task(LISTED.format(size, size), "turns/s", timed(lambda: listing(_game(size))), note)
+
+
+def _single() -> Chunk:
+    return loops.single(gymnasium.make(ENVIRONMENT))
+
+
+def _make_boards(boards: int, **options: Any) -> Any:
+    return gymnasium.make_vec(
+        ENVIRONMENT, num_envs=boards, vectorization_mode="vector_entry_point", **options
     )
 
 
 def _vector(
-    boards: int, note: str, unit: str = "decisions/s", *, alone: bool = True, **options: Any
+    boards: int,
+    note: str,
+    *,
+    opponent: str | None = None,
+    with_sampling: bool = False,
+    copy: bool = True,
 ) -> Task:
-    def prepare() -> Chunk:
-        envs = gymnasium.make_vec(
-            ENVIRONMENT, num_envs=boards, vectorization_mode="vector_entry_point", **options
-        )
-        return loops.vector(envs, alone=alone)
+    def prepare() -> TimedChunk:
+        envs = _make_boards(boards, opponent=opponent, copy=copy)
+        return loops.vector(envs, with_sampling=with_sampling)
 
-    return _task(f"vector, {boards} × C&C 6×6", unit, prepare, note=note)
+    unit = "steps/s" if opponent else "decisions/s"
+    return Task(f"vector, {boards} × C&C 6×6", unit, self_timed(prepare), note)
 
 
 def _thread_counts() -> list[int]:
-    """Return 1, 2, 4 and so on, as far as there are cores, two of them at least."""
+    """Return the powers of 2 up to the number of cores, at least 1 and 2."""
     cores = max(os.cpu_count() or 1, 2)
     return [2**power for power in range(cores.bit_length())]
 
@@ -157,103 +167,35 @@ def _thread_counts() -> list[int]:
 def _threaded(threads: int) -> Task:
     """Return the task of stepping many boards by a number of threads, on all cores."""
 
+    def prepare() -> TimedChunk:
+        # Threads inherit the cores of the thread that starts them.
+        with all_cores():
+            envs = _make_boards(MANY_BOARDS, opponent=None, copy=False, threads=threads)
+            chunk = loops.vector(envs, steps=5)
+        return all_cores()(chunk)
+
+    note = f"{STEPPING_ALONE}; copy=False; threads={threads}, on all cores"
+    return Task(f"vector, {MANY_BOARDS} × C&C 6×6", "decisions/s", self_timed(prepare), note)
+
+
+def _alpha_beta(size: int, depth: int, evaluation: str | None) -> Task:
     def prepare() -> Chunk:
-        with all_cores():  # which the threads inherit
-            envs = gymnasium.make_vec(
-                ENVIRONMENT,
-                num_envs=MANY,
-                vectorization_mode="vector_entry_point",
-                opponent=None,
-                copy=False,
-                threads=threads,
-            )
-            stepping = loops.vector(envs, steps=5)
-
-        def chunk() -> Tally:
-            with all_cores():
-                return stepping()
-
-        return chunk
-
-    note = f"{ALONE}; copy=False; threads={threads}, on all cores"
-    return _task(f"vector, {MANY} × C&C 6×6", "decisions/s", prepare, note=note)
-
-
-def _search(
-    kind: str, size: int, prepare: Callable[[Game], Callable[[Position], SearchResult]], note: str
-) -> Task:
-    """Return the task of searching from the initial position, with a new search each time."""
-
-    def chunks() -> Chunk:
         game = _game(size)
-        search = prepare(game)
+        search = AlphaBeta(game, evaluation)
+        return lambda: search.search(game.initial, depth=depth).nodes
 
-        def chunk() -> Tally:
-            report = search(game.initial)
-            return Tally(report.nodes, report.seconds)
-
-        return chunk
-
-    unit = "nodes/s" if kind == "alpha-beta" else "simulations/s"
-    return _task(f"{kind}, C&C {size}×{size}", unit, chunks, note=f"from the start, {note}")
+    suffix = f", evaluation={evaluation}" if evaluation else ""
+    note = f"from the start, to depth {depth}{suffix}"
+    return Task(f"alpha-beta, C&C {size}×{size}", "nodes/s", timed(prepare), note)
 
 
-def _tree(playout: str) -> Callable[[Game], Callable[[Position], SearchResult]]:
-    def prepare(game: Game) -> Callable[[Position], SearchResult]:
+def _mcts(playout: str, note: str) -> Task:
+    def prepare() -> Chunk:
+        game, rng = _game(6), np.random.default_rng(0)
         search = MCTS(game, playout=playout)
-        return lambda position: search.search(
-            position, np.random.default_rng(0), simulations=20_000
-        )
+        return lambda: search.search(game.initial, rng, simulations=20_000).nodes
 
-    return prepare
-
-
-def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
-    return _task("exact values, C&C 5×5", "positions/s", prepare, note=f"{note}; all in memory")
-
-
-def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:
-    """Return the tables that ship for 5×5, and random positions that they have."""
-    tables = Tablebase(make_game("capture_conquer", size=5, corner=2))
-    return tables, tuple(sample_uniform(tables, 1000))
-
-
-def _probes() -> Chunk:
-    """Return probes of these positions from Python."""
-    tables, positions = _solved_positions()
-
-    def chunk() -> Tally:
-        began = time.perf_counter()
-        for position in positions:
-            tables.probe(position)
-        return Tally(len(positions), time.perf_counter() - began)
-
-    return chunk
-
-
-def _lookups() -> Chunk:
-    """Return what a search does in each of its positions, for the same ones."""
-    tables, positions = _solved_positions()
-    rows = np.array(positions, np.uint64)
-    known, start, times = tables.load_all(), tables.game.initial, 100
-
-    def chunk() -> Tally:
-        began = time.perf_counter()
-        _look_up(start, rows, known, times)
-        return Tally(times * len(rows), time.perf_counter() - began)
-
-    return chunk
-
-
-@jit
-def _look_up(
-    start: Position, rows: NDArray[np.uint64], tables: LoadedTables, times: int
-) -> rules.Int:
-    known, total = as_raw(tables), np.int64(0)
-    for _ in range(times):
-        for row in range(len(rows)):
-            total += exact_value(rules.load(rows[row], start), known)
-    return total
+    return Task("MCTS, C&C 6×6", "simulations/s", timed(prepare), f"from the start, {note}")
 
 
 def _depth(size: int, depth: int, *, once: bool = False) -> Task:
@@ -262,84 +204,56 @@ def _depth(size: int, depth: int, *, once: bool = False) -> Task:
     def measure(_: float) -> float:
         game = _game(size)
         search = AlphaBeta(game)
-        search.search(game.initial, depth=1)
         runs = range(1 if once else RUNS)
         return statistics.median(search.search(game.initial, depth=depth).seconds for _ in runs)
 
-    return Task(
-        what=f"alpha-beta, C&C {size}×{size}, depth {depth} from the start",
-        package="cc_env",
-        unit="s",
-        measure=measure,
-        note="less is better; depth in turns" + ("; once" if once else ""),
-    )
+    label = f"alpha-beta, C&C {size}×{size}, depth {depth} from the start"
+    return Task(label, "s", measure, "less is better; depth in turns" + ("; once" if once else ""))
 
 
-def _games() -> Chunk:
-    game, seeds = _game(6), itertools.count()
-    pair = make_player("minimax:depth=3", game), make_player("random", game)
+def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
+    return Task("exact values, C&C 5×5", "positions/s", timed(prepare), f"{note}; all in memory")
 
-    def chunk() -> Tally:
-        began = time.perf_counter()
-        for _ in range(10):
-            play_match(game, pair, seed=next(seeds))
-        return Tally(10, time.perf_counter() - began)
+
+def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:
+    """Return the packaged 5×5 tables, and random positions that they contain."""
+    tables = Tablebase(make_game("capture_conquer", size=5, corner=2))
+    return tables, tuple(sample_uniform(tables, 1000))
+
+
+def _probes() -> Chunk:
+    """Return probes of these positions from Python."""
+    tables, positions = _solved_positions()
+    return lambda: len([tables.probe(position) for position in positions])
+
+
+def _lookups() -> Chunk:
+    """Return the lookups that a search does in these positions."""
+    tables, positions = _solved_positions()
+    rows, loaded = np.array(positions, np.uint64), tables.load_all()
+
+    def chunk() -> int:
+        _look_up(tables.game.initial, rows, loaded, LOOKUP_REPEATS)
+        return LOOKUP_REPEATS * len(rows)
 
     return chunk
 
 
-def _worst(field: str, name: str) -> Task:
-    def measure(_: float) -> float:
-        game = _game(8)
-        positions = [game.from_text(text) for text in worst_case.WORST]
-
-        def slowest() -> float:
-            costs = (worst_case.cost(game, position) for position in positions)
-            return max(float(getattr(cost, field)) for cost in costs)
-
-        return statistics.median(slowest() for _ in range(RUNS))
-
-    return Task(
-        what=f"worst known 8×8 positions: {name}",
-        package="cc_env",
-        unit="µs",
-        measure=measure,
-        note="less is better; each the best of 5 repeats",
-    )
+@jit
+def _look_up(
+    start: Position, rows: NDArray[np.uint64], tables: LoadedTables, repeats: int
+) -> rules.Int:
+    raw_tables, total = as_raw(tables), np.int64(0)
+    for _ in range(repeats):
+        for row in range(len(rows)):
+            total += exact_value(rules.load(rows[row], start), raw_tables)
+    return total
 
 
-def _start(what: str, code: str, note: str, *, warm: bool = False) -> Task:
-    def measure(_: float) -> float:
-        with tempfile.TemporaryDirectory() as cache:
-            if warm:
-                _seconds_to_run(code, cache)
-            return _seconds_to_run(code, cache)
-
-    return Task(what=what, package="cc_env", unit="s", measure=measure, note=f"{note}; once")
-
-
-def _first_use(name: str, called: str, *, warm: bool = False) -> Task:
-    what = f"first use of {called}, {'warm' if warm else 'cold'} cache"
-    note = "make, reset, step" + ("" if warm else "; compiles")
-    return _start(what, FIRST_USE.format(GAMES[name].environment), note, warm=warm)
-
-
-def _seconds_to_run(code: str, cache: str) -> float:
-    """Return the seconds that a new process takes for `import cc_env` and `code`."""
-    timed_code = "import time; began = time.perf_counter(); import cc_env\n" + code
-    timed_code += "\nprint(time.perf_counter() - began)"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    run = [sys.executable, "-c", timed_code]
-    done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout)
-
-
-def _game(size: int) -> Game:
-    return make_game("capture_conquer", size=size)
-
-
-def _single() -> Chunk:
-    return loops.single(gymnasium.make(ENVIRONMENT))
+def _games() -> Chunk:
+    game, seeds = _game(6), itertools.count()
+    players = make_player("minimax:depth=3", game), make_player("random", game)
+    return lambda: len([play_match(game, players, seed=next(seeds)) for _ in range(10)])
 
 
 def _agents() -> Chunk:
@@ -348,15 +262,43 @@ def _agents() -> Chunk:
     return loops.agents(make("aec", ENVIRONMENT), lambda observation, info: info["action_mask"])
 
 
-def _playouts(game: Game) -> Chunk:
-    seeds = itertools.count()
+def _start(label: str, code: str, note: str, *, warm: bool = False) -> Task:
+    def measure(_: float) -> float:
+        with tempfile.TemporaryDirectory() as cache:
+            if warm:
+                _seconds_to_run(code, cache)
+            return _seconds_to_run(code, cache)
 
-    def chunk() -> Tally:
-        began = time.perf_counter()
-        played = play_random_games(game, 500, next(seeds))
-        return Tally(played.decisions, time.perf_counter() - began)
+    return Task(label, "s", measure, f"{note}; once")
 
-    return chunk
+
+def _first_use(name: str, title: str, *, warm: bool = False) -> Task:
+    label = f"first use of {title}, {'warm' if warm else 'cold'} cache"
+    note = "make, reset, step" + ("" if warm else "; compiles")
+    return _start(label, FIRST_USE.format(GAMES[name].environment), note, warm=warm)
+
+
+def _seconds_to_run(code: str, cache: str) -> float:
+    """Return the seconds that a new process takes for `import cc_env` and `code`."""
+    timed_code = "import time; start = time.perf_counter(); import cc_env\n" + code
+    timed_code += "\nprint(time.perf_counter() - start)"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    return float(
+        subprocess.check_output([sys.executable, "-c", timed_code], env=environment, text=True)
+    )
+
+
+def _worst_case(field: str, name: str) -> Task:
+    def measure(_: float) -> float:
+        game = _game(8)
+        positions = [game.from_text(text) for text in worst_case.WORST]
+        return statistics.median(
+            max(float(getattr(worst_case.cost(game, p), field)) for p in positions)
+            for _ in range(RUNS)
+        )
+
+    note = "less is better; each the best of 5 repeats"
+    return Task(f"worst known 8×8 positions: {name}", "µs", measure, note)
 
 
 def listing(game: Game, count: int = 500) -> Chunk:
@@ -364,11 +306,9 @@ def listing(game: Game, count: int = 500) -> Chunk:
     moves, listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
     seeds = itertools.count()
 
-    def chunk() -> Tally:
+    def chunk() -> int:
         state = random_streams.streams(next(seeds), 1)[0]
-        began = time.process_time()
-        done = play_listed(game.initial, count, state, moves, listed)
-        return Tally(int(done), time.process_time() - began)
+        return int(play_listed(game.initial, count, state, moves, listed))
 
     return chunk
 
@@ -387,31 +327,31 @@ def play_listed(
     int64[1].
     """
     moves = as_raw(moves)
-    played = 0
+    turns = 0
     for _ in range(games):
         position = start
         while not is_won(position):
             count = list_moves(position, moves)
             if not count:
                 break
-            chosen = moves[np.uint64(random_streams.below(state, np.int64(count)))]
+            move = moves[np.uint64(random_streams.below(state, np.int64(count)))]
             state = random_streams.advance(state)
-            position = _made(position, np.uint64(chosen))
+            position = _play_move(position, np.uint64(move))
             listed[0] += np.int64(count)
-            played += 1
-    return played
+            turns += 1
+    return turns
 
 
 @jit
-def _made(position: Position, move: np.uint64) -> Position:
+def _play_move(position: Position, move: np.uint64) -> Position:
     start, end, captured = move & _CELL, move >> _END & _CELL, move >> _VICTIM
-    victim = ZERO if captured == _NOBODY else ONE << captured
+    victim = ZERO if captured == _NO_CELL else ONE << captured
     return play_jump(position, ONE << start, ONE << end, victim)
 
 
 @jit
 def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
-    """Write all distinct moves into `moves` uint32[num_actions * 64]; return how many.
+    """Write all distinct moves into `moves` uint32[num_actions * 64]; return their number.
 
     Bits 0-7 of a move are the start cell, bits 8-15 the end cell, bits 16-23 the captured cell or
     64.
@@ -421,14 +361,14 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
     field = Field(own, occupied, empty, hops_over(occupied, empty))
     chains = own & double_takeoffs(field.hops)
     count = _list_short(own ^ chains, position.enemy, own, empty, moves)
-    over_own, going = hops_over(own, empty), takeoffs(field.hops)
-    hunting = takeoffs(hops_over(position.enemy, empty))
+    over_own, hop_starts = hops_over(own, empty), takeoffs(field.hops)
+    capture_starts = takeoffs(hops_over(position.enemy, empty))
     while chains:
         start = lowest_bit(chains)
         chains ^= start
         before = reachable(start, over_own, own, empty)
         count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
-        if not before & hunting:
+        if not before & capture_starts:
             continue
         victims = hop_middles(before, field.hops) & position.enemy
         later = hop_middles(before ^ start, field.hops)
@@ -438,9 +378,9 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
             ends = _behind(start, victim)
             if victim & later:
                 ends = ends_capturing(start, before, victim, empty, remove_victim(victim, field))
-            elif ends & going:
-                left = remove_victim(victim, field)
-                ends = reachable(ends, left.hops, left.occupied, empty)
+            elif ends & hop_starts:
+                after = remove_victim(victim, field)
+                ends = reachable(ends, after.hops, after.occupied, empty)
             count = _write(start, ends, victim, moves, count)
     return count
 
@@ -451,16 +391,16 @@ def _list_short(
 ) -> np.uint64:
     """Write the moves of pieces that can hop at most once."""
     over_own, over_enemy = hops_over(own, empty), hops_over(enemy, empty)
-    hunters = pieces & takeoffs(over_enemy)
+    capturers = pieces & takeoffs(over_enemy)
     count = ZERO
     while pieces:
         start = lowest_bit(pieces)
         pieces ^= start
         ends = steps(start, empty) | hop_landings(start, over_own)
         count = _write(start, ends, ZERO, moves, count)
-    while hunters:
-        start = lowest_bit(hunters)
-        hunters ^= start
+    while capturers:
+        start = lowest_bit(capturers)
+        capturers ^= start
         victims = hop_middles(start, over_enemy)
         while victims:
             victim = lowest_bit(victims)

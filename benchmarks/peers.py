@@ -13,11 +13,11 @@ from typing import Any
 import gymnasium
 
 from benchmarks import loops
-from benchmarks.measure import Chunk, Tally, Task, timed
+from benchmarks.measure import Chunk, Tally, Task, TimedChunk, self_timed, timed
+from benchmarks.ours import STEPPING_ALONE
 
-ALONE = "stepping alone, with observations and masks"
-TOGETHER = "one compiled call chooses and steps"
-SPIEL_GAMES = {  # what is played by OpenSpiel's interface: its own games, then ours there
+# Games played by OpenSpiel's interface: its own, then ours.
+SPIEL_GAMES = {
     "checkers": "checkers",
     "nine men's morris": "nine_mens_morris",
     "connect four": "connect_four",
@@ -37,49 +37,34 @@ def tasks() -> list[Task]:
 
 
 def _open_spiel() -> list[Task]:
-    task = partial(Task, package="open_spiel", unit="decisions/s")
+    play = partial(_spiel, loops.states, "decisions/s")
+    search = partial(_spiel, loops.playouts, "simulations/s")
+    play_note = "Python: legal_actions + apply_action, no observation"
+    search_note = "its C++ search, from the start, random playouts"
     return [
-        *(_spiel(called, name) for called, name in SPIEL_GAMES.items()),
-        task(
-            what="rl_environment, checkers",
-            note="observation and legal actions",
-            measure=timed(lambda: _time_steps("checkers")),
+        *(play(title, name, play_note) for title, name in SPIEL_GAMES.items()),
+        Task(
+            "rl_environment, checkers",
+            "decisions/s",
+            timed(lambda: _time_steps("checkers")),
+            "observation and legal actions",
+            "open_spiel",
         ),
-        task(
-            what="alpha-beta, checkers",
-            unit="leaves/s",
-            note="its Python search, the only one that it offers to Python; depth 6 from the start",
-            measure=timed(lambda: _alpha_beta("checkers", 6)),
+        Task(
+            "alpha-beta, checkers",
+            "leaves/s",
+            timed(lambda: _alpha_beta("checkers", 6)),
+            "its Python search, the only one that it offers to Python; depth 6 from the start",
+            "open_spiel",
         ),
-        *(_mcts(called, name) for called, name in SPIEL_GAMES.items()),
+        *(search(f"MCTS, {title}", name, search_note) for title, name in SPIEL_GAMES.items()),
     ]
 
 
-def _spiel(called: str, name: str) -> Task:
-    """Return the task of playing a game of OpenSpiel's, or one of ours there, by name."""
-    return Task(
-        what=called,
-        package=_owner(name),
-        unit="decisions/s",
-        needs="open_spiel",
-        note="Python: legal_actions + apply_action, no observation",
-        measure=timed(lambda: loops.states(_load(name))),
-    )
-
-
-def _mcts(called: str, name: str) -> Task:
-    return Task(
-        what=f"MCTS, {called}",
-        package=_owner(name),
-        unit="simulations/s",
-        needs="open_spiel",
-        note="its C++ search, from the start, random playouts",
-        measure=timed(lambda: loops.playouts(_load(name))),
-    )
-
-
-def _owner(name: str) -> str:
-    return "cc_env" if "cc_env" in name else "open_spiel"
+def _spiel(loop: Callable[[Any], Chunk], unit: str, label: str, name: str, note: str) -> Task:
+    """Return the task of a loop on an OpenSpiel game, or on one of ours in OpenSpiel."""
+    package = "cc_env" if "cc_env" in name else "open_spiel"
+    return Task(label, unit, timed(lambda: loop(_load(name))), note, package, "open_spiel")
 
 
 def _load(name: str) -> Any:
@@ -92,54 +77,47 @@ def _load(name: str) -> Any:
 
 
 def _pettingzoo() -> list[Task]:
-    task = partial(Task, package="pettingzoo", unit="steps/s", note="last + sample(mask) + step")
     return [
-        task(
-            what="AEC, connect four",
-            needs="'pettingzoo>=1.27' pygame",
-            measure=timed(lambda: _classic("connect_four-v3", "pygame")),
-        ),
-        task(
-            what="AEC, chess",
-            needs="'pettingzoo>=1.27' pygame chess",
-            measure=timed(lambda: _classic("chess-v6", "pygame", "chess")),
-        ),
+        Task(
+            f"AEC, {title}",
+            "steps/s",
+            timed(partial(_classic, name, *modules)),
+            "last + sample(mask) + step",
+            "pettingzoo",
+            " ".join(["'pettingzoo>=1.27'", *modules]),
+        )
+        for title, name, *modules in (
+            ("connect four", "connect_four-v3", "pygame"),
+            ("chess", "chess-v6", "pygame", "chess"),
+        )
     ]
 
 
 def _pgx() -> list[Task]:
-    kinds = (
-        (1, _pgx_together, TOGETHER),
-        (1024, _pgx_together, TOGETHER),
-        (1024, _pgx_alone, ALONE),
+    return [task for game in ("connect_four", "othello") for task in _pgx_tasks(game)]
+
+
+def _pgx_tasks(game: str) -> list[Task]:
+    title, together = game.replace("_", " "), "one compiled call chooses and steps"
+    rows = (
+        (1, timed(partial(_pgx_together, game, 1)), together),
+        (1024, timed(partial(_pgx_together, game, 1024)), together),
+        (1024, self_timed(partial(_pgx_alone, game, 1024)), STEPPING_ALONE),
     )
+    task = partial(Task, package="pgx", needs="pgx jax")
     return [
-        Task(
-            what=f"{boards} × {game.replace('_', ' ')}",
-            package="pgx",
-            unit="decisions/s",
-            needs="pgx jax",
-            note=f"on the CPU; {note}",
-            measure=timed(partial(play, game, boards)),
-        )
-        for game in ("connect_four", "othello")
-        for boards, play, note in kinds
+        task(f"{boards} × {title}", "decisions/s", measure, f"on the CPU; {note}")
+        for boards, measure, note in rows
     ]
 
 
 def _gymnasium() -> list[Task]:
-    task = partial(Task, package="gymnasium", unit="steps/s")
+    note = "the floor of API overhead"
+    single = timed(lambda: loops.single(gymnasium.make("CartPole-v1")))
+    vector = self_timed(_cart_poles)
     return [
-        task(
-            what="CartPole",
-            note="the floor of API overhead",
-            measure=timed(lambda: loops.single(gymnasium.make("CartPole-v1"))),
-        ),
-        task(
-            what="vector, 1024 × CartPole",
-            note="the floor of API overhead; stepping alone",
-            measure=timed(_cart_poles),
-        ),
+        Task("CartPole", "steps/s", single, note, "gymnasium"),
+        Task("vector, 1024 × CartPole", "steps/s", vector, f"{note}; stepping alone", "gymnasium"),
     ]
 
 
@@ -149,15 +127,14 @@ def _time_steps(name: str) -> Chunk:
     env = rl_environment.Environment(name)
     rng, now = random.Random(0), env.reset()
 
-    def chunk(steps: int = 500) -> Tally:
+    def chunk(steps: int = 500) -> int:
         nonlocal now
-        began = time.perf_counter()
         for _ in range(steps):
             if now.last():
                 now = env.reset()
             actions = now.observations["legal_actions"][now.observations["current_player"]]
             now = env.step([actions[int(rng.random() * len(actions))]])
-        return Tally(steps, time.perf_counter() - began)
+        return steps
 
     return chunk
 
@@ -168,25 +145,26 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
 
     game = pyspiel.load_game(name)
 
-    def chunk() -> Tally:
+    def chunk() -> int:
         leaves = 0
 
         def evaluate(_: Any) -> float:
+            """Return a number that spreads the leaves; only the search is measured."""
             nonlocal leaves
             leaves += 1
-            return float(leaves * 7919 % 100)  # any evaluation will do: the search is timed
+            return float(leaves * 7919 % 100)
 
-        began = time.perf_counter()
         minimax.alpha_beta_search(
             game, value_function=evaluate, maximum_depth=depth, maximizing_player_id=0
         )
-        return Tally(leaves, time.perf_counter() - began)
+        return leaves
 
     return chunk
 
 
 def _classic(name: str, *modules: str) -> Chunk:
-    for module in modules:  # PettingZoo's own error is not an ImportError
+    # PettingZoo's own error for a missing module is not an ImportError.
+    for module in modules:
         importlib.import_module(module)
     from pettingzoo import make
 
@@ -206,18 +184,17 @@ def _pgx_together(name: str, boards: int) -> Chunk:
 
     key = jax.random.PRNGKey(1)
 
-    def chunk(steps: int = 50) -> Tally:
+    def chunk(steps: int = 50) -> int:
         nonlocal state, key
-        began = time.perf_counter()
         for _ in range(steps):
             state, key = play(state, key)
             jax.block_until_ready(state)
-        return Tally(steps * boards, time.perf_counter() - began)
+        return steps * boards
 
     return chunk
 
 
-def _pgx_alone(name: str, boards: int) -> Chunk:
+def _pgx_alone(name: str, boards: int) -> TimedChunk:
     import jax
 
     choose, step, state = _pgx_functions(name, boards)
@@ -226,14 +203,14 @@ def _pgx_alone(name: str, boards: int) -> Chunk:
 
     def chunk(steps: int = 50) -> Tally:
         nonlocal state, key
-        spent = 0.0
+        seconds = 0.0
         for _ in range(steps):
             key, first, second = split(key)
             actions = jax.block_until_ready(choose(state.legal_action_mask, first))
-            began = time.perf_counter()
+            start = time.perf_counter()
             state = jax.block_until_ready(step(state, actions, second))
-            spent += time.perf_counter() - began
-        return Tally(steps * boards, spent)
+            seconds += time.perf_counter() - start
+        return Tally(steps * boards, seconds)
 
     return chunk
 
@@ -248,7 +225,7 @@ def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable
     env = pgx.make(name)
 
     def choose(masks: Any, key: Any) -> Any:
-        """Draw once per board: several times faster than `jax.random.categorical`."""
+        """Sample with one number per board, several times faster than `jax.random.categorical`."""
         counts = jnp.cumsum(masks.astype(jnp.int32), axis=1)
         draws = jax.random.uniform(key, (boards, 1)) * counts[:, -1:]
         return jnp.argmax(counts > draws.astype(jnp.int32), axis=1)
@@ -261,6 +238,6 @@ def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable
     return choose, step, jax.jit(jax.vmap(env.init))(starts)
 
 
-def _cart_poles() -> Chunk:
+def _cart_poles() -> TimedChunk:
     envs = gymnasium.make_vec("CartPole-v1", num_envs=1024, vectorization_mode="vector_entry_point")
     return loops.vector(envs)

@@ -1,4 +1,4 @@
-"""A search for positions in which C&C's move generator is slow, and the worst ones known.
+"""Search for positions in which C&C's move generator is slow, and the worst known ones.
 
     python -m benchmarks.worst_case --seconds 60
 
@@ -9,6 +9,9 @@ Hill climbing on crowded 8x8 boards: change a few cells, and keep the change unl
 import argparse
 import re
 import time
+from collections.abc import Callable
+from functools import partial
+from timeit import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -28,22 +31,30 @@ WORST = (
     "1b1r1r2/rbb1bbr1/br5r/rbb1bbbr/1b6/bb2bbbb/1b1b1b1b/rrrb2bb b",
 )
 
-
-TIMES = 1000  # that a position's legal actions are generated: one call from Python takes longer
+# Generations of the legal actions per measurement: a call from Python takes longer than one.
+GENERATIONS = 1000
 
 
 class Cost(NamedTuple):
-    """The cost of a position, in microseconds."""
+    """The cost of a position in microseconds.
 
-    legal: float  # to generate the legal actions
-    slowest: float  # to play the slowest of them, or to generate its capture decisions
-    everything: float  # to generate them and play them all
+    legal
+        Generating the legal actions.
+    slowest
+        Playing the slowest action, including the generation of its capture decisions.
+    everything
+        Generating and playing all of them.
+    """
+
+    legal: float
+    slowest: float
+    everything: float
 
 
 @jit
-def _legal(position: Position, times: int, out: NDArray[np.int32]) -> int:
+def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
     actions = 0
-    for _ in range(times):
+    for _ in range(generations):
         actions += rules.legal_actions(position, out)
     return actions
 
@@ -59,26 +70,23 @@ def _everything(position: Position, out: NDArray[np.int32]) -> int:
 def cost(game: Game, position: Position, repeats: int = 5) -> Cost:
     """Measure a position; return minima over repeats, since other programs interfere."""
     out = np.empty(game.num_actions, np.int32)
-    legal = _microseconds(lambda: _legal(position, TIMES, out), repeats) / TIMES
-    slowest = 0.0
-    for action in map(int, game.legal_actions(position)):
-        slowest = max(slowest, _microseconds(lambda a=action: rules.apply(position, a), repeats))
+    legal = _microseconds(lambda: _legal(position, GENERATIONS, out), repeats) / GENERATIONS
+    slowest = max(
+        _microseconds(partial(rules.apply, position, action), repeats)
+        for action in map(int, game.legal_actions(position))
+    )
     return Cost(legal, slowest, _microseconds(lambda: _everything(position, out), repeats))
 
 
-def _microseconds(call: object, repeats: int) -> float:
-    best = float("inf")
-    for _ in range(repeats):
-        began = time.perf_counter()
-        call()  # type: ignore[operator]
-        best = min(best, time.perf_counter() - began)
-    return best * 1e6
+def _microseconds(call: Callable[[], object], repeats: int) -> float:
+    return 1e6 * min(repeat(call, number=1, repeat=repeats))
 
 
 def search(seconds: float, seed: int) -> None:
     """Print each position that is worse than all earlier ones, until the time is up."""
     game = make_game("capture_conquer", size=8)
-    cost(game, game.initial)  # compiles
+    # Compile before the first measurement.
+    cost(game, game.initial)
     rng = np.random.default_rng(seed)
     until, worst = time.monotonic() + seconds, 0.0
     while time.monotonic() < until:
@@ -90,9 +98,9 @@ def search(seconds: float, seed: int) -> None:
 
 
 def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cost]:
-    known = _cells(rng.choice(list(WORST)))
-    cells = known if rng.random() < 0.5 else _crowded(rng)
+    cells = _cells(rng.choice(list(WORST))) if rng.random() < 0.5 else _crowded(rng)
     best = cost(game, _position(game, cells), 1)
+    out = np.empty(game.num_actions, np.int32)
     stale = 0
     while stale < 1000 and time.monotonic() < until:
         changed = cells.copy()
@@ -101,11 +109,10 @@ def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cos
         position = _position(game, changed)
         if "b" not in changed or "r" not in changed or game.outcome(position) != ONGOING:
             continue
-        out = np.empty(game.num_actions, np.int32)
-        took = _microseconds(lambda p=position, o=out: _everything(p, o), 2)
-        stale = 0 if took > best.everything * 1.02 else stale + 1
-        if took >= best.everything:
-            cells, best = changed, best._replace(everything=took)
+        everything = _microseconds(partial(_everything, position, out), 2)
+        stale = 0 if everything > best.everything * 1.02 else stale + 1
+        if everything >= best.everything:
+            cells, best = changed, best._replace(everything=everything)
     position = _position(game, cells)
     return game.to_text(position), cost(game, position)
 

@@ -36,15 +36,14 @@ def _run() -> int:
         # As with `python -m`, games and players can be modules of the current folder.
         sys.path.append(str(Path.cwd()))
     command, *arguments = sys.argv[1:] or [""]
-    if command in TOOLS:
-        return _run_tool(command, arguments)
-    try:
-        from cc_env.cli.application import run
-        from cc_env.cli.commands import app
-    except MissingExtra as missing:
-        print(missing, file=sys.stderr)
+    if command not in TOOLS:
+        return run_app("cc_env.cli.commands", "python -m cc_env", "cli")
+    if not make_importable():
+        print(f"error: cc_env {command} needs the packages agents and training", file=sys.stderr)
         return 2
-    return run(app)
+    # The usage message takes the command's name from the first argument.
+    sys.argv = [f"cc_env {command}", *arguments]
+    return run_app(TOOLS[command], f"cc_env {command}", "train")
 
 
 def _address_space_bytes() -> float:
@@ -58,20 +57,18 @@ def _address_space_bytes() -> float:
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def _run_tool(command: str, arguments: list[str]) -> int:
-    """Run a command of `agents` or `training`; return the exit status."""
-    if not make_importable():
-        print(f"error: cc_env {command} needs the packages agents and training", file=sys.stderr)
-        return 2
-    # The usage message takes the command's name from the first argument.
-    sys.argv = [f"cc_env {command}", *arguments]
+def run_app(module: str, command: str, extra: str) -> int:
+    """Run the command line `app` of a module; return the exit status.
+
+    It is 2, after an error message, if a package is missing that the extra of the command installs.
+    """
     try:
         from cc_env.cli.application import run
 
         # Worker processes find the functions of a module by its name, so it is not run as __main__.
-        return run(import_module(TOOLS[command]).app)
+        return run(import_module(module).app)
     except ModuleNotFoundError as missing:
-        error = MissingExtra(f"cc_env {command}", str(missing.name), "train")
+        error = MissingExtra(command, str(missing.name), extra)
         print(f"error: {error}", file=sys.stderr)
         return 2
 

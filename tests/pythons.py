@@ -48,18 +48,18 @@ def check(version: str, python: str) -> bool:
     install = [ours, "-m", "pip", "install", "--quiet", f"{ROOT}[{EXTRAS}]", *NEEDED]
     subprocess.run(install, check=True)
     tests = [str(ROOT / "tests" / name) for name in TESTS]
-    chosen = ["-m", "not slow", "-k", "not stable_baselines"]  # which is not installed
-    return not subprocess.run([ours, "-m", "pytest", *chosen, *tests], cwd=ROOT).returncode
+    selection = ["-m", "not slow", "-k", "not stable_baselines"]  # which is not installed
+    return not subprocess.run([ours, "-m", "pytest", *selection, *tests], cwd=ROOT).returncode
 
 
 def main() -> int:
     """Test with all that are named, by default all at hand; return the exit status."""
-    there = pythons()
-    wanted = sys.argv[1:] or list(there)
-    failed = [version for version in wanted if not check(version, there[version])]
-    missing = [version for version in VERSIONS if version not in there]
-    print(f"tested: {wanted}; failed: {failed}; not at hand: {missing}")
-    return bool(failed or not wanted)
+    interpreters = pythons()
+    versions = sys.argv[1:] or list(interpreters)
+    failed = [version for version in versions if not check(version, interpreters[version])]
+    missing = [version for version in VERSIONS if version not in interpreters]
+    print(f"tested: {versions}; failed: {failed}; not at hand: {missing}")
+    return bool(failed or not versions)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def test_docstrings_give_array_shapes(package):
         assert not list(without_shapes(ast.parse(path.read_text()))), path
 
 
-def test_a_docstring_without_shape_is_noticed():
+def test_docstring_without_shape_is_found():
     tree = ast.parse('def f(x: NDArray[np.int8]) -> int:\n    """Count ones."""')
     assert list(without_shapes(tree)) == ["f"]
     tree = ast.parse('def f(x: NDArray[np.int8]) -> int:\n    """Count the ones of int8[N]."""')
@@ -68,6 +68,6 @@ def test_module_docstrings_define_shape_letters(package):
         ("Shapes: N rows, B = 2.", set()),
     ],
 )
-def test_a_letter_that_is_not_defined_is_noticed(head, letters):
+def test_undefined_shape_letter_is_found(head, letters):
     body = 'def f(x):\n    """Return int64[N] for float32[>= 2 * B, WIDTH]."""'
     assert undefined_letters(f'"""{head}"""\n{body}') == letters

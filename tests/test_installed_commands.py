@@ -137,16 +137,16 @@ def run(command, tmp_path):
 @pytest.fixture
 def begin(command, tmp_path):
     """Return a function that starts the command, which is ended with the test."""
-    begun = []
+    processes = []
 
     def begin(*words):
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         words = [command, *map(str, words)]
-        begun.append(subprocess.Popen(words, cwd=tmp_path, env=environment(), **pipes))
-        return begun[-1]
+        processes.append(subprocess.Popen(words, cwd=tmp_path, env=environment(), **pipes))
+        return processes[-1]
 
     yield begin
-    for process in begun:
+    for process in processes:
         process.kill()
         process.communicate()
 

@@ -12,7 +12,7 @@ from cc_env.output import Terminal, make_number_table
 NAMES = "minimax:depth=3,evaluation=published – mcts:simulations=400", "[random]"
 
 
-def shown(monkeypatch, columns):
+def print_table(monkeypatch, columns):
     """Return the lines of a table printed at a width; None: in a pipe."""
     if columns is None:
         monkeypatch.delenv("COLUMNS", raising=False)
@@ -28,15 +28,15 @@ def shown(monkeypatch, columns):
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120, None])
-def test_names_are_whole_and_no_line_ends_with_blanks(monkeypatch, columns):
-    lines = shown(monkeypatch, columns)
+def test_names_are_not_wrapped_and_lines_have_no_trailing_blanks(monkeypatch, columns):
+    lines = print_table(monkeypatch, columns)
     assert all(line == line.rstrip() for line in lines)
     for name in NAMES:
         assert sum(line.startswith(name) for line in lines) == 1
 
 
-def test_a_table_that_is_too_wide_is_stacked(monkeypatch):
-    wide, narrow = shown(monkeypatch, 120), shown(monkeypatch, 60)
+def test_wide_table_is_stacked(monkeypatch):
+    wide, narrow = print_table(monkeypatch, 120), print_table(monkeypatch, 60)
     assert len(wide) == 3
     assert wide[1].endswith("50.0 %  40.0 – 60.0 %")
     assert narrow == [
@@ -46,7 +46,7 @@ def test_a_table_that_is_too_wide_is_stacked(monkeypatch):
     ]  # fmt: skip
 
 
-def test_lines_are_not_wrapped_nor_read_as_markup(monkeypatch):
+def test_lines_are_printed_literally(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     terminal = Terminal()
     terminal.file = io.StringIO()
@@ -76,7 +76,7 @@ def test_control_characters_are_printed_as_escapes(monkeypatch, control, columns
     assert "line\nline" in out
 
 
-def test_other_characters_stay():
+def test_other_characters_are_unchanged():
     text = "Łódź 日本\u3000\xa0ab\u200d½ \\x1b"
     assert escape_controls(text) == text
     assert escape_lines("a\tb\nc") == "a\\tb\nc"

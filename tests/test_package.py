@@ -29,7 +29,7 @@ def archive(wheel):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_library_and_inside_it_what_learned(archive):
+def test_wheel_contains_the_library_and_plugins(archive):
     names = set(archive.namelist())
     assert Path(archive.filename).name.startswith(f"cc_env-{cc_env.__version__}-")
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cc_env"}
@@ -42,27 +42,29 @@ def test_the_wheel_holds_the_library_and_inside_it_what_learned(archive):
         <= names
     )
     assert {"cc_env/py.typed", "cc_env/play/notebook.js", "cc_env/play/notebook.css"} <= names
-    others = files("agents/**/*.py") | files("training/**/*.py") | {"training/arena/report.html"}
-    others |= files("agents/weights/*/*/best.safetensors")
-    assert {f"cc_env/bundled/{name}" for name in others} <= names
+    plugin_files = (
+        files("agents/**/*.py") | files("training/**/*.py") | {"training/arena/report.html"}
+    )
+    plugin_files |= files("agents/weights/*/*/best.safetensors")
+    assert {f"cc_env/bundled/{name}" for name in plugin_files} <= names
     assert not any("test" in name for name in names)
 
 
 @pytest.mark.slow
-def test_what_an_index_shows_has_no_link_that_is_dead_there(archive):
+def test_description_has_no_relative_links(archive):
     (place,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-    told = email.message_from_bytes(archive.read(place))
-    assert (told["Author"], told["License"]) == ("cc_env developers", "MIT")
-    assert "board games" in told["Keywords"]
-    shown = told.get_payload()
-    assert shown.startswith("# cc_env")
-    targets = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", shown)
+    metadata = email.message_from_bytes(archive.read(place))
+    assert (metadata["Author"], metadata["License"]) == ("cc_env developers", "MIT")
+    assert "board games" in metadata["Keywords"]
+    description = metadata.get_payload()
+    assert description.startswith("# cc_env")
+    targets = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", description)
     assert all("://" in "".join(target) for target in targets)
     (scripts,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
     assert "cc_env = cc_env.__main__:main" in archive.read(scripts).decode()
 
 
-def test_links_of_readme_lead_to_the_repository_where_it_has_an_address():
+def test_readme_links_are_absolute_if_the_repository_has_an_address():
     text = '[docs](docs/index.md), [web](https://a.b), <img src="notebooks/board.svg" width="3">'
     assert setup_file.readme(text, "") == "docs, [web](https://a.b), "
     assert setup_file.readme(text, "https://x.y/z") == (
@@ -72,7 +74,7 @@ def test_links_of_readme_lead_to_the_repository_where_it_has_an_address():
 
 
 @pytest.mark.slow
-def test_the_source_archive_is_a_whole_checkout(tmp_path):
+def test_source_archive_is_a_complete_checkout(tmp_path):
     build = "from setuptools import build_meta; print(build_meta.build_sdist(r'{}'))"
     run = [sys.executable, "-c", build.format(tmp_path)]
     subprocess.run(run, check=True, capture_output=True, cwd=ROOT)
@@ -80,8 +82,8 @@ def test_the_source_archive_is_a_whole_checkout(tmp_path):
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    wanted = set(listed.stdout.split()) or files("tests/**/*") | files("docs/**/*")
-    assert {name for name in wanted if (ROOT / name).is_file()} <= names
+    expected = set(listed.stdout.split()) or files("tests/**/*") | files("docs/**/*")
+    assert {name for name in expected if (ROOT / name).is_file()} <= names
 
 
 def test_importing_the_package_does_not_import_the_compiler():

@@ -12,16 +12,16 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.slow
-def test_the_python_examples_run(capsys):
+def test_python_examples_run(capsys):
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert len(blocks) == 3
     names = {}
     for block in blocks:
         exec(block.replace("learn(20_000)", "learn(600)"), names)
     assert names["infos"]["action_mask"].shape == (1024, 410)
-    told = capsys.readouterr().out.strip()
-    assert told.startswith("<Accuracy: ")
-    assert f"# {told}" in README
+    output = capsys.readouterr().out.strip()
+    assert output.startswith("<Accuracy: ")
+    assert f"# {output}" in README
 
 
 def test_links_and_pictures_exist():
@@ -31,23 +31,23 @@ def test_links_and_pictures_exist():
         assert (ROOT / next(filter(None, target))).exists()
 
 
-def test_scores_are_those_of_the_shipped_matches():
+def test_scores_agree_with_the_packaged_matches():
     lines = [
         line.split(" | ") for line in README.splitlines() if re.search(r"^\|.* % \([0-9]", line)
     ]
-    measured = {(row.player, row.against, row.score) for row in strength.matches()}
+    measured = {(row.player, row.opponent, row.score) for row in strength.matches()}
     assert len(lines) == 5
     for _game, player, against, score in lines:
-        told = player.split("`")[1], against.strip("`"), score.removesuffix(" |")
-        assert told in measured
+        score_row = player.split("`")[1], against.strip("`"), score.removesuffix(" |")
+        assert score_row in measured
 
 
-def test_rates_agree_with_the_table_of_speeds():
-    told = re.findall(r"\| ([0-9.]+) (M|times)", README)
+def test_rates_agree_with_the_speed_page():
+    rates = re.findall(r"\| ([0-9.]+) (M|times)", README)
     speeds = (ROOT / "docs/reference/speed.md").read_text()
     measured = re.findall(r"\| ([0-9.]+)(?: ([kM]))? \| (?:\w+/s|times) \|", speeds)
-    assert len(told) == 4
-    for figure, unit in told:
+    assert len(rates) == 4
+    for figure, unit in rates:
         digits = len(figure.partition(".")[2])
         rounded = {
             f"{float(value):.{digits}f}" for value, scale in measured if (scale or "times") == unit

@@ -1,4 +1,4 @@
-"""The tests themselves: they read no clock, and draw the same numbers in every run."""
+"""Tests read no clock and use the same random numbers in every run."""
 
 import ast
 import random
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from conftest import seed_everything
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parent
 CLOCKS = {"time.time", "time.monotonic", "time.perf_counter"}
 
 
-@pytest.mark.parametrize("path", sorted(HERE.rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.stem)
 def test_no_clock_is_read(path):
     nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
     attributes = [ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)]
@@ -44,5 +44,5 @@ def test_unseeded_generators_are_reproducible():
 
 def test_file_names_are_unique():
     """pytest imports test modules by their bare names."""
-    names = [path.name for path in HERE.rglob("*.py") if path.name != "__init__.py"]
+    names = [path.name for path in TESTS.rglob("*.py") if path.name != "__init__.py"]
     assert sorted(names) == sorted(set(names))

@@ -3,13 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from cc_env.errors import MissingExtra
-from cc_env.registry.options import parse_options
+import typer
 
-try:
-    import typer
-except ImportError as missing:
-    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
+from cc_env.registry.options import parse_options
 
 
 def file_path(text: str | Path) -> Path:
@@ -39,6 +35,8 @@ def game_options(option: list[str] | None, size: int | None = None) -> dict[str,
     return parse_options([*([] if size is None else [f"size={size}"]), *(option or [])])
 
 
+# Only this machine can connect.
+LOOPBACK = "127.0.0.1"
 GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
 GameOptions = Annotated[
     list[str] | None,
@@ -47,6 +45,13 @@ GameOptions = Annotated[
     ),
 ]
 Size = Annotated[int | None, typer.Option(help="Short form of -o size=…")]
+Address = Annotated[
+    str,
+    typer.Option("--host", help="The address to listen on; 0.0.0.0 lets other machines connect."),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
+]
 PositionText = Annotated[
     str | None,
     typer.Option("--position", "-p", help="Position as text; default: the initial position."),

@@ -10,10 +10,20 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
+import typer
+from rich.console import Console as RichConsole
+from rich.progress import track
+from rich.table import Table
+from rich.text import Text
 
+from cc_env.cli import program_commands, tablebase_commands
+from cc_env.cli.application import create_app
 from cc_env.cli.arguments import (
+    LOOPBACK,
+    Address,
     GameName,
     GameOptions,
+    Port,
     PositionText,
     file_path,
     folder_path,
@@ -28,7 +38,6 @@ from cc_env.errors import (
     BadOption,
     BadRecord,
     IllegalAction,
-    MissingExtra,
     escape_controls,
     format_count,
     format_list,
@@ -40,34 +49,22 @@ from cc_env.jit.disk_cache import write_failures
 from cc_env.match import record
 from cc_env.match.match import Limits, Match
 from cc_env.match.record import export_match, find_format, record_foreign, replay_records
+from cc_env.output import Terminal
 from cc_env.play import lessons
 from cc_env.play.analysis import describe_analysis
 from cc_env.play.exporting import RECORD_SUFFIX
 from cc_env.play.lessons import load_guide
 from cc_env.play.session import HUMAN, GameSession
+from cc_env.play.terminal import Console, check_save_path, line_reader
+from cc_env.play.terminal import save as save_game
 from cc_env.players.specs import make_player
+from cc_env.protocols import tcp
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.picture import draw, frames
 from cc_env.verification import conformance, reference_positions
 from cc_env.verification.perft import perft as count_sequences
 from cc_env.version import __version__
-
-try:
-    import typer
-    from rich.console import Console as RichConsole
-    from rich.progress import track
-    from rich.table import Table
-    from rich.text import Text
-
-    from cc_env.cli import program_commands, tablebase_commands
-    from cc_env.cli.application import create_app
-    from cc_env.output import Terminal
-    from cc_env.play.terminal import Console, check_save_path, line_reader
-    from cc_env.play.terminal import save as save_game
-    from cc_env.protocols import tcp
-except ImportError as missing:
-    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
 _TOOL_NAMES = ", ".join(TOOLS)
 app = create_app(
@@ -77,7 +74,6 @@ app = create_app(
 )
 console = Terminal()
 
-LOOPBACK = "127.0.0.1"
 # Generation-1 collections per full collection, which pauses all games.
 GC_THRESHOLD = 1000
 # Short, so that searching threads do not delay replies.
@@ -141,9 +137,9 @@ def perft(
     # Compile before the first measurement.
     count_sequences(counted_game, start, 1, decisions=decisions)
     for turns in range(1, depth + 1):
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         number = count_sequences(counted_game, start, turns, decisions=decisions)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - start_time
         console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
 
 
@@ -161,14 +157,14 @@ def warm(
         # Reject unknown names before any work.
         make_game(name)
     for name in game or GAMES:
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         # There is no progress bar without a terminal.
         if not bar.is_terminal:
             print(f"compiling {name}", file=sys.stderr, flush=True)
         for task in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
             with hidden_messages():
                 task.run()
-        console.print(f"{name}: compiled in {time.perf_counter() - started:.1f} s")
+        console.print(f"{name}: compiled in {time.perf_counter() - start_time:.1f} s")
     if write_failures:
         reasons = format_list(dict.fromkeys(write_failures.values()))
         details = f"could not write to disk ({reasons}): {format_list(write_failures, 3)}"
@@ -284,12 +280,8 @@ def learn(
 
 @app.command()
 def serve(
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines connect.")
-    ] = LOOPBACK,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
-    ] = 8000,
+    host: Address = LOOPBACK,
+    port: Port = 8000,
     folder: Annotated[
         Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the games.")
     ] = Path("runs/games"),
@@ -320,14 +312,14 @@ def serve(
     # Imported modules are never collected.
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], GC_THRESHOLD)
-    with tcp.listen(host, port) as listening:
+    with tcp.listen(host, port) as listener:
         limits = ServerLimits(games_in_memory=games_at_once, decision_seconds=seconds)
-        site = app.create_server(listening, folder, limits, allow_host or ())
-        address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/"
+        site = app.create_server(listener, folder, limits, allow_host or ())
+        address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
         console.print(f"play at {address}; games are stored in {folder}; press Ctrl+C to stop")
         if open_page:
             typer.launch(address)
-        site.run([listening])
+        site.run([listener])
 
 
 @app.command()
@@ -386,7 +378,7 @@ def replay(
     games = _recorded_games(file) if name is None else _foreign_games(file, name, option)
     if not keep_going:
         games = record.valid_games(file, games)
-    shown = skipped = 0
+    read = skipped = 0
     exported: list[str] = []
     refused: list[BrokenGame] = []
     for entry in games:
@@ -397,23 +389,23 @@ def replay(
         if line not in (None, number):
             skipped += 1
         else:
-            shown += 1
+            read += 1
             if line is not None:
                 _print_turns(recorded.match)
             if to is not None:
                 exported.append(recorded.format(to))
                 recorded.check_fits(to, len(exported))
             console.print(f"{recorded.location}: {recorded.summary}")
-    if not (shown or refused):
+    if not (read or refused):
         suffix = "" if line is None else f" number {line}"
         raise BadRecord(f"{file} has no game{suffix}")
-    if to is not None and shown:
+    if to is not None and read:
         write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
         console.print(f"{len(exported):,} games written to {to}")
     for broken in refused:
         console.print(f"refused: {file}, {broken}")
     counts = f"{skipped:,} skipped, {len(refused):,} refused"
-    console.print(f"{format_count(shown, 'game')} read, {counts}")
+    console.print(f"{format_count(read, 'game')} read, {counts}")
     if refused:
         raise typer.Exit(1)
 
@@ -424,7 +416,7 @@ class _Replayed(NamedTuple):
     # Line or number of the game in the file.
     location: str
     match: Match
-    played: PlayedGame
+    exported: PlayedGame
     # None for files of other programs.
     game_record: record.Record | None = None
 
@@ -432,9 +424,9 @@ class _Replayed(NamedTuple):
     def summary(self) -> str:
         """Players, result, its reason, scores and number of turns."""
         result, match = self.match.result, self.match
-        outcome = record.RESULTS.get(result.outcome if result else self.played.outcome, "*")
-        text = f"{' - '.join(map(escape_controls, self.played.players))}  {outcome}"
-        if reason := result.reason if result else self.played.fault:
+        outcome = record.RESULTS.get(result.outcome if result else self.exported.outcome, "*")
+        text = f"{' - '.join(map(escape_controls, self.exported.players))}  {outcome}"
+        if reason := result.reason if result else self.exported.fault:
             text += f" ({reason})"
         if match.game.has_scores and match.score:
             text += ", scores {:g} - {:g}".format(*match.score)
@@ -443,8 +435,8 @@ class _Replayed(NamedTuple):
     def format(self, to: Path) -> str:
         """Return the game in the format of a file; raise UnknownOption if there is none."""
         if to.suffix.lower() == RECORD_SUFFIX:
-            return (self.game_record or record_foreign(self.match, self.played)).to_json()
-        return find_format(self.match.game, to).write(self.match.game, self.played)
+            return (self.game_record or record_foreign(self.match, self.exported)).to_json()
+        return find_format(self.match.game, to).write(self.match.game, self.exported)
 
     def check_fits(self, to: Path, count: int) -> None:
         """Raise BadOption if the format of a file cannot hold `count` games."""
@@ -460,8 +452,8 @@ def _recorded_games(file: Path) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
             yield entry
             continue
         number, game_record, match = entry
-        played = export_match(match, game_record.players)
-        yield number, _Replayed(f"line {number}", match, played, game_record)
+        exported = export_match(match, game_record.players)
+        yield number, _Replayed(f"line {number}", match, exported, game_record)
 
 
 def _foreign_games(
@@ -474,8 +466,8 @@ def _foreign_games(
         if isinstance(entry, BrokenGame):
             yield entry
             continue
-        played, match = entry
-        yield number, _Replayed(f"game {number}", match, played)
+        exported, match = entry
+        yield number, _Replayed(f"game {number}", match, exported)
 
 
 def _game_of(file: Path) -> str | None:
@@ -525,7 +517,7 @@ def _check_conformance(game: Game) -> bool:
     faults = list(conformance.check(game))
     for fault in faults:
         after = f", after {fault.action}" if fault.action else ""
-        console.print(f"in '{fault.position}'{after}: {fault.wrong}", markup=False)
+        console.print(f"in '{fault.position}'{after}: {fault.wrong}")
     verdict = format_count(len(faults), "fault") if faults else "no faults"
     console.print(f"{conformance.GAMES} random games of {game.name}: {verdict}")
     return not faults
@@ -533,26 +525,20 @@ def _check_conformance(game: Game) -> bool:
 
 def _check_positions(file: Path, game: str | None) -> bool:
     """Print the reference positions that differ from the rules; return whether all agree."""
-    agreed = differing = 0
+    total = differing = 0
     name = game or file.name.split(".")[0]
     if not file.exists():
         raise BadRecord(f"{file}: no such file")
     if game is None and name not in GAMES:
         raise BadOption(f"{file}: the file name has no game; add --game {' or '.join(GAMES)}")
-    comparisons = reference_positions.compare(file, name)
-    for comparison in track(
-        comparisons,
-        "comparing",
-        console=console,
-        transient=True,
-        disable=not console.shows_progress,
-    ):
-        agreed += not comparison.differences
-        differing += bool(comparison.differences)
+    comparisons, hidden = reference_positions.compare(file, name), not console.shows_progress
+    for comparison in track(comparisons, "comparing", console=console, disable=hidden):
+        total += 1
         if comparison.differences:
+            differing += 1
             position = f"line {comparison.line}: '{comparison.position}'"
-            console.print(f"{position}: {format_list(comparison.differences)}", markup=False)
-    console.print(f"{agreed:,} of {agreed + differing:,} positions agree")
+            console.print(f"{position}: {format_list(comparison.differences)}")
+    console.print(f"{total - differing:,} of {total:,} positions agree")
     return not differing
 
 

@@ -1,6 +1,5 @@
 """Commands that connect programs: `engine`, `host` and `join` of `python -m cc_env`."""
 
-import os
 import signal
 import sys
 import threading
@@ -11,9 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from cc_env.cli.arguments import GameName, GameOptions, game_options
+import typer
+
+from cc_env.cli.arguments import LOOPBACK, Address, GameName, GameOptions, Port, game_options
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, MissingExtra, escape_controls, format_count
+from cc_env.errors import BadOption, escape_controls, format_count
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match import record
@@ -30,28 +31,10 @@ from cc_env.protocols.channel import Channel, SocketChannel
 from cc_env.protocols.program import ProgramConnection, check_protocol, check_seconds
 from cc_env.protocols.ugi_driver import UGIDriver
 
-try:
-    import typer
-except ImportError as missing:
-    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
-
 ProtocolName = Annotated[
     str, typer.Option(help="cannon (the protocol of the Cannon tournament) or ugi.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0, max=2**31 - 1)]
-
-
-class _Printer:
-    """Thread-safe, unbuffered printing of lines; ignores a closed pipe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def __call__(self, line: str) -> None:
-        unsent = line.encode(errors="backslashreplace") + b"\n"
-        with self._lock, suppress(BrokenPipeError):
-            while unsent:
-                unsent = unsent[os.write(sys.stdout.fileno(), unsent) :]
 
 
 def engine(
@@ -66,23 +49,16 @@ def engine(
 
     UGI is UCI for all games; `python -m pydoc cc_env.play.ugi_engine` describes its commands.
     """
-    played_game = make_game(game, **game_options(option))
-    serve(UGIEngine(player, played_game, _Printer(), seed=seed), Channel(sys.stdin.fileno()))
+    channel = Channel(sys.stdin.fileno(), sys.stdout.fileno())
+    _serve_ugi(player, make_game(game, **game_options(option)), channel, seed)
 
 
 def host(
     protocol: ProtocolName = "cannon",
     game: GameName = "cannon",
     option: GameOptions = None,
-    address: Annotated[
-        str,
-        typer.Option(
-            "--host", help="The address to listen on; 0.0.0.0 lets other machines connect."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
-    ] = 0,
+    address: Address = LOOPBACK,
+    port: Port = 0,
     player: Annotated[
         list[str] | None,
         typer.Option(
@@ -168,12 +144,12 @@ def _play_tournament(
         else server.RemoteSeat(MessageSocket(seat.socket), terms.patience)
         for index, seat in enumerate(seats)
     )
-    played = server.play_game(game, (first, second), seconds=terms.seconds, write_log=write_log)
-    assert played.match.result is not None
-    result = RESULTS[played.match.result.outcome]
-    turns = format_count(len(played.match.turns), "turn")
-    yield f"{result} ({played.match.result.reason}), {turns}"
-    yield played.meta + (f" ({played.detail})" if played.detail else "")
+    finished = server.play_game(game, (first, second), seconds=terms.seconds, write_log=write_log)
+    match, result = finished.match, finished.match.result
+    assert result is not None
+    turns = format_count(len(match.turns), "turn")
+    yield f"{RESULTS[result.outcome]} ({result.reason}), {turns}"
+    yield finished.meta + (f" ({finished.detail})" if finished.detail else "")
 
 
 def _play_ugi(
@@ -262,7 +238,7 @@ def join(
     with exit_on_sigterm(), tcp.connect(address, port) as connection:
         connection.settimeout(None)
         if is_ugi:
-            _serve_ugi(player, SocketChannel(connection), seed)
+            _serve_ugi(player, make_game("capture_conquer"), SocketChannel(connection), seed)
             return
         try:
             result = server.join_game(MessageSocket(connection), partial(make_player, player), seed)
@@ -273,15 +249,15 @@ def join(
             raise ConnectionError(f"{address}:{port} has closed the connection") from error
 
 
-def _serve_ugi(player: str, channel: SocketChannel, seed: int) -> None:
-    """Run a player as a UGI engine over a connection until it closes."""
+def _serve_ugi(player: str, game: Game, channel: Channel, seed: int) -> None:
+    """Run a player as a UGI engine on a channel until it is closed."""
     lock = threading.Lock()
 
     def write(line: str) -> None:
         with lock, suppress(EOFError):
             channel.write_line(line)
 
-    serve(UGIEngine(player, make_game("capture_conquer"), write, seed=seed), channel)
+    serve(UGIEngine(player, game, write, seed=seed), channel)
 
 
 @contextmanager

@@ -4,8 +4,12 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import typer
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
 from cc_env.cli.arguments import GameOptions, folder_path, game_options
-from cc_env.errors import MissingExtra, format_count
+from cc_env.errors import format_count
 from cc_env.files import delete_abandoned
 from cc_env.games.factory import make_game
 from cc_env.jit.threads import available_cores
@@ -15,13 +19,6 @@ from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_che
 from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds, format_bytes
 from cc_env.tablebase.table_file import SUFFIX, TableHeader
 from cc_env.tablebase.tablebase import Tablebase
-
-try:
-    import typer
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-except ImportError as missing:
-    raise MissingExtra("python -m cc_env", "typer and rich", "cli") from missing
 
 # Interval of progress lines if the output is not a terminal.
 PROGRESS_INTERVAL_SECONDS = 60.0

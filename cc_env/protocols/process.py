@@ -147,8 +147,4 @@ def _end(
     process.wait()
     source.close()
     stderr.close()
-    assert guard.stdin
-    with suppress(OSError):
-        guard.stdin.write(b"\n")
-        guard.stdin.close()
-    guard.wait()
+    guard.communicate(b"\n")

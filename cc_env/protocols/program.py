@@ -87,14 +87,14 @@ class ProgramConnection:
 
     def _request_turn(self, clock: Clock) -> Turn:
         """Return the program's turn within its own limits and `clock`; raise Forfeit."""
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         remaining = self._clock.game - self._seconds_spent
         limits = Clock(min(self._clock.turn, clock.turn), min(remaining, clock.game))
         turn = self._guard(
             lambda until: self._protocol.request_turn(self._channel, self._history, limits, until),
             min(limits),
         )
-        self._seconds_spent += time.perf_counter() - started
+        self._seconds_spent += time.perf_counter() - start_time
         return turn
 
     def _guard(self, action: Callable[[float], _T], seconds: float) -> _T:

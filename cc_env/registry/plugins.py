@@ -1,4 +1,4 @@
-"""Import of `agents` and `training`, which are beside cc_env in a checkout and inside a wheel.
+"""Import of `agents` and `training`, next to cc_env in a checkout and inside it in a wheel.
 
 Their names are too common for top-level packages of an installation. They can be imported after
 `make_importable`, which `import_plugin` calls.

@@ -1,4 +1,4 @@
-"""What action ids mean: ranges of ids, examples, and a drawn index map."""
+"""Meaning of action ids: ranges of ids, examples, and an index map."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from cc_env.rendering.picture import Picture, draw
 from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, maker, table
 
-EXAMPLES = 8  # legal actions of a position that the table shows, at most
+MAX_EXAMPLES = 8
 
 
 class Family(NamedTuple):
@@ -49,12 +49,12 @@ def families(game: Game) -> list[Family]:
                 Family(0, last - cells, "a soldier goes from a start cell to an end cell"),
                 Family(last - cells + 1, last, "bomb a cell: `first id + cell`"),
             ]
-    raise ValueError(f"the families of the actions of {game.name} are not told")
+    raise ValueError(f"no families of actions for {game.name}")
 
 
 @maker
 def actions(block: Block) -> str:
-    """Return the ranges of action ids, and some that are legal at the start or in `position`."""
+    """Return the ranges of action ids, and examples of legal ones at the start or in `position`."""
     game = block.game()
     ranges = table(
         ["#ids", "decision"],
@@ -64,12 +64,12 @@ def actions(block: Block) -> str:
     position = game.from_text(text) if text else game.initial
     where = f"In `{text}`" if text else "At the start"
     legal = game.legal_actions(position)
-    shown = legal[:: -(-len(legal) // EXAMPLES)]
-    rows = (_example(game, position, int(action)) for action in shown)
+    examples = legal[:: -(-len(legal) // MAX_EXAMPLES)]
+    rows = (_example(game, position, int(action)) for action in examples)
     head = ["#id", "from (row, column)", "to (row, column)", "notation"]
-    some = f"; {len(shown)} of them" if len(shown) < len(legal) else ""
-    told = f"{where}, {len(legal)} actions are legal{some}:"
-    return f"{ranges}\n\n{told}\n\n{table(head, rows)}"
+    suffix = f"; {len(examples)} of them" if len(examples) < len(legal) else ""
+    heading = f"{where}, {len(legal)} actions are legal{suffix}:"
+    return f"{ranges}\n\n{heading}\n\n{table(head, rows)}"
 
 
 def _span(family: Family) -> str:
@@ -79,12 +79,14 @@ def _span(family: Family) -> str:
 
 def _example(game: Game, position: Position, action: int) -> tuple[int, str, str, str]:
     columns = game.observation_shape[2]
-    start, end = (_told(game, divmod(int(cell), columns)) for cell in game.action_cells[action])
+    start, end = (
+        _cell_text(game, divmod(int(cell), columns)) for cell in game.action_cells[action]
+    )
     return action, start, end, f"`{game.action_text(position, action).strip()}`"
 
 
-def _told(game: Game, cell: Cell) -> str:
-    """Return a cell of the mover's frame as text, a point with its name."""
+def _cell_text(game: Game, cell: Cell) -> str:
+    """Return a cell of the mover's frame as text, with its name if it has one."""
     if cell[0] == game.observation_shape[1]:
         return "–"
     name = game.cell_names.get(cell, "")
@@ -93,13 +95,13 @@ def _told(game: Game, cell: Cell) -> str:
 
 @maker
 def index_map(block: Block) -> str:
-    """Return drawn maps of action ids in the mover's frame; the text `from` is the cell shown."""
+    """Return drawn maps of action ids in the mover's frame; the text `from` is the start cell."""
     game = block.game()
     row, column = map(int, block.texts["from"].split(","))
-    pictures = [_firsts(game), _of_cell(game, (row, column)), _alone(game)]
-    drawn = [picture for picture in pictures if picture.numbers]
+    pictures = [_first_ids(game), _ids_from(game, (row, column)), _by_cell(game)]
+    visible = [picture for picture in pictures if picture.numbers]
     alt = f"Action ids of {game.name} on the board, in the frame of the player to move"
-    return block.page.picture(to_svg(*drawn, columns=2), alt)
+    return block.page.picture(to_svg(*visible, columns=2), alt)
 
 
 def _moves(game: Game) -> list[tuple[int, Cell, Cell]]:
@@ -117,7 +119,7 @@ def _empty(game: Game, numbers: dict[Cell, int], caption: str) -> Picture:
     return replace(picture, pieces={}, numbers=numbers)
 
 
-def _firsts(game: Game) -> Picture:
+def _first_ids(game: Game) -> Picture:
     numbers: dict[Cell, int] = {}
     for action, start, end in _moves(game):
         if start != end:
@@ -125,14 +127,14 @@ def _firsts(game: Game) -> Picture:
     return _empty(game, numbers, "The first id of the moves that start on a cell")
 
 
-def _of_cell(game: Game, cell: Cell) -> Picture:
+def _ids_from(game: Game, cell: Cell) -> Picture:
     numbers = {end: action for action, start, end in _moves(game) if cell == start != end}
     name = game.cell_names.get(cell, f"{cell[0]}, {cell[1]}")
     picture = _empty(game, numbers, f"The ids of the moves from {name} (marked), by their end")
     return replace(picture, selected=cell, path=(cell,))
 
 
-def _alone(game: Game) -> Picture:
+def _by_cell(game: Game) -> Picture:
     numbers: dict[Cell, int] = {}
     for action, start, end in _moves(game):
         if start == end:

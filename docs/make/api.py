@@ -9,9 +9,9 @@ ROOT = Path(__file__).parents[2]
 
 @maker
 def api(block: Block) -> str:
-    """Return what mkdocstrings makes the reference of these modules from.
+    """Return the mkdocstrings directives of these modules.
 
-    A package that ends in .* stands for all modules in it, itself first.
+    A package that ends in .* stands for itself and all of its modules.
     """
     names = [name for word in block.words for name in modules(word)]
     return "\n\n".join(f"::: {name}" for name in names)

@@ -77,11 +77,10 @@ def to_svg(edges: Edges) -> str:
     }
     lines = [_line(centers[start], centers[end]) for start in sorted(edges) for end in edges[start]]
     boxes = [_box(package, *center) for package, center in centers.items()]
-    left = min(x for x, _ in centers.values()) - BOX_WIDTH / 2 - MARGIN
-    right = max(x for x, _ in centers.values()) + BOX_WIDTH / 2 + MARGIN
-    size = (
-        f'viewBox="{left:g} 0 {right - left:g} {len(rows) * ROW_HEIGHT}" width="{right - left:g}"'
-    )
+    minimum = min(x for x, _ in centers.values()) - BOX_WIDTH / 2 - MARGIN
+    maximum = max(x for x, _ in centers.values()) + BOX_WIDTH / 2 + MARGIN
+    width, height = maximum - minimum, len(rows) * ROW_HEIGHT
+    size = f'viewBox="{minimum:g} 0 {width:g} {height}" width="{width:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
     return "\n".join([head, f"<style>{STYLE}</style>", *sorted(lines), *boxes, "</svg>\n"])
 

@@ -10,10 +10,10 @@
     crowning: what the column "meaning" says of this option
     -->
 
-`python -m docs.make` writes what lies between a comment and its end, for all pages. The first word
-names the function, the others are its arguments, NAME=VALUE among them those of a game. The lines
-below are the texts that only an author can write, each after its key; a block refuses keys that are
-missing or unknown, so that no table describes what is gone.
+`python -m docs.make` generates the text between a comment and its end, on all pages. The first word
+names the function; the others are its arguments, of which NAME=VALUE are options of a game. The
+lines below are texts by an author, each after its key. Missing and unknown keys are rejected, so
+that no table describes an option that does not exist.
 """
 
 import posixpath
@@ -33,23 +33,26 @@ _BLOCK = re.compile(f"(?P<comment>{_COMMENT}){_GENERATED}", re.DOTALL)
 
 
 class BadBlock(ValueError):
-    """A block that says what cannot be."""
+    """A block with an unknown name, or invalid arguments or texts."""
 
 
 @dataclass
 class Page:
-    """The page that blocks are on; it collects the files that they make."""
+    """A page with blocks, and the files that they generate.
 
-    path: str  # below docs/, such as environments/checkers.md
-    files: dict[str, str | bytes] = field(default_factory=dict)  # by path below docs/
+    Paths are relative to docs/, such as environments/checkers.md.
+    """
+
+    path: str
+    files: dict[str, str | bytes] = field(default_factory=dict)
 
     @property
     def stem(self) -> str:
-        """What the names of the page's pictures begin with."""
+        """Prefix of the names of the page's pictures."""
         return self.path.removesuffix(".md").replace("/", "-")
 
     def picture(self, content: str | bytes, alt: str, kind: str = "svg") -> str:
-        """Keep a picture as a file of its own; return the Markdown that shows it."""
+        """Add a picture as a file of its own; return the Markdown that displays it."""
         name = f"pictures/{self.stem}-{len(self.files) + 1}.{kind}"
         self.files[name] = content
         return f"![{alt}]({posixpath.relpath(name, posixpath.dirname(self.path) or '.')})"
@@ -57,7 +60,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Block:
-    """What a block says: its arguments, and the texts below them by their keys."""
+    """The content of a block: its arguments, and its texts by their keys."""
 
     page: Page
     words: Sequence[str]
@@ -65,15 +68,15 @@ class Block:
 
     def game(self) -> Game:
         """Return the game that the arguments name, with their options."""
-        name, *given = self.words
-        return make_game(name, **parse_options(word for word in given if "=" in word))
+        name, *arguments = self.words
+        return make_game(name, **parse_options(word for word in arguments if "=" in word))
 
     def texts_of(self, keys: Iterable[str]) -> Mapping[str, str]:
-        """Return the texts; raise BadBlock unless they are of these keys."""
-        wanted = list(keys)
-        if set(wanted) != set(self.texts):
-            odd = sorted(set(wanted) ^ set(self.texts))
-            raise BadBlock(f"{self.page.path}: texts are missing or of nothing: {odd}")
+        """Return the texts; raise BadBlock unless they have exactly these keys."""
+        valid_keys = list(keys)
+        if set(valid_keys) != set(self.texts):
+            odd = sorted(set(valid_keys) ^ set(self.texts))
+            raise BadBlock(f"{self.page.path}: keys are missing or unknown: {odd}")
         return self.texts
 
 
@@ -82,20 +85,20 @@ MAKERS: dict[str, Maker] = {}
 
 
 def maker(function: Maker) -> Maker:
-    """Let blocks be made by this function, under its name."""
+    """Register a function that generates blocks of its name."""
     MAKERS[function.__name__] = function
     return function
 
 
 def expand(text: str, page: Page) -> str:
-    """Return the text of a page with its blocks generated again; raise BadBlock for a wrong one."""
+    """Return the text of a page with its blocks generated again; raise BadBlock."""
     return _BLOCK.sub(
         lambda match: f"{match['comment']}\n\n{_content(match, page)}\n\n{_END}", text
     )
 
 
 def authored(text: str) -> str:
-    """Return the text of a page without what is generated."""
+    """Return the text of a page without generated text."""
     return _BLOCK.sub(lambda match: match["comment"], text)
 
 
@@ -107,7 +110,7 @@ def _content(match: re.Match[str], page: Page) -> str:
 
 
 def _texts(body: str, page: Page) -> dict[str, str]:
-    """Return the texts by their keys; an indented line goes on with the one above."""
+    """Return the texts by their keys; an indented line continues the one above."""
     texts: dict[str, str] = {}
     key = ""
     for line in filter(str.strip, body.splitlines()):

@@ -25,13 +25,13 @@ def _command(name: str, command: click.Command) -> str:
     arguments = [
         parameter for parameter in command.params if parameter.param_type_name == "argument"
     ]
-    given = [parameter for parameter in command.params if parameter.param_type_name == "option"]
-    usage = " ".join([name, *(["[OPTIONS]"] if given else []), *map(_metavar, arguments)])
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    usage = " ".join([name, *(["[OPTIONS]"] if options else []), *map(_metavar, arguments)])
     parts = [f"## `{name}`", " ".join((command.help or "").split()), f"```text\n{usage}\n```"]
     rows = [
         (f"`{_metavar(argument)}`", _default(argument), _help(argument)) for argument in arguments
     ]
-    rows += [(_names(option), _default(option), _help(option)) for option in given]
+    rows += [(_names(option), _default(option), _help(option)) for option in options]
     return "\n\n".join(
         [*parts, *([table(["argument", "default", "meaning"], rows)] if rows else [])]
     )
@@ -50,9 +50,9 @@ def _names(parameter: click.Parameter) -> str:
 
 
 def _default(parameter: click.Parameter) -> str:
-    told = getattr(parameter, "show_default", None)
-    if isinstance(told, str):
-        return told
+    shown_default = getattr(parameter, "show_default", None)
+    if isinstance(shown_default, str):
+        return shown_default
     value = parameter.default
     is_flag = parameter.required or getattr(parameter, "is_flag", False)
     return "" if value is None or callable(value) or is_flag else f"`{value}`"

@@ -1,17 +1,13 @@
-"""What the tables of exact values that the package ships say, read from the tables."""
+"""Counts of the packaged tables of exact values, read from the tables."""
 
-from cc_env.games.factory import make_game
-from cc_env.registry.options import parse_options
 from cc_env.tablebase.tablebase import Tablebase
 from docs.make.blocks import Block, maker, table
 
 
 @maker
 def exact(block: Block) -> str:
-    """Return the counts of the shipped tables of a game, by material, either side to move."""
-    name, *given = block.words
-    game = make_game(name, **parse_options(given))
-    tables = Tablebase(game)
+    """Return the counts of a game's packaged tables, by material and side to move."""
+    tables = Tablebase(block.game())
     rows = []
     for material in tables.paths:
         for view in tables.table(material).header.views:

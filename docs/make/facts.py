@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[1]
 
 @maker
 def summary(block: Block) -> str:
-    """Return the spaces of an environment at a glance."""
+    """Return a summary of an environment's spaces."""
     game = block.game()
     entry = GAMES[game.name]
     planes, rows, columns = game.observation_shape
@@ -53,24 +53,24 @@ def board(block: Block) -> str:
 
 @maker
 def planes(block: Block) -> str:
-    """Return the table of planes, with how many ones each has at the start."""
+    """Return the table of planes, with the number of ones of each at the start."""
     game = block.game()
-    seen = game.observe(game.initial)
+    observation = game.observe(game.initial)
     rows = (
         (index, name, int(plane.sum()))
-        for index, (name, plane) in enumerate(zip(game.planes, seen, strict=True))
+        for index, (name, plane) in enumerate(zip(game.planes, observation, strict=True))
     )
     return table(["#plane", "what it shows", "#ones at the start"], rows)
 
 
 @maker
 def variants(block: Block) -> str:
-    """Return a table of the spaces for several values of options: each argument is such a set."""
+    """Return a table of the spaces for several sets of options, one per argument."""
     name, *sets = block.words
-    made = [make_game(name, **parse_options(values_text.split(","))) for values_text in sets]
+    games = [make_game(name, **parse_options(values_text.split(","))) for values_text in sets]
     rows = (
-        (f"`{given}`", game.num_actions, f"`{game.observation_shape}`", _pieces(game))
-        for given, game in zip(sets, made, strict=True)
+        (f"`{options_text}`", game.num_actions, f"`{game.observation_shape}`", _pieces(game))
+        for options_text, game in zip(sets, games, strict=True)
     )
     return table(["options", "#actions", "observation", "#pieces a side"], rows)
 
@@ -82,7 +82,7 @@ def _pieces(game: Game) -> int:
 
 @maker
 def options(block: Block) -> str:
-    """Return the table of a game's options; the texts say what each does."""
+    """Return the table of a game's options; the texts are their meanings."""
     name = block.words[0]
     defaults, types = game_option_defaults(name), game_option_types(name)
     valid_values = game_option_values(name)
@@ -103,12 +103,11 @@ def _kind(hint: Any) -> str:
 
 @maker
 def endings(block: Block) -> str:
-    """Return the table of a game's endings; the texts say who has won."""
+    """Return the table of a game's endings; the texts name the winners."""
     game = block.game()
     texts = block.texts_of(game.endings)
-    loser = "the loser"
     rows = (
-        (f"`{word}`", sentence.format(loser=loser), texts[word])
+        (f"`{word}`", sentence.format(loser="the loser"), texts[word])
         for word, sentence in game.endings.items()
     )
     return table(['`info["ending"]`', "what happened", "result"], rows)
@@ -116,14 +115,14 @@ def endings(block: Block) -> str:
 
 @maker
 def arguments(block: Block) -> str:
-    """Return the table of the keywords of an environment's class; the texts say what each does."""
+    """Return the table of the keywords of an environment's class; the texts are their meanings."""
     from cc_env.envs.single import BoardGameEnv
     from cc_env.envs.vector import BoardGameVectorEnv
 
-    made = {"single": BoardGameEnv, "vector": BoardGameVectorEnv}[block.words[0]]
+    environment = {"single": BoardGameEnv, "vector": BoardGameVectorEnv}[block.words[0]]
     parameters = {
         name: parameter
-        for name, parameter in inspect.signature(made).parameters.items()
+        for name, parameter in inspect.signature(environment).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY or name == "num_envs"
     }
     texts = block.texts_of(parameters)
@@ -140,10 +139,10 @@ def _default(value: object) -> str:
 
 @maker
 def code(block: Block) -> str:
-    """Return parts of a file of Python beside the page, or all of it where none is named."""
+    """Return parts of a Python file in the folder of the page, by default all of it."""
     name, *parts = block.words
     text = (DOCS / posixpath.dirname(block.page.path) / name).read_text(encoding="utf-8")
     pieces = re.split(r"^# part: (.*)\n", text, flags=re.MULTILINE)
     source = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    shown = [source[part].strip() for part in parts] or [text.strip()]
-    return "\n\n".join(f"```python\n{part}\n```" for part in shown)
+    sources = [source[part].strip() for part in parts] or [text.strip()]
+    return "\n\n".join(f"```python\n{part}\n```" for part in sources)

@@ -1,4 +1,4 @@
-"""What MkDocs calls: notebooks and files of the repository become pages of the site."""
+"""Hooks of MkDocs: notebooks and files of the repository become pages of the site."""
 
 import posixpath
 import re
@@ -13,14 +13,14 @@ from docs.make.blocks import Page
 ROOT = Path(__file__).parents[2]
 ICON = ROOT / "cc_env/server/page/icon.svg"
 
-# Files of the repository that become pages, and so where links to them lead.
+# Pages of files of the repository, by file name.
 PAGES = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project/changes.md"}
 LINKS = {**PAGES, "README.md": "index.md"}
 _LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add a page for each notebook, those of the repository's own files, and the icon."""
+    """Add the pages of notebooks and of the files in PAGES, and the icon."""
     files.append(File.generated(config, "assets/icon.svg", content=ICON.read_text()))
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
         page = Page(f"tutorials/{notebook.stem}.md")
@@ -34,7 +34,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def _linked(text: str, path: str) -> str:
-    """Return the text of a file of the repository as a page: its links lead to other pages."""
+    """Return the text of a file of the repository as a page, with links to other pages."""
 
     def lead(match: re.Match[str]) -> str:
         name = match[1].rpartition("/")[2]

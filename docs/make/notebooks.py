@@ -1,4 +1,4 @@
-"""Notebooks as pages, with the outputs that they are saved with: nothing is executed."""
+"""Notebooks as pages, with their stored outputs: nothing is executed."""
 
 import base64
 import json
@@ -8,7 +8,8 @@ from typing import Any
 
 from docs.make.blocks import Page
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # colours of a terminal
+# Colors of a terminal.
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PICTURES = {"image/svg+xml": "svg", "image/png": "png"}
 
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation and the pictures of their blocks: which are out of date."""
+"""Pages of the documentation and pictures of their blocks that are out of date."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +14,9 @@ assert MODULES  # imported so that their blocks are registered
 
 
 def outdated(path: Path) -> Iterator[tuple[Path, bytes | None]]:
-    """Yield the page and those of its pictures that differ from what their blocks generate.
+    """Yield the page and those of its pictures whose generated content has changed.
 
-    Each comes with its right content, None for a picture that no block generates any more. Raises
-    BadBlock.
+    Each comes with its new content, None for a picture that no block generates. Raises BadBlock.
     """
     page = Page(path.relative_to(DOCS).as_posix())
     text = expand(path.read_text(encoding="utf-8"), page)

@@ -1,4 +1,4 @@
-"""The rules of a game, as its lessons tell them: their texts and boards are written once."""
+"""The rules of a game: the texts and boards of its lessons."""
 
 from cc_env.play.descriptions import describe_result
 from cc_env.play.lessons import Lesson, load_guide

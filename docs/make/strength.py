@@ -1,4 +1,4 @@
-"""What the tournaments of the trained networks measured, read from the folders of the weights."""
+"""Results of the trained networks in tournaments, read from the folders of the weights."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,15 @@ from docs.make.blocks import Block, maker, table
 
 
 class Row(NamedTuple):
-    """What a match of a trained player gave."""
+    """The result of a match of a trained player."""
 
-    config: dict[str, Any]  # of its training
+    # Config and duration of its training.
+    config: dict[str, Any]
     minutes: float
     player: str
-    against: str
-    line: dict[str, Any]  # wins, draws, losses, and the score with its interval
+    opponent: str
+    # Wins, draws, losses, and the score with its interval.
+    line: dict[str, Any]
 
     @property
     def score(self) -> str:
@@ -39,26 +41,26 @@ def strength(block: Block) -> str:
     rows.sort(
         key=lambda row: ([*GAMES].index(row.config["game"]), [*row.config["options"].values()])
     )
-    shown = [*varying(rows)]
+    differences = [*varying(rows)]
     cells = (
         (
-            *(f"`{part}`" for part in (_setting(row, shown), row.player) if part),
+            *(f"`{part}`" for part in (_setting(row, differences), row.player) if part),
             f"{row.minutes:.0f} min",
-            f"`{row.against}`",
+            f"`{row.opponent}`",
             row.score,
             row.results,
         )
         for row in rows
     )
-    setting = ["game"] if shown else []
+    setting = ["game"] if differences else []
     head = [*setting, "player", "#trained", "against", "#score (95 %)", "#W-D-L"]
     return table(head, cells)
 
 
 def varying(rows: list[Row]) -> list[str]:
-    """Return what tells the games of rows apart: "game", or the names of options.
+    """Return the difference between the games of rows: "game", or the names of options.
 
-    An option that follows from those before it, as the corner of C&C from its size, is left out.
+    An option that follows from earlier ones, as the corner of C&C from its size, is omitted.
     """
     game = rows[0].config["game"]
     if any(row.config["game"] != game for row in rows):
@@ -66,15 +68,17 @@ def varying(rows: list[Row]) -> list[str]:
     options = [row.config["options"] for row in rows]
     names: list[str] = []
     for name in options[0]:
-        differs = len({given[name] for given in options}) > 1
-        follows = all(_made(game, given, names)[name] == given[name] for given in options)
+        differs = len({values[name] for values in options}) > 1
+        follows = all(
+            _derived_options(game, values, names)[name] == values[name] for values in options
+        )
         if differs and not follows:
             names.append(name)
     return names
 
 
-def _made(game: str, options: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:
-    """Return the options of the game that only these `names` of the options make."""
+def _derived_options(game: str, options: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:
+    """Return all options of the game if only these `names` of the options are set."""
     return make_game(game, **{name: options[name] for name in names}).options
 
 
@@ -92,8 +96,8 @@ def matches() -> Iterator[Row]:
         config = json.loads((folder / CONFIG).read_text())
         minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
         for measured in sorted((folder / "measured").glob("*.json")):
-            for (player, against), line in _pairs(measured):
-                yield Row(config, minutes, player, against, line)
+            for (player, opponent), line in _pairs(measured):
+                yield Row(config, minutes, player, opponent, line)
 
 
 def _pairs(measured: Path) -> Iterator[tuple[list[str], dict[str, Any]]]:
@@ -109,8 +113,8 @@ def _pairs(measured: Path) -> Iterator[tuple[list[str], dict[str, Any]]]:
 
 
 def _swapped(line: dict[str, Any]) -> dict[str, Any]:
-    """Return the results of a pair as the second player sees them."""
+    """Return the results of a pair for the second player."""
     score = {"value": "value", "low": "high", "high": "low"}
-    seen = {name: 1 - line["score"][other] for name, other in score.items()}
+    swapped_score = {name: 1 - line["score"][other] for name, other in score.items()}
     wins, draws, losses = line["losses"], line["draws"], line["wins"]
-    return {"score": seen, "wins": wins, "draws": draws, "losses": losses}
+    return {"score": swapped_score, "wins": wins, "draws": draws, "losses": losses}

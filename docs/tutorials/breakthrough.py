@@ -17,7 +17,8 @@ from cc_env.core.rules import ONGOING
 from cc_env.jit.compiler import jit
 
 SIZE = 6
-MOVES = np.array(  # [A, 2]: start and end of each action
+# Start and end of each action.
+MOVES = np.array(  # [A, 2]
     [
         (SIZE * row + column, SIZE * (row - 1) + column + side)
         for row in range(1, SIZE)
@@ -26,7 +27,8 @@ MOVES = np.array(  # [A, 2]: start and end of each action
         if 0 <= column + side < SIZE
     ]
 )
-LAST_ROW = np.uint64(0b111111 << 30)  # where the opponent wants to be
+# The opponent's goal.
+LAST_ROW = np.uint64(0b111111 << 30)
 UNUSED = np.uint64(64 - SIZE * SIZE)
 
 

@@ -16,11 +16,13 @@ from cc_env.core.rules import DRAW, ONGOING
 from cc_env.jit.compiler import jit
 
 ROWS, COLUMNS = 6, 7
-LETTERS = "abcdefg"  # of the columns
+LETTERS = "abcdefg"
 CELLS = [(row, column) for row in range(ROWS) for column in range(COLUMNS)]
 ALL = np.uint64(2 ** len(CELLS) - 1)
-DOWN = np.uint64(COLUMNS)  # how far it is to the cell below
-WAYS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns to the next cell of a line
+# Distance to the cell below.
+DOWN = np.uint64(COLUMNS)
+# Rows and columns to the next cell of a line.
+DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 
 
 def line(row, column, down, right):
@@ -29,14 +31,16 @@ def line(row, column, down, right):
     return cells if set(cells) <= set(CELLS) else []
 
 
-STEPS = np.array([COLUMNS * down + right for down, right in WAYS], np.uint64)
-STARTS = np.array(  # [4] for each way the set of cells where a line of four begins
-    [sum(1 << bit for bit, cell in enumerate(CELLS) if line(*cell, *way)) for way in WAYS],
+STEPS = np.array([COLUMNS * down + right for down, right in DIRECTIONS], np.uint64)
+# For each direction the set of cells where a line of four begins.
+STARTS = np.array(  # [4]
+    [sum(1 << bit for bit, cell in enumerate(CELLS) if line(*cell, *step)) for step in DIRECTIONS],
     np.uint64,
 )
-MEET = np.zeros(64, np.int64)  # how many lines of four go through each cell
-for row, column in [cell for start in CELLS for way in WAYS for cell in line(*start, *way)]:
-    MEET[COLUMNS * row + column] += 1
+# Number of lines of four through each cell.
+LINES = np.zeros(64, np.int64)
+for row, column in [cell for start in CELLS for step in DIRECTIONS for cell in line(*start, *step)]:
+    LINES[COLUMNS * row + column] += 1
 
 
 # part: position
@@ -59,9 +63,9 @@ def legal_actions(position, out):
 
 @jit
 def apply(position, action):
-    taken = position.own | position.enemy
+    occupied = position.own | position.enemy
     disc = ONE << np.uint64(action)
-    while disc << DOWN & ALL & ~taken:
+    while disc << DOWN & ALL & ~occupied:
         disc <<= DOWN
     return Position(position.enemy, position.own | disc, position.player ^ ONE)
 
@@ -69,10 +73,10 @@ def apply(position, action):
 # part: outcome
 @jit
 def has_four(discs):
-    for way in range(len(STEPS)):
-        step = STEPS[way]
+    for direction in range(len(STEPS)):
+        step = STEPS[direction]
         pairs = discs & discs >> step
-        if pairs & pairs >> (step + step) & STARTS[way]:
+        if pairs & pairs >> (step + step) & STARTS[direction]:
             return True
     return False
 
@@ -101,14 +105,14 @@ rules.register(Position, legal_actions=legal_actions, apply=apply, outcome=outco
 
 # part: evaluation
 class Chances(NamedTuple):
-    """An evaluation: a disc counts as much as lines of four go through its cell."""
+    """An evaluation: a disc counts the number of lines of four through its cell."""
 
     weight: np.int64 = np.int64(10)
 
 
 @jit
 def chances(position, player, evaluation):
-    value = evaluation.weight * (table_sum(position.own, MEET) - table_sum(position.enemy, MEET))
+    value = evaluation.weight * (table_sum(position.own, LINES) - table_sum(position.enemy, LINES))
     return value if player == np.int64(position.player) else -value
 
 

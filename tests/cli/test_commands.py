@@ -46,14 +46,18 @@ def test_games():
     for name, block in blocks.items():
         game = make_game(name)
         options = (f"{key}={value}" for key, value in game_option_defaults(name).items())
-        known = {*options, *game.evaluations, *game.levels, *game.bots}
-        assert known <= set(re.split(r"[,\s]+", block))
+        expected = {*options, *game.evaluations, *game.levels, *game.bots}
+        assert expected <= set(re.split(r"[,\s]+", block))
+
+
+# Columns for the summary of a command on a terminal of 80 columns.
+MAX_SUMMARY = 65
 
 
 @pytest.mark.parametrize("name", typer.main.get_command(commands.app).commands)
 def test_command_summaries_fit_one_line(name):
     command = typer.main.get_command(commands.app).commands[name]
-    assert not command.get_short_help_str(65).endswith("...")  # as many columns as 80 leave it
+    assert not command.get_short_help_str(MAX_SUMMARY).endswith("...")
 
 
 def test_cc_env_runs_as_a_module():
@@ -110,9 +114,9 @@ def test_replay(games_file):
     assert out.count("ann - bob") == 2
     assert "line 2: ann - bob" in out
     assert out.endswith("2 games read, 0 skipped, 0 refused\n")
-    shown = run("replay", games_file, "--line", 2)
-    assert "\n1. " in shown
-    assert "line 1" not in shown
+    output = run("replay", games_file, "--line", 2)
+    assert "\n1. " in output
+    assert "line 1" not in output
     assert "no game number 7" in run("replay", games_file, "--line", 7, status=2)
 
 
@@ -120,21 +124,22 @@ def test_replay_converts_files_of_other_programs(tmp_path):
     game, path = make_game("checkers"), tmp_path / "games.jsonl"
     for seed in range(2):
         names = 'ann "a"', "bob"
-        played = play_match(game, (RandomPlayer(game),) * 2, names=names, seed=seed)
-        append_record(path, played)
+        game_record = play_match(game, (RandomPlayer(game),) * 2, names=names, seed=seed)
+        append_record(path, game_record)
     pdn = tmp_path / "games.pdn"
     assert "2 games written to" in run("replay", path, "--to", pdn)
     out = run("replay", pdn, "-g", "checkers")
-    assert f'game 2: ann "a" - bob  {played.result} ({played.reason}), ' in out
+    assert f'game 2: ann "a" - bob  {game_record.result} ({game_record.reason}), ' in out
     back = tmp_path / "back.jsonl"
     run("replay", pdn, "--to", back)
-    assert [kept.turns for _, kept in read_records(back)] == [
-        kept.turns for _, kept in read_records(path)
+    assert [stored.turns for _, stored in read_records(back)] == [
+        stored.turns for _, stored in read_records(path)
     ]
     run("replay", path, "--to", back)
-    assert back.read_text() == path.read_text()  # seeds and times, too
-    shown = run("replay", pdn, "-g", "checkers", "-l", 2)
-    assert f"\n{len(played.turns)}. {played.turns[-1]}\n" in shown
+    # Includes seeds and times.
+    assert back.read_text() == path.read_text()
+    output = run("replay", pdn, "-g", "checkers", "-l", 2)
+    assert f"\n{len(game_record.turns)}. {game_record.turns[-1]}\n" in output
     assert "has no game number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
 
     log = tmp_path / "game.log"
@@ -143,10 +148,11 @@ def test_replay_converts_files_of_other_programs(tmp_path):
     )
     assert "game 1: ? - ?  *, 1 turn" in run("replay", log, "-g", "cannon")
     run("replay", log, "-g", "cannon", "--to", back)
-    ((_, kept),) = read_records(back)
-    assert (kept.result, kept.reason, kept.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
+    ((_, stored),) = read_records(back)
+    assert (stored.result, stored.reason, stored.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
     fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    with log.open("a") as file:  # of him who is not to move
+    # The fault of the player who is not to move.
+    with log.open("a") as file:
         message = json.dumps({"meta": fault, "action": "KILLPROC", "data": ""})
         file.write(f"{message} Received from client 0\n")
     out = run("replay", log, "--to", back)
@@ -173,12 +179,8 @@ def test_replay_preserves_file_contents(tmp_path):
     old, new = tmp_path / "OLD.PDN", tmp_path / "new.pdn"
     said = '[Event "Café"]\n[White "w"]\n[Black "b"]\n[Result "1-0"]\n1. 9-13 22-18 1-0\n'
     old.write_bytes(said.encode("latin-1") + b'\n[Event "two"]\n[Result "1/2-1/2"]\n1. 11-15')
-    out = run(
-        "replay",
-        old,
-        "--to",
-        new,
-    )  # the name says whose file it is, and its rules
+    # The suffix determines the game and its rules.
+    out = run("replay", old, "--to", new)
     assert "game 1: b - w  1-0, 2 turns\ngame 2: ? - ?  1/2-1/2, 1 turn\n" in out
     assert new.read_text("utf-8").split("\n\n") == [
         '[Event "Café"]\n[White "w"]\n[Black "b"]\n[GameType "21"]\n[Result "1-0"]',
@@ -199,9 +201,9 @@ def test_replay_continues_after_invalid_games(tmp_path, monkeypatch, capsys):
 
     def replay(*arguments):
         monkeypatch.setattr("sys.argv", ["cc_env", "replay", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as exit_info:
             commands.app()
-        return left.value.code, capsys.readouterr().out.replace("\n", "")
+        return exit_info.value.code, capsys.readouterr().out.replace("\n", "")
 
     status, out = replay(path, "--keep-going", "--to", to)
     assert status == 1
@@ -256,8 +258,8 @@ def test_replay_prints_scores_missing_from_a_log(tmp_path):
         for number, command in enumerate(game["cmds"]):
             message = json.dumps({"meta": "", "action": "NORMAL", "data": command})
             file.write(f"{message} Received from client {number % 2}\n")
-    told = "{:g} - {:g}".format(*game["score"])
-    assert f"({game['end']}), scores {told}, " in run("replay", path)
+    scores = "{:g} - {:g}".format(*game["score"])
+    assert f"({game['end']}), scores {scores}, " in run("replay", path)
 
 
 @pytest.mark.parametrize("change", [{"bots": ("aggressive",)}, {"formats": (".pdn", ".log")}])
@@ -292,7 +294,7 @@ def test_undecided_games_become_records(tmp_path):
     out = run("replay", pdn, "--keep-going", "--to", records, status=1)
     assert "4 games written" in out
     assert "4 games read, 0 skipped, 1 refused" in out
-    assert [(kept.result, kept.reason) for _, kept in read_records(records)] == [
+    assert [(stored.result, stored.reason) for _, stored in read_records(records)] == [
         ("*", "unfinished"),
         ("1-0", "resigned"),
         ("0-1", "resigned"),
@@ -341,7 +343,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
         (
             ["check", "README.md", "-g", "cc_env.players.specs"],
-            "'cc_env.players.specs' (the module has no function make)",
+            "'cc_env.players.specs' (the module has no make)",
         ),
         (["check", "README.md", "-g", "json"], "no game 'json'"),
         (["check"], "nothing to check; give a file or --game NAME"),
@@ -415,8 +417,8 @@ def test_analyse_prints_complete_turns(player, position, turn):
 )
 def test_analysis_line_starts_with_the_chosen_turn(player, game, position):
     out = run("analyse", player, "--game", game, "-p", position)
-    (played,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
-    assert re.search(rf"^ *line +1\. {re.escape(played)}\b", out, re.MULTILINE)
+    (turn,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
+    assert re.search(rf"^ *line +1\. {re.escape(turn)}\b", out, re.MULTILINE)
 
 
 def test_turns_of_a_line_are_numbered():
@@ -451,10 +453,10 @@ def test_replay_escapes_control_characters_of_files(game, tmp_path):
     pdn.write_text('[Black "\x1b[2J"] [White "\u202e"] 9-13 *\n\n1. 9-14 \x1b]0;\x07')
     out = run("replay", records)
     assert r"line 1: \x1b[2Jann - bob\n\x9b1m\u202e" in out
-    shown = run("replay", pdn, "--keep-going", status=1)
-    assert r"game 1: \x1b[2J - \u202e  *, 1 turn" in shown
-    assert r"cannot read '\x1b]0;\x07'" in shown
-    assert (out + shown).replace("\n", "").isprintable()
+    output = run("replay", pdn, "--keep-going", status=1)
+    assert r"game 1: \x1b[2J - \u202e  *, 1 turn" in output
+    assert r"cannot read '\x1b]0;\x07'" in output
+    assert (out + output).replace("\n", "").isprintable()
     records.write_text(records.read_text().replace('"game":"', '"game":"\u202e'))
     assert run("replay", records, status=2).removesuffix("\n").isprintable()
 
@@ -483,5 +485,5 @@ def test_missing_extra_is_reported_in_one_line(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["wants"])
     monkeypatch.setattr(app, "pretty_exceptions_enable", False)
     assert application.run(app) == 2
-    told = "error: this needs that: pip install '.[other]' in the checkout of cc_env\n"
-    assert capsys.readouterr().err == told
+    scores = "error: this needs that: pip install '.[other]' in the checkout of cc_env\n"
+    assert capsys.readouterr().err == scores

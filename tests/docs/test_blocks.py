@@ -1,4 +1,4 @@
-"""What the documentation generates says what the library does."""
+"""Generated parts of the documentation agree with the library."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from docs.make.blocks import BadBlock, Page, authored, expand
 from docs.make.pages import DOCS, PAGES, outdated
 
 
-def made(block, path="environments/page.md"):
+def generate(block, path="environments/page.md"):
     page = Page(path)
     return expand(block, page), page
 
@@ -25,29 +25,29 @@ def rows(text):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
-def test_the_generated_parts_of_a_page_are_up_to_date(path):
+def test_generated_parts_are_up_to_date(path):
     assert not [str(file) for file, _ in outdated(path)], "python -m docs.make updates them"
 
 
-def test_a_block_is_followed_by_its_table_and_the_text_around_it_stays():
+def test_expansion_preserves_the_surrounding_text():
     block = "<!-- make: planes mini_checkers -->"
-    written = f"before\n\n{block}\n\nafter"
-    text, _ = made(written)
+    source = f"before\n\n{block}\n\nafter"
+    text, _ = generate(source)
     assert text.startswith(f"before\n\n{block}\n\n| ")
     assert text.endswith(" |\n\n<!-- end -->\n\nafter")
-    assert authored(text) == written
+    assert authored(text) == source
 
 
-def test_a_block_that_was_made_before_is_made_anew_and_no_other_text_is_lost():
+def test_expansion_replaces_only_generated_text():
     blocks = "<!-- make: planes morris -->\n\nbetween\n\n<!-- make: board morris -->\n"
-    text, page = made(blocks)
-    again, other = made(text.replace("| 0 |", "| 7 |"))
+    text, page = generate(blocks)
+    again, other = generate(text.replace("| 0 |", "| 7 |"))
     assert (again, other.files) == (text, page.files)
     assert again.count("<!-- end -->") == 2
     assert "\n\nbetween\n\n" in again
 
 
-def test_what_is_out_of_date_is_found_with_its_right_content(tmp_path, monkeypatch):
+def test_outdated_files_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr("docs.make.pages.DOCS", tmp_path)
     monkeypatch.setattr("docs.make.pages.PICTURES", tmp_path / "pictures")
     page, picture = tmp_path / "page.md", tmp_path / "pictures/page-1.svg"
@@ -65,13 +65,15 @@ def test_what_is_out_of_date_is_found_with_its_right_content(tmp_path, monkeypat
     assert dict(outdated(page)) == {picture: None}
 
 
-def test_the_table_of_planes_has_each_plane_of_the_game():
-    text, _ = made("<!-- make: planes morris -->")
+def test_table_of_planes_has_every_plane():
+    text, _ = generate("<!-- make: planes morris -->")
     game = make_game("morris")
-    seen = game.observe(game.initial)
-    for (index, name, ones), plane, known in zip(rows(text), seen, game.planes, strict=True):
-        assert (name, int(ones)) == (known, plane.sum())
-        assert game.planes[int(index)] == known
+    observation = game.observe(game.initial)
+    for (index, name, ones), plane, name_of_plane in zip(
+        rows(text), observation, game.planes, strict=True
+    ):
+        assert (name, int(ones)) == (name_of_plane, plane.sum())
+        assert game.planes[int(index)] == name_of_plane
 
 
 @pytest.mark.parametrize(
@@ -84,17 +86,19 @@ def test_the_table_of_planes_has_each_plane_of_the_game():
         ("<!-- make: api cc_env.nothing -->", "no module cc_env.nothing"),
     ],
 )
-def test_a_block_that_says_what_cannot_be_is_refused(block, why):
+def test_invalid_blocks_are_rejected(block, why):
     with pytest.raises(BadBlock, match=why):
-        made(block)
+        generate(block)
 
 
-def test_the_table_of_options_has_types_defaults_and_values():
-    text, _ = made("<!-- make: options morris\n" + _texts(game_option_defaults("morris")) + "-->")
+def test_table_of_options_has_types_defaults_and_values():
+    text, _ = generate(
+        "<!-- make: options morris\n" + _texts(game_option_defaults("morris")) + "-->"
+    )
     cells_of = {option: cells for option, *cells in rows(text)}
     assert cells_of["`free_move`"][:2] == ["`str`", "`'always'`"]
     assert cells_of["`free_move`"][2] == "`'always'`, `'moving_phase_only'`, `'never'`"
-    text, _ = made(
+    text, _ = generate(
         "<!-- make: options checkers\n" + _texts(game_option_defaults("checkers")) + "-->"
     )
     assert {option: cells for option, *cells in rows(text)}["`no_progress_limit`"][0] == (
@@ -107,7 +111,7 @@ def _texts(keys):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_the_families_of_actions_cover_every_id_once(name):
+def test_action_families_cover_every_id_once(name):
     game = make_game(name)
     ids = [id for family in actions.families(game) for id in range(family.first, family.last + 1)]
     assert ids == list(range(game.num_actions))
@@ -117,7 +121,7 @@ def test_the_families_of_actions_cover_every_id_once(name):
     ("name", "options"),
     [("capture_conquer", {"size": 4}), ("capture_conquer", {}), ("cannon", {"columns": 10})],
 )
-def test_the_ids_about_one_cell_are_the_first_and_the_cell(name, options):
+def test_ids_of_one_cell_are_first_id_plus_cell(name, options):
     game = make_game(name, **options)
     _, rows_, columns = game.observation_shape
     family = actions.families(game)[1]
@@ -126,7 +130,7 @@ def test_the_ids_about_one_cell_are_the_first_and_the_cell(name, options):
     assert np.array_equal(game.action_cells[family.first : family.last + 1], expected)
 
 
-def test_moves_of_beads_are_24_and_24_times_from_and_to():
+def test_bead_move_ids_follow_the_documented_formula():
     game = make_game("morris")
     points = game.action_cells[:24, 0]
     for start in range(24):
@@ -136,7 +140,7 @@ def test_moves_of_beads_are_24_and_24_times_from_and_to():
 
 
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers", "capture_conquer", "cannon"])
-def test_ids_of_moves_ascend_by_start_then_by_end(name):
+def test_move_ids_ascend_by_start_then_by_end(name):
     game = make_game(name)
     first = actions.families(game)[0]
     cells = game.action_cells[first.first : first.last + 1].tolist()
@@ -144,8 +148,8 @@ def test_ids_of_moves_ascend_by_start_then_by_end(name):
     assert all(start != end for start, end in cells)
 
 
-def test_the_examples_are_legal_and_written_as_the_game_writes_them():
-    text, _ = made("<!-- make: actions checkers -->")
+def test_example_actions_are_legal_and_in_notation():
+    text, _ = generate("<!-- make: actions checkers -->")
     game = make_game("checkers")
     examples = [row for row in rows(text) if len(row) == 4 and row[0].isdecimal()]
     assert len(examples) == 7
@@ -154,13 +158,13 @@ def test_the_examples_are_legal_and_written_as_the_game_writes_them():
         assert game.action_text(game.initial, int(action)) == notation.strip("`")
 
 
-def test_the_index_map_has_the_id_of_a_placed_bead_on_its_point():
-    pictures = actions._alone(make_game("morris")).numbers
+def test_index_map_has_the_id_of_a_placed_bead():
+    pictures = actions._by_cell(make_game("morris")).numbers
     assert [pictures[cell] for cell in make_game("morris").cell_names] == list(range(24))
 
 
-def test_the_index_map_is_a_picture_of_the_page():
-    text, page = made("<!-- make: index_map checkers\nfrom: 4,4\n-->")
+def test_index_map_is_a_picture_of_the_page():
+    text, page = generate("<!-- make: index_map checkers\nfrom: 4,4\n-->")
     ((path, svg),) = page.files.items()
     assert f"(../{path})" in text
     game = make_game("checkers")
@@ -169,36 +173,37 @@ def test_the_index_map_is_a_picture_of_the_page():
     assert all(f">{id}</text>" in svg for id in ids)
 
 
-def test_the_words_of_endings_are_those_of_the_game():
-    text, _ = made("<!-- make: endings cannon\n" + _texts(make_game("cannon").endings) + "-->")
+def test_endings_are_those_of_the_game():
+    text, _ = generate("<!-- make: endings cannon\n" + _texts(make_game("cannon").endings) + "-->")
     assert [row[0].strip("`") for row in rows(text)] == list(make_game("cannon").endings)
 
 
 @pytest.mark.parametrize(
     ("game", "player", "score", "results"),
-    [  # as 0.1.0 told them; the network of the second was named second in its tournament
+    # Results in 0.1.0. In the second tournament, the network is the second player.
+    [
         ("capture_conquer", "`policy`", "63.9 % (59.9 – 67.7)", "200-111-89"),
         ("checkers", "`policy`", "44.5 % (40.2 – 48.9)", "34-110-56"),
         ("morris", "`alphazero:simulations=64`", "68.2 % (62.9 – 73.2)", "123-27-50"),
     ],
 )
-def test_matches_are_told_as_the_network_sees_them(game, player, score, results):
-    text, _ = made(f"<!-- make: strength {game} -->")
+def test_match_results_are_from_the_network_s_side(game, player, score, results):
+    text, _ = generate(f"<!-- make: strength {game} -->")
     assert [player, score, results] in [[row[-5], *row[-2:]] for row in rows(text)]
 
 
-def test_an_option_that_follows_from_another_tells_no_rows_apart():
-    text, _ = made("<!-- make: strength capture_conquer -->")
+def test_derived_options_are_omitted_from_rows():
+    text, _ = generate("<!-- make: strength capture_conquer -->")
     assert {row[0] for row in rows(text)} == {"`size=6`", "`size=8`"}  # without their corners
 
 
-def test_the_lessons_are_there_with_a_board_before_and_after():
-    text, page = made("<!-- make: lessons mini_checkers -->")
+def test_lessons_have_boards_before_and_after():
+    text, page = generate("<!-- make: lessons mini_checkers -->")
     assert text.count("\n### ") == len(page.files) >= 5
     assert all(svg.count("<g ") in (1, 2) for svg in page.files.values())
 
 
-def test_a_notebook_is_told_with_its_outputs(tmp_path):
+def test_notebook_page_has_its_outputs(tmp_path):
     cells = [
         {"cell_type": "markdown", "source": ["# Title"]},
         {
@@ -221,41 +226,43 @@ def test_a_notebook_is_told_with_its_outputs(tmp_path):
     assert page.files == {"pictures/tutorials-one-1.svg": "<svg/>"}
 
 
-def test_the_reference_of_the_api_has_every_module():
-    told = " ".join(page.read_text() for page in (DOCS / "reference/api").glob("*.md"))
+def test_api_reference_has_every_module():
+    reference = " ".join(page.read_text() for page in (DOCS / "reference/api").glob("*.md"))
     words = [
-        word for block in re.findall("<!-- make: api (.*?) -->", told) for word in block.split()
+        word
+        for block in re.findall("<!-- make: api (.*?) -->", reference)
+        for word in block.split()
     ]
     modules = [name for word in words for name in api.modules(word)]
     packages = [*api.modules("cc_env.*"), *api.modules("agents.*"), *api.modules("training.*")]
     assert sorted(modules) == sorted(packages)
 
 
-def test_the_reference_of_commands_has_each_of_them():
-    text, _ = made("<!-- make: commands cc_env.cli.commands -->")
+def test_command_reference_has_every_command():
+    text, _ = generate("<!-- make: commands cc_env.cli.commands -->")
     for command in ("play", "serve", "engine", "host", "perft"):
         assert f"## `cc_env {command}" in text
     assert "| `-d`, `--depth` | `5` |" in text
     assert "| `[PLAYER]` | `minimax:seconds=1` |" in text
-    text, _ = made("<!-- make: commands training.evaluate -->")
+    text, _ = generate("<!-- make: commands training.evaluate -->")
     assert "| `PLAYER…` |  | Player specs" in text
     assert "| `--workers` | one per core |" in text
 
 
 def test_every_game_has_a_page_with_every_part():
-    wanted = "Rules", "Options", "Observation space", "Action space", "Rewards", "Endings"
-    wanted += "How strong our players are", "Versions"
+    parts = "Rules", "Options", "Observation space", "Action space", "Rewards", "Endings"
+    parts += "How strong our players are", "Versions"
     for name in GAMES:
         text = (DOCS / f"environments/{name}.md").read_text()
         heads = re.findall("^## (.*)$", text, re.MULTILINE)
-        assert tuple(heads) == wanted
+        assert tuple(heads) == parts
         for block in ("lessons", "options", "planes", "actions", "index_map", "endings"):
             assert f"make: {block} {name}" in text
 
 
-def test_the_tables_of_keywords_are_those_of_the_classes():
-    text, _ = made((DOCS / "environments/index.md").read_text())
+def test_keyword_tables_agree_with_the_classes():
+    text, _ = generate((DOCS / "environments/index.md").read_text())
     assert "| `max_turns` | `200` | turns of both players" in text
     assert "| `autoreset_mode` | `NEXT_STEP` | " in text
     with pytest.raises(BadBlock, match="opponent"):
-        made("<!-- make: arguments single\nseat: which\n-->")
+        generate("<!-- make: arguments single\nseat: which\n-->")

@@ -1,6 +1,6 @@
-"""The game at the tutorial's end is Connect Four, by somebody else's counts.
+"""The game of the tutorial is Connect Four, by independent counts.
 
-Sequences of moves: those that the tests of the Rust crate kudchuet hold its game against
+Sequences of moves: from the tests of the Rust crate kudchuet
 (https://github.com/ultrasuperpingu/kudchuet). Positions after n moves: J. Tromp, OEIS A212693.
 """
 
@@ -18,7 +18,8 @@ from cc_env.games.factory import make_game
 from cc_env.rendering.picture import draw
 from cc_env.verification.perft import perft
 
-with warnings.catch_warnings():  # of PettingZoo's own, about the environments that its tests import
+# PettingZoo's tests import deprecated environments of its own.
+with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from pettingzoo.test import api_test
 
@@ -37,7 +38,7 @@ def registered(game):
     gymnasium.registry.pop("tutorial/ConnectFour-v0")
 
 
-def played(game, columns):
+def play_columns(game, columns):
     """Return the position after discs in these columns."""
     position = game.initial
     for column in columns:
@@ -45,14 +46,14 @@ def played(game, columns):
     return position
 
 
-def test_it_has_as_many_sequences_of_moves_as_are_published(game, tutorials):
-    told = (tutorials / "connect_four.md").read_text()
+def test_perft_agrees_with_published_counts(game, tutorials):
+    page = (tutorials / "connect_four.md").read_text()
     for depth, count in enumerate(SEQUENCES, 1):
         assert perft(game, game.initial, depth) == count
-        assert f"{count:,}" in told
+        assert f"{count:,}" in page
 
 
-def test_it_has_as_many_positions_as_are_published(game):
+def test_position_counts_agree_with_published_ones(game):
     level = {game.initial}
     for count in POSITIONS:
         assert len(level) == count
@@ -73,7 +74,7 @@ def test_it_has_as_many_positions_as_are_published(game):
         "7/7/3y3/2y4/1y5/y6",
     ],
 )
-def test_four_in_a_line_win_for_whoever_has_just_moved(game, rows):
+def test_four_in_a_line_wins_for_the_last_mover(game, rows):
     assert game.outcome(game.from_text(f"{rows} r")) == 0
     assert game.outcome(game.from_text(rows.replace("y", "r") + " y")) == 1
 
@@ -81,20 +82,23 @@ def test_four_in_a_line_win_for_whoever_has_just_moved(game, rows):
 @pytest.mark.parametrize(
     "rows",
     [
-        "7/7/7/7/4yyy/y6",  # from the end of a row to the beginning of the next
+        # From the end of a row to the beginning of the next.
+        "7/7/7/7/4yyy/y6",
         "7/7/7/7/y6/4yyy",
         "7/7/7/5yy/yy5/7",
-        "7/2y4/1y5/y6/6y/7",  # in steps of six, around the edge
-        "5y1/6y/y6/1y5/7/7",  # in steps of eight
+        # In steps of six, around the edge.
+        "7/2y4/1y5/y6/6y/7",
+        # In steps of eight, around the edge.
+        "5y1/6y/y6/1y5/7/7",
         "7/7/7/7/7/yyy1yyy",
         "y6/y6/y6/7/y6/y6",
     ],
 )
-def test_lines_neither_go_around_the_edge_nor_have_gaps(game, rows):
+def test_lines_end_at_the_edge_and_have_no_gaps(game, rows):
     assert game.outcome(game.from_text(f"{rows} r")) == ONGOING
 
 
-def test_a_full_board_is_a_draw_and_a_full_column_takes_nothing(game):
+def test_full_board_is_a_draw_and_full_column_is_illegal(game):
     rows = "yyryrrr/ryyryyy/yrryryr/ryyrryr/yryyyry/rryrryr"
     assert game.outcome(game.from_text(f"{rows} y")) == DRAW
     almost = game.from_text("yyryrr1" + rows[7:] + " r")
@@ -102,14 +106,14 @@ def test_a_full_board_is_a_draw_and_a_full_column_takes_nothing(game):
     assert game.ending(game.apply(almost, 6)) == "draw"
 
 
-def test_a_disc_falls_to_where_pictures_show_it(game):
-    position = played(game, "dd")
+def test_disc_falls_to_the_lowest_empty_cell(game):
+    position = play_columns(game, "dd")
     assert game.to_text(position) == "7/7/7/7/3r3/3y3 y"
     assert game.track(position, (3,)) == (((3, 3),), ())
     assert game.track(position, (0,)) == (((5, 0),), ())
 
 
-def test_it_ends_as_openspiel_says_with_the_same_legal_moves(game):
+def test_games_agree_with_openspiel(game):
     spiel = pytest.importorskip("pyspiel").load_game("connect_four")
     for seed in range(50):
         rng, position, state = np.random.default_rng(seed), game.initial, spiel.new_initial_state()
@@ -124,7 +128,7 @@ def test_it_ends_as_openspiel_says_with_the_same_legal_moves(game):
         assert state.returns() == won
 
 
-def test_it_is_an_environment_of_gymnasium_and_of_pettingzoo(registered, capsys):
+def test_environments_pass_gymnasium_and_pettingzoo_checks(registered, capsys):
     env = gymnasium.make("tutorial/ConnectFour-v0")
     check_env(env.unwrapped, skip_render_check=True)
     assert env.action_space.n == 7
@@ -132,7 +136,7 @@ def test_it_is_an_environment_of_gymnasium_and_of_pettingzoo(registered, capsys)
     assert capsys.readouterr().out.endswith("Passed API test\n")
 
 
-def test_many_boards_end_by_four_in_a_line(registered):
+def test_vector_environment_ends_by_four_in_a_line(registered):
     envs = gymnasium.make_vec("tutorial/ConnectFour-v0", num_envs=32, opponent=None)
     envs.reset(seed=0)
     envs.action_space.seed(0)
@@ -143,6 +147,6 @@ def test_many_boards_end_by_four_in_a_line(registered):
     assert ends >= {0, 1}
 
 
-def test_its_columns_are_labelled_as_in_its_notation(game):
+def test_column_labels_agree_with_the_notation(game):
     assert str(draw(game, game.initial)).startswith("   a b c d e f g\n 0 .")
     assert game.turn_text(game.initial, (3,)) == "d"

@@ -1,4 +1,4 @@
-"""Docstrings in the reference of the API: definitions and fields are told as lists."""
+"""Docstrings in the API reference: definitions and fields become lists."""
 
 import griffe
 import pytest
@@ -27,7 +27,7 @@ def html(text):
     return Markdown(extensions=["def_list"]).convert(markdown(text))
 
 
-def test_definitions_in_columns_are_a_list_and_code_after_them_stays_code():
+def test_definitions_in_columns_become_a_list():
     text = html(COLUMNS)
     assert text.count("<dt>") == 2
     assert "<dt>Position</dt>" in text
@@ -35,14 +35,14 @@ def test_definitions_in_columns_are_a_list_and_code_after_them_stays_code():
     assert "<pre><code>3x3 start:  ..." in text
 
 
-def test_definitions_below_their_words_are_a_list():
+def test_definitions_below_their_words_become_a_list():
     text = html(BELOW)
     assert text.count("<dt>") == 1
     assert "+1 for a win,\n0 for a draw" in text
     assert text.endswith("<p>It is fast.</p>")
 
 
-def test_definitions_within_a_definition_are_a_list_in_it():
+def test_nested_definitions_become_nested_lists():
     text = html(
         "Parameters Those of every game:\n           size   the edge\n           seed   of all\n"
     )
@@ -58,7 +58,7 @@ def test_definitions_within_a_definition_are_a_list_in_it():
         "Return it.\n\n    code here\n",
     ],
 )
-def test_other_texts_stay_as_they_are(text):
+def test_other_texts_are_unchanged(text):
     assert markdown(text) == text
 
 
@@ -74,6 +74,6 @@ class Size:
     (tmp_path / "sized.py").write_text(source)
     extensions = griffe.load_extensions(Readable)
     package = griffe.load("sized", search_paths=[tmp_path], extensions=extensions)
-    told = package["Size"].docstring.value
+    text = package["Size"].docstring.value
     listed = "- `blocks: int = 4`: residual ones\n- `parts: list`"
-    assert told == f"The size of a network.\n\n{listed}"
+    assert text == f"The size of a network.\n\n{listed}"

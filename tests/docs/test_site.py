@@ -25,10 +25,10 @@ WITH_PYTHON = sorted(
     page for page in DOCS.rglob("*.md") if PYTHON.search(authored(page.read_text()))
 )
 SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-SHOWN = [ROOT / "README.md", ROOT / "examples/README.md", *DOCS.rglob("*.md")]
+PAGES_WITH_COMMANDS = [ROOT / "README.md", ROOT / "examples/README.md", *DOCS.rglob("*.md")]
 COMMANDS = {
     line.partition(" #")[0].strip()
-    for page in SHOWN
+    for page in PAGES_WITH_COMMANDS
     for block in SHELL.findall(authored(page.read_text()))
     for line in block.splitlines()
     if re.match(r" *(cc_env|python -m (cc_env|training|agents)\S*) ", line)
@@ -44,11 +44,11 @@ class Fetched(HTMLParser):
         self.targets = []
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag in ("script", "img", "iframe"):
-            self.targets.append(given.get("src") or "")
-        if tag == "link" and given.get("rel") != "canonical":
-            self.targets.append(given.get("href") or "")
+            self.targets.append(attributes.get("src") or "")
+        if tag == "link" and attributes.get("rel") != "canonical":
+            self.targets.append(attributes.get("href") or "")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_site_has_a_page_for_each_game_and_notebook(site):
+def test_site_has_a_page_for_each_game_and_notebook(site):
     names = {path.stem for path in (site / "environments").glob("*.html")}
     assert {"capture_conquer", "checkers", "mini_checkers", "morris", "cannon"} <= names
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
@@ -70,16 +70,16 @@ def test_the_site_has_a_page_for_each_game_and_notebook(site):
 
 
 @pytest.mark.slow
-def test_the_reference_has_constructors_with_their_arguments(site):
+def test_reference_has_constructors_with_arguments(site):
     text = (site / "reference/api/environments.html").read_text(encoding="utf-8")
     _, _, after = text.partition('id="cc_env.envs.single.BoardGameEnv"')
-    told = re.sub("<[^>]*>", "", after.partition("<h3")[0])
-    assert 'opponent: str | Player | Function = "random"' in told
-    assert "None is drawn at every reset" in told
+    text = re.sub("<[^>]*>", "", after.partition("<h3")[0])
+    assert 'opponent: str | Player | Function = "random"' in text
+    assert "None is drawn at every reset" in text
 
 
 @pytest.mark.slow
-def test_no_page_fetches_anything_from_another_host(site):
+def test_pages_fetch_nothing_from_other_hosts(site):
     for page in site.rglob("*.html"):
         parser = Fetched()
         parser.feed(page.read_text(encoding="utf-8"))
@@ -91,7 +91,7 @@ def test_no_page_fetches_anything_from_another_host(site):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
-def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
+def test_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
     """Its blocks follow each other, as a reader would run them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(page.parent)  # the game of your_game.md
@@ -107,7 +107,7 @@ def test_the_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_the_command_lines_that_are_shown_are_accepted(command, monkeypatch):
+def test_documented_command_lines_are_accepted(command, monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "tutorials")  # has what is copied into training/
     words = shlex.split(command)
     if words[0] == "cc_env" and words[1] in TOOLS:
@@ -127,7 +127,7 @@ def test_the_command_lines_that_are_shown_are_accepted(command, monkeypatch):
     group.make_context(command, words)
 
 
-def test_the_session_of_ugi_is_what_the_engine_answers():
+def test_documented_ugi_session_agrees_with_the_engine():
     text = (DOCS / "guide/programs.md").read_text()
     (session,) = re.findall(r"```ugi\n(.*?)```", text, re.DOTALL)
     said = []
@@ -138,9 +138,9 @@ def test_the_session_of_ugi_is_what_the_engine_answers():
             engine.handle_line(line.removeprefix("> "))
         if line.startswith("> go"):
             engine._thread.join()
-    assert _told(session) == _told("\n".join(said))
+    assert _stable_lines(session) == _stable_lines("\n".join(said))
 
 
-def _told(session):
-    """Return the lines of a session without what a search says of itself, which may change."""
+def _stable_lines(session):
+    """Return the lines of a session without the statistics of searches, which may change."""
     return [line for line in session.splitlines() if not line.startswith("info depth")]

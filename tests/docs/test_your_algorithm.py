@@ -45,7 +45,7 @@ def config_of(reinforce, **change):
     return replace(config, **change)
 
 
-def test_it_learns_a_game_that_nobody_knows_untaught(reinforce, tmp_path):
+def test_tutorial_algorithm_learns_a_new_game(reinforce, tmp_path):
     import heap
 
     game, config = heap.make(), config_of(reinforce)
@@ -65,7 +65,7 @@ def test_it_learns_a_game_that_nobody_knows_untaught(reinforce, tmp_path):
     assert skill(network) >= 0.9
 
 
-def test_a_continued_run_is_the_same_run(reinforce, tmp_path):
+def test_resumed_run_equals_an_uninterrupted_run(reinforce, tmp_path):
     short = config_of(reinforce, boards=16, rounds=4, evaluate_every=2)
     reinforce.main(short, tmp_path / "whole")
     reinforce.main(replace(short, rounds=2), tmp_path / "parts")

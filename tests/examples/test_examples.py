@@ -42,14 +42,14 @@ def check(name, settings, most, least):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", LIGHT, ids=lambda case: f"{case[0]}-{[*case[1].values()][-1]}")
-def test_a_light_example_learns(case):
+def test_light_example_learns(case):
     check(*case)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # the libraries' own
 @pytest.mark.parametrize("case", HEAVY, ids=lambda case: f"{case[0]}-{case[1].get('players', '')}")
-def test_a_heavy_example_learns(case, heavy):
+def test_heavy_example_learns(case, heavy):
     library = case[0].split("_")[0]
     heavy({"rllib": "tree"}.get(library, library))
     check(*case)
@@ -60,7 +60,7 @@ def test_every_example_is_tested():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_its_head_says_how_to_run_it_and_what_a_longer_run_reached(path):
+def test_docstring_has_a_command_and_results(path):
     head = path.read_text().split('"""')[1]
     assert f"python -m examples.{path.stem}" in head
     (reached,) = re.findall(r"Reached +(.*)", head)

@@ -11,7 +11,7 @@ pytestmark = [
 ]
 
 
-def test_by_gym_env_with_the_mask_of_the_info(heavy):
+def test_gym_env_reads_the_mask_from_the_info(heavy):
     heavy("torchrl")
     import torch
     from torchrl.data import Binary, Composite
@@ -27,17 +27,17 @@ def test_by_gym_env_with_the_mask_of_the_info(heavy):
     torch.manual_seed(1)
     env.set_seed(1)
     check_env_specs(env)
-    played = env.rollout(200, break_when_any_done=False)
-    assert played["action_mask"].gather(1, played["action"][:, None]).all()
-    assert played["action_mask"].float().mean() < 0.2
-    over, rewards = played["next", "done"], played["next", "reward"]
+    rollout = env.rollout(200, break_when_any_done=False)
+    assert rollout["action_mask"].gather(1, rollout["action"][:, None]).all()
+    assert rollout["action_mask"].float().mean() < 0.2
+    over, rewards = rollout["next", "done"], rollout["next", "reward"]
     assert over.sum() > 9
     assert set(rewards[over].tolist()) == {-1.0, 1.0}
     assert not rewards[~over].any()
 
 
 @pytest.mark.parametrize("masks", [False, True], ids=["in infos", "in observations"])
-def test_by_pettingzoo_wrapper_with_both_players(masks, heavy):
+def test_pettingzoo_wrapper_plays_both_players(masks, heavy):
     heavy("torchrl")
     import torch
     from torchrl.envs.libs.pettingzoo import PettingZooWrapper
@@ -47,15 +47,15 @@ def test_by_pettingzoo_wrapper_with_both_players(masks, heavy):
     env = PettingZooWrapper(aec.MaskInObservation(env) if masks else env, use_mask=True)
     torch.manual_seed(1)
     check_env_specs(env)
-    played = env.rollout(200, break_when_any_done=False)
-    moves = [played[agent, "mask"][:, 0] for agent in ("player_0", "player_1")]
+    rollout = env.rollout(200, break_when_any_done=False)
+    moves = [rollout[agent, "mask"][:, 0] for agent in ("player_0", "player_1")]
     assert (moves[0] ^ moves[1]).all()  # one of both
     for agent, is_to_move in zip(("player_0", "player_1"), moves, strict=True):
-        legal = played[agent, "action_mask"][is_to_move, 0]
-        assert legal.gather(1, played[agent, "action"][is_to_move]).all()
+        legal = rollout[agent, "action_mask"][is_to_move, 0]
+        assert legal.gather(1, rollout[agent, "action"][is_to_move]).all()
         assert legal.float().mean() < 0.2
-    over = played["next", "done"][:, 0]
-    rewards = [played["next", agent, "reward"][over, 0, 0] for agent in ("player_0", "player_1")]
+    over = rollout["next", "done"][:, 0]
+    rewards = [rollout["next", agent, "reward"][over, 0, 0] for agent in ("player_0", "player_1")]
     assert over.sum() > 4
     assert not (rewards[0] + rewards[1]).any()
     assert set(rewards[0].tolist()) >= {-1.0, 1.0}

@@ -1,4 +1,4 @@
-"""What every fuzz test promises: bad input is refused as such, and soon."""
+"""The requirement of all fuzz tests: invalid input raises a CcEnvError, quickly."""
 
 import time
 from collections.abc import Callable
@@ -6,28 +6,30 @@ from typing import TypeVar
 
 from cc_env.errors import CcEnvError
 
-MOST_SECONDS = 2.0  # of this thread's CPU, however busy the machine is
+# CPU time of this thread, which does not depend on other processes.
+MAX_CPU_SECONDS = 2.0
 Value = TypeVar("Value")
 
 
 def refused_or_fine(call: Callable[..., Value], *args: object) -> Value | None:
-    """Return what a call returns, None where it raises CcEnvError; let every other error pass.
+    """Return the result of a call, None after a CcEnvError; propagate all other errors.
 
-    Raises AssertionError where it takes too long, and again does: the first call may compile.
+    Raises AssertionError if the call takes too long twice: the first one may compile.
     """
     value, seconds = _timed(call, *args)
-    if seconds > MOST_SECONDS:
+    if seconds > MAX_CPU_SECONDS:
         value, seconds = _timed(call, *args)
-    assert seconds <= MOST_SECONDS, f"{seconds:.1f} s of CPU"
+    assert seconds <= MAX_CPU_SECONDS, f"{seconds:.1f} s of CPU"
     return value
 
 
 def _timed(call: Callable[..., Value], *args: object) -> tuple[Value | None, float]:
-    value, refused, began = None, None, time.thread_time()
+    value, message, start = None, None, time.thread_time()
     try:
         value = call(*args)
     except CcEnvError as error:
-        refused = str(error)
-    assert refused != "", "an error that says nothing"
-    (refused or "").encode()  # which a terminal or a record has to be able to show
-    return value, time.thread_time() - began
+        message = str(error)
+    assert message != "", "an error without message"
+    # Terminals and records require an encodable message.
+    (message or "").encode()
+    return value, time.thread_time() - start

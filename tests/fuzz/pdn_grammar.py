@@ -22,7 +22,8 @@ RESULTS = {
     DRAW: ("1/2-1/2", "1-1", "½-½", "1/2–1/2"),
     ONGOING: ("*",),
 }
-UNDECIDED = "*", "White resigned", "0-0", "1+ - 1-", "?", ""  # in the tag
+# Values of the tag Result.
+UNDECIDED = "*", "White resigned", "0-0", "1+ - 1-", "?", ""
 FENS = "W:W21,22,K10:B1,2,K30", "B:W30,31,K32:B1,K5", "W:WK4,12:BK29,20", "B:W17,18,26:B9,10,1"
 DASHES = "-", "-", "–", "−", "\u2010", " - ", "- "
 CAPTURES = "x", "x", "X", "×", ":", " x ", "-"
@@ -31,7 +32,7 @@ NUMBERINGS = "pairs", "pairs", "dots", "apart", "plies", "bare", "none"
 
 
 class Expected(NamedTuple):
-    """What a file says of a game."""
+    """The expected content of a game in a file."""
 
     start: Position
     turns: tuple[Turn, ...]
@@ -75,13 +76,15 @@ def _game(rng: random.Random, game: Game, needs_header: bool) -> tuple[str, Expe
     movetext = _movetext(rng, game, start, turns)
     if ends or rng.random() < 0.3:
         movetext += f" {rng.choice(RESULTS[outcome])}"
-    known = {name: value for name, value in tags.items() if name not in ("FEN", "Result", "SetUp")}
-    black = known.pop("Red", None)
+    other_tags = {
+        name: value for name, value in tags.items() if name not in ("FEN", "Result", "SetUp")
+    }
+    black = other_tags.pop("Red", None)
     if black is not None:
-        known["Black"] = black
-    players = known.get("Black") or "?", known.get("White") or "?"
+        other_tags["Black"] = black
+    players = other_tags.get("Black") or "?", other_tags.get("White") or "?"
     text = f"{header}{movetext}\n{rng.choice(('', chr(10), _aside(rng) + chr(10)))}"
-    return text, Expected(start, turns, outcome, players, known), not ends
+    return text, Expected(start, turns, outcome, players, other_tags), not ends
 
 
 def _turns(rng: random.Random, game: Game, start: Position, most: int) -> tuple[Turn, ...]:

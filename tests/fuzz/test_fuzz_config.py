@@ -1,4 +1,4 @@
-"""Configs and logs of runs that somebody altered: refused, or read."""
+"""Altered configs and logs of runs are rejected or read."""
 
 import json
 from dataclasses import asdict
@@ -33,25 +33,25 @@ def reads(path, name):
 
 @pytest.mark.parametrize("name", KINDS)
 @given(st.data())
-def test_altered_configs(place, name, data):
+def test_altered_configs_give_clean_errors(place, name, data):
     text = json.dumps(data.draw(json_damaged(GOOD[name])))
     (place / CONFIG).write_text(text, encoding="utf-8")
     refused_or_fine(reads, place, name)
 
 
 @given(st.data())
-def test_configs_of_other_bytes(place, data):
+def test_damaged_configs_give_clean_errors(place, data):
     content = json.dumps(GOOD["training.ppo.ppo"]).encode()
     (place / CONFIG).write_bytes(data.draw(bytes_damaged(content)))
     refused_or_fine(reads, place, "training.ppo.ppo")
 
 
 @given(JSON.map(json.dumps) | st.text() | st.integers(1, 10**5).map(lambda depth: "[" * depth))
-def test_any_config(place, text):
+def test_random_configs_give_clean_errors(place, text):
     (place / CONFIG).write_text(text, encoding="utf-8")
     refused_or_fine(reads, place, "training.alphazero")
 
 
 @given(json_damaged({"step": 1, "loss": 0.5}).map(json.dumps) | st.text())
-def test_altered_rows_of_logs(place, text):
+def test_altered_logs_give_clean_errors(place, text):
     refused_or_fine(log.parse_row, place / log.LOG, 3, text)

@@ -1,4 +1,4 @@
-"""Networks of evaluations that somebody altered, also with the right hash: refused, or of use."""
+"""Altered evaluation networks, also with a valid hash, are rejected or usable."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def used(path):
 
 
 @given(st.data())
-def test_bytes(path, whole, data):
+def test_damaged_evaluations_give_clean_errors(path, whole, data):
     """Every byte is covered by a hash: nothing that was altered is believed."""
     damaged = data.draw(bytes_damaged(whole))
     path.write_bytes(damaged)
@@ -47,17 +47,17 @@ def test_bytes(path, whole, data):
 
 
 @given(st.data())
-def test_headers_and_weights_with_the_right_hash(path, whole, data):
+def test_altered_evaluations_with_a_valid_hash_give_clean_errors(path, whole, data):
     first, rest = whole.split(b"\n", 1)
     end = int(first.split()[3])
-    told, raw = rest[:end], zlib.decompress(rest[end:])
+    header, raw = rest[:end], zlib.decompress(rest[end:])
     if data.draw(st.booleans()):
-        told = json.dumps(data.draw(json_damaged(json.loads(told)))).encode()
+        header = json.dumps(data.draw(json_damaged(json.loads(header)))).encode()
     else:
         raw = data.draw(bytes_damaged(raw))
     packed = zlib.compress(raw, 1)
-    digest = hashlib.sha256(told + packed).hexdigest()
-    content = b"cc_env network 3 %d %s\n" % (len(told), digest.encode()) + told + packed
+    digest = hashlib.sha256(header + packed).hexdigest()
+    content = b"cc_env network 3 %d %s\n" % (len(header), digest.encode()) + header + packed
     path.write_bytes(content)
     used_network = refused_or_fine(used, path)
     assert used_network is None or used_network[1] == plain(GAME.initial, used_network[0])

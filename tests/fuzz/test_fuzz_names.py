@@ -64,8 +64,8 @@ GAME_NAMES = [
 
 texts = st.sampled_from(VALUES) | st.text(max_size=8)
 NUMBERS = [-1, 0, 1, 2, 7, 99, 2**31 - 1, 2**31, 2**63, 2**64, 10**400, -(10**400), 1.5]
-OTHERS = [None, True, "", "x", "6", b"x", [], [1], {}, {"size": 4}, (), (0, 1), object]
-python_values = st.sampled_from([*NUMBERS, float("nan"), float("inf"), *OTHERS])
+OTHER_VALUES = [None, True, "", "x", "6", b"x", [], [1], {}, {"size": 4}, (), (0, 1), object]
+python_values = st.sampled_from([*NUMBERS, float("nan"), float("inf"), *OTHER_VALUES])
 
 
 def known_options(kind):
@@ -84,8 +84,8 @@ def player_names(draw):
 
 @st.composite
 def pairs(draw, game):
-    known = st.sampled_from([*(game_option_defaults(game) if game in GAMES else ()), "name", "x"])
-    return draw(st.lists(st.tuples(known, texts).map("=".join) | texts, max_size=2))
+    names = st.sampled_from([*(game_option_defaults(game) if game in GAMES else ()), "name", "x"])
+    return draw(st.lists(st.tuples(names, texts).map("=".join) | texts, max_size=2))
 
 
 @given(name=player_names() | st.text(max_size=20))
@@ -96,16 +96,16 @@ def test_random_player_specs_give_clean_errors(game, name):
 
 @given(name=st.sampled_from(GAME_NAMES), data=st.data())
 def test_random_game_options_give_clean_errors(name, data):
-    given_ = refused_or_fine(parse_options, data.draw(pairs(name)))
-    if given_ is not None:
-        refused_or_fine(lambda: make_game(name, **given_))
+    parsed = refused_or_fine(parse_options, data.draw(pairs(name)))
+    if parsed is not None:
+        refused_or_fine(lambda: make_game(name, **parsed))
 
 
 @given(name=st.sampled_from(list(GAMES)), data=st.data())
 def test_random_game_option_values_give_clean_errors(name, data):
-    known = st.sampled_from(list(game_option_defaults(name)))
-    given_ = data.draw(st.dictionaries(known, python_values, max_size=2))
-    refused_or_fine(lambda: make_game(name, **given_))
+    names = st.sampled_from(list(game_option_defaults(name)))
+    options = data.draw(st.dictionaries(names, python_values, max_size=2))
+    refused_or_fine(lambda: make_game(name, **options))
 
 
 # Command lines: each command with what it takes, but for what takes long once all of it was read.
@@ -131,19 +131,20 @@ def folder(tmp_path_factory):
     patch.setattr(program_commands, "_accept_clients", lambda *_: [])
     patch.setattr(tcp.socket, "create_connection", no_connection)
     patch.setattr(tcp.socket, "create_server", no_server)
-    patch.setattr(app.uvicorn.Server, "run", started)
+    patch.setattr(app.uvicorn.Server, "run", serve_nothing)
     patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count_sequences", lambda *_, **__: 1)
     patch.setattr(commands, "warmup_tasks", lambda name: make_game(name) and ())
     run_training = command_line.run_training
 
-    def untrained(way, _, *given):
-        run_training(way, lambda *_: None, *given)
+    def untrained(method, _, *arguments):
+        run_training(method, lambda *_: None, *arguments)
 
     patch.setattr(command_line, "run_training", untrained)
-    patch.setattr(alphazero, "main", lambda *_: None)  # which demo calls
-    patch.setattr(evaluate, "run_and_report", lambda config, *_, **__: tried(config))
+    # The command demo calls it.
+    patch.setattr(alphazero, "main", lambda *_: None)
+    patch.setattr(evaluate, "run_and_report", lambda config, *_, **__: try_config(config))
     patch.setattr(tune, "tune", lambda *_: ())
     patch.setattr(accuracy, "sources", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
@@ -155,32 +156,32 @@ def folder(tmp_path_factory):
 
 
 def no_connection(address):
-    """Find nobody, whoever may be meant."""
+    """Raise OSError for any address; UnicodeError for an invalid host name."""
     address[0].encode("idna")
-    raise OSError(f"nobody is at {address}")
+    raise OSError(f"no server at {address}")
 
 
 def no_server(address, family):
-    """Listen nowhere, but find out whether this may be a host's name."""
+    """Listen on a free local port; raise UnicodeError for an invalid host name."""
     address[0].encode("idna")
-    taken = socket.socket()
-    taken.bind(("127.0.0.1", 0))
-    return taken
+    server_socket = socket.socket()
+    server_socket.bind(("127.0.0.1", 0))
+    return server_socket
 
 
-def started(self, sockets):
-    """Begin a server, which ends at once."""
+def serve_nothing(self, sockets):
+    """Start a server and end it at once."""
     with TestClient(self.config.app):
         pass
 
 
 class Nothing:
-    """A tournament in which all was played."""
+    """A tournament in which all games have been played."""
 
     unplayed = ()
 
 
-def tried(config):
+def try_config(config):
     config.to_json()
     return Nothing()
 
@@ -294,10 +295,10 @@ RESET = st.one_of(
 )
 
 
-@pytest.mark.parametrize("which", ["single", "vector", "aec"])
-@given(seed=python_values | st.lists(python_values, max_size=3), asked=RESET)
-def test_random_reset_arguments_give_clean_errors(environments, which, seed, asked):
-    refused_or_fine(lambda: environments[which].reset(seed=seed, options=asked))
+@pytest.mark.parametrize("index", ["single", "vector", "aec"])
+@given(seed=python_values | st.lists(python_values, max_size=3), options=RESET)
+def test_random_reset_arguments_give_clean_errors(environments, index, seed, options):
+    refused_or_fine(lambda: environments[index].reset(seed=seed, options=options))
 
 
 @given(board=python_values, actions=python_values | st.lists(python_values, min_size=3, max_size=3))
@@ -316,14 +317,14 @@ KEYWORDS += ["autoreset_mode", "num_envs", "oponent"]
 
 
 @pytest.mark.parametrize("kind", ["single", "vector", "aec"])
-@given(given_=st.dictionaries(st.sampled_from(KEYWORDS), python_values, max_size=2))
-def test_random_environment_keywords_give_clean_errors(kind, given_):
+@given(keywords=st.dictionaries(st.sampled_from(KEYWORDS), python_values, max_size=2))
+def test_random_environment_keywords_give_clean_errors(kind, keywords):
     make = {
-        "single": lambda: BoardGameEnv("capture_conquer", **given_),
-        "vector": lambda: BoardGameVectorEnv("capture_conquer", **given_),
-        "aec": lambda: BoardGameAEC("capture_conquer", **given_),
+        "single": lambda: BoardGameEnv("capture_conquer", **keywords),
+        "vector": lambda: BoardGameVectorEnv("capture_conquer", **keywords),
+        "aec": lambda: BoardGameAEC("capture_conquer", **keywords),
     }[kind]
-    if given_.get("opponent") is not object:  # a function, as far as it can be seen
+    if keywords.get("opponent") is not object:  # a function, as far as it can be seen
         refused_or_fine(make)
 
 
@@ -343,6 +344,6 @@ def test_random_match_arguments_give_clean_errors(game, seed, start, names):
     )
 )
 def test_random_limits_give_clean_errors(game, limits):
-    made = refused_or_fine(lambda: Limits(**limits))
-    if made is not None:
-        refused_or_fine(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=made))
+    checked = refused_or_fine(lambda: Limits(**limits))
+    if checked is not None:
+        refused_or_fine(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=checked))

@@ -1,4 +1,4 @@
-"""Weights and checkpoints that a stranger altered, with the right hash: refused, or of use."""
+"""Altered weights and checkpoints with a valid hash are rejected or usable."""
 
 import functools
 import json
@@ -40,12 +40,12 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz") / "altered.safetensors"
 
 
-def survives(call, *given):
+def survives(call, *arguments):
     """Return whether a child of this process does something to its end; a crash is its alone."""
     child = os.fork()
     if not child:
         try:
-            call(*given)
+            call(*arguments)
             os._exit(0)
         except BaseException:
             os._exit(1)
@@ -54,17 +54,17 @@ def survives(call, *given):
 
 @st.composite
 def altered(draw, header, content):
-    """Draw a header and arrays of which one thing was altered, or one array is gone or too many."""
+    """Draw a header and arrays with one alteration: a changed, missing or additional part."""
     header, content = json.loads(json.dumps(header)), dict(content)
-    what = draw(st.sampled_from(["header", "array", "array", "array", "gone", "more"]))
-    if what == "header":
+    kind = draw(st.sampled_from(["header", "array", "array", "array", "gone", "more"]))
+    if kind == "header":
         damaged = draw(json_damaged({**header}))
         return damaged if isinstance(damaged, dict) else {"kind": damaged}, content
     name = draw(st.sampled_from(sorted(content)))
     array = content.pop(name)
-    if what == "array":
+    if kind == "array":
         content[name] = draw(array_damaged(array))
-    if what == "more":
+    if kind == "more":
         content[draw(st.sampled_from([f"{name}.1", "tower.9.first.weight", "x"]))] = array
     return header, content
 
@@ -89,26 +89,26 @@ def weights():
 def plays(path):
     network, about = load(path, GAME)
     player = PolicyPlayer(GAME, Evaluator(network), mirrored=about.get("trained") != "ppo")
-    chosen = player.choose(GAME.initial, np.random.default_rng(0), Clock()).action
-    assert chosen in GAME.legal_actions(GAME.initial)
+    action = player.choose(GAME.initial, np.random.default_rng(0), Clock()).action
+    assert action in GAME.legal_actions(GAME.initial)
 
 
 @given(st.data())
-def test_altered_weights(place, data):
+def test_altered_weights_give_clean_errors(place, data):
     header, content = data.draw(altered(*weights()))
     weight_files.save(place, "network", content, header)
     refused_or_fine(plays, place)
 
 
 @given(st.data())
-def test_weights_of_other_bytes(place, data):
+def test_damaged_weights_give_clean_errors(place, data):
     save(place, Network(GAME, SMALL), GAME, {"trained": "nothing"})
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
     refused_or_fine(plays, place)
 
 
 @given(JSON.map(json.dumps) | st.text(), st.text(max_size=70), st.binary(max_size=20))
-def test_weights_of_any_header(place, full, digest, content):
+def test_random_weight_headers_give_clean_errors(place, full, digest, content):
     about = {"cc_env": full, "sha256": digest}
     array = {"dtype": "U8", "shape": [len(content)], "data_offsets": [0, len(content)]}
     header = json.dumps({"__metadata__": about, "x": array}).encode()
@@ -129,7 +129,7 @@ def learner():
 
 
 def samples():
-    """Return the samples of a short random game, with the policy of who knows nothing."""
+    """Return the samples of a short random game, with uniform policies."""
     rng, positions, position = np.random.default_rng(0), [], GAME.initial
     for _ in range(9):
         positions.append(position)
@@ -185,15 +185,15 @@ def go_on(replay, env):
 
 
 @given(st.data())
-def test_altered_checkpoints(place, data):
+def test_altered_checkpoints_give_clean_errors(place, data):
     header, content = data.draw(altered(*checkpoint()))
     weight_files.save(place, checkpoints.CHECKPOINT, content, header)
-    taken = refused_or_fine(goes_on, place)
-    assert taken is None or survives(go_on, *taken), "it crashes what goes on from it"
+    resumed = refused_or_fine(goes_on, place)
+    assert resumed is None or survives(go_on, *resumed), "it crashes what goes on from it"
 
 
 @given(st.data())
-def test_checkpoints_of_other_bytes(place, data):
+def test_damaged_checkpoints_give_clean_errors(place, data):
     header, content = checkpoint()
     weight_files.save(place, checkpoints.CHECKPOINT, content, header)
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))

@@ -93,7 +93,7 @@ def journal_of(path, lobby, fields):
 
 
 @pytest.mark.parametrize("fields", OPENINGS, ids=lambda fields: fields["game"])
-def test_journals(fields, lobby, tmp_path):
+def test_altered_journals_give_clean_errors(fields, lobby, tmp_path):
     path, make = tmp_path / "game.jsonl", lobby.make_player
     good = journal_of(path, lobby, fields)
     assert Journal(path).read(make).session.result
@@ -121,7 +121,7 @@ def snapshot(room, path):
 
 
 @pytest.mark.parametrize("seats", [(HUMAN, HUMAN), (HUMAN, "random"), ("random", "random")])
-def test_messages(seats, lobby, tmp_path):
+def test_random_messages_give_clean_errors(seats, lobby, tmp_path):
     setup = parse_setup({"game": "mini_checkers", "seats": list(seats), "seed": 1}, LIMITS)
     done = {True: 0, False: 0}
 
@@ -159,7 +159,7 @@ def test_messages(seats, lobby, tmp_path):
     assert done[False] > done[True] > 0
 
 
-def test_game_requests(lobby, tmp_path):
+def test_random_game_requests_give_clean_errors(lobby, tmp_path):
     done = []
 
     @given(lines(to_texts(OPENINGS)))
@@ -179,7 +179,7 @@ def test_game_requests(lobby, tmp_path):
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-def test_first_messages_over_http_and_websocket(tmp_path):
+def test_random_first_messages_give_clean_errors(tmp_path):
     site = app.create_app(tmp_path, limits=LIMITS)
     with TestClient(site, base_url=HERE, headers={"origin": HERE}) as client:
         opened = client.post("/games", json=OPENINGS[0]).json()

@@ -1,4 +1,4 @@
-"""Files of games, as a stranger may send them: records, PDN, logs."""
+"""Untrusted files of games: records, PDN, logs."""
 
 import gzip
 import json
@@ -54,15 +54,19 @@ def write(path, text):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_records(name, tmp_path):
+def test_altered_records_give_clean_errors(name, tmp_path):
     path, good = tmp_path / "games.jsonl", []
     for seed in range(2):
         game = make_game(name)
         limits = Limits(max_turns=(6, 150)[seed])
         players = (RandomPlayer(game),) * 2
         good.append(play_match(game, players, seed=seed, limits=limits).to_json())
-    begun = json.loads(good[0]) | {"start": game.to_text(game.initial), "seed": None, "turns": []}
-    good.append(json.dumps(begun | {"reason": "time", "result": "0-1"}))
+    empty_record = json.loads(good[0]) | {
+        "start": game.to_text(game.initial),
+        "seed": None,
+        "turns": [],
+    }
+    good.append(json.dumps(empty_record | {"reason": "time", "result": "0-1"}))
 
     @given(lines(good))
     def fuzz(line):
@@ -122,20 +126,20 @@ def test_records(name, tmp_path):
         ),
     ],
 )
-def test_pdn_of_many_times_the_same_is_read_soon(part):
+def test_repetitive_pdn_is_read_quickly(part):
     english = make_game("checkers", **pdn.ENGLISH)
     for text in (part * 5000, '[a "' + part * 5000, '[a "b"] 9-13 ' + part * 5000 + "x"):
         refused_or_fine(lambda text=text: list(pdn.read(text, english)))
 
 
 @pytest.mark.parametrize("part", ['[a{} "x"]\n\n', '[a{} "x"]', "{}. 9-13* ", "9-13* ", "{}. * "])
-def test_pdn_of_many_parts_is_read_soon(part):
+def test_long_pdn_is_read_quickly(part):
     english = make_game("checkers", **pdn.ENGLISH)
     text = "".join(part.format(number) for number in range(9000))
     refused_or_fine(lambda: list(pdn.read(text, english)))
 
 
-def test_pdn():
+def test_random_pdn_files_give_clean_errors():
     english = make_game("checkers", **pdn.ENGLISH)
 
     @given(texts([*PDN, "\n".join(PDN)], most=4000))
@@ -147,24 +151,24 @@ def test_pdn():
     fuzz()
 
 
-def test_pdn_of_every_dialect_is_read_as_it_was_meant():
+def test_every_pdn_dialect_is_read_correctly():
     english = make_game("checkers", **pdn.ENGLISH)
 
     @given(pdn_grammar.files(english))
     def fuzz(file):
         read = refused_or_fine(lambda: list(pdn.read(file.text, english)))
-        assert [played[:-1] for played in map(facts_of, read)] == [
+        assert [game_facts[:-1] for game_facts in map(facts_of, read)] == [
             (game.start, game.turns, game.outcome, game.players) for game in file.games
         ]
         assert pdn.FORMAT.count(file.text) == len(read)
-        for played, game in zip(read, file.games, strict=True):
-            assert game.tags.items() <= played.tags.items()
-            assert_survives(played)
+        for game_facts, game in zip(read, file.games, strict=True):
+            assert game.tags.items() <= game_facts.tags.items()
+            assert_survives(game_facts)
 
     fuzz()
 
 
-def test_damaged_pdn_of_every_dialect():
+def test_damaged_pdn_gives_clean_errors():
     english = make_game("checkers", **pdn.ENGLISH)
 
     @given(pdn_grammar.files(english), SEEDS)
@@ -179,22 +183,22 @@ def test_damaged_pdn_of_every_dialect():
     fuzz()
 
 
-def facts_of(played):
+def facts_of(exported):
     """Return all of a game but its tags and its line."""
-    return played.start, played.turns, played.outcome, played.players, played.game.options
+    return exported.start, exported.turns, exported.outcome, exported.players, exported.game.options
 
 
-def assert_survives(played):
+def assert_survives(exported):
     """Check that a game that is written is read as the same, and written as the same."""
-    text = pdn.export(played.game, played)
+    text = pdn.export(exported.game, exported)
     (again,) = pdn.read(text, make_game("checkers", **pdn.ENGLISH))
-    assert facts_of(again) == facts_of(played)
-    same = played.tags.keys() - {"FEN", "SetUp", "Result", "RuleOptions", "GameType"}
-    assert {name: again.tags[name] for name in same} == {name: played.tags[name] for name in same}
+    assert facts_of(again) == facts_of(exported)
+    same = exported.tags.keys() - {"FEN", "SetUp", "Result", "RuleOptions", "GameType"}
+    assert {name: again.tags[name] for name in same} == {name: exported.tags[name] for name in same}
     assert pdn.export(again.game, again) == text
 
 
-def test_pictures():
+def test_altered_pictures_give_clean_errors():
     session = GameSession(make_game("mini_checkers"), (HUMAN, HUMAN))
     session.play(int(session.game.legal_actions(session.position)[0]))
     head, metadata, rest = export_game(session, ".svg").split("\n", 2)
@@ -207,14 +211,14 @@ def test_pictures():
     fuzz()
 
 
-def test_logs():
-    cannon, seen = make_game("cannon"), np.zeros(2, int)
+def test_altered_logs_of_cannon_give_clean_errors():
+    cannon, counts = make_game("cannon"), np.zeros(2, int)
 
     @given(texts(["".join(LOG), *LOG], most=4000))
     def fuzz(text):
         (game,) = refused_or_fine(lambda: list(log.read(text, cannon)))
         is_broken = isinstance(game, BrokenGame)
-        seen[int(is_broken)] += 1
+        counts[int(is_broken)] += 1
         if is_broken or refused_or_fine(replay_foreign, cannon, game) is None:
             return
         again = refused_or_fine(log.FORMAT.write, cannon, game)
@@ -226,35 +230,35 @@ def test_logs():
         assert log.FORMAT.write(cannon, same) == again
 
     fuzz()
-    assert seen.all()
+    assert counts.all()
 
 
 @pytest.mark.parametrize(("ending", "good"), [(".pdn", PDN), (".log", LOG)])
-def test_files_of_other_programs(ending, good, tmp_path):
+def test_altered_foreign_files_give_clean_errors(ending, good, tmp_path):
     game = make_game(*{".pdn": ["checkers"], ".log": ["cannon"]}[ending])
     path = tmp_path / f"games{ending}"
-    seen = np.zeros(2, int)
+    counts = np.zeros(2, int)
 
     @given(texts(["".join(good), *good], most=4000))
     def fuzz(text):
         write(path, text)
         for entry in refused_or_fine(lambda: list(record.read_foreign(path, game))):
-            seen[int(isinstance(entry, BrokenGame))] += 1
+            counts[int(isinstance(entry, BrokenGame))] += 1
 
     fuzz()
-    assert seen.all()
+    assert counts.all()
 
 
 @pytest.mark.parametrize("ending", [".pdn", ".log", ".jsonl", ".jsonl.gz"])
-def test_files_of_other_bytes(ending, tmp_path):
+def test_damaged_game_files_give_clean_errors(ending, tmp_path):
     path, game = (
         tmp_path / f"games{ending}",
         make_game("cannon" if ending == ".log" else "checkers"),
     )
-    played = play_match(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=8)).to_json()
-    text = {".pdn": "\n".join(PDN), ".log": "".join(LOG[:2])}.get(ending, f"{played}\n{played}\n")
+    line = play_match(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=8)).to_json()
+    text = {".pdn": "\n".join(PDN), ".log": "".join(LOG[:2])}.get(ending, f"{line}\n{line}\n")
     content = gzip.compress(text.encode(), mtime=0) if ending.endswith("gz") else text.encode()
-    seen = np.zeros(2, int)
+    counts = np.zeros(2, int)
 
     def read():
         if ending in game.formats:
@@ -266,7 +270,7 @@ def test_files_of_other_bytes(ending, tmp_path):
         path.write_bytes(data.draw(bytes_damaged(content)))
         entries = refused_or_fine(read)
         is_broken = entries is None or any(isinstance(entry, BrokenGame) for entry in entries)
-        seen[int(is_broken)] += 1
+        counts[int(is_broken)] += 1
 
     fuzz()
-    assert seen[1]
+    assert counts[1]

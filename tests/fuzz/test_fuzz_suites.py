@@ -1,4 +1,4 @@
-"""Suites of hard positions that somebody altered: refused, or of use."""
+"""Altered suites of hard positions are rejected or usable."""
 
 import pytest
 from fuzz.harness import refused_or_fine
@@ -10,7 +10,7 @@ from cc_env.games.factory import make_game
 
 
 @pytest.mark.parametrize("size", [4, 5])
-def test_suites(size, tmp_path):
+def test_altered_suites_give_clean_errors(size, tmp_path):
     game, path = make_game("capture_conquer", size=size), tmp_path / "suite.jsonl"
     good = (SHIPPED / suite_name(game)).read_text().splitlines()[:3]
 

@@ -1,4 +1,4 @@
-"""Tables of exact values that somebody altered, also with the right hash: refused, or of use."""
+"""Altered tables of exact values, also with a valid hash, are rejected or usable."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ def probes(folder):
 
 
 @given(st.data())
-def test_bytes(whole, folder, data):
+def test_damaged_tables_give_clean_errors(whole, folder, data):
     """Every byte is covered by a hash: nothing that was altered is believed."""
     path, content = whole
     damaged = data.draw(bytes_damaged(content))
@@ -51,7 +51,7 @@ def test_bytes(whole, folder, data):
 
 
 @given(st.data())
-def test_headers_and_indices_with_the_right_hash(whole, folder, data):
+def test_altered_tables_with_a_valid_hash_give_clean_errors(whole, folder, data):
     path, content = whole
     first, rest = content.split(b"\n", 1)
     length = int(first.split()[3])

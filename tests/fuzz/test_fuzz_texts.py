@@ -1,4 +1,4 @@
-"""Positions, turns and recorded positions, as a stranger may write them."""
+"""Untrusted texts of positions and turns, and reference positions."""
 
 import gzip
 import json
@@ -24,8 +24,9 @@ GAMES = {
     "morris": ({}, {"free_move": "never", "removals": "one", "flying": True, "count_hand": True}),
     "cannon": ({}, {"rows": 10, "columns": 10}),
 }
-MADE = [make_game(name, **options) for name, several in GAMES.items() for options in several]
-FILES = {  # of recorded positions
+ALL_GAMES = [make_game(name, **options) for name, several in GAMES.items() for options in several]
+# Files of reference positions.
+FILES = {
     "capture_conquer": "capture_conquer",
     "checkers": "checkers8",
     "mini_checkers": "checkers6",
@@ -35,7 +36,7 @@ FILES = {  # of recorded positions
 
 
 def along_a_game(game, seed=3, most=150):
-    """Return the positions of a random game, those amid turns included."""
+    """Return the positions of a random game, including those within turns."""
     rng, course = np.random.default_rng(seed), [game.initial]
     while game.outcome(course[-1]) == ONGOING and len(course) < most:
         course.append(game.apply(course[-1], int(rng.choice(game.legal_actions(course[-1])))))
@@ -61,10 +62,10 @@ def use(game, text):
             game.track(position, (action,))
 
 
-@pytest.mark.parametrize("game", MADE, ids=str)
+@pytest.mark.parametrize("game", ALL_GAMES, ids=str)
 def test_random_position_texts_give_clean_errors(game):
     good = [game.to_text(position) for position in along_a_game(game)]
-    other = [known.to_text(known.initial) for known in MADE]
+    other = [other_game.to_text(other_game.initial) for other_game in ALL_GAMES]
 
     @given(texts(good + other))
     def fuzz(text):
@@ -73,7 +74,7 @@ def test_random_position_texts_give_clean_errors(game):
     fuzz()
 
 
-@pytest.mark.parametrize("game", MADE, ids=str)
+@pytest.mark.parametrize("game", ALL_GAMES, ids=str)
 def test_random_turn_texts_give_clean_errors(game):
     positions = [passed for passed in along_a_game(game)[:-1] if not game.mid_turn(passed)]
     good = [game.turn_text(passed, next(game.turns(passed))) for passed in positions]

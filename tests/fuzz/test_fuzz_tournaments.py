@@ -61,7 +61,7 @@ def put(whole, change):
 
 
 def go_on(path):
-    """Go on with a tournament, and tell all that is told of it."""
+    """Resume a tournament and return its complete report."""
     tournament = arena.run_tournament(SETTLED, path, workers=0)
     with contextlib.redirect_stdout(io.StringIO()):
         tables.show(tournament, Terminal())
@@ -116,7 +116,7 @@ def altered(draw, text):
 
 
 @given(data=st.data())
-def test_files_of_other_bytes(whole, data):
+def test_damaged_tournament_files_give_clean_errors(whole, data):
     name = data.draw(st.sampled_from(FILES))
     before = whole[1].get(name, b"")
     new = data.draw(splices(before) | st.binary(max_size=40) | st.none())
@@ -124,7 +124,7 @@ def test_files_of_other_bytes(whole, data):
 
 
 @given(data=st.data())
-def test_records_of_other_values(whole, data):
+def test_altered_tournament_records_give_clean_errors(whole, data):
     lines = whole[1][GAMES].splitlines()
     for _ in range(data.draw(st.integers(1, 2))):
         number = data.draw(st.integers(0, len(lines) - 1))
@@ -133,21 +133,21 @@ def test_records_of_other_values(whole, data):
 
 
 @given(data=st.data())
-def test_records_in_another_order_doubled_and_left_out(whole, data):
+def test_reordered_tournament_records_give_clean_errors(whole, data):
     lines = whole[1][GAMES].splitlines(keepends=True)
     lines = data.draw(st.lists(st.sampled_from([*lines, b"\n", b"{}\n"]), max_size=6))
     refused_or_fine(go_on, put(whole, {GAMES: b"".join(lines)}))
 
 
 @given(data=st.data())
-def test_configs_of_other_values(whole, data):
+def test_altered_tournament_configs_give_clean_errors(whole, data):
     new = data.draw(altered(whole[1][CONFIG]))
     refused_or_fine(go_on, put(whole, {CONFIG: new}))
 
 
 @pytest.mark.parametrize("name", [CONFIG, GAMES, RESULTS])
 @pytest.mark.parametrize("deep", ["[", '{"a":', '{"game":['])
-def test_deep_ones(whole, name, deep):
+def test_deeply_nested_files_give_clean_errors(whole, name, deep):
     for depth in (500, 900, 100_000):
         for end in ("", "]" * depth):
             refused_or_fine(go_on, put(whole, {name: (deep * depth + end + "\n").encode()}))

@@ -18,25 +18,25 @@ def work(seconds):
         pass
 
 
-def test_what_is_refused_as_bad_input_passes():
+def test_cc_env_errors_pass():
     assert refused_or_fine(int, "3") == 3
     assert refused_or_fine(fail, BadRecord("no record")) is None
 
 
 @pytest.mark.parametrize("error", [KeyError("game"), ValueError("x"), BadRecord("")])
-def test_every_other_error_fails(error):
+def test_other_errors_fail(error):
     with pytest.raises((AssertionError, KeyError, ValueError)):
         refused_or_fine(fail, error)
 
 
-def test_errors_can_be_shown_whatever_came():
+def test_messages_must_be_encodable():
     assert str(BadRecord("a name such as \ud800…")) == r"a name such as \ud800…"
     assert str(BadRecord("one", 2)) == "('one', 2)"
     refused_or_fine(fail, BadRecord("\ud800"))
 
 
-def test_what_takes_long_only_once_passes(monkeypatch):
-    monkeypatch.setattr("fuzz.harness.MOST_SECONDS", 0.02)
+def test_calls_may_be_slow_once(monkeypatch):
+    monkeypatch.setattr("fuzz.harness.MAX_CPU_SECONDS", 0.02)
     lasts = iter([0.04, 0.0, 0.04, 0.04])
     refused_or_fine(lambda: work(next(lasts)))
     with pytest.raises(AssertionError, match="of CPU"):

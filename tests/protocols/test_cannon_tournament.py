@@ -134,8 +134,8 @@ def remote_client(seed=0, timeout=60.0):
 def replay_log(lines, tmp_path, game=GAME):
     path = tmp_path / "game.log"
     path.write_text("".join(f"{line}\n" for line in lines))
-    ((played, match),) = record.read_foreign(path, game)
-    return played, match
+    ((exported, match),) = record.read_foreign(path, game)
+    return exported, match
 
 
 @contextmanager
@@ -162,8 +162,8 @@ def test_tournament_client_plays_a_game_against_the_server(tmp_path):
     assert (process.returncode, err) == (0, "")
     assert client.received[0] == {"meta": "", "action": "INIT", "data": "1 8 8 150"}
     lines = path.read_text().splitlines()
-    played, match = replay_log(lines, tmp_path)
-    assert played.scores == match.score  # in the file, and by the rules
+    exported, match = replay_log(lines, tmp_path)
+    assert exported.scores == match.score
     assert lines[-1] == f"{json.dumps(last)} Received from client {(len(lines) - 1) % 2}"
     assert [json.loads(line.rpartition(" Received")[0]) for line in lines[::2]] == client.sent
     scores = "Player 1 SCORE : {} : Player 2 SCORE : {}".format(*match.score)
@@ -238,15 +238,17 @@ def test_client_and_server_play_a_game():
     assert result(future).match.result.reason in ("halls", "no_moves", "no_soldiers", "stagnant")
 
 
-TAKEN = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"  # white has taken a hall
+# White has captured a town hall.
+CAPTURED_HALL = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
 
 
 @pytest.mark.parametrize(
-    ("start", "scores"), [(None, (0.12, 10.12)), (TAKEN, (0.12, 10.12)), ("one", (2.12, 8.12))]
+    ("start", "scores"),
+    [(None, (0.12, 10.12)), (CAPTURED_HALL, (0.12, 10.12)), ("one", (2.12, 8.12))],
 )
 def test_sleeping_player_loses_on_time(tmp_path, start, scores):
     """cannon: time budget: a sleeping player loses, 10:0 or 8:2."""
-    text = TAKEN.replace("WwWwWwWw", "1wWwWwWw") if start == "one" else start
+    text = CAPTURED_HALL.replace("WwWwWwWw", "1wWwWwWw") if start == "one" else start
     game = GAME.replace(initial=GAME.from_text(text)) if text else GAME
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
     (tmp_path / "sleeper").chmod(0o755)
@@ -281,7 +283,7 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
 
 
 @pytest.mark.parametrize(
-    ("sent", "fault", "detail"),
+    ("message", "fault", "detail"),
     [
         (NORMAL % "S 0 0 M 1 1", "INVALID MOVE", "is not legal in"),
         (NORMAL % "hello", "INVALID MOVE", "is not a command"),
@@ -298,14 +300,14 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
         ('{"meta": "", "action": "DANCE", "data": ""}', "UNEXPECTED STOP", "action 'DANCE'"),
     ],
 )  # fmt: skip
-def test_client_faults_are_reported(tmp_path, sent, fault, detail):
+def test_client_faults_are_reported(tmp_path, message, fault, detail):
     """cannon: invalid move loses: message, score."""
     server_end, connection = connect_pair()
     other, seat = remote_client()
     future, lines = start_game(server.RemoteSeat(MessageSocket(server_end)), seat)
     connection.recv(1024)
     other.read()
-    connection.sendall(sent.encode())
+    connection.sendall(message.encode())
     connection.shutdown(socket.SHUT_WR)
     message = other.read()
     assert message["action"] == "KILLPROC"
@@ -313,8 +315,8 @@ def test_client_faults_are_reported(tmp_path, sent, fault, detail):
     assert message["meta"].endswith(f" BY PLAYER 1 : {KILLED}")
     ended = result(future)
     assert detail in ended.detail
-    played, match = replay_log(lines, tmp_path)
-    assert (played.outcome, match.score) == (1, (0.12, 10.12))
+    exported, match = replay_log(lines, tmp_path)
+    assert (exported.outcome, match.score) == (1, (0.12, 10.12))
     connection.close()
 
 

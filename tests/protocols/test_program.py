@@ -68,18 +68,18 @@ def first_decision(name, game, clock=None):
 @pytest.mark.parametrize("name", ["capture_conquer", "morris"])
 def test_program_plays_a_game_by_ugi(name):
     game = make_game(name)
-    played = play(game, f"program:command={ENGINE} minimax:depth=1", "random")
-    assert played.reason not in ("error", "illegal", "time"), played.detail
-    assert played.turns == play(game, "minimax:depth=1").turns
-    assert record.replay(played).turns == list(played.turns)
+    game_record = play(game, f"program:command={ENGINE} minimax:depth=1", "random")
+    assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
+    assert game_record.turns == play(game, "minimax:depth=1").turns
+    assert record.replay(game_record).turns == list(game_record.turns)
 
 
 def test_program_plays_from_any_position_in_either_seat():
     game = make_game("capture_conquer", size=4)
     name = f"program:command={ENGINE} greedy"
     start = game.play_turn(game.initial, next(game.turns(game.initial)))
-    played = play(game, "random", name, start=start, limits=Limits(max_turns=9))
-    assert played.reason not in ("error", "illegal", "time"), played.detail
+    game_record = play(game, "random", name, start=start, limits=Limits(max_turns=9))
+    assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
 
 
 def test_program_receives_ugi_commands(game, bot, tmp_path):
@@ -135,9 +135,11 @@ def test_tournament_program_plays_a_game(tmp_path, seat):
     game = make_game("cannon", rows=10)
     program = f"program:command={sys.executable} {path},protocol=cannon"
     names = (program, "random") if seat == 0 else ("random", program)
-    played = play(game, *names, limits=Limits(max_turns=None), seed=seat)
-    assert played.reason in ("halls", "no_moves", "no_soldiers", "stagnant"), played.detail
-    assert len(played.turns) > 20
+    game_record = play(game, *names, limits=Limits(max_turns=None), seed=seat)
+    assert game_record.reason in ("halls", "no_moves", "no_soldiers", "stagnant"), (
+        game_record.detail
+    )
+    assert len(game_record.turns) > 20
 
 
 def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
@@ -148,9 +150,9 @@ def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
     start = cannon.initial
     for _ in range(2):
         start = cannon.play_turn(start, next(cannon.turns(start)))
-    played = play(cannon, name, start=start)
-    assert played.reason == "error"
-    assert "a game begins at the start, not in 'WwWw" in played.detail
+    game_record = play(cannon, name, start=start)
+    assert game_record.reason == "error"
+    assert "a game begins at the start, not in 'WwWw" in game_record.detail
 
 
 @pytest.mark.parametrize(
@@ -172,15 +174,15 @@ def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
 )  # fmt: skip
 def test_program_faults_lose_the_game(game, bot, body, reason, message):
     name = bot(body, seconds=0.3 if reason == "time" else 60)
-    played = play(game, name)
-    assert (played.result, played.reason) == ("0-1", reason)
-    assert played.detail.startswith(f"program {name.split(chr(34))[1]}: ")
-    assert message in played.detail
+    game_record = play(game, name)
+    assert (game_record.result, game_record.reason) == ("0-1", reason)
+    assert game_record.detail.startswith(f"program {name.split(chr(34))[1]}: ")
+    assert message in game_record.detail
 
 
 def test_program_not_ready_in_time_loses(game, bot):
-    played = play(game, bot("read x; read x", start=0.05))
-    assert (played.reason, played.turns) == ("time", ())
+    game_record = play(game, bot("read x; read x", start=0.05))
+    assert (game_record.reason, game_record.turns) == ("time", ())
     with pytest.raises(Forfeit, match=r"no reply in 0.05 s"):
         first_decision(bot("read x; read x", start=0.05), game)
 
@@ -302,21 +304,21 @@ def test_program_ends_when_its_parent_is_killed(bot, tmp_path, number, parent):
 
 
 def test_files_cannot_start_programs(game, bot, tmp_path):
-    started = tmp_path / "started"
-    name = bot(f"touch {started}; {replying('echo bestmove x')}")
+    marker = tmp_path / "started"
+    name = bot(f"touch {marker}; {replying('echo bestmove x')}")
     with untrusted_names():
         for parse in (check_spec, lambda text: make_player(text, game)):
             with pytest.raises(BadPlayer, match=r"a file names the program '.*bot.sh'"):
                 parse(name)
     path, pair = tmp_path / "games.jsonl", [make_player("random", game)] * 2
-    played = play_match(game, pair, names=("random", "random"))
-    append_record(path, replace(played, players=(name, name)))
+    game_record = play_match(game, pair, names=("random", "random"))
+    append_record(path, replace(game_record, players=(name, name)))
     assert [game_record.players for _, game_record in read_records(path)] == [(name, name)]
     line = json.loads(path.read_text())
     path.write_text(json.dumps(line | {"game": name}))
     with pytest.raises(BadRecord, match="there is no game 'program:"):
         list(read_records(path))
-    assert not started.exists()
+    assert not marker.exists()
     check_spec(name)
     with untrusted_names():
         check_spec(name)

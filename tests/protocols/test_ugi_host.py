@@ -29,14 +29,14 @@ def test_programs_connect_and_play(tmp_path):
         assert other.wait() == 0
     out, _ = process.communicate()
     assert process.returncode == 0
-    ((_, played),) = read_records(path)
-    assert played.reason not in ("error", "time", "illegal"), played.detail
-    assert played.options == {"size": 4, "corner": 2}
-    assert f"{played.result} ({played.reason})" in out
+    ((_, game_record),) = read_records(path)
+    assert game_record.reason not in ("error", "time", "illegal"), game_record.detail
+    assert game_record.options == {"size": 4, "corner": 2}
+    assert f"{game_record.result} ({game_record.reason})" in out
     players = {"random", "greedy"}
-    assert {name.split()[0] for name in played.players} == {"cc_env"}
-    assert {name.split()[-1] for name in played.players} == players
-    assert " - ".join(played.players) in out
+    assert {name.split()[0] for name in game_record.players} == {"cc_env"}
+    assert {name.split()[-1] for name in game_record.players} == players
+    assert " - ".join(game_record.players) in out
 
 
 def test_program_name_is_shortened_and_escaped(tmp_path):
@@ -56,11 +56,15 @@ def test_invalid_output_of_a_client_loses(tmp_path):
         connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
         out, _ = process.communicate()
         received = connection.makefile().read()
-    played = json.loads(path.read_text())
-    assert (played["result"], played["reason"], len(played["turns"])) == ("1-0", "illegal", 1)
-    assert played["players"][0] == "random"
+    game_record = json.loads(path.read_text())
+    assert (game_record["result"], game_record["reason"], len(game_record["turns"])) == (
+        "1-0",
+        "illegal",
+        1,
+    )
+    assert game_record["players"][0] == "random"
     assert received.startswith("ugi\nsetgame morris protect_mills=False ")
-    assert f"position startpos moves {played['turns'][0]}\ngo movetime " in received
+    assert f"position startpos moves {game_record['turns'][0]}\ngo movetime " in received
     assert "'nowhere' is not legal" in out
     assert "random - 127.0.0.1:" in out
 

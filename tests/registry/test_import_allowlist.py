@@ -20,10 +20,10 @@ from training.distillation import distillation
 from training.ppo import ppo
 from training.runs import command_line
 
-HERE = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[1]
 ELSEWHERE = "elsewhere.tictactoe"
 RECORD = {"options": {}, "players": ["a", "b"], "turns": [], "result": "1-0", "reason": "x"}
-DRAWN = {
+UNFINISHED_GAME = {
     "game": ELSEWHERE,
     "turns": ["20", "11", "02", "21", "01", "00", "22", "12", "10"],
     "result": "1/2-1/2",
@@ -48,7 +48,7 @@ def hit(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def stored(path, **change):
+def write_record(path, **change):
     path.write_text(json.dumps(RECORD | change) + "\n")
     return path
 
@@ -56,16 +56,16 @@ def stored(path, **change):
 # Records
 
 
-def test_a_record_cannot_import_a_module(hit, tmp_path):
-    path = stored(tmp_path / "games.jsonl", game="runs.x.evil")
+def test_record_cannot_import_a_module(hit, tmp_path):
+    path = write_record(tmp_path / "games.jsonl", game="runs.x.evil")
     with pytest.raises(BadRecord, match=r"line 1: .*'runs\.x\.evil' \(a file names it, .*allow"):
         list(read_records(path))
     assert not hit.exists()
     assert "runs.x.evil" not in sys.modules
 
 
-def test_the_command_replay_imports_nothing_either(hit, tmp_path):
-    path = stored(tmp_path / "runs" / "x" / "games.jsonl", game="runs.x.evil")
+def test_replay_command_imports_nothing(hit, tmp_path):
+    path = write_record(tmp_path / "runs" / "x" / "games.jsonl", game="runs.x.evil")
     command = [sys.executable, "-m", "cc_env", "replay", path]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
@@ -77,19 +77,20 @@ def test_the_command_replay_imports_nothing_either(hit, tmp_path):
 @pytest.mark.parametrize(
     "name", ["os", "cc_env.search.workspace", "cc_env.players.specs", "no such", ""]
 )
-def test_a_module_that_is_imported_is_not_yet_a_game(tmp_path, name):
-    options = {"name": "runs.x.evil", "game": None}  # which players.make would import
-    path = stored(tmp_path / "games.jsonl", game=name, options=options)
+def test_imported_module_without_a_game_is_rejected(tmp_path, name):
+    # make_player would import it.
+    options = {"name": "runs.x.evil", "game": None}
+    path = write_record(tmp_path / "games.jsonl", game=name, options=options)
     with pytest.raises(BadRecord, match=f"no game '{name}' .a file names it"):
         list(read_records(path))
 
 
-def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
+def test_options_of_a_recorded_game_import_nothing(hit, tmp_path):
     source = "from cc_env.players import specs\ndef make(bot=''): specs.check_spec(bot)\n"
     (tmp_path / "with_a_bot.py").write_text(source)
     import_allowlist.allow("with_a_bot")
     options = {"bot": "runs.x.evil.make"}
-    path = stored(tmp_path / "games.jsonl", game="with_a_bot", options=options)
+    path = write_record(tmp_path / "games.jsonl", game="with_a_bot", options=options)
     with pytest.raises(BadRecord, match=r"'runs\.x\.evil\.make' cannot be imported: a file"):
         list(read_records(path))
     assert not hit.exists()
@@ -104,16 +105,16 @@ def test_nor_does_a_game_import_what_its_options_name(hit, tmp_path):
     ],
     ids=["made", "allowed", "registered"],
 )
-def test_a_game_that_this_process_was_given_may_be_named(tmp_path, allow):
-    path = stored(tmp_path / "games.jsonl", **DRAWN)
+def test_allowed_game_may_be_named_in_a_file(tmp_path, allow):
+    path = write_record(tmp_path / "games.jsonl", **UNFINISHED_GAME)
     with pytest.raises(BadRecord, match="a file names"):
         list(read_records(path))
     allow()
     assert len(list(read_records(path))) == 1
 
 
-def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):
-    path = stored(tmp_path / "games.jsonl", **DRAWN)
+def test_game_on_the_command_line_may_be_named_in_a_file(tmp_path, capsys):
+    path = write_record(tmp_path / "games.jsonl", **UNFINISHED_GAME)
     with pytest.raises(BadRecord, match=f"no game '{ELSEWHERE}' .*on the command line"):
         app(["replay", str(path)], standalone_mode=False)
     app(["replay", str(path), "--game", ELSEWHERE], standalone_mode=False)
@@ -125,7 +126,7 @@ def test_a_game_may_be_named_that_is_typed(tmp_path, capsys):
 # Players
 
 
-def test_players_of_a_file_are_ours_or_were_given_before(hit):
+def test_files_name_only_built_in_or_allowed_players(hit):
     with untrusted_names():
         check_spec("minimax:depth=3")
         for name in ("runs.x.evil.make", "os.system", "agents.policy"):
@@ -138,7 +139,7 @@ def test_players_of_a_file_are_ours_or_were_given_before(hit):
 
 
 @pytest.mark.parametrize("name", ["..x", ".", "a..b", "os.", "a b.c"])
-def test_invalid_module_names_are_refused(name):
+def test_invalid_module_names_are_rejected(name):
     with pytest.raises(BadPlayer, match="cannot be imported"):
         check_spec(name)
 
@@ -157,27 +158,27 @@ CONFIGS = [
 ]
 
 
-def resumed(way, config, typed=None):
+def resumed(algorithm, config, typed=None):
     """Return the config with which a run with this saved config is resumed."""
-    path, told = Path("runs") / "run", []
+    path, messages = Path("runs") / "run", []
     path.mkdir(parents=True, exist_ok=True)
     (path / "config.json").write_text(json.dumps(config))
 
     def main(config, path, resume):
-        told.append(config)
+        messages.append(config)
 
-    command_line.run_training("way", main, way.Config, typed or {}, None, "run", resume=True)
-    return told[0]
+    command_line.run_training("way", main, algorithm.Config, typed or {}, None, "run", resume=True)
+    return messages[0]
 
 
-@pytest.mark.parametrize(("way", "config"), CONFIGS)
-def test_the_config_of_a_run_cannot_import_a_module(hit, way, config):
+@pytest.mark.parametrize(("algorithm", "config"), CONFIGS)
+def test_config_of_a_run_cannot_import_a_module(hit, algorithm, config):
     with pytest.raises(BadOption, match=r"'runs\.x\.evil.*a file names it"):
-        resumed(way, config)
+        resumed(algorithm, config)
     assert not hit.exists()
 
 
-def test_a_run_goes_on_with_names_that_are_typed_again(hit):
+def test_run_resumes_with_names_on_the_command_line(hit):
     config = resumed(alphazero, {"game": ELSEWHERE, "minutes": 7}, {"game": ELSEWHERE})
     assert (config.game, config.minutes) == (ELSEWHERE, 7)
     evaluation_opponents = {"evaluation_opponents.names": ["agents.policy", "minimax:depth=3"]}

@@ -104,11 +104,7 @@ class LocalSeat:
     """The seat of a player of this process."""
 
     def __init__(self, player: Player, seed: int = 0) -> None:
-        self._player, self._rng, self._remaining = (
-            player_for_new_game(player),
-            np.random.default_rng(seed),
-            0.0,
-        )
+        self._player, self._rng = player_for_new_game(player), np.random.default_rng(seed)
 
     def begin(self, match: Match, number: int, seconds: float) -> None:
         """Start the game, as `TournamentSeat.begin`."""
@@ -116,10 +112,10 @@ class LocalSeat:
 
     def move(self) -> Move:
         """Return the next move, as `TournamentSeat.move`."""
-        match, started = self._match, time.perf_counter()
+        match, start_time = self._match, time.perf_counter()
         clock = Clock(game=self._remaining)
         response = request_decision(self._player, match.position, self._rng, clock)
-        self._remaining -= time.perf_counter() - started
+        self._remaining -= time.perf_counter() - start_time
         fault, detail = response.fault or ("", "")
         if self._remaining <= 0:
             return Move(fault="time", detail=detail or "its time is up")
@@ -251,12 +247,10 @@ def join_game(
         seat.begin(match, number, seconds)
         end = ""
         while not end:
-            is_own_turn = game.to_move(match.position) == number
-            end = (
-                _send_move(match, seat, connection)
-                if is_own_turn
-                else _receive_move(match, connection)
-            )
+            if game.to_move(match.position) == number:
+                end = _send_move(match, seat, connection)
+            else:
+                end = _receive_move(match, connection)
         return end
     finally:
         connection.close()
