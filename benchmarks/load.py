@@ -49,7 +49,7 @@ class Load:
     """A load: measured games, games against THINKER, and the kinds of games, used in turn."""
 
     games: int
-    thinking: int
+    thinking_games: int
     seconds: float
     kinds: tuple[str, ...]
     seed: int = 0
@@ -353,7 +353,7 @@ async def _run(server: Server, load: Load) -> Measurements:
         _play_thinker(
             Connection(server, rng, client_address(number)), kinds[number % len(kinds)], until
         )
-        for number in range(load.thinking)
+        for number in range(load.thinking_games)
     ]
     cpu_seconds = server.cpu_seconds
     await asyncio.gather(*measured_games, *thinker_games)
@@ -368,7 +368,7 @@ def measure(load: Load) -> Measurements:
     """Start a server and measure it under a load; raise OSError on an error or a timeout."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder), 2 * (load.games + load.thinking) + 20) as server,
+        serving(Path(folder), 2 * (load.games + load.thinking_games) + 20) as server,
     ):
         return asyncio.run(_run(server, load))
 
@@ -383,10 +383,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--game", choices=GAMES, action="append", help="default: all in turn")
     options = parser.parse_args()
-    for thinking in sorted({0, options.thinking}):
+    for count in sorted({0, options.thinking}):
         kinds = tuple(options.game or GAMES)
-        measurements = measure(Load(options.games, thinking, options.seconds, kinds))
-        print(f"{options.games:,} games, {thinking} against {THINKER}: {measurements}", flush=True)
+        measurements = measure(Load(options.games, count, options.seconds, kinds))
+        print(f"{options.games:,} games, {count} against {THINKER}: {measurements}", flush=True)
 
 
 if __name__ == "__main__":

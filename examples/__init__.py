@@ -1,1 +1,1 @@
-"""One short file for each RL library; README.md lists them."""
+"""Examples of training with RL libraries, one file for each; README.md lists them."""

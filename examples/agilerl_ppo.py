@@ -1,10 +1,10 @@
-"""AgileRL: PPO with masks on our vector environment, as it is.
+"""AgileRL: PPO with masks on the vector environment, without wrappers.
 
 Run        python -m examples.agilerl_ppo --steps 400000
 Reached    90.3 % (53.5 % untrained) in 90 s of CPU time;
            on 4×4 in 12,000 steps 87.5 % (54.8 %), 3 s
 
-AgileRL reads `infos["action_mask"]` by itself. With SAME_STEP every step is one to learn from.
+AgileRL reads `infos["action_mask"]`. With SAME_STEP every step is a training sample.
 """
 
 import argparse
@@ -20,7 +20,8 @@ import cc_env  # noqa: F401  registers the environments
 from cc_env.envs.scoring import score
 
 ID = "cc_env/CaptureConquer-v0"
-BOARDS, LENGTH = 64, 32  # a rollout is of so many boards, and so many steps on each
+# Boards of a rollout, and steps on each of them.
+BOARDS, LENGTH = 64, 32
 
 
 def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, float]:
@@ -47,9 +48,9 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
     before = score(choose, "capture_conquer", size=size).points
     state: dict[str, Any] = {}
     for _ in range(-(-steps // (BOARDS * LENGTH))):
-        _, *last = collect_rollouts(agent, envs, **state)
+        _, *last_values = collect_rollouts(agent, envs, **state)
         names = "last_obs", "last_done", "last_scores", "last_info"
-        state = dict(zip(names, last, strict=True))
+        state = dict(zip(names, last_values, strict=True))
         agent.learn()
     agent.set_training_mode(False)
     return before, score(choose, "capture_conquer", size=size).points
@@ -57,6 +58,6 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
-    parser.add_argument("--steps", type=int, default=400_000, help="of the learner")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
+    parser.add_argument("--steps", type=int, default=400_000, help="Steps of the learner.")
     print(main(**vars(parser.parse_args())))

@@ -1,11 +1,11 @@
-"""CleanRL's loop: PPO in one file, with masks, on our vector environment; torch alone.
+"""PPO in one file in the style of CleanRL, with masks, on the vector environment; needs torch.
 
 Run        python -m examples.cleanrl_ppo --steps 400000
 Reached    100.0 % (63.5 % untrained) in 74 s of CPU time;
            on 4×4 in 16,384 steps 98.0 % (41.0 %), 4 s
 
-The vector environment begins games again in the same step (SAME_STEP), so every step is learned
-from, as in CleanRL's files of the time before Gymnasium's NEXT_STEP.
+The vector environment restarts games in the same step (SAME_STEP), so that every step is a training
+sample, as in CleanRL's files before Gymnasium 1.0.
 """
 
 import argparse
@@ -21,13 +21,14 @@ import cc_env  # noqa: F401  registers the environments
 from cc_env.envs.scoring import score
 
 ID = "cc_env/CaptureConquer-v0"
-BOARDS, LENGTH = 64, 32  # a rollout is of so many boards, and so many steps on each
+# Boards of a rollout, and steps on each of them.
+BOARDS, LENGTH = 64, 32
 EPOCHS, MINIBATCHES = 4, 4
 LEARNING_RATE, GAMMA, LAMBDA, CLIP, ENTROPY, VALUE = 1e-3, 0.97, 0.95, 0.2, 0.01, 0.5
 
 
 class Agent(nn.Module):
-    """A policy and a value of planes, one hidden layer each."""
+    """Policy and value networks with one hidden layer each."""
 
     def __init__(self, inputs: int, actions: int) -> None:
         super().__init__()
@@ -42,8 +43,8 @@ class Agent(nn.Module):
         """Return the distribution over the legal actions."""
         return Categorical(logits=self.actor(planes).masked_fill(masks == 0, -1e8))
 
-    def best(self, planes: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the likeliest legal actions, for `score`."""
+    def choose(self, planes: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return the most probable legal actions."""
         with torch.no_grad():
             policy = self.policy(torch.as_tensor(planes).float(), torch.as_tensor(masks))
         return policy.logits.argmax(1).numpy()
@@ -55,43 +56,45 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
     envs = gymnasium.make_vec(ID, num_envs=BOARDS, size=size, autoreset_mode="SameStep")
     assert isinstance(envs.single_observation_space, Box)
     assert isinstance(envs.single_action_space, Discrete)
-    shape, actions = envs.single_observation_space.shape, int(envs.single_action_space.n)
-    agent = Agent(int(np.prod(shape)), actions)
+    shape, num_actions = envs.single_observation_space.shape, int(envs.single_action_space.n)
+    agent = Agent(int(np.prod(shape)), num_actions)
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
-    before = score(agent.best, "capture_conquer", size=size).points
+    before = score(agent.choose, "capture_conquer", size=size).points
 
     planes = torch.zeros(LENGTH + 1, BOARDS, *shape)
-    masks = torch.zeros(LENGTH + 1, BOARDS, actions)
-    chosen, logs = torch.zeros(LENGTH, BOARDS), torch.zeros(LENGTH, BOARDS)
-    rewards, over = torch.zeros(LENGTH, BOARDS), torch.zeros(LENGTH, BOARDS)
-    seen, infos = envs.reset(seed=seed)
-    planes[0], masks[0] = torch.as_tensor(seen), torch.as_tensor(infos["action_mask"])
+    masks = torch.zeros(LENGTH + 1, BOARDS, num_actions)
+    actions, logs = torch.zeros(LENGTH, BOARDS), torch.zeros(LENGTH, BOARDS)
+    rewards, dones = torch.zeros(LENGTH, BOARDS), torch.zeros(LENGTH, BOARDS)
+    observations, infos = envs.reset(seed=seed)
+    planes[0], masks[0] = torch.as_tensor(observations), torch.as_tensor(infos["action_mask"])
     for _ in range(steps // (BOARDS * LENGTH)):
         for t in range(LENGTH):
             with torch.no_grad():
                 policy = agent.policy(planes[t], masks[t])
-            chosen[t] = policy.sample()
-            logs[t] = policy.log_prob(chosen[t])
-            seen, reward, terminated, truncated, infos = envs.step(chosen[t].numpy().astype(int))
-            rewards[t], over[t] = torch.as_tensor(reward), torch.as_tensor(terminated | truncated)
-            planes[t + 1], masks[t + 1] = map(torch.as_tensor, (seen, infos["action_mask"]))
+            actions[t] = policy.sample()
+            logs[t] = policy.log_prob(actions[t])
+            observations, reward, terminated, truncated, infos = envs.step(
+                actions[t].numpy().astype(int)
+            )
+            rewards[t], dones[t] = torch.as_tensor(reward), torch.as_tensor(terminated | truncated)
+            planes[t + 1], masks[t + 1] = map(torch.as_tensor, (observations, infos["action_mask"]))
 
         with torch.no_grad():
             values = agent.critic(planes.flatten(0, 1)).view(LENGTH + 1, BOARDS)
         advantages, last = torch.zeros(LENGTH, BOARDS), torch.zeros(BOARDS)
         for t in reversed(range(LENGTH)):
-            goes_on = 1 - over[t]
-            delta = rewards[t] + GAMMA * goes_on * values[t + 1] - values[t]
-            advantages[t] = last = delta + GAMMA * LAMBDA * goes_on * last
+            is_running = 1 - dones[t]
+            delta = rewards[t] + GAMMA * is_running * values[t + 1] - values[t]
+            advantages[t] = last = delta + GAMMA * LAMBDA * is_running * last
         returns = advantages + values[:-1]
 
-        rollout = [planes[:-1], masks[:-1], chosen, logs, advantages, returns]
+        rollout = [planes[:-1], masks[:-1], actions, logs, advantages, returns]
         rollout = [tensor.flatten(0, 1) for tensor in rollout]
         for _ in range(EPOCHS):
             for rows in torch.randperm(BOARDS * LENGTH).chunk(MINIBATCHES):
                 improve(agent, optimizer, *(tensor[rows] for tensor in rollout))
         planes[0], masks[0] = planes[LENGTH], masks[LENGTH]
-    return before, score(agent.best, "capture_conquer", size=size).points
+    return before, score(agent.choose, "capture_conquer", size=size).points
 
 
 def improve(
@@ -99,14 +102,14 @@ def improve(
     optimizer: torch.optim.Optimizer,
     planes: Tensor,
     masks: Tensor,
-    chosen: Tensor,
+    actions: Tensor,
     logs: Tensor,
     advantages: Tensor,
     returns: Tensor,
 ) -> None:
     """Take a gradient step on a minibatch."""
     policy = agent.policy(planes, masks)
-    ratio = (policy.log_prob(chosen) - logs).exp()
+    ratio = (policy.log_prob(actions) - logs).exp()
     advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
     clipped = ratio.clamp(1 - CLIP, 1 + CLIP)
     policy_loss = -torch.min(advantages * ratio, advantages * clipped).mean()
@@ -120,6 +123,6 @@ def improve(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
-    parser.add_argument("--steps", type=int, default=400_000, help="of the learner")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
+    parser.add_argument("--steps", type=int, default=400_000, help="Steps of the learner.")
     print(main(**vars(parser.parse_args())))

@@ -80,11 +80,11 @@ def main(
 
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         planes = torch.as_tensor(observations).flatten(1).float()
-        seen = {"observations": planes, "action_mask": torch.as_tensor(masks)}
+        module_inputs = {"observations": planes, "action_mask": torch.as_tensor(masks)}
         module = algorithm.get_module(name)
         assert module is not None
         with torch.no_grad():
-            outputs = module.forward_inference({"obs": seen})
+            outputs = module.forward_inference({"obs": module_inputs})
         return outputs["action_dist_inputs"].argmax(1).numpy()
 
     before = score(choose, "capture_conquer", size=size).points
@@ -98,7 +98,7 @@ def main(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
-    parser.add_argument("--steps", type=int, default=100_000, help="of the learner")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
+    parser.add_argument("--steps", type=int, default=100_000, help="Steps of the learner.")
     parser.add_argument("--players", choices=["one", "both"], default="one")
     print(main(**vars(parser.parse_args())))

@@ -53,7 +53,7 @@ def main(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
-    parser.add_argument("--steps", type=int, default=200_000, help="of the learner")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
+    parser.add_argument("--steps", type=int, default=200_000, help="Steps of the learner.")
     parser.add_argument("--boards", choices=["one", "processes", "many"], default="many")
     print(main(**vars(parser.parse_args())))

@@ -59,6 +59,6 @@ def main(size: int = 6, steps: int = 1_000_000, seed: int = 1) -> tuple[float, f
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
-    parser.add_argument("--steps", type=int, default=1_000_000, help="of the learner")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
+    parser.add_argument("--steps", type=int, default=1_000_000, help="Steps of the learner.")
     print(main(**vars(parser.parse_args())))

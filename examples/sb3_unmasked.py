@@ -1,4 +1,4 @@
-"""Stable-Baselines3: PPO and DQN, which use no masks; the environment says what is illegal.
+"""Stable-Baselines3: PPO and DQN without masks; the environment handles illegal actions.
 
 Run        python -m examples.sb3_unmasked --size 4 --steps 300000
            python -m examples.sb3_unmasked --size 4 --steps 300000 --algorithm dqn
@@ -6,9 +6,9 @@ Reached    78.5 % (0.0 % untrained) by PPO in 53 s of CPU time;
            89.0 % (0.0 %) by DQN, 55 s;
            on 6×6, with 410 actions, neither learns anything in 300,000 steps: 0.0 %
 
-With `illegal="lose"` an illegal action loses the game, so that the learner sees little but lost
-games at first; with `illegal="random"` a legal one is played in its place. Where masks can be had,
-as in `sb3_masked.py`, learning takes a small part of the steps.
+With `illegal="lose"` an illegal action loses the game, so that nearly all games are lost at first;
+with `illegal="random"` a random legal action is played instead. With masks, as in `sb3_masked.py`,
+learning takes a small part of the steps.
 """
 
 import argparse
@@ -55,6 +55,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--game", default="capture_conquer")
     parser.add_argument("--size", type=int, help="of the board, 4 to 8 in C&C")
-    parser.add_argument("--steps", type=int, default=300_000, help="of the learner")
+    parser.add_argument("--steps", type=int, default=300_000, help="Steps of the learner.")
     parser.add_argument("--algorithm", choices=["ppo", "dqn"], default="ppo")
     print(main(**vars(parser.parse_args())))

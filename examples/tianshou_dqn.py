@@ -1,10 +1,10 @@
-"""Tianshou: DQN with masks, as the first player against random play, by its PettingZooEnv.
+"""Tianshou: DQN with masks for the first player against random play, by its PettingZooEnv.
 
 Run        python -m examples.tianshou_dqn --size 4 --steps 12000
 Reached    81.5 % (36.5 % untrained) in 64 s of CPU time; steps are those of both players
 
-PettingZooEnv reads the mask from observations {"observation", "action_mask"}, as our wrapper
-`MaskInObservation` makes them; without it, it takes all actions for legal and says nothing.
+PettingZooEnv reads the mask from observations {"observation", "action_mask"}, which the wrapper
+`MaskInObservation` returns. Without it, all actions are treated as legal, without a warning.
 """
 
 import argparse
@@ -25,13 +25,14 @@ from tianshou.utils.net.common import Net
 from cc_env.envs import aec
 from cc_env.envs.scoring import score
 
-BOARDS, EVERY = 16, 2048  # the steps of an epoch
+# Boards, and steps of an epoch.
+BOARDS, EVERY = 16, 2048
 
 
 class WithoutInfos(PettingZooEnv):
     """PettingZooEnv whose infos are empty.
 
-    Tianshou's buffer refuses what only some steps tell, as ours do of how a game ended.
+    Tianshou's buffer rejects keys that only some steps have, such as the outcome of a game.
     """
 
     def reset(self, *args: Any, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -63,8 +64,8 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
         n_step_return_horizon=3,
         target_update_freq=200,
     )
-    drawn = MARLRandomDiscreteMaskedOffPolicyAlgorithm(action_space=env.action_space)
-    both = MultiAgentOffPolicyAlgorithm(algorithms=[dqn, drawn], env=env)
+    random_player = MARLRandomDiscreteMaskedOffPolicyAlgorithm(action_space=env.action_space)
+    both = MultiAgentOffPolicyAlgorithm(algorithms=[dqn, random_player], env=env)
 
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         with torch.no_grad():
@@ -98,6 +99,6 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
     parser.add_argument("--steps", type=int, default=100_000, help="of both players")
     print(main(**vars(parser.parse_args())))

@@ -4,8 +4,8 @@ Run        python -m examples.torchrl_ppo --steps 100000
 Reached    100.0 % (63.5 % untrained) in 137 s of CPU time;
            on 4×4 in 8,192 steps 96.5 % (41.0 %), 16 s
 
-`GymEnv` makes the environment by its id just as well, but reads the mask of the info only if
-`env.set_info_dict_reader` tells it to; the wrapper that puts it into the observation is shorter.
+`GymEnv` can also create the environment by its id, but it reads the mask from the info only after
+`env.set_info_dict_reader`. The wrapper that adds the mask to the observation is shorter.
 """
 
 import argparse
@@ -89,6 +89,6 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, default=6, help="of the board, 4 to 8")
-    parser.add_argument("--steps", type=int, default=100_000, help="of the learner")
+    parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
+    parser.add_argument("--steps", type=int, default=100_000, help="Steps of the learner.")
     print(main(**vars(parser.parse_args())))

@@ -1,7 +1,7 @@
 """make test-pythons: the tests of the core by every supported Python at hand, each in its own venv.
 
 A Python is at hand where `python3.X` runs, or pyenv has it. Nothing of the development environment
-is needed: what is installed is what somebody gets who installs the library.
+is needed: the library is installed as its users install it.
 """
 
 import shutil
@@ -48,7 +48,8 @@ def check(version: str, python: str) -> bool:
     install = [ours, "-m", "pip", "install", "--quiet", f"{ROOT}[{EXTRAS}]", *NEEDED]
     subprocess.run(install, check=True)
     tests = [str(ROOT / "tests" / name) for name in TESTS]
-    selection = ["-m", "not slow", "-k", "not stable_baselines"]  # which is not installed
+    # Stable-Baselines3 is not installed.
+    selection = ["-m", "not slow", "-k", "not stable_baselines"]
     return not subprocess.run([ours, "-m", "pytest", *selection, *tests], cwd=ROOT).returncode
 
 

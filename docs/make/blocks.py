@@ -7,11 +7,11 @@
     <!-- end -->
 
     <!-- make: options checkers crowning=ends_move
-    crowning: what the column "meaning" says of this option
+    crowning: the text of this option in the column "meaning"
     -->
 
 `python -m docs.make` generates the text between a comment and its end, on all pages. The first word
-names the function; the others are its arguments, of which NAME=VALUE are options of a game. The
+names the function; the others are its arguments; NAME=VALUE is an option of a game. The
 lines below are texts by an author, each after its key. Missing and unknown keys are rejected, so
 that no table describes an option that does not exist.
 """

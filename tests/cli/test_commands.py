@@ -132,8 +132,8 @@ def test_replay_converts_files_of_other_programs(tmp_path):
     assert f'game 2: ann "a" - bob  {game_record.result} ({game_record.reason}), ' in out
     back = tmp_path / "back.jsonl"
     run("replay", pdn, "--to", back)
-    assert [stored.turns for _, stored in read_records(back)] == [
-        stored.turns for _, stored in read_records(path)
+    assert [game_record.turns for _, game_record in read_records(back)] == [
+        game_record.turns for _, game_record in read_records(path)
     ]
     run("replay", path, "--to", back)
     # Includes seeds and times.
@@ -148,8 +148,12 @@ def test_replay_converts_files_of_other_programs(tmp_path):
     )
     assert "game 1: ? - ?  *, 1 turn" in run("replay", log, "-g", "cannon")
     run("replay", log, "-g", "cannon", "--to", back)
-    ((_, stored),) = read_records(back)
-    assert (stored.result, stored.reason, stored.turns) == ("*", "unfinished", ("S 2 5 M 1 4",))
+    ((_, game_record),) = read_records(back)
+    assert (game_record.result, game_record.reason, game_record.turns) == (
+        "*",
+        "unfinished",
+        ("S 2 5 M 1 4",),
+    )
     fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
     # The fault of the player who is not to move.
     with log.open("a") as file:
@@ -294,7 +298,9 @@ def test_undecided_games_become_records(tmp_path):
     out = run("replay", pdn, "--keep-going", "--to", records, status=1)
     assert "4 games written" in out
     assert "4 games read, 0 skipped, 1 refused" in out
-    assert [(stored.result, stored.reason) for _, stored in read_records(records)] == [
+    assert [
+        (game_record.result, game_record.reason) for _, game_record in read_records(records)
+    ] == [
         ("*", "unfinished"),
         ("1-0", "resigned"),
         ("0-1", "resigned"),

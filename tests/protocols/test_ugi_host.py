@@ -42,7 +42,9 @@ def test_programs_connect_and_play(tmp_path):
 def test_program_name_is_shortened_and_escaped(tmp_path):
     process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"id\tname  a\x1b[2J" + 99 * b"b" + b"\nugiok\nreadyok\nbestmove x\n")
+        connection.sendall(
+            b"id\tname  a\x1b[2J" + 99 * b"b" + b"\nugiok\nreadyok\nbestmove nowhere\n"
+        )
         out, _ = process.communicate()
     name = json.loads(path.read_text())["players"][1]
     assert name == "a\x1b[2J" + 75 * "b"

@@ -23,7 +23,7 @@ from training.runs import command_line
 TESTS = Path(__file__).parents[1]
 ELSEWHERE = "elsewhere.tictactoe"
 RECORD = {"options": {}, "players": ["a", "b"], "turns": [], "result": "1-0", "reason": "x"}
-UNFINISHED_GAME = {
+DRAWN_GAME = {
     "game": ELSEWHERE,
     "turns": ["20", "11", "02", "21", "01", "00", "22", "12", "10"],
     "result": "1/2-1/2",
@@ -106,7 +106,7 @@ def test_options_of_a_recorded_game_import_nothing(hit, tmp_path):
     ids=["made", "allowed", "registered"],
 )
 def test_allowed_game_may_be_named_in_a_file(tmp_path, allow):
-    path = write_record(tmp_path / "games.jsonl", **UNFINISHED_GAME)
+    path = write_record(tmp_path / "games.jsonl", **DRAWN_GAME)
     with pytest.raises(BadRecord, match="a file names"):
         list(read_records(path))
     allow()
@@ -114,7 +114,7 @@ def test_allowed_game_may_be_named_in_a_file(tmp_path, allow):
 
 
 def test_game_on_the_command_line_may_be_named_in_a_file(tmp_path, capsys):
-    path = write_record(tmp_path / "games.jsonl", **UNFINISHED_GAME)
+    path = write_record(tmp_path / "games.jsonl", **DRAWN_GAME)
     with pytest.raises(BadRecord, match=f"no game '{ELSEWHERE}' .*on the command line"):
         app(["replay", str(path)], standalone_mode=False)
     app(["replay", str(path), "--game", ELSEWHERE], standalone_mode=False)
