@@ -42,6 +42,7 @@ ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
 _RUNNING, _TERMINATED, _, _FAULT = map(int, EpisodeStatus)
+_RESET = np.int8(kernels.StepKind.RESET)
 
 # (boards, numbers of boards on which the opponent is to move, int64[M]) -> M actions
 ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
@@ -116,6 +117,8 @@ class Boards:
         self.raises = mode == kernels.IllegalMode.RAISE
         self.has_begun = False
         self._action = np.zeros(1, np.int64)
+        self._no_actions = np.zeros(count, np.int64)
+        self._all_boards = np.ones(count, np.bool_)
         self._decisions = np.full(count, kernels.StepKind.DECISION, np.int8)
         self._initial = np.array([game.initial], np.uint64)
         self._threads = ThreadPool(threads)
@@ -144,17 +147,16 @@ class Boards:
         Raises BadPosition if a game is over in one of the positions, or every reply ends it. Then,
         and if the opponent raises an error, all boards need another reset.
         """
-        if selected is None:
-            selected = np.ones(self.count, np.bool_)
+        selected = self._all_boards if selected is None else selected
         rows = np.array(starts, np.uint64) if starts and not callable(starts) else self._initial
         if streams is not None:
             self._batch.rows[selected, STREAM] = streams[selected]
-        pending, no_actions = selected, np.zeros(self.count, np.int64)
+        pending = selected
         # With compiled replies the kernel makes these attempts.
         for _ in range(kernels.MAX_RESET_ATTEMPTS if self._opponent else 1):
             if callable(starts):
                 rows = starts(pending)
-            self._run(pending * np.int8(kernels.StepKind.RESET), no_actions, rows)
+            self._run(pending * _RESET, self._no_actions, rows)
             self.has_begun = self._has_masks = True
             self._reply()
             pending = pending & self.done
@@ -397,7 +399,7 @@ class Boards:
         elif status == _FAULT and game.has_scores:
             score = game.score(position, 1 - outcome)
         first, second = map(float, score)
-        return {"outcome": outcome, "ending": self._ending(row), "score": (first, second)}
+        return {"outcome": outcome, "ending": self._ending(position, row), "score": (first, second)}
 
     def results(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
         """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
@@ -414,7 +416,7 @@ class Boards:
         if self.game.has_scores:
             score[:] = [self.result(board)["score"] for board in numbers.tolist()]
         ending = np.full(len(rows), "", object)
-        ending[:] = list(map(self._ending, rows))
+        ending[:] = list(map(self._ending, map(self._position, rows), rows))
         return {
             "action_mask": masks,
             "to_move": to_move,
@@ -423,11 +425,11 @@ class Boards:
             "score": score,
         }
 
-    def _ending(self, row: NDArray[np.uint64]) -> str:
-        """Return one word for the ending of the episode with this row."""
+    def _ending(self, position: Position, row: NDArray[np.uint64]) -> str:
+        """Return one word for the ending of the episode with this row, in its last position."""
         status = int(row[STATUS])
         if status == _TERMINATED:
-            return self.game.ending(self._position(row))
+            return self.game.ending(position)
         if status == _FAULT:
             return "illegal"
         return "max_turns" if 0 < self.max_turns <= int(row[TURNS]) else "repetition"
