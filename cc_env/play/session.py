@@ -98,7 +98,7 @@ class GameSession:
 
     @property
     def mover(self) -> int:
-        """Return the player who is to move, 0 or 1."""
+        """Return the player to move, 0 or 1."""
         return self.match.mover
 
     @property

@@ -104,9 +104,9 @@ white: 01-12
 @pytest.mark.parametrize(("name", "lesson"), [case for case in ALL if case.values[1].ends])
 def test_ending_is_described_in_a_sentence(name, lesson):
     session = lesson.start_session(name)
-    said = describe_result(session.game, Result(0, lesson.ends))
-    assert said.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
-    assert not set("_{}") & set(said)
+    text = describe_result(session.game, Result(0, lesson.ends))
+    assert text.partition(": ")[2] not in ("", lesson.ends.replace("_", " "))
+    assert not set("_{}") & set(text)
 
 
 def test_one_lesson_in_the_terminal():
@@ -114,11 +114,11 @@ def test_one_lesson_in_the_terminal():
 
 
 def test_all_lessons_in_the_terminal():
-    said = command_line(main, "learn", "morris")
-    assert said.startswith("Two players, white and black, have nine beads each")
+    text = command_line(main, "learn", "morris")
+    assert text.startswith("Two players, white and black, have nine beads each")
     titles = [lesson.title for lesson in load_guide("morris").lessons]
-    assert all(f"{number}. {title}\n" in said for number, title in enumerate(titles, 1))
-    assert "white wins: black has fewer than three beads" in said
+    assert all(f"{number}. {title}\n" in text for number, title in enumerate(titles, 1))
+    assert "white wins: black has fewer than three beads" in text
 
 
 def test_unknown_games_and_lessons_are_rejected():

@@ -271,8 +271,8 @@ def test_failed_position_blocks_go_and_query(client):
 def test_failed_setgame_blocks_position(client):
     client("setgame chess")
     for line in ("uginewgame", "position startpos", "go depth 1", "query result"):
-        (said,) = client(line)
-        assert said.endswith(": setgame has failed; send it again first")
+        (response,) = client(line)
+        assert response.endswith(": setgame has failed; send it again first")
     client("setgame capture_conquer")
     assert client("go depth 1", until="bestmove")[-1].startswith("bestmove ")
 

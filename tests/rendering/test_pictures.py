@@ -301,12 +301,14 @@ def test_heat_of_a_point_is_a_disc(morris):
 
 def test_heat_labels_contrast_with_the_piece(morris):
     picture = draw(morris, morris.from_text(MILL), heat={(0, 0): 0.5, (1, 1): 0.25})
-    said = {shape.text: shape.color for shape in shapes(picture) if isinstance(shape, Label)}
-    assert (said["50%"], said["25%"]) == (INK, "#ffffff")
+    color_by_text = {
+        shape.text: shape.color for shape in shapes(picture) if isinstance(shape, Label)
+    }
+    assert (color_by_text["50%"], color_by_text["25%"]) == (INK, "#ffffff")
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "remark"),
     [
         ("morris", 24 * "." + " w 99", "in hand: white 9, black 9"),
         ("morris", f"{BEADS} b 34", "in hand: white 3, black 4"),
@@ -328,11 +330,11 @@ def test_heat_labels_contrast_with_the_piece(morris):
         ("checkers", "8/8/8/3b4/4r3/8/8/8 r 40", "40 of 80 turns without progress"),
     ],
 )
-def test_caption_contains_the_remark_of_the_game(name, text, said):
+def test_caption_contains_the_remark_of_the_game(name, text, remark):
     game = make_game(name)
     position = game.from_text(text)
     mover = game.players[game.to_move(position)]
-    assert draw(game, position).caption == f"{mover} to move" + (said and f", {said}")
+    assert draw(game, position).caption == f"{mover} to move" + (remark and f", {remark}")
 
 
 def test_finished_game_has_no_remark(morris):

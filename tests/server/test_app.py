@@ -689,7 +689,7 @@ def test_game_has_at_most_one_room(tmp_path):
 
 
 def test_spectator_limit_does_not_concern_players(serving):
-    """The limit of spectators does not concern players, nor who opened a watched game."""
+    """The limit of spectators applies neither to players nor to the owner of a watched game."""
     client = serving(spectators_per_game=1)
     opened, watched = create_game(client), create_game(client, seats=("random", "random"))
     with connect(client, opened), connect(client, watched):

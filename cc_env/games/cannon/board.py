@@ -46,6 +46,8 @@ def _board_cell(position: Position, bit: int) -> Cell:
     return grid(int(position.shape)).cell(bit, int(position.player))
 
 
+# Cached for lists of actions, each of which needs the pieces.
+@lru_cache(maxsize=64)
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter of each occupied cell: b and w for soldiers, B and W for halls."""
     player, letters = int(position.player), {}
