@@ -15,7 +15,7 @@ from cc_env.match.record import Record, replay_records
 
 
 @pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])
-def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, monkeypatch, name):
+def test_overlong_line_is_rejected_before_it_is_read_completely(tmp_path, monkeypatch, name):
     path = tmp_path / name
     opened = gzip.open if name.endswith(".gz") else open
     with opened(path, "wt") as file:
@@ -27,7 +27,7 @@ def test_a_line_that_is_too_long_is_refused_before_all_of_it_is_read(tmp_path, m
         next(lines)
 
 
-def test_a_name_that_is_twice_in_an_object_is_refused():
+def test_repeated_name_in_an_object_is_rejected():
     """RFC 8259, section 4: what software does with such objects is unpredictable."""
     assert files.parse_json('{"a": {"b": 1}, "b": [{"a": 2}]}') == {"a": {"b": 1}, "b": [{"a": 2}]}
     for text in ('{"a": 1, "a": 1}', '[{"b": {"a": 1, "c": 2, "a": 3}}]'):
@@ -44,7 +44,7 @@ def test_a_name_that_is_twice_in_an_object_is_refused():
 
 
 @pytest.mark.slow
-def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
+def test_compressed_gigabyte_line_needs_little_memory(tmp_path):
     path = tmp_path / "bomb.jsonl.gz"
     block = b" " * 2**20
     with gzip.open(path, "wb", compresslevel=1) as file:
@@ -57,13 +57,13 @@ def test_a_compressed_line_of_a_gigabyte_needs_little_memory(tmp_path):
     tracemalloc.stop()
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+def test_byte_order_mark_is_not_part_of_the_first_line(tmp_path):
     path = tmp_path / "games.jsonl"
     path.write_text("\ufeff{}\n\ufeff", "utf-8")
     assert list(read_lines(path)) == [(1, "{}\n"), (2, "\ufeff")]
 
 
-def test_lines_of_the_greatest_length_are_read(tmp_path, monkeypatch):
+def test_lines_of_maximum_length_are_read(tmp_path, monkeypatch):
     path = tmp_path / "games.jsonl"
     path.write_text("abcd\n\nefg")
     monkeypatch.setattr(files, "MAX_LINE_LENGTH", 5)

@@ -32,7 +32,8 @@ from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
-_MOST_TRIES = 1000  # draws for each position that is wanted
+# Draws per requested position.
+_MAX_TRIES = 1000
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 
 
@@ -64,9 +65,9 @@ class Accuracy:
 
     def __repr__(self) -> str:
         """Return a summary in one line, without the decisions."""
-        kept, low, high = (100 * share for share in self.interval)
+        share, low, high = (100 * part for part in self.interval)
         decisions = format_count(self.decisions, "decision")
-        return f"<Accuracy: {kept:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
+        return f"<Accuracy: {share:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
 
     @property
     def decisions(self) -> int:
@@ -76,23 +77,19 @@ class Accuracy:
     @property
     def kept(self) -> float:
         """The share of decisions that kept the value; NaN without decisions."""
-        return _share([decision.is_kept for decision in self.graded_decisions])
+        return _share_kept(self.graded_decisions)
 
     @property
     def kept_with_choice(self) -> float:
         """The same share where not every action keeps the value; NaN without decisions."""
-        return _share(
-            [decision.is_kept for decision in self.graded_decisions if not decision.is_forced]
-        )
+        return _share_kept([d for d in self.graded_decisions if not d.is_forced])
 
     @property
     def interval(self) -> Interval:
         """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
-        return (
-            wilson_interval(self.kept, self.decisions)
-            if self.graded_decisions
-            else Interval(math.nan, 0.0, 1.0)
-        )
+        if not self.graded_decisions:
+            return Interval(math.nan, 0.0, 1.0)
+        return wilson_interval(self.kept, self.decisions)
 
     @property
     def misses(self) -> list[GradedDecision]:
@@ -113,8 +110,10 @@ def _order(key: int | str) -> tuple[bool, int | str]:
     return isinstance(key, str), key
 
 
-def _share(kept: list[bool]) -> float:
-    return sum(kept) / len(kept) if kept else math.nan
+def _share_kept(decisions: Sequence[GradedDecision]) -> float:
+    if not decisions:
+        return math.nan
+    return sum(decision.is_kept for decision in decisions) / len(decisions)
 
 
 def measure(
@@ -131,26 +130,26 @@ def measure(
     anything but tables, and the errors of `as_player`.
     """
     if not isinstance(tables, Tablebase):
-        raise BadOption(f"tables={tables!r}; wanted: Tablebase(game, FOLDER), those of a folder")
+        raise BadOption(f"tables={tables!r}; expected Tablebase(game, FOLDER)")
     check_seed(seed)
     player, rng = as_player(player, tables.game), np.random.default_rng(seed)
-    judged = []
+    decisions = []
     for position in positions:
         solved = tables.probe(position)
         if solved.actions:
             action = player_for_new_game(player).choose(position, rng, Clock()).action
             decision = grade(tables.game, position, action, solved)
             if keeps_value(tables, position, action, solved) is not None:
-                judged.append(decision)
-    return Accuracy(tuple(judged))
+                decisions.append(decision)
+    return Accuracy(tuple(decisions))
 
 
 def keeps_value(
     tables: Tablebase, position: Position, action: int, solved: ExactValue
 ) -> bool | None:
-    """Return whether a legal action keeps the value of a position; None where that is uncertain.
+    """Return whether a legal action keeps the value of a position; None if that is uncertain.
 
-    It is uncertain where the rules may draw the game before the win or the loss in the tables.
+    It is uncertain if the rules may draw the game before the win or the loss in the tables.
     """
     if action in solved.value_keeping:
         return True
@@ -184,7 +183,7 @@ def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[
     if not sizes.sum():
         raise BadOption(f"{tables!r}: the tables have no positions")
     yielded = 0
-    for _ in range(_MOST_TRIES * count):
+    for _ in range(_MAX_TRIES * count):
         view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
         position = tables.position_at(view, int(rng.integers(sizes[view])))
         if len(tables.game.legal_actions(position)) and position in tables:
@@ -208,13 +207,13 @@ def sample_from_games(
 
     The player alternates between the seats. Games start after up to `opening_turns` random turns.
     Each position is yielded once; positions without a table are skipped. Raises
-    BadOption for fewer games than 1 or openings below 0, BadPlayer where a game ends by a fault,
-    and as `players.of`.
+    BadOption for fewer games than 1 or openings below 0, BadPlayer if a game ends by a fault,
+    and the errors of `as_player`.
     """
     _check(games, seed)
     if not is_integer(opening_turns, 0):
-        raise BadOption(f"opening_turns={opening_turns!r}; wanted: 0 or more")
-    rng, seen = np.random.default_rng(seed), set[Position]()
+        raise BadOption(f"opening_turns={opening_turns!r}; expected 0 or more")
+    rng, yielded = np.random.default_rng(seed), set[Position]()
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2
@@ -227,8 +226,8 @@ def sample_from_games(
                 f"a game to measure in ended by a fault ({record.reason}): {record.detail}"
             )
         for position in recorder.positions:
-            if position not in seen:
-                seen.add(position)
+            if position not in yielded:
+                yielded.add(position)
                 yield position
 
 
@@ -254,8 +253,8 @@ def enumerate_replies(
 
     Both seats are explored breadth-first from the start; each position is yielded once. A random
     player decides once in each position. Raises BadOption for fewer than 1, MissingTable
-    where no table has the start, since most replies would lead to unknown positions, and as
-    `players.of`.
+    if no table has the start, since most replies would lead to unknown positions, and the
+    errors of `as_player`.
     """
     _check(limit, seed)
     tables.probe(tables.game.initial)
@@ -284,5 +283,5 @@ def enumerate_replies(
 
 def _check(count: int, seed: int) -> None:
     if not is_integer(count, 1):
-        raise BadOption(f"{count!r} positions or games; wanted: 1 or more")
+        raise BadOption(f"{count!r} positions or games; expected 1 or more")
     check_seed(seed)

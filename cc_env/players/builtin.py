@@ -145,7 +145,7 @@ class MinimaxPlayer:
     ) -> Comparison:
         """Return the values of `turns`, see `cc_env.search.compare`."""
         depth = self._depth or MAX_DEPTH
-        return compare(self._search, position, turns, left=left, depth=depth)
+        return compare(self._search, position, turns, seconds_left=left, depth=depth)
 
     def stop(self) -> None:
         """Stop a search in another thread; it returns its best result so far."""

@@ -5,9 +5,9 @@ Depth is counted in turns; a turn may take several decisions, each of which is a
 on, the value can differ from plain minimax: the transposition table may hold a position from a
 deeper search, or from a path on which a reply repeated it.
 
-A subtree searched to the end of the game, or to positions of exact value in tables, with nothing
-cut off by depth, is valid at every depth. Once this holds at the root, deepening stops. It also
-stops at a proven win or loss; in a game with margins, only at the greatest margin.
+The result of a subtree is valid at every depth if no line was cut off by depth: all lines end with
+the game or at exact values of tables. Once this holds at the root, deepening stops. It also stops
+at a proven win or loss; in a game with margins, only at the greatest margin.
 
 Nodes are searched by principal variation search: the first action with the full window, the others
 with a null window, and again with the full window if they fail high (Reinefeld, 1983). Move
@@ -15,10 +15,10 @@ ordering: the table's action first, then the static evaluation after the action,
 killers and history; at depth 1, killers and history alone. A position that repeats one on its own
 path is scored as a draw, or by the game's repetition rule, see `scores.repetition_score`.
 
-A selective search reduces late moves: all actions but the first few are searched some turns less
-deeply, and again to the full depth if they then seem better than the best so far. It looks further
-ahead in the same time and may overlook something nearer. Its values are not those of plain minimax,
-but what it proves is proven.
+A selective search reduces late moves: all actions but the first few are searched less deeply by
+some turns, and again to the full depth if their value exceeds the best so far. It reaches greater
+depths in the same time and may overlook short lines. Its values differ from plain minimax; its
+proofs are valid.
 """
 
 import time
@@ -88,10 +88,10 @@ from cc_env.tablebase.values import UNKNOWN
 
 # Move-ordering ranks: the evaluation dominates; a killer outranks any history score.
 _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
-# A selective search reduces the depth of actions from these places on by 1, 2 and 3 turns, where
-# enough turns are left.
+# A selective search reduces the depth of actions from these places on by 1, 2 and 3 turns, if
+# enough turns remain.
 _LATE, _LATER, _LATEST = 3, 8, 20
-# Counts of one search; the others are told from outside, or number the searches.
+# Counts of one search; the others are inputs of a search, or number the searches.
 _COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, COMPLETED_DEPTH, VALUE, LATEST_VALUE, TRUNCATED
 # Multiplied by the number of the search, it salts the keys. Not `mix`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
@@ -109,9 +109,8 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
         return value
     best: Int = np.int64(-INFINITE)
     best_action: Int = np.int64(NO_ACTION)
-    listed_at = (
-        0 if first == NO_ACTION else 1
-    )  # the table's action is tried before any are generated
+    # The table's action is tried before any are generated.
+    listed_at = 0 if first == NO_ACTION else 1
     index: Int = 0
     count: Int = listed_at
     while alpha < beta:
@@ -121,12 +120,13 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
             break
         place = index - listed_at
         action, after = _take(position, frame, place, count - listed_at, first, context)
-        left = depth if rules.mid_turn(after) else depth - 1
-        is_end, value = _end(after, Frame(left, ply + 1, alpha, beta), player, context)
+        remaining = depth if rules.mid_turn(after) else depth - 1
+        is_end, value = _end(after, Frame(remaining, ply + 1, alpha, beta), player, context)
         same, top = rules.to_move(after) == player, beta if index == 0 else alpha + 1
-        fewer = _reduction(left, index, context)
+        fewer = _reduction(remaining, index, context)
         while not is_end:
-            child = Frame(left - fewer, ply + 1, alpha if same else -top, top if same else -alpha)
+            low, high = (alpha, top) if same else (-top, -alpha)
+            child = Frame(remaining - fewer, ply + 1, low, high)
             value = search(after, child, context)
             value = value if same else -value
             is_end = not (value > alpha and (fewer > 0 or (top < beta and value < beta)))
@@ -156,14 +156,15 @@ def _enter(
     nothing = np.int64(NO_ACTION)
     if frame.ply >= MAX_PLIES - 1:
         context.workspace.counts[TRUNCATED] += 1
-        return True, _worth(position, rules.to_move(position), context.evaluation, context), nothing
+        value = _evaluate(position, rules.to_move(position), context.evaluation, context)
+        return True, value, nothing
     if _is_repeated(key, frame.ply, context):
         context.workspace.counts[TRUNCATED] += 1
         return True, repetition_score(position, rules.to_move(position)), nothing
     entry = transposition.probe(context.table, key)
     if _is_cutoff(entry, frame):
         context.workspace.counts[TRUNCATED] += entry.depth != FULL_DEPTH
-        return True, _from_table(entry.value, frame.ply), nothing
+        return True, _add_plies(entry.value, -frame.ply), nothing
     return False, np.int64(0), entry.action
 
 
@@ -174,7 +175,7 @@ def _leave(key: np.uint64, player: Int, result: TableEntry, frame: Frame, contex
     bound = LOWER if best >= frame.beta else EXACT if best > frame.alpha else UPPER
     if bound == LOWER:
         _note_cut(action, player, frame, context)
-    entry = TableEntry(_to_table(best, frame.ply), action, depth, np.int64(bound))
+    entry = TableEntry(_add_plies(best, frame.ply), action, depth, np.int64(bound))
     transposition.store(context.table, key, entry, context.workspace.counts[AGE])
 
 
@@ -199,7 +200,7 @@ def _is_cutoff(entry: TableEntry, frame: Frame) -> Bool:
     """Return whether a table entry causes a cutoff; never at full-window nodes."""
     if entry.depth < frame.depth or frame.beta - frame.alpha > 1:
         return False
-    value = _from_table(entry.value, frame.ply)
+    value = _add_plies(entry.value, -frame.ply)
     if entry.bound == LOWER:
         return value >= frame.beta
     if entry.bound == UPPER:
@@ -208,32 +209,30 @@ def _is_cutoff(entry: TableEntry, frame: Frame) -> Bool:
 
 
 @jit
-def _from_table(value: Int, ply: Int) -> Int:
-    """Return a stored value as the root sees it: wins in the table count plies from their node."""
-    return value - ply if value >= PROVEN else value + ply if value <= -PROVEN else value
+def _add_plies(value: Int, plies: Int) -> Int:
+    """Return a value after adding plies to the score of a proven win or loss, nearer to its end.
+
+    Proven scores count plies from the root in the search, and from their node in the table.
+    """
+    return value + plies if value >= PROVEN else value - plies if value <= -PROVEN else value
 
 
 @jit
-def _to_table(value: Int, ply: Int) -> Int:
-    """Return a value as it is stored: wins count plies from the node at this ply."""
-    return value + ply if value >= PROVEN else value - ply if value <= -PROVEN else value
-
-
-@jit
-def _reduction(left: Int, place: Int, context: Context) -> Int:
-    """Return by how many of the `left` turns the action tried at `place` is reduced at first."""
-    if context.workspace.counts[SELECTIVE] == 0 or left < 2 or place < _LATE:
+def _reduction(remaining: Int, place: Int, context: Context) -> Int:
+    """Return the initial depth reduction in turns of the action at `place` in the move order."""
+    if context.workspace.counts[SELECTIVE] == 0 or remaining < 2 or place < _LATE:
         return np.int64(0)
-    return np.int64(1 + (place >= _LATER and left >= 4) + (place >= _LATEST and left >= 6))
+    return np.int64(
+        1 + (place >= _LATER and remaining >= 4) + (place >= _LATEST and remaining >= 6)
+    )
 
 
 @jit
 def _end(position: Position, frame: Frame, player: Int, context: Context) -> tuple[bool, Int]:
     """Return whether a position is a leaf, and its value to `player`.
 
-    Leaves are terminal, of known exact value, or at the horizon.
-
-    At the horizon the value is that of the quiescence search.
+    Leaves are terminal, of known exact value, or at the horizon, where the value is that of the
+    quiescence search.
     """
     result = rules.outcome(position)
     if result != ONGOING:
@@ -265,7 +264,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     context.workspace.counts[NODES] += 1
     context.workspace.lines[ply, 0] = NO_ACTION
     player = rules.to_move(position)
-    best = _worth(position, player, context.evaluation, context)
+    best = _evaluate(position, player, context.evaluation, context)
     base = ply * len(context.workspace.legal)
     count = 0
     if ply < MAX_PLIES - 1:
@@ -305,7 +304,7 @@ def _rank(position: Position, frame: Frame, without: Int, context: Context) -> I
         if frame.depth > 1:
             after = rules.apply(position, action)
             rules.store(after, workspace.positions[row])
-            rank += _STATIC * _static(after, player, context)
+            rank += _STATIC * _ordering_score(after, player, context)
         workspace.actions[row, ACTION] = action
         workspace.actions[row, RANK] = rank
         workspace.actions[row, ROW] = row
@@ -314,17 +313,17 @@ def _rank(position: Position, frame: Frame, without: Int, context: Context) -> I
 
 
 @jit
-def _static(position: Position, player: Int, context: Context) -> Int:
-    """Return the value that orders actions, to `player`: final score, or a quick evaluation."""
+def _ordering_score(position: Position, player: Int, context: Context) -> Int:
+    """Return the score for move ordering to `player`: the final score or a quick evaluation."""
     result = rules.outcome(position)
     if result != ONGOING:
         return terminal_score(position, result, player, np.int64(0))
-    return _worth(position, player, context.ordering, context)
+    return _evaluate(position, player, context.ordering, context)
 
 
 @jit
-def _worth(position: Position, player: Int, evaluation: Any, context: Context) -> Int:
-    """Return the evaluation to `player`, always computed from the root player's side."""
+def _evaluate(position: Position, player: Int, evaluation: Any, context: Context) -> Int:
+    """Return the evaluation to `player`; it is always computed for the root player."""
     root = context.workspace.counts[ROOT_PLAYER]
     value = rules.evaluate(position, root, evaluation)
     return value if player == root else -value
@@ -334,26 +333,27 @@ def _worth(position: Position, player: Int, evaluation: Any, context: Context) -
 def _take(
     position: Position, frame: Frame, place: Int, count: Int, first: Int, context: Context
 ) -> tuple[Int, Position]:
-    """Return the action to try at `place`, and its successor; at place -1 it is `first`.
+    """Return the action at `place` in the move order, and its successor; `first` has place -1.
 
-    One step of a selection sort: the highest-ranked of the `count` listed actions that is left is
-    swapped into its place.
+    One step of a selection sort: the highest-ranked of the remaining listed actions is swapped to
+    `place`.
     """
     if place < 0:
         return first, rules.apply(position, first)
     actions = context.workspace.actions
     begin = frame.ply * len(context.workspace.legal)
-    here = best = begin + place
-    highest = actions[here, RANK]
-    for row in range(here + 1, begin + count):
+    target = best = begin + place
+    highest = actions[target, RANK]
+    for row in range(target + 1, begin + count):
         rank = actions[row, RANK]
         if rank > highest:
             best, highest = row, rank
     for column in range(3):
-        actions[best, column], actions[here, column] = actions[here, column], actions[best, column]
-    action = actions[here, ACTION]
+        swapped = actions[target, column]
+        actions[target, column], actions[best, column] = actions[best, column], swapped
+    action = actions[target, ACTION]
     if frame.depth > 1:
-        return action, rules.load(context.workspace.positions[actions[here, ROW]], position)
+        return action, rules.load(context.workspace.positions[actions[target, ROW]], position)
     return action, rules.apply(position, action)
 
 
@@ -399,14 +399,14 @@ def deepen(
 ) -> None:
     """Run iterative deepening to `depth` turns, until a limit is reached or the value is certain.
 
-    A limit is reached after `nodes` positions, or when another thread sets `counts[STOP]`. Leaves
-    are evaluated from the side of `player`, whoever is to move. Writes the principal variation to
-    `best`, int32[PLIES] padded with NONE, and its value to the player to move to `counts[VALUE]`.
-    The line of an interrupted iteration is used if it completed at least one root action.
+    A limit is reached after `nodes` positions, or when another thread sets `counts[STOP]`. The
+    evaluation is computed for `player`. Writes the principal variation to `best`, int32[MAX_PLIES]
+    padded with NO_ACTION, and its value to the player to move to `counts[VALUE]`. The line of an
+    interrupted iteration is used if it completed at least one root action.
     """
     context = as_raw(context)
     counts = context.workspace.counts
-    _forget(context)
+    _reset(context)
     counts[ROOT_PLAYER] = player
     counts[MAX_NODES] = nodes
     for turns in range(1, depth + 1):
@@ -421,14 +421,15 @@ def deepen(
         if _is_stopped(context):
             break
         counts[COMPLETED_DEPTH] = turns
-        most = PROVEN if counts[MARGINS] == 1 else WIN + MARGIN * (counts[MARGINS] - 1) - MAX_PLIES
-        if counts[TRUNCATED] == 0 or abs(counts[VALUE]) >= most:
+        best_score = WIN + MARGIN * (counts[MARGINS] - 1) - MAX_PLIES
+        decisive = PROVEN if counts[MARGINS] == 1 else best_score
+        if counts[TRUNCATED] == 0 or abs(counts[VALUE]) >= decisive:
             break
 
 
 @jit
-def _forget(context: Context) -> None:
-    """Begin a search that knows nothing of earlier ones; what is told from outside stays."""
+def _reset(context: Context) -> None:
+    """Reset everything but the inputs, so that the search is independent of earlier ones."""
     workspace = context.workspace
     workspace.killers[:] = NO_ACTION
     workspace.history[:] = 0
@@ -436,7 +437,8 @@ def _forget(context: Context) -> None:
         workspace.counts[index] = 0
     workspace.counts[SALT] += 1
     workspace.counts[AGE] = workspace.counts[SALT] % transposition.AGES
-    if workspace.counts[AGE] == 0:  # ages wrap around: drop all entries
+    # Ages wrap around: drop all entries.
+    if workspace.counts[AGE] == 0:
         context.table[:] = 0
 
 
@@ -448,13 +450,12 @@ def make_context(
     tables: Tablebase | None = None,
     selective: bool = False,
 ) -> Context:
-    """Return what `deepen` needs for a game; raise as `AlphaBeta`."""
-    chosen = game.evaluation(evaluation)
+    """Return the context for `deepen`; raise as `AlphaBeta`."""
+    weights = game.evaluation(evaluation)
     table, workspace = make_table(table_megabytes), make_workspace(game)
     workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
-    return Context(
-        table, workspace, chosen, rules.ordering_evaluation(chosen), load_tables(tables, game)
-    )
+    ordering = rules.ordering_evaluation(weights)
+    return Context(table, workspace, weights, ordering, load_tables(tables, game))
 
 
 class AlphaBeta:
@@ -473,11 +474,11 @@ class AlphaBeta:
         tables: Tablebase | None = None,
         selective: bool = False,
     ) -> None:
-        """Allocate the transposition table and the workspace; read `tables`, the exact values.
+        """Allocate the transposition table and the workspace; load `tables` of exact values.
 
-        `evaluation` is as for `Game.evaluation`; a `selective` search reduces late moves, see
-        above. Raises UnknownOption for an evaluation that the game does not have, BadOption for a
-        table size out of range or tables of another game, BadTable for a damaged one.
+        `evaluation` is as for `Game.evaluation`; a `selective` search reduces late moves. Raises
+        UnknownOption for an unknown evaluation, BadOption for a table size out of range or tables
+        of another game, BadTable for a damaged table.
         """
         check_bool("selective", selective)
         self.game, self._selective = game, bool(selective)
@@ -494,8 +495,8 @@ class AlphaBeta:
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
         make = partial(AlphaBeta, self.game, self._context.evaluation)
         # Buffers are not copied.
-        given = {"tables": self._tables, "selective": self._selective}
-        return partial(make, table_megabytes=self._megabytes, **given), ()
+        options = {"tables": self._tables, "selective": self._selective}
+        return partial(make, table_megabytes=self._megabytes, **options), ()
 
     def search(
         self,

@@ -4,6 +4,7 @@ A search for the best turn gives the others only upper bounds; here every turn h
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,25 +21,33 @@ from cc_env.search.workspace import MAX_DEPTH, MAX_PLIES
 class Variation(NamedTuple):
     """A turn, or its first decisions, with its value to the player to move."""
 
-    actions: Turn  # the principal variation, which begins with the turn
-    value: float  # -1 to 1
-    score: int = 0  # in evaluation units, see scores.py; 0 from players other than minimax
+    # Principal variation, which begins with the turn.
+    actions: Turn
+    # Expected result, -1 to 1.
+    value: float
+    # Score in evaluation units, see scores.py; 0 from players other than minimax.
+    score: int = 0
 
 
 class Comparison(NamedTuple):
     """The values of the compared turns."""
 
-    lines: tuple[Variation, ...]  # in the order of the turns given
-    depth: int  # turns searched, the compared one included
-    nodes: int  # positions visited
+    # In the order of the `turns` argument.
+    lines: tuple[Variation, ...]
+    # Turns searched, including the compared one.
+    depth: int
+    # Positions visited.
+    nodes: int
 
 
 class Continuation(NamedTuple):
     """The position after a turn and all forced decisions that follow."""
 
     position: Position
-    actions: Turn  # played from the root
-    turns: int  # completed on the way
+    # Actions played from the root.
+    actions: Turn
+    # Turns completed by them.
+    turns: int
 
 
 def compare(
@@ -46,50 +55,55 @@ def compare(
     position: Position,
     turns: Sequence[Turn],
     *,
-    left: Callable[[], float],
+    seconds_left: Callable[[], float],
     depth: int = MAX_DEPTH,
 ) -> Comparison:
     """Return the values of turns, or of first decisions of turns, searched up to `depth` turns.
 
-    `left` returns the seconds left; depth 2 is always completed.
+    `seconds_left` returns the remaining time; depth 2 is always completed.
     """
     game, nodes, best = search.game, 0, Comparison((), 0, 0)
     children = [play_forced(game, position, turn) for turn in turns]
     for ahead in range(2, max(2, depth) + 1):
         lines, is_last = [], True
         for child in children:
-            line, result = _search_child(search, position, child, ahead, left)
+            line, result = _search_child(search, position, child, ahead, seconds_left)
             nodes += result.nodes if result else 0
             if result and _is_cut_short(result, ahead - child.turns) and best.lines:
                 return best._replace(nodes=nodes)
             lines.append(line)
             is_last &= result is None or result.is_exact or abs(line.score) >= PROVEN
         best = Comparison(tuple(lines), ahead, nodes)
-        if is_last or left() <= 0:
+        if is_last or seconds_left() <= 0:
             break
     return best
 
 
 def play_forced(game: Game, position: Position, turn: Turn) -> Continuation:
-    """Play a turn and the forced decisions after it, up to PLIES // 2 in all.
+    """Play a turn and the forced decisions after it, up to MAX_PLIES // 2 in all.
 
     Raises IllegalAction if the turn is not legal.
     """
     actions: Turn = ()
     turns = 0
-    waiting = list(turn)
-    while waiting:
-        position = game.apply(position, waiting[0])
-        actions += (waiting.pop(0),)
+    queue = deque(turn)
+    while queue:
+        action = queue.popleft()
+        position = game.apply(position, action)
+        actions += (action,)
         turns += not game.mid_turn(position)
-        if not waiting and len(actions) < MAX_PLIES // 2:
+        if not queue and len(actions) < MAX_PLIES // 2:
             legal = game.legal_actions(position)
-            waiting = legal.tolist() if len(legal) == 1 else []
+            queue.extend(legal.tolist() if len(legal) == 1 else [])
     return Continuation(position, actions, turns)
 
 
 def _search_child(
-    search: AlphaBeta, root: Position, child: Continuation, depth: int, left: Callable[[], float]
+    search: AlphaBeta,
+    root: Position,
+    child: Continuation,
+    depth: int,
+    seconds_left: Callable[[], float],
 ) -> tuple[Variation, SearchResult | None]:
     """Return the line through a child, and the result of its search (None: no search was needed).
 
@@ -101,15 +115,16 @@ def _search_child(
         ply = np.int64(len(actions))
         score = int(terminal_score(position, np.int64(result), np.int64(player), ply))
         return Variation(actions, expected_result(score), score), None
-    if len(game.legal_actions(position)) == 1:  # still forced
+    # Still forced after the limit of `play_forced`.
+    if len(game.legal_actions(position)) == 1:
         return Variation(actions, 0.0), None
-    searched = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, left()))
-    assert searched.score is not None
+    found = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, seconds_left()))
+    assert found.score is not None
     sign = 1 if game.to_move(position) == player else -1
-    score = sign * searched.score
+    score = sign * found.score
     if abs(score) >= PROVEN:
         score -= int(math.copysign(len(actions), score))
-    return Variation(actions + searched.line, expected_result(score), score), searched
+    return Variation(actions + found.line, expected_result(score), score), found
 
 
 def _is_cut_short(result: SearchResult, depth: int) -> bool:

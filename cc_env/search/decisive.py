@@ -13,9 +13,10 @@ from cc_env.core import rules
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit
 
-MAX_DECISIONS = 32  # of one turn
-MAX_POSITIONS = 4096  # within one turn
-NO_WIN = 1 << 20  # more than any number of decisions
+# Limits of the search within one turn.
+MAX_DECISIONS, MAX_POSITIONS = 32, 4096
+# Number of decisions to the win if there is none.
+NO_WIN = 1 << 20
 
 
 def make_buffer(num_actions: int) -> NDArray[np.int32]:
@@ -27,7 +28,7 @@ def make_buffer(num_actions: int) -> NDArray[np.int32]:
 def winning_action(position: Position, legal: NDArray[np.int32], count: Int) -> tuple[Int, Int]:
     """Return the action that wins within this turn in the fewest decisions, and their number.
 
-    Without such an action they are -1 and NO_WIN. `legal`, int32[D, A], begins with the row of the
+    They are -1 and NO_WIN if there is none. `legal`, int32[D, A], begins with the row of the
     `count` legal actions; the other rows are overwritten.
     """
     player = np.int64(rules.to_move(position))
@@ -37,7 +38,7 @@ def winning_action(position: Position, legal: NDArray[np.int32], count: Int) -> 
 
 @jit
 def decisions_to_win(position: Position, legal: NDArray[np.int32]) -> Int:
-    """Return in how few decisions the player to move wins within its turn; NO_WIN if it cannot.
+    """Return the fewest decisions in which the player to move wins within its turn, or NO_WIN.
 
     `legal`, int32[D, A], is overwritten.
     """
@@ -49,7 +50,7 @@ def decisions_to_win(position: Position, legal: NDArray[np.int32]) -> Int:
 def _search(
     position: Position, player: Int, legal: NDArray[np.int32], count: Int, budget: Int
 ) -> tuple[Int, Int, Int]:
-    """Return as `winning_action`, and how many more positions within the turn may be visited."""
+    """Return the result of `winning_action`, and the rest of the budget of positions."""
     best: Int = np.int64(-1)
     fewest: Int = np.int64(NO_WIN)
     for index in range(count):

@@ -16,7 +16,8 @@ from cc_env.core.bitboard import ONE
 from cc_env.core.rules import Int
 from cc_env.jit.compiler import jit
 
-SLOTS, RING = 2**18, 2**23  # default sizes, in positions and logits
+# Default sizes, in positions and logits.
+SLOTS, RING = 2**18, 2**23
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
@@ -24,11 +25,15 @@ HALF = np.uint64(32)
 class EvaluationCache(NamedTuple):
     """The cache, direct-mapped: a new entry replaces the one in its slot."""
 
-    keys: NDArray[np.uint64]  # [S]; 0: empty
+    # 0 in an empty slot.
+    keys: NDArray[np.uint64]  # [S]
     values: NDArray[np.float32]  # [S]
-    starts: NDArray[np.int64]  # [S]: `written` before this entry's logits
-    logits: NDArray[np.float32]  # [R]: ring buffer
-    written: NDArray[np.int64]  # [1]: logits written so far, overwritten ones included
+    # `num_written` before this entry's logits.
+    starts: NDArray[np.int64]  # [S]
+    # Ring buffer.
+    logits: NDArray[np.float32]  # [R]
+    # Number of logits written so far, including overwritten ones.
+    num_written: NDArray[np.int64]  # [1]
 
 
 def make_cache(slots: int = SLOTS, ring: int = RING) -> EvaluationCache:
@@ -60,18 +65,18 @@ def store(
     cache: EvaluationCache, key: np.uint64, value: float, logits: NDArray[np.float32], count: Int
 ) -> None:
     """Store a value and `logits[:count]`, float32[A]."""
-    slot, start = _slot(cache, key), cache.written[0]
+    slot, start = _slot(cache, key), cache.num_written[0]
     cache.keys[slot], cache.values[slot], cache.starts[slot] = key, value, start
     for index in range(count):
         cache.logits[(start + index) & (len(cache.logits) - 1)] = logits[index]
-    cache.written[0] += count
+    cache.num_written[0] += count
 
 
 @jit
 def find_slot(cache: EvaluationCache, key: np.uint64) -> Int:
     """Return the slot of the entry with this key, or -1."""
     slot = _slot(cache, key)
-    if cache.keys[slot] == key and cache.written[0] - cache.starts[slot] <= len(cache.logits):
+    if cache.keys[slot] == key and cache.num_written[0] - cache.starts[slot] <= len(cache.logits):
         return slot
     return np.int64(-1)
 
@@ -87,4 +92,5 @@ def read(cache: EvaluationCache, slot: Int, logits: NDArray[np.float32], count: 
 
 @jit
 def _slot(cache: EvaluationCache, key: np.uint64) -> Int:
-    return np.int64(key >> ONE & np.uint64(len(cache.keys) - 1))  # all keys are odd
+    # All keys are odd.
+    return np.int64(key >> ONE & np.uint64(len(cache.keys) - 1))

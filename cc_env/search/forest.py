@@ -35,39 +35,59 @@ from cc_env.search.evaluations import EvaluationCache, find_slot, hash_observati
 from cc_env.tablebase.lookup import exact_value
 from cc_env.tablebase.values import UNKNOWN, result_of, turns_of
 
-MAX_EARLIER_POSITIONS = 512  # latest positions of the game so far that are checked for repetition
-MAX_DEPTH = 256  # depth limit of a simulation, in decisions
-NEW, IN_FLIGHT, TERMINAL = 0, -1, -2  # `children` of a node without children
-PROVEN_WIN = 10_000  # `proven` of a finished, won game; minus one for each decision before it
-MAX_SIMULATIONS_IN_A_ROW = 64  # in a row, of one tree, that end without a leaf to evaluate
-FPU_REDUCTION = 0.2  # the value of an unvisited action is that of its node minus this
-EPSILON = 1e-12  # added to probabilities before taking logarithms
-PENALTY = 1e6  # subtracted from a score to rank it behind all others
-SIGMA_SCALE, SIGMA_VISITS = 0.2, 50  # c_scale and c_visit of the paper, in `_sigma`
+# Latest positions of the game so far that are checked for repetition.
+MAX_EARLIER_POSITIONS = 512
+# Depth limit of a simulation, in decisions.
+MAX_DEPTH = 256
+# `children` of a node without children.
+NEW, IN_FLIGHT, TERMINAL = 0, -1, -2
+# `proven` of a finished, won game; minus one for each decision before it.
+PROVEN_WIN = 10_000
+# Limit of consecutive simulations of one tree that end without a leaf to evaluate.
+MAX_SIMULATIONS_IN_A_ROW = 64
+# The value of an unvisited action is that of its node minus this.
+FPU_REDUCTION = 0.2
+# Added to probabilities before taking logarithms.
+EPSILON = 1e-12
+# Subtracted from a score to rank it behind all others.
+PENALTY = 1e6
+# c_scale and c_visit of the paper, in `_sigma`.
+SIGMA_SCALE, SIGMA_VISITS = 0.2, 50
 
 NODE = np.dtype(
     [
-        ("key", np.uint64),  # of the position
-        ("value", np.float32),  # to the player to move, -1 to 1
-        ("guess", np.float32),  # the network's value
+        # Key of the position.
+        ("key", np.uint64),
+        # Values to the player to move, -1 to 1: of the search, and of the network.
+        ("value", np.float32),
+        ("network_value", np.float32),
+        # Visits, and those of them whose leaf is under evaluation.
         ("visits", np.int32),
-        ("flying", np.int32),  # visits whose leaf is under evaluation
-        ("first", np.int32),  # index of the first edge; a node's edges are contiguous
-        ("children", np.int32),  # number of edges, or NEW, IN_FLIGHT, ENDED
-        ("proven", np.int16),  # > 0: won for the player to move, < 0: lost; larger means sooner
-        ("player", np.int8),  # to move
-        ("on_path", np.int8),  # 1: on the path of the simulation, or occurred earlier in the game
+        ("in_flight", np.int32),
+        # Index of the first edge, and number of edges, or NEW, IN_FLIGHT, TERMINAL.
+        ("first", np.int32),
+        ("children", np.int32),
+        # Positive if won for the player to move, negative if lost; larger means sooner.
+        ("proven", np.int16),
+        # Player to move.
+        ("player", np.int8),
+        # 1 if on the path of the simulation, or if it occurred earlier in the game.
+        ("on_path", np.int8),
     ],
     align=True,
 )
 EDGE = np.dtype(
     [
-        ("prior", np.float32),  # probability by the policy
+        # Probability by the policy.
+        ("prior", np.float32),
+        # Visits, and those of them that ended in a repetition.
         ("visits", np.int32),
-        ("draws", np.int32),  # visits that ended in a repetition
-        ("repetition", np.float32),  # value of a repetition to the player to move; 0: a draw
+        ("draws", np.int32),
+        # Value of a repetition to the player to move; 0 for a draw.
+        ("repetition", np.float32),
         ("action", np.int32),
-        ("target", np.int32),  # the child node; -1: not expanded
+        # Child node; -1 if not expanded.
+        ("target", np.int32),
     ],
     align=True,
 )
@@ -76,43 +96,61 @@ EDGE = np.dtype(
 class Forest(NamedTuple):
     """The trees, and the batch of leaves under evaluation."""
 
-    nodes: NDArray[Any]  # NODE[T, N]; node 0 is the root
-    edges: NDArray[Any]  # EDGE[T, E]
+    # NODE and EDGE records; node 0 is the root.
+    nodes: NDArray[Any]  # [T, N]
+    edges: NDArray[Any]  # [T, E]
     positions: NDArray[np.uint64]  # [T, N, F]
-    places: NDArray[np.int64]  # [T, a power of two]: hash table from keys to nodes, see `_node`
-    searches: NDArray[np.int64]  # [1]: number of searches begun, the stamp of `places`
-    sizes: NDArray[np.int64]  # [T, 2]: nodes and edges in use
-    done: NDArray[np.int64]  # [T]: completed simulations
-    gumbel: NDArray[np.float32]  # [T, A]: Gumbel noise of the root's edges, in their order
-    schedule: NDArray[np.int64]  # [considered + 1, S]: visits that the next action has so far
-    paths: NDArray[np.int32]  # [L, LONGEST + 1, 2]: (node, edge taken) from the root
-    depths: NDArray[np.int32]  # [L]: index of the leaf in its path
-    trees: NDArray[np.int64]  # [L]: tree of the leaf
+    # Hash table from keys to nodes, see `_node`; its size is a power of two.
+    slots: NDArray[np.int64]  # [T, size]
+    # Number of searches started, the stamp of `slots`.
+    searches: NDArray[np.int64]  # [1]
+    # Nodes and edges in use.
+    sizes: NDArray[np.int64]  # [T, 2]
+    # Completed simulations.
+    done: NDArray[np.int64]  # [T]
+    # Gumbel noise of the root's edges, in their order.
+    gumbel: NDArray[np.float32]  # [T, A]
+    # Visits so far of the action to be selected next.
+    schedule: NDArray[np.int64]  # [considered + 1, S]
+    # (node, edge taken) from the root.
+    paths: NDArray[np.int32]  # [L, MAX_DEPTH + 1, 2]
+    # Index of each leaf in its path, its tree, its observation, and the hash of observation and
+    # legal actions.
+    depths: NDArray[np.int32]  # [L]
+    trees: NDArray[np.int64]  # [L]
     planes: NDArray[np.int8]  # [L, C, H, W]
-    hashes: NDArray[np.uint64]  # [L]: of the planes and the legal actions
+    hashes: NDArray[np.uint64]  # [L]
     cache: EvaluationCache
-    legal: NDArray[np.int32]  # [D, A]: buffer for legal actions, see `decisive`
-    logits: NDArray[np.float32]  # [A]: buffer for the logits of the legal actions
-    tables: Any  # exact values, see `cc_env.tablebase.lookup`
+    # Buffers for legal actions, see `decisive`, and their logits.
+    legal: NDArray[np.int32]  # [D, A]
+    logits: NDArray[np.float32]  # [A]
+    # Exact values, see `cc_env.tablebase.lookup`.
+    tables: Any
 
 
 class RootResults(NamedTuple):
     """The results at the roots: training targets and the actions to play."""
 
-    actions: NDArray[np.int32]  # [T, A]: the legal ones, then -1
-    policy: NDArray[np.float32]  # [T, A]: probabilities of `actions`, then 0
-    selected_actions: NDArray[np.int64]  # [T]: the action to play
-    values: NDArray[np.float32]  # [T]: value of the root to the player to move
+    # Legal actions padded with -1, and their probabilities.
+    actions: NDArray[np.int32]  # [T, A]
+    policy: NDArray[np.float32]  # [T, A]
+    # Action to play, and value of the root to the player to move.
+    selected_actions: NDArray[np.int64]  # [T]
+    values: NDArray[np.float32]  # [T]
 
 
 class PUCTSettings(NamedTuple):
     """The options of a search."""
 
-    simulations: np.int64  # of each tree
-    batch: np.int64  # leaves of each tree in a batch
-    exploration: np.float64  # c_puct, the weight of the priors
-    contempt: np.float64  # value of a drawn repetition: -contempt to the root's player
-    considered: np.int64  # root actions in Sequential Halving; 0: PUCT at the root, too
+    # Simulations of each tree, and its leaves in a batch.
+    simulations: np.int64
+    batch: np.int64
+    # c_puct, the weight of the priors.
+    exploration: np.float64
+    # A drawn repetition has the value -contempt to the root's player.
+    contempt: np.float64
+    # Root actions in Sequential Halving; 0: PUCT at the root, too.
+    considered: np.int64
 
 
 @jit(nogil=True)
@@ -122,19 +160,21 @@ def restart(
     """Restart all trees.
 
     `start` is any position of the game (for its type), `roots` uint64[T, F]; `earlier`, uint64[T,
-    K], is as for `Trees.begin`.
+    K], is as for `Trees.restart`.
     """
     roots, earlier, forest = as_raw(roots), as_raw(earlier), as_raw(forest)
     forest.searches[0] += 1
     for tree in range(len(forest.nodes)):
         forest.sizes[tree] = 0
-        forest.done[tree] = -1  # evaluating the root does not count as a simulation
+        # Evaluating the root does not count as a simulation.
+        forest.done[tree] = -1
         _reach(rules.load(roots[tree], start), forest, tree)
         for index in range(earlier.shape[1] - 1, -1, -1):
             key = earlier[tree, index]
             if key and forest.sizes[tree, 0] < MAX_EARLIER_POSITIONS:
                 node = _node(key, forest, tree)
-                if node:  # not the root, which is on every path
+                # The root is on every path.
+                if node:
                     forest.nodes[tree, node]["on_path"] = 1
 
 
@@ -153,19 +193,20 @@ def _reach(position: Position, forest: Forest, tree: Int) -> Int:
 def _node(key: np.uint64, forest: Forest, tree: Int) -> Int:
     """Return the node with this key; create it if there is none."""
     stamp = np.int64(forest.searches[0]) << 32
-    place = np.int64(key & np.uint64(forest.places.shape[1] - 1))
-    while forest.places[tree, place] >= stamp:  # smaller entries are of earlier searches
-        known = np.int64(forest.places[tree, place]) - stamp
-        if forest.nodes[tree, known]["key"] == key:
-            return known
-        place = (place + 1) & (forest.places.shape[1] - 1)
+    place = np.int64(key & np.uint64(forest.slots.shape[1] - 1))
+    # Smaller entries are of earlier searches.
+    while forest.slots[tree, place] >= stamp:
+        existing = np.int64(forest.slots[tree, place]) - stamp
+        if forest.nodes[tree, existing]["key"] == key:
+            return existing
+        place = (place + 1) & (forest.slots.shape[1] - 1)
     node = np.int64(forest.sizes[tree, 0])
-    forest.places[tree, place] = stamp + node
+    forest.slots[tree, place] = stamp + node
     forest.sizes[tree, 0] += 1
     record = forest.nodes[tree, node]
     record["key"], record["children"] = key, NEW
-    record["visits"] = record["flying"] = record["proven"] = record["on_path"] = 0
-    record["value"] = record["guess"] = 0.0
+    record["visits"] = record["in_flight"] = record["proven"] = record["on_path"] = 0
+    record["value"] = record["network_value"] = 0.0
     return node
 
 
@@ -239,7 +280,7 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
     while True:
         forest.paths[slot, depth, 0] = node
         nodes[node]["visits"] += 1
-        nodes[node]["flying"] += 1
+        nodes[node]["in_flight"] += 1
         nodes[node]["on_path"] = 1
         if nodes[node]["children"] <= 0 or nodes[node]["proven"] or depth == MAX_DEPTH:
             break
@@ -270,12 +311,12 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
 
 @jit
 def _undo(forest: Forest, slot: Int) -> None:
-    """Undo a descent: take its visits back."""
+    """Undo the visits of a descent."""
     tree, depth = forest.trees[slot], forest.depths[slot]
     for step in range(depth + 1):
         node = forest.nodes[tree, forest.paths[slot, step, 0]]
         node["visits"] -= 1
-        node["flying"] -= 1
+        node["in_flight"] -= 1
         if step < depth:
             forest.edges[tree, forest.paths[slot, step, 1]]["visits"] -= 1
 
@@ -286,7 +327,7 @@ def _back_up(forest: Forest, settings: PUCTSettings, slot: Int, repeated: Bool) 
     nodes, edges = forest.nodes[forest.trees[slot]], forest.edges[forest.trees[slot]]
     for depth in range(forest.depths[slot], -1, -1):
         node = forest.paths[slot, depth, 0]
-        nodes[node]["flying"] -= 1
+        nodes[node]["in_flight"] -= 1
         if depth < forest.depths[slot] or repeated:
             _update(nodes, edges, settings, node)
 
@@ -295,7 +336,11 @@ def _back_up(forest: Forest, settings: PUCTSettings, slot: Int, repeated: Bool) 
 def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, node: Int) -> None:
     """Recompute a node's value from its children, and whether it is a proven win or loss."""
     record = nodes[node]
-    total, visits, drawn = np.float64(record["guess"]), 1, _draw_value(nodes, settings, node)
+    total, visits, draw_value = (
+        np.float64(record["network_value"]),
+        1,
+        _draw_value(nodes, settings, node),
+    )
     best: Int = np.int64(-PROVEN_WIN)
     for index in range(record["first"], record["first"] + record["children"]):
         edge, proven = edges[index], np.int64(0)
@@ -303,10 +348,10 @@ def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, no
             child = nodes[edge["target"]]
             sign = np.int64(1 if child["player"] == record["player"] else -1)
             proven = sign * child["proven"]
-            if child["visits"] > child["flying"]:
+            if child["visits"] > child["in_flight"]:
                 total += sign * (edge["visits"] - edge["draws"]) * np.float64(child["value"])
                 visits += edge["visits"] - edge["draws"]
-            total += _repetition_value(edge, drawn) * edge["draws"]
+            total += _repetition_value(edge, draw_value) * edge["draws"]
             visits += edge["draws"]
         best = max(best, proven)
     record["value"] = total / visits
@@ -316,9 +361,9 @@ def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, no
 
 
 @jit
-def _repetition_value(edge: Any, drawn: float) -> float:
-    """Return the value of a repetition by this edge to its player; `drawn` if it is a draw."""
-    return np.float64(edge["repetition"]) if edge["repetition"] else drawn
+def _repetition_value(edge: Any, draw_value: float) -> float:
+    """Return the value of a repetition by this edge to its player; `draw_value` for a draw."""
+    return np.float64(edge["repetition"]) if edge["repetition"] else draw_value
 
 
 @jit
@@ -333,7 +378,7 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings,
     """Return the edge with the highest PUCT bound among those that are not proven losses."""
     record = nodes[node]
     first, weight = np.int64(record["first"]), settings.exploration * math.sqrt(record["visits"])
-    best, highest, drawn = first, -math.inf, _draw_value(nodes, settings, node)
+    best, highest, draw_value = first, -math.inf, _draw_value(nodes, settings, node)
     for index in range(first, first + record["children"]):
         edge = edges[index]
         proven: Int = np.int64(0)
@@ -342,7 +387,7 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings,
             child = nodes[edge["target"]]
             proven = _proven_to(np.int64(record["player"]), child)
             if child["on_path"]:
-                value = _repetition_value(edge, drawn)
+                value = _repetition_value(edge, draw_value)
             elif child["visits"]:
                 value = _value_with_virtual_loss(child, np.int64(record["player"]))
         if proven >= 0:
@@ -355,9 +400,9 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings,
 @jit
 def _value_with_virtual_loss(child: Any, player: Int) -> float:
     """Return the value of a visited node to a player; visits under evaluation count as losses."""
-    flying, visits = child["flying"], child["visits"]
+    in_flight, visits = child["in_flight"], child["visits"]
     value = child["value"] if child["player"] == player else -child["value"]
-    return (value * (visits - flying) - flying) / visits  # type: ignore[no-any-return]
+    return (value * (visits - in_flight) - in_flight) / visits  # type: ignore[no-any-return]
 
 
 @jit
@@ -371,11 +416,11 @@ def _halving_edge(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
     for place in range(count):
         edge = forest.edges[tree, first + place]
         if _proven(forest, tree, edge) >= 0:
-            worth = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
+            score = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
             if edge["visits"] != visits:
-                worth -= PENALTY
-            if worth > highest:
-                best, highest = first + place, worth
+                score -= PENALTY
+            if score > highest:
+                best, highest = first + place, score
     return best
 
 
@@ -399,7 +444,7 @@ def _root_score(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any, mo
 
 @jit
 def _sigma(most: Int, value: float) -> float:
-    """Return sigma of the paper: the weight of a value beside logits, growing with the visits."""
+    """Return sigma of the paper: the value scaled to logits, growing with the visits."""
     return SIGMA_SCALE * (SIGMA_VISITS + most) * value
 
 
@@ -423,9 +468,8 @@ def _proven_to(player: Int, node: Any) -> Int:
 def _value(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any) -> float:
     """Return the value of an expanded edge of the root, to the root's player."""
     if edge["draws"]:
-        return _repetition_value(
-            edge, -settings.contempt
-        )  # an edge of the root repeats always or never
+        # An edge of the root repeats always or never.
+        return _repetition_value(edge, -settings.contempt)
     child = forest.nodes[tree, edge["target"]]
     same = child["player"] == forest.nodes[tree, 0]["player"]
     return np.float64(child["value"] if same else -child["value"])
@@ -433,9 +477,9 @@ def _value(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any) -> floa
 
 @jit
 def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> Bool:
-    """Set the value of a new node that is known without a network; return whether it is.
+    """Set the value of a new node if it needs no network; return whether it was set.
 
-    That is where the game is over, the turn can be won, or tables have the exact value.
+    That is the case if the game is over, the turn can be won, or tables have the exact value.
     """
     result: Int = np.int64(rules.outcome(position))
     proven: Int = np.int64(PROVEN_WIN)
@@ -461,9 +505,9 @@ def _set_terminal(position: Position, forest: Forest, node: Any, index: Int) -> 
 def _expand_from_cache(
     position: Position, forest: Forest, settings: PUCTSettings, slot: Int
 ) -> Bool:
-    """Write a leaf's observation to `slot`; if its evaluation is cached, expand it at once.
+    """Write a leaf's observation to `slot`; expand it if its evaluation is cached.
 
-    Return whether it is.
+    Return whether it was expanded.
     """
     rules.observe(position, rules.to_move(position), forest.planes[slot])
     count = rules.legal_actions(position, forest.legal[0])
@@ -522,7 +566,7 @@ def _grow(
     for index in range(count):
         forest.edges[tree, first + index]["prior"] /= total
     node["first"], node["children"] = first, count
-    node["guess"] = node["value"] = value
+    node["network_value"] = node["value"] = value
     forest.sizes[tree, 1] += count
     if depth == 0:
         _expand_terminal_children(position, forest, settings, tree)
@@ -574,26 +618,23 @@ def _write_policy(
     `actions`, int32[A], and `policy`, float32[A], are filled for the legal actions.
     """
     root = forest.nodes[tree, 0]
-    untried = (
-        -1.0 if root["proven"] else _mixed_value(forest, settings, tree)
-    )  # not used for a proven root
+    # Not used for a proven root.
+    unvisited_value = -1.0 if root["proven"] else _mixed_value(forest, settings, tree)
     most, peak, total, value = _most_visits(forest, tree), -math.inf, 0.0, 0.0
     count = np.int64(root["children"])
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
-        worth = _sigma(
-            most, _value(forest, settings, tree, edge) if _is_expanded(edge) else untried
-        )
-        worth += math.log(edge["prior"] + EPSILON)
-        actions[place], policy[place] = edge["action"], worth
-        peak = max(peak, worth)
+        q = _value(forest, settings, tree, edge) if _is_expanded(edge) else unvisited_value
+        logit = math.log(edge["prior"] + EPSILON) + _sigma(most, q)
+        actions[place], policy[place] = edge["action"], logit
+        peak = max(peak, logit)
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
         policy[place] = math.exp(policy[place] - peak)
         total += policy[place]
-        is_drawn = edge["draws"] and not edge["repetition"]
-        if not is_drawn:  # the training target has no contempt: a draw is worth 0
-            q = _value(forest, settings, tree, edge) if _is_expanded(edge) else untried
+        # The training target has no contempt: a draw has the value 0.
+        if not edge["draws"] or edge["repetition"]:
+            q = _value(forest, settings, tree, edge) if _is_expanded(edge) else unvisited_value
             value += policy[place] * q
     for place in range(count):
         policy[place] /= total
@@ -616,15 +657,15 @@ def _best_action(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
         edge = forest.edges[tree, root["first"] + place]
         proven = _proven(forest, tree, edge)
         if is_proven:
-            worth = np.float64(proven)
+            score = np.float64(proven)
         elif proven < 0:
             continue
         else:
-            worth = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
+            score = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
             if edge["visits"] != most:
-                worth -= PENALTY
-        if worth > highest:
-            best, highest = np.int64(edge["action"]), worth
+                score -= PENALTY
+        if score > highest:
+            best, highest = np.int64(edge["action"]), score
     return best
 
 
@@ -643,5 +684,5 @@ def _mixed_value(forest: Forest, settings: PUCTSettings, tree: Int) -> float:
             total += edge["prior"] * _value(forest, settings, tree, edge)
             visits += edge["visits"]
     if not visits:
-        return np.float64(root["guess"])
-    return (root["guess"] + visits * total / weight) / (1 + visits)  # type: ignore[no-any-return]
+        return np.float64(root["network_value"])
+    return (root["network_value"] + visits * total / weight) / (1 + visits)  # type: ignore[no-any-return]

@@ -13,12 +13,12 @@ from cc_env.errors import BadOption, is_integer, is_number
 NO_LIMIT = 2**62
 
 
-def check_limit(name: str, value: int | None, most: int = NO_LIMIT) -> int:
-    """Return a limit, `most` if it is None; raise BadOption unless it is a whole number 1..most."""
+def check_limit(name: str, value: int | None, maximum: int = NO_LIMIT) -> int:
+    """Return a limit, by default `maximum`; raise BadOption unless it is an integer 1..maximum."""
     if value is None:
-        return most
-    if not is_integer(value, 1, most):
-        span = "1 or more" if most == NO_LIMIT else f"1 to {most}"
+        return maximum
+    if not is_integer(value, 1, maximum):
+        span = "1 or more" if maximum == NO_LIMIT else f"1 to {maximum}"
         raise BadOption(f"{name}={value!r}; it is {span}, or None for no limit")
     return int(value)
 
@@ -41,10 +41,10 @@ def check_exploration(value: float) -> None:
         raise BadOption(f"exploration={value!r}; it is 0 or more")
 
 
-def require_any(**given: float | None) -> None:
+def require_any(**limits: float | None) -> None:
     """Raise BadOption unless at least one limit is given."""
-    if all(value is None for value in given.values()):
-        missing = ", ".join(f"{name}=None" for name in given)
+    if all(value is None for value in limits.values()):
+        missing = ", ".join(f"{name}=None" for name in limits)
         raise BadOption(f"{missing}; give at least one of them")
 
 

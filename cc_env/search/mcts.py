@@ -29,36 +29,51 @@ from cc_env.tablebase.lookup import exact_value
 from cc_env.tablebase.tablebase import Tablebase, load_tables
 from cc_env.tablebase.values import UNKNOWN, result_of
 
-PLAYOUTS = "random", "evaluation"  # how a leaf is evaluated
-MAX_DEPTH = 256  # depth limit of a simulation in the tree, in decisions
-MAX_PLAYOUT = 200  # decisions after which a random playout is scored as a draw
-UNEXPANDED = 0  # `first` of a node without children; the root, 0, is not a child
+# Evaluations of leaves.
+PLAYOUTS = "random", "evaluation"
+# Depth limit of a simulation in the tree, in decisions.
+MAX_DEPTH = 256
+# Decisions after which a random playout is scored as a draw.
+MAX_PLAYOUT = 200
+# `first` of a node without children; the root, 0, is not a child.
+UNEXPANDED = 0
 
-STOP, SIZE, DEPTH, DONE = range(4)  # indices of `counts`
+# Indices of `counts`.
+STOP, SIZE, DEPTH, DONE = range(4)
 
 
 class Tree(NamedTuple):
     """The nodes, in the order of their creation; the children of a node are contiguous."""
 
-    first: NDArray[np.int32]  # [N]: index of the first child
-    children: NDArray[np.int32]  # [N]: number of children
-    action: NDArray[np.int32]  # [N]: the action that led here
-    mover: NDArray[np.int8]  # [N]: the player who took it
+    # Index of the first child, and number of children.
+    first: NDArray[np.int32]  # [N]
+    children: NDArray[np.int32]  # [N]
+    # The action that leads to the node, and the player who takes it.
+    action: NDArray[np.int32]  # [N]
+    mover: NDArray[np.int8]  # [N]
     visits: NDArray[np.int32]  # [N]
-    total: NDArray[np.float64]  # [N]: sum of the results to `mover`, each -1 to 1
-    path: NDArray[np.int32]  # [LONGEST + 1]: nodes of the current simulation
-    legal: NDArray[np.int32]  # [D, A]: buffer for legal actions, see `decisive`
-    counts: NDArray[np.int64]  # [4]: counters, see the indices above
+    # Sum of the results to `mover`, each -1 to 1.
+    total: NDArray[np.float64]  # [N]
+    # Nodes of the current simulation.
+    path: NDArray[np.int32]  # [MAX_DEPTH + 1]
+    # Buffer for legal actions, see `decisive`.
+    legal: NDArray[np.int32]  # [D, A]
+    # Counters, see the indices above.
+    counts: NDArray[np.int64]  # [4]
 
 
 class UCTSettings(NamedTuple):
     """The options of a search."""
 
     simulations: np.int64
-    exploration: np.float64  # the constant of UCB1
-    by_evaluation: np.bool_  # else by random playouts
-    evaluation: Any  # weights, a NamedTuple
-    tables: Any  # exact values, see `cc_env.tablebase.lookup`
+    # The constant of UCB1.
+    exploration: np.float64
+    # Whether leaves are evaluated by the evaluation instead of random playouts.
+    by_evaluation: np.bool_
+    # Weights, a NamedTuple.
+    evaluation: Any
+    # Exact values, see `cc_env.tablebase.lookup`.
+    tables: Any
 
 
 @jit(nogil=True)
@@ -222,9 +237,12 @@ class MCTS:
             raise UnknownOption(f"playout={playout!r}; there are: {format_list(PLAYOUTS)}")
         limits.check_exploration(exploration)
         self.game, self._tables = game, tables
-        chosen = game.evaluation(evaluation)
-        by_evaluation, values = np.bool_(playout == "evaluation"), load_tables(tables, game)
-        self._options = np.float64(exploration), by_evaluation, chosen, values
+        self._options = (
+            np.float64(exploration),
+            np.bool_(playout == "evaluation"),
+            game.evaluation(evaluation),
+            load_tables(tables, game),
+        )
         capacity = max(check_limit("capacity", capacity), 2 * game.num_actions)
         self._tree = Tree(
             first=np.empty(capacity, np.int32),
@@ -267,7 +285,8 @@ class MCTS:
             run_simulations(position, self._tree, UCTSettings(most, *self._options), state)
         line, visits, value = self._read()
         exact = None if self._tables is None else self._tables.get(position)
-        if exact is not None:  # all wins look alike to simulations: take one of the soonest
+        # Simulations do not distinguish wins: take one of the soonest.
+        if exact is not None:
             best = next((action for action, _ in visits if action in exact.best), exact.best[0])
             line, value = line if line[0] == best else (best,), float(exact.value)
         return SearchResult(

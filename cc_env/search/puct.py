@@ -41,9 +41,12 @@ from cc_env.tablebase.tablebase import Tablebase, load_tables
 # player to move.
 Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.float32]]]
 
-MAX_EDGES = 2**22  # default capacity of a tree
-EDGES_PER_NODE = 8  # assumed for each node when nodes are allocated
-MIN_BATCHES = 16  # smaller batches, where there are few simulations
+# Default capacity of a tree.
+MAX_EDGES = 2**22
+# Assumed when nodes are allocated.
+EDGES_PER_NODE = 8
+# Searches of few simulations use smaller batches.
+MIN_BATCHES = 16
 
 
 class Trees:
@@ -64,7 +67,7 @@ class Trees:
     ) -> None:
         """Allocate `capacity` edges for each tree; None: enough for all its simulations.
 
-        `batch` leaves of each tree are evaluated together. `exploration` is c_puct, the weight of
+        `batch` is the number of leaves per tree and batch. `exploration` is c_puct, the weight of
         the priors. `contempt` is the penalty of a drawn repetition to the root's player.
         `considered` root actions enter Sequential Halving; 0: PUCT at the root, too. `tables` have
         the exact values of leaves. Raises BadOption for values out of range or tables of another
@@ -112,7 +115,7 @@ class Trees:
             nodes=np.empty((count, nodes), NODE),
             edges=np.empty((count, capacity), EDGE),
             positions=np.empty((count, nodes, len(game.initial)), np.uint64),
-            places=np.zeros((count, 2 ** (2 * nodes).bit_length()), np.int64),
+            slots=np.zeros((count, 2 ** (2 * nodes).bit_length()), np.int64),
             searches=np.zeros(1, np.int64),
             sizes=np.zeros((count, 2), np.int64),
             done=np.zeros(count, np.int64),
@@ -145,11 +148,12 @@ class Trees:
         padded with 0. `simulations` and `batch` may be lower than the trees were allocated for.
         Raises BadOption if they are higher, ValueError for arrays of another shape.
         """
-        made_for = self._settings
-        most, widest = int(made_for.simulations), int(made_for.batch)
-        self._current = made_for._replace(
-            simulations=np.int64(check_limit("simulations", simulations, most)),
-            batch=np.int64(check_limit("batch", batch, widest)),
+        allocated = self._settings
+        self._current = allocated._replace(
+            simulations=np.int64(
+                check_limit("simulations", simulations, int(allocated.simulations))
+            ),
+            batch=np.int64(check_limit("batch", batch, int(allocated.batch))),
         )
         earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
@@ -159,7 +163,7 @@ class Trees:
             )
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
         restart(self.game.initial, positions, earlier, self._forest)
-        self._waiting = 0
+        self._num_leaves = 0
 
     def select(self) -> NDArray[np.int8] | None:
         """Return the observations to evaluate, int8[L, C, H, W]; None when the search is over.
@@ -167,9 +171,9 @@ class Trees:
         L is 0 if many simulations in a row needed no evaluation; call `select` again. The array is
         a view that the next `select` overwrites.
         """
-        waiting = int(forest.select(self.game.initial, self._forest, self._current))
-        self._waiting = max(0, waiting)
-        return None if waiting < 0 else self._forest.planes[:waiting]
+        count = int(forest.select(self.game.initial, self._forest, self._current))
+        self._num_leaves = max(0, count)
+        return None if count < 0 else self._forest.planes[:count]
 
     def expand(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """Expand the leaves of the last `select`: logits float32[L, A], values float32[L].
@@ -177,10 +181,10 @@ class Trees:
         The logits may have more than A columns. Raises ValueError for arrays of another shape.
         """
         wide = logits.ndim == 2 and logits.shape[1] >= self.game.num_actions
-        if not wide or len(logits) != self._waiting or values.shape != (self._waiting,):
-            shapes = f"({self._waiting}, {self.game.num_actions}), ({self._waiting},)"
+        if not wide or len(logits) != self._num_leaves or values.shape != (self._num_leaves,):
+            shapes = f"({self._num_leaves}, {self.game.num_actions}), ({self._num_leaves},)"
             raise ValueError(f"logits{logits.shape}, values{values.shape}; wanted: {shapes}")
-        self._waiting = 0
+        self._num_leaves = 0
         forest.expand(self.game.initial, self._forest, self._current, logits, values)
 
     def run(self, evaluate: Evaluate) -> None:
@@ -210,9 +214,9 @@ class Trees:
         """
         nodes, node = self._forest.nodes[0], 0
         line: list[int] = []
-        seen: set[int] = set()
-        while nodes[node]["children"] > 0 and node not in seen:
-            seen.add(node)
+        visited: set[int] = set()
+        while nodes[node]["children"] > 0 and node not in visited:
+            visited.add(node)
             best = self._edges(node)[_best(nodes, nodes[node], self._edges(node))]
             if line and not best["visits"]:
                 break
@@ -220,9 +224,9 @@ class Trees:
             if best["target"] < 0:
                 break
             node = int(best["target"])
-        tried = self._edges(0)
-        order = np.argsort(-tried["visits"], kind="stable")
-        visits = tuple((int(tried["action"][i]), int(tried["visits"][i])) for i in order)
+        edges = self._edges(0)
+        ordered = edges[np.argsort(-edges["visits"], kind="stable")]
+        visits = tuple(zip(ordered["action"].tolist(), ordered["visits"].tolist(), strict=True))
         return tuple(line), visits, float(nodes[0]["value"])
 
     def _edges(self, node: int) -> NDArray[Any]:
@@ -335,10 +339,10 @@ def _best(nodes: NDArray[Any], node: Any, edges: NDArray[Any]) -> int:
 
 
 def _halving(considered: int, simulations: int) -> list[int]:
-    """Return, for each simulation, how many visits the action that it selects has by then.
+    """Return the number of earlier visits of the action that each simulation selects.
 
-    Sequential Halving: all considered actions get equally many visits, then the better half of
-    them, and so on.
+    Sequential Halving: all considered actions get the same number of visits, then the better half
+    of them, and so on.
     """
     visits = [0] * max(1, considered)
     order: list[int] = []

@@ -10,16 +10,23 @@ from cc_env.search.scores import proven_margin
 class SearchResult:
     """The result of alpha-beta or of a tree search, with its statistics."""
 
-    line: tuple[int, ...]  # principal variation: actions, the first being the one to play
-    value: float | None  # expected result for the player to move, -1 to 1; None: not searched
-    depth: int  # alpha-beta: completed turns; tree search: decisions of the longest path
-    nodes: int  # alpha-beta: positions visited; tree search: simulations
+    # Principal variation: actions, starting with the one to play.
+    line: tuple[int, ...]
+    # Expected result for the player to move, -1 to 1; None if nothing was searched.
+    value: float | None
+    # Completed turns of alpha-beta; decisions of the longest path of a tree search.
+    depth: int
+    # Positions visited by alpha-beta; simulations of a tree search.
+    nodes: int
     seconds: float
-    score: int | None = None  # alpha-beta: the value in evaluation units; a win is near 1,000,000
-    is_exact: bool = False  # alpha-beta: the whole game tree was searched
-    cuts_max: int = 0  # alpha-beta: cutoffs at nodes of the root player
-    cuts_min: int = 0  # alpha-beta: cutoffs at nodes of the opponent
-    visits: tuple[tuple[int, int], ...] = ()  # tree search: (action, visits), most visited first
+    # Only alpha-beta: the value in evaluation units, a win being near 1,000,000; whether the whole
+    # game tree was searched; cutoffs at nodes of the root player and of the opponent.
+    score: int | None = None
+    is_exact: bool = False
+    cuts_max: int = 0
+    cuts_min: int = 0
+    # Only tree search: (action, visits), most visited first.
+    visits: tuple[tuple[int, int], ...] = ()
 
     @property
     def action(self) -> int:

@@ -12,11 +12,16 @@ from cc_env.core.rules import DRAW, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.tablebase.values import DRAW_VALUE, LOST, margin_of, turns_of
 
-WIN = 1_000_000  # minus the number of decisions to the win
-MARGIN = 1_000  # added for every point of margin above the smallest win
-INFINITE = 2_000_000  # beyond every score
-PROVEN = WIN - 10_000  # scores from here on are proven wins
-SCALE = 200.0  # score at which the odds of winning are e**2 : 1
+# Score of a win, minus the number of decisions to it.
+WIN = 1_000_000
+# Score of every point of margin above the smallest win.
+MARGIN = 1_000
+# Greater than every score.
+INFINITE = 2_000_000
+# Least score of a proven win.
+PROVEN = WIN - 10_000
+# Score at which the odds of winning are e**2 : 1.
+SCALE = 200.0
 
 
 @jit
@@ -34,9 +39,9 @@ def terminal_score(position: Position, result: Int, player: Int, ply: Int) -> In
 
 @jit
 def exact_score(value: Int, ply: Int) -> Int:
-    """Return the score to the player to move of a position with an exact value, see `solved`.
+    """Return the score to the player to move of a position with an exact value, see `values`.
 
-    As `terminal_score`; the turns that are left count as so many decisions.
+    Like `terminal_score`; every remaining turn counts as one decision.
     """
     if value == DRAW_VALUE:
         return np.int64(0)
@@ -62,8 +67,8 @@ def proven_margin(score: int) -> int | None:
     """Return the margin of a proven win (negative: loss); None if the score proves nothing."""
     if abs(score) < PROVEN:
         return None
-    by = 1 - (WIN - abs(score)) // MARGIN
-    return by if score > 0 else -by
+    margin = 1 - (WIN - abs(score)) // MARGIN
+    return margin if score > 0 else -margin
 
 
 @jit

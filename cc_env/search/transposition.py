@@ -17,24 +17,31 @@ from cc_env.jit.compiler import jit
 
 Table = NDArray[np.uint64]  # [2B, 2], with B buckets, a power of two
 
-EXACT, LOWER, UPPER = 1, 2, 3  # bounds: the value is exact, a lower bound, an upper bound
-NO_ACTION = -1  # no action
+# Bounds: the value is exact, a lower bound, an upper bound.
+EXACT, LOWER, UPPER = 1, 2, 3
+NO_ACTION = -1
 ENTRY_BYTES = 16
 AGES = 64
-FULL_DEPTH = 255  # the depth of a subtree that was searched to the end of the game
+# Depth of a subtree that was searched to the end of the game.
+FULL_DEPTH = 255
 
 _VALUE, _ACTION, _DEPTH, _AGE = (np.uint64(shift) for shift in (32, 16, 8, 2))
 _16_BITS, _8_BITS, _6_BITS, _2_BITS = (np.uint64(2**bits - 1) for bits in (16, 8, 6, 2))
-_OFFSET = 2**31  # added to values, so that packed ones are unsigned
+# Added to values, so that packed values are unsigned.
+_OFFSET = 2**31
 
 
 class TableEntry(NamedTuple):
     """An unpacked entry of the table; `bound` is 0 if the position is not in it."""
 
-    value: Int  # to the player to move; wins count plies from this position
-    action: Int  # the best one, or NONE
-    depth: Int  # turns searched, or TO_THE_END
-    bound: Int  # EXACT, LOWER, UPPER
+    # Value to the player to move; wins count plies from this position.
+    value: Int
+    # Best action, or NO_ACTION.
+    action: Int
+    # Turns searched, or FULL_DEPTH.
+    depth: Int
+    # EXACT, LOWER or UPPER.
+    bound: Int
 
 
 def make_table(megabytes: float) -> Table:
@@ -68,11 +75,15 @@ def probe(table: Table, key: np.uint64) -> TableEntry:
 
 @jit
 def store(table: Table, key: np.uint64, entry: TableEntry, age: Int) -> None:
-    """Store an entry: it replaces its own position, else an older or shallower, else the second."""
+    """Store an entry in its bucket.
+
+    It replaces the first entry if that is of the same position, older or not deeper, otherwise the
+    second.
+    """
     slot = _bucket(table, key)
-    held = table[slot, 1]
-    is_current = np.int64(held >> _AGE & _6_BITS) == age
-    if table[slot, 0] != key and is_current and np.int64(held >> _DEPTH & _8_BITS) > entry.depth:
+    first = table[slot, 1]
+    is_current = np.int64(first >> _AGE & _6_BITS) == age
+    if table[slot, 0] != key and is_current and np.int64(first >> _DEPTH & _8_BITS) > entry.depth:
         slot += 1
     packed = np.uint64(entry.value + _OFFSET) << _VALUE | np.uint64(entry.action + 1) << _ACTION
     packed |= np.uint64(entry.depth) << _DEPTH | np.uint64(age) << _AGE | np.uint64(entry.bound)

@@ -18,7 +18,7 @@ LINE = {"position": "1bb1/4/b1r1/2rr b", "action": "0,2-0,0", "turns": 27, "miss
 
 
 @pytest.mark.parametrize("size", BOARDS)
-def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
+def test_hard_positions_have_one_winning_action_missed_by_alpha_beta(size):
     game = BOARDS[size]
     tables, suite = Tablebase(game), shipped_hard_positions(game)
     assert len({game.key(hard.position) for hard in suite}) == len(suite) == 100
@@ -32,7 +32,7 @@ def test_in_each_one_action_alone_keeps_the_win_and_alpha_beta_misses_it(size):
             assert search.choice(game, hard.position, hard.missed + 1) == hard.action
 
 
-def test_a_suite_tells_strong_players_from_weak_ones():
+def test_suite_separates_strong_from_weak_players():
     game, tables = BOARDS[4], Tablebase(BOARDS[4])
     positions = [hard.position for hard in shipped_hard_positions(game)]
 
@@ -53,29 +53,29 @@ def test_games_without_tables_have_no_suite():
 
 
 @pytest.mark.parametrize(
-    ("change", "wanted"),
+    ("change", "expected"),
     [
         ({"position": "1bb1/4/b1r1/2rr x"}, "line 2"),
         ({"action": "0,2-3,3"}, "'0,2-3,3' is not legal in '1bb1/4/b1r1/2rr b'"),
         ({"action": ["0,2-0,0"]}, "line 2"),
-        ({"turns": -1}, "turns=-1; wanted: a whole number, 0 or more"),
-        ({"missed": "7"}, "missed='7'; wanted: a whole number"),
+        ({"turns": -1}, "turns=-1; expected a whole number, 0 or more"),
+        ({"missed": "7"}, "missed='7'; expected a whole number"),
     ],
 )
-def test_a_file_that_is_no_suite_is_refused_with_its_line(change, wanted, tmp_path):
+def test_invalid_suite_is_rejected_with_its_line(change, expected, tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text(f"{json.dumps(LINE)}\n{json.dumps(LINE | change)}\n")
     with pytest.raises(BadRecord, match=r"suite\.jsonl, line 2: ") as refused:
         read_suite(path, BOARDS[4])
-    assert wanted in str(refused.value)
+    assert expected in str(refused.value)
     path.write_text(json.dumps(LINE))
     (hard,) = read_suite(path, BOARDS[4])
     assert hard.to_json(BOARDS[4]) == LINE
 
 
-def test_the_command_finds_them(tmp_path):
+def test_hard_positions_command_finds_a_suite(tmp_path):
     path = tmp_path / suite_name(BOARDS[4])
-    command = "--size", 4, "--positions", 1500, "--number", 5, "--depth", 6, "--out", path
+    command = "--size", 4, "--positions", 700, "--number", 5, "--depth", 6, "--out", path
     assert "5 positions, from " in command_line(search.main, *command)
     suite = read_suite(path, BOARDS[4])
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)

@@ -8,7 +8,7 @@ from cc_env.jit import aligned_arrays
 
 @pytest.mark.parametrize("kind", [np.int16, np.float32, np.int64])
 @pytest.mark.parametrize("shape", [(3, 5), 7, (2, 1, 33)])
-def test_zeros_begin_at_a_line(shape, kind):
+def test_zeros_start_at_a_cache_line(shape, kind):
     arrays = [aligned_arrays.zeros(shape, np.dtype(kind)) for _ in range(20)]
     for array in arrays:
         assert array.ctypes.data % aligned_arrays.CACHE_LINE_BYTES == 0

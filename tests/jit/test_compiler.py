@@ -33,7 +33,7 @@ def write_raw(arrays, nested):
         nested.pair[1][0] += nested.number
 
 
-def test_borrowed_arrays_are_the_same_arrays_and_reference_counts_stay():
+def test_raw_arrays_share_memory_without_reference_counts():
     first, second = np.zeros(3, np.int64), np.zeros(3)
     before = sys.getrefcount(first), sys.getrefcount(second)
     write_raw((first, second), Nested((first, second), 0.5))
@@ -41,13 +41,13 @@ def test_borrowed_arrays_are_the_same_arrays_and_reference_counts_stay():
     assert (sys.getrefcount(first), sys.getrefcount(second)) == before
 
 
-def test_copies_and_pickles_of_compiled_functions_and_rules_are_the_same():
+def test_copies_of_compiled_functions_and_rules_are_identical():
     for function in (rules.reward, rules.apply, write_raw):
         assert pickle.loads(pickle.dumps(function)) is function
         assert copy.deepcopy(function) is function
 
 
-def test_a_rule_without_a_function_for_a_class_says_so():
+def test_unregistered_class_is_a_type_error():
     with pytest.raises(TypeError, match=r"no apply is registered for .*Nested"):
         rules.apply(Nested(None, 0.5), 0)
 
@@ -57,7 +57,7 @@ def both(first, second):
     return jit(first), jit(second)
 
 
-def test_functions_of_one_name_are_told_apart():
+def test_functions_with_equal_names_are_distinguished():
     add_one, add_two = both(lambda x: x + 1, lambda x: x + 2)
     sine, cosine = both(lambda x: math.sin(x), lambda x: math.cos(x))
     assert (add_one(1.0), add_two(1.0)) == (2.0, 3.0)
@@ -79,7 +79,7 @@ def factorial(n):
     return 1 if n < 2 else n * factorial(n - 1)
 
 
-def test_a_function_may_call_itself_and_a_circle_is_refused():
+def test_recursion_works_and_mutual_recursion_is_rejected():
     assert factorial(10) == 3_628_800
     with pytest.raises(numba.core.errors.UnsupportedError, match="mutual recursion"):
         is_even(4)
@@ -118,7 +118,7 @@ def through(compiler):
 
 
 @pytest.mark.parametrize("compiler", [lambda _: check_row, jit, numba.njit])
-def test_whoever_calls_them_compiled_functions_print_and_raise_computed_errors(compiler, capfd):
+def test_compiled_functions_print_and_raise_computed_errors(compiler, capfd):
     function = through(compiler)
     assert function(np.arange(2)) == 0
     assert capfd.readouterr().out == "[0 1]\n"
@@ -127,12 +127,12 @@ def test_whoever_calls_them_compiled_functions_print_and_raise_computed_errors(c
     assert raised.value.args == ("more than three", 4)
 
 
-def test_functions_without_a_place_are_pickled_with_their_source():
+def test_lambdas_are_pickled_with_their_source():
     inner = cloudpickle.loads(cloudpickle.dumps(jit(lambda x: x + 7)))
     assert inner(1) == 8
 
 
-def test_rules_take_names_of_arguments_as_functions_do():
+def test_rules_accept_keyword_arguments():
     game = make_game("mini_checkers")
     assert rules.outcome(position=game.initial) == rules.outcome(game.initial)
     with pytest.raises(TypeError, match="missing a required argument: 'position'"):

@@ -42,21 +42,21 @@ def plain(folder):
     return jit(PLAIN.py_func)
 
 
-def test_code_is_kept_for_its_options_alone():
+def test_options_have_separate_cache_files():
     caches = [DiskCache(PLAIN.py_func, {"nogil": nogil}) for nogil in (False, True)]
     paths = {cache._path((numba.int64,), PLAIN.targetctx) for cache in caches}
     assert len(paths) == 2
     assert None not in paths
 
 
-def test_functions_among_arguments_or_in_closures_are_not_kept_under_their_addresses():
+def test_function_arguments_and_closures_are_not_cached():
     cache = DiskCache(PLAIN.py_func, {})
     assert cache._path((numba.typeof(PLAIN),), PLAIN.targetctx) is None
     lock = threading.Lock()
     assert DiskCache(lambda x: (x, lock), {})._path((numba.int64,), PLAIN.targetctx) is None
 
 
-def test_what_is_cut_short_or_disabled_is_compiled(plain):
+def test_truncated_or_disabled_cache_is_not_loaded(plain):
     plain(1)
     cache = plain._cache
     path = cache._path((numba.int64,), plain.targetctx)
@@ -72,18 +72,18 @@ def test_what_is_cut_short_or_disabled_is_compiled(plain):
     assert cache.load_overload((numba.int64,), plain.targetctx)
 
 
-def test_partial_files_of_killed_processes_are_deleted_after_a_while(plain, folder):
+def test_old_partial_files_are_deleted(plain, folder):
     plain(1)
-    [kept] = folder.rglob("*.nbc")
-    old, new = (kept.with_name(f"{kept.name}.{word}") for word in ("old", "new"))
+    [complete] = folder.rglob("*.nbc")
+    old, new = (complete.with_name(f"{complete.name}.{word}") for word in ("old", "new"))
     for path in (old, new):
-        path.write_bytes(kept.read_bytes()[:-1])
-    began = kept.stat().st_mtime - 2 * 3600
+        path.write_bytes(complete.read_bytes()[:-1])
+    began = complete.stat().st_mtime - 2 * 3600
     os.utime(old, (began, began))
     plain(1.0)
-    assert (old.exists(), new.exists(), kept.exists()) == (False, True, True)
+    assert (old.exists(), new.exists(), complete.exists()) == (False, True, True)
     plain._cache.flush()
-    assert list(kept.parent.iterdir()) == []
+    assert list(complete.parent.iterdir()) == []
 
 
 @pytest.fixture
@@ -95,11 +95,11 @@ def warm(plain, monkeypatch):
     return lambda status: command_line(main, "warm", "morris", status=status)
 
 
-def test_warm_has_status_0_where_all_was_kept(warm):
+def test_warm_exits_with_0_if_everything_was_cached(warm):
     assert "error" not in warm(status=0)
 
 
-def test_warm_says_in_a_line_that_there_is_no_folder_to_write_in(warm, monkeypatch):
+def test_warm_reports_a_missing_cache_folder(warm, monkeypatch):
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
     *_, last = warm(status=1).splitlines()
     assert last.endswith(
@@ -107,7 +107,7 @@ def test_warm_says_in_a_line_that_there_is_no_folder_to_write_in(warm, monkeypat
     )
 
 
-def test_warm_says_in_a_line_that_the_disk_is_full(warm, monkeypatch):
+def test_warm_reports_a_full_disk(warm, monkeypatch):
     def fail(path, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -116,7 +116,7 @@ def test_warm_says_in_a_line_that_the_disk_is_full(warm, monkeypatch):
     assert last.endswith("(No space left on device): test_disk_cache.PLAIN")
 
 
-def test_warm_says_in_a_line_that_a_source_was_edited(warm, monkeypatch):
+def test_warm_reports_an_edited_source(warm, monkeypatch):
     monkeypatch.setattr("cc_env.jit.fingerprints._IMPORT_TIME", Path(__file__).stat().st_mtime - 1)
     *_, last = warm(status=1).splitlines()
     assert "(its sources cannot be determined, or one was edited after it was imported)" in last
@@ -193,7 +193,7 @@ for name in {names}:
 """
 
 
-def test_an_edit_compiles_again_what_depends_on_it_and_nothing_else(tmp_path):
+def test_edit_recompiles_only_dependent_code(tmp_path):
     (tmp_path / "first.py").write_text(FIRST)
     for name, action in (("edited", 5), ("gone", 6), ("kept", 7)):
         (tmp_path / f"{name}.py").write_text(GAME.format(action=action))
@@ -251,7 +251,7 @@ except ValueError as error:
 """
 
 
-def test_two_processes_that_write_the_same_file_at_once_both_find_it_whole(tmp_path):
+def test_concurrent_writers_leave_a_complete_file(tmp_path):
     (tmp_path / "shared.py").write_text(SHARED)
     command = [sys.executable, "-c", WATCH + WRITER]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -262,8 +262,8 @@ def test_two_processes_that_write_the_same_file_at_once_both_find_it_whole(tmp_p
         files = list((tmp_path / "cache").rglob("shared.work-*"))
         assert [file.suffix == ".nbc" for file in files] == [False] * 2
         for writer in writers:
-            told, _ = writer.communicate("\n")
-            assert told.splitlines() == [
+            output, _ = writer.communicate("\n")
+            assert output.splitlines() == [
                 "4.898979485566356 check factorial work",
                 "4.898979485566356",
                 "more than four 5",

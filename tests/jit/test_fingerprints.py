@@ -51,43 +51,43 @@ def tree(tmp_path, monkeypatch):
     fingerprints._content_hash.cache_clear()
 
 
-def reached(*modules):
+def followed(*modules):
     return set(fingerprints.source_files(modules))
 
 
-def test_imports_are_followed_however_they_are_written(tree):
+def test_all_forms_of_imports_are_followed(tree):
     names = {"rules", "tables", "bits", "inner.far", "near", "late", "extra"}
     outside = {"other", "other.thing"}
-    assert reached("deep.rules") == {"deep", *(f"deep.{name}" for name in names)} | outside
-    assert reached("deep.bits") == {"deep.bits"}
+    assert followed("deep.rules") == {"deep", *(f"deep.{name}" for name in names)} | outside
+    assert followed("deep.bits") == {"deep.bits"}
 
 
 def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch):
-    assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+    assert followed("deep.late") == {"deep.late", "other", "other.thing"}
     monkeypatch.setattr(fingerprints, "_INSTALL_FOLDERS", (tree,))
     fingerprints._is_installed.cache_clear()
-    assert reached("deep.late") == {"deep.late"}
+    assert followed("deep.late") == {"deep.late"}
     fingerprints.follow_package("other.thing")
-    assert reached("deep.late") == {"deep.late", "other", "other.thing"}
+    assert followed("deep.late") == {"deep.late", "other", "other.thing"}
     fingerprints._is_installed.cache_clear()
 
 
-def test_what_is_registered_for_a_class_counts_as_imported_by_its_module(tree, monkeypatch):
+def test_registered_functions_count_as_imports(tree, monkeypatch):
     monkeypatch.delitem(fingerprints._registered, "deep.bits", raising=False)
     before = fingerprints.fingerprint(["deep.bits"])
-    chosen = SimpleNamespace(__module__="deep.evaluation", __qualname__="one")
-    fingerprints.register("deep.bits", {"evaluate": chosen})
-    assert reached("deep.bits") == {"deep.bits", "deep.evaluation"}
+    function = SimpleNamespace(__module__="deep.evaluation", __qualname__="one")
+    fingerprints.register("deep.bits", {"evaluate": function})
+    assert followed("deep.bits") == {"deep.bits", "deep.evaluation"}
     alone = fingerprints.fingerprint(["deep.bits"])
-    chosen.__qualname__ = "other"
-    fingerprints.register("deep.bits", {"evaluate": chosen})
+    function.__qualname__ = "other"
+    fingerprints.register("deep.bits", {"evaluate": function})
     other = fingerprints.fingerprint(["deep.bits"])
     assert len({before, alone, other}) == 3
     fingerprints._registered.pop("deep.bits")
 
 
 @pytest.mark.parametrize("edited", ["rules", "late", "inner/far"])
-def test_a_fingerprint_changes_with_every_source_that_is_reached(tree, edited):
+def test_fingerprint_changes_with_every_followed_source(tree, edited):
     before = fingerprints.fingerprint(["deep.rules"])
     with (tree / "deep" / f"{edited}.py").open("a") as file:
         file.write("\n# edited")
@@ -96,21 +96,19 @@ def test_a_fingerprint_changes_with_every_source_that_is_reached(tree, edited):
     assert fingerprints.fingerprint(["deep.bits"]) is not None
 
 
-def test_a_fingerprint_does_not_change_with_a_source_that_is_not_reached(tree):
+def test_fingerprint_ignores_other_sources(tree):
     before = fingerprints.fingerprint(["deep.rules"])
     (tree / "deep/unused.py").write_text("# edited")
     fingerprints._content_hash.cache_clear()
     assert fingerprints.fingerprint(["deep.rules"]) == before
 
 
-def test_a_source_edited_after_the_process_began_has_no_fingerprint(tree, monkeypatch):
+def test_source_edited_after_process_start_has_no_fingerprint(tree, monkeypatch):
     monkeypatch.setattr(fingerprints, "_IMPORT_TIME", (tree / "deep/late.py").stat().st_mtime - 1)
     assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
-def test_a_source_edited_between_its_import_and_that_of_this_module_has_no_fingerprint(
-    tree, monkeypatch
-):
+def test_source_edited_before_this_module_has_no_fingerprint(tree, monkeypatch):
     edited = (tree / "deep/late.py").stat().st_mtime
     monkeypatch.setattr(fingerprints, "_IMPORTED_BEFORE", {"deep.late"})
     monkeypatch.setattr(fingerprints, "_PROCESS_START_TIME", edited + 1)
@@ -134,11 +132,11 @@ else:
 @pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="the start of a process is in /proc"
 )
-def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_path):
+def test_fork_uses_the_start_time_of_its_parent(tmp_path):
     for name in ("edited", "kept"):
         (tmp_path / f"{name}.py").write_text("SIZE = 1")
     path = os.pathsep.join((str(tmp_path), str(Path(fingerprints.__file__).parents[2])))
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", FORK],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
@@ -146,10 +144,10 @@ def test_a_process_began_before_its_first_import_and_a_fork_with_its_parent(tmp_
         text=True,
         check=True,
     )
-    assert told.stdout == "[False, True]\n"
+    assert process.stdout == "[False, True]\n"
 
 
-def test_a_source_edited_while_it_is_read_has_no_fingerprint(tree, monkeypatch):
+def test_source_edited_during_reading_has_no_fingerprint(tree, monkeypatch):
     began = (tree / "deep/bits.py").stat().st_ctime + 60
 
     @functools.cache
@@ -163,20 +161,20 @@ def test_a_source_edited_while_it_is_read_has_no_fingerprint(tree, monkeypatch):
         assert fingerprints.fingerprint(["deep.bits"]) is None
 
 
-def test_a_half_typed_source_has_no_fingerprint(tree):
+def test_source_with_a_syntax_error_has_no_fingerprint(tree):
     (tree / "deep/late.py").write_text("def f(:")
     fingerprints._imports.cache_clear()
     assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
-def test_a_file_of_an_older_time_that_took_the_place_of_a_source_is_seen(tree, monkeypatch):
+def test_replacement_with_an_older_time_is_detected(tree, monkeypatch):
     path = tree / "deep/late.py"
     os.utime(path, (1, 1))
     monkeypatch.setattr(fingerprints, "_IMPORT_TIME", path.stat().st_ctime - 1)
     assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
-def test_a_module_without_a_source_has_no_fingerprint(tree):
+def test_module_without_a_source_has_no_fingerprint(tree):
     assert fingerprints.fingerprint(["deep.rules", "deep.nowhere"]) is None
     assert fingerprints.fingerprint(["sys"]) is None
 
@@ -185,7 +183,7 @@ ABOVE = ("cli", "envs", "rendering", "players", "match", "search")
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_rules_depend_on_no_other_game_and_on_nothing_that_shows_or_plays_games(name):
+def test_rules_depend_on_no_other_game_and_no_upper_layer(name):
     module = type(make_game(name).initial).__module__
     modules = {tuple(parts.split(".")) for parts in fingerprints.source_files([module])}
     assert {

@@ -1,4 +1,4 @@
-"""Boards that are stepped by several threads play the very games that one thread plays."""
+"""Boards stepped by several threads play the same games as with one thread."""
 
 import copy
 import os
@@ -28,13 +28,13 @@ def make(threads, game="CaptureConquer", **options):
     return envs
 
 
-def flat(told):
-    """Return every array that a step or a reset tells, by its place."""
-    if isinstance(told, tuple):
-        told = dict(enumerate(told))
-    if not isinstance(told, dict):
-        return {(): np.asarray(told)}
-    return {(key, *rest): array for key in told for rest, array in flat(told[key]).items()}
+def flat(result):
+    """Return every array in the result of a step or reset, by its path."""
+    if isinstance(result, tuple):
+        result = dict(enumerate(result))
+    if not isinstance(result, dict):
+        return {(): np.asarray(result)}
+    return {(key, *rest): array for key in result for rest, array in flat(result[key]).items()}
 
 
 def same(first, other):
@@ -42,8 +42,8 @@ def same(first, other):
     return first.keys() == other.keys() and all((first[key] == other[key]).all() for key in first)
 
 
-def course(envs, steps=60):
-    """Yield what is told of steps, one of which resets some boards."""
+def results_of(envs, steps=40):
+    """Yield the results of steps, and of a reset of some boards in between."""
     for number in range(steps):
         yield envs.step(envs.action_space.sample())
         if number == steps // 2:
@@ -52,31 +52,31 @@ def course(envs, steps=60):
 
 @pytest.mark.parametrize("opponent", [None, "random", "greedy"])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-@pytest.mark.parametrize("threads", [2, 5, 40])
-def test_the_games_are_the_same_whatever_the_number_of_threads(threads, mode, opponent):
+@pytest.mark.parametrize("threads", [3, 40])
+def test_games_are_independent_of_threads(threads, mode, opponent):
     options = {"opponent": opponent, "autoreset_mode": mode, "size": 4, "illegal": "random"}
     alone, several = make(1, **options), make(threads, **options)
     ended = 0
-    for told, wanted in zip(course(several), course(alone), strict=True):
-        assert same(told, wanted)
-        ended += told[2].sum() if len(told) > 2 else 0
+    for result, expected in zip(results_of(several), results_of(alone), strict=True):
+        assert same(result, expected)
+        ended += result[2].sum() if len(result) > 2 else 0
     assert ended > BOARDS
     assert alone.position(BOARDS - 1) == several.position(BOARDS - 1)
     several.close()
 
 
-def test_positions_to_begin_in_are_shared_out_too(game):
+def test_start_positions_are_distributed_to_threads(game):
     first, other = game.to_text(game.initial), "6/1bb3/1brrr1/1r1r2/6/6 b"
     texts = [other if board % 4 else first for board in range(BOARDS)]
     envs = make(3, opponent=None)
     for positions in (texts, other):
         envs.reset(options={"position": positions})
-        wanted = positions if positions is texts else [other] * BOARDS
-        assert [game.to_text(envs.position(board)) for board in range(BOARDS)] == wanted
+        expected = positions if positions is texts else [other] * BOARDS
+        assert [game.to_text(envs.position(board)) for board in range(BOARDS)] == expected
 
 
 @pytest.mark.parametrize("board", [0, 5, 10])
-def test_an_illegal_action_is_refused_before_any_thread_plays(board):
+def test_illegal_action_is_rejected_before_any_thread_runs(board):
     envs, alone = make(3, opponent=None), make(1, opponent=None)
     actions = envs.action_space.sample()
     wrong = actions.copy()
@@ -87,24 +87,24 @@ def test_an_illegal_action_is_refused_before_any_thread_plays(board):
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025, 1.5, None, "2"])
-def test_a_number_of_threads_that_cannot_be_is_refused(threads):
+def test_invalid_number_of_threads_is_rejected(threads):
     with pytest.raises(BadOption, match=f"threads={threads!r}; it is 1 to 1,024"):
         make(threads)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda envs: pickle.loads(pickle.dumps(envs))])
-def test_copies_have_threads_of_their_own(copied):
+def test_copies_have_their_own_threads(copied):
     envs = make(3)
     envs.step(envs.action_space.sample())
     other = copied(envs)
-    for told, wanted in zip(course(other), course(envs), strict=True):
-        assert same(told, wanted)
+    for result, expected in zip(results_of(other), results_of(envs), strict=True):
+        assert same(result, expected)
     other.close()
     envs.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # what is tested
-def test_a_fork_has_threads_of_its_own():
+def test_fork_has_its_own_threads():
     envs, alone = make(3), make(1)
     actions = envs.action_space.sample()
     envs.step(actions)
@@ -137,7 +137,7 @@ def test_one_thread_starts_no_others():
 
 
 @pytest.mark.parametrize("wrong", [0, 4, 9])
-def test_who_runs_waits_for_all_and_hears_what_went_wrong(wrong):
+def test_run_slices_waits_for_all_and_raises(wrong):
     threads, done, late = ThreadPool(3), [], threading.Event()
 
     def some(part):

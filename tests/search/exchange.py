@@ -1,8 +1,8 @@
-"""A toy game for quiescence: what is taken can be retaken.
+"""A toy game for quiescence, in which every capture can be answered by a recapture.
 
-The player to move waits (action 0) or, while there is something left to take, takes (action 1)
-GAINS[left] points. The game is over, drawn, after eight turns; all that counts is the evaluation,
-the difference of points.
+The player to move waits (action 0) or, while captures are left, captures (action 1) and gains
+GAINS[captures_left] points. The game is drawn after eight turns; only the evaluation, the
+difference of points, distinguishes positions.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ GAINS = np.array([0, 2, 9, 3], np.uint64)
 class Position(NamedTuple):
     own: np.uint64
     enemy: np.uint64
-    left: np.uint64
+    captures_left: np.uint64
     player: np.uint64
     turns: np.uint64
 
@@ -34,21 +34,21 @@ class Points(NamedTuple):
 def legal_actions(position, out):
     out[0] = 0
     out[1] = 1
-    return 2 if position.left else 1
+    return 2 if position.captures_left else 1
 
 
 @jit
 def tactical_actions(position, out):
     out[0] = 1
-    return 1 if position.left else 0
+    return 1 if position.captures_left else 0
 
 
 @jit
 def apply(position, action):
-    own, left = position.own, position.left
+    own, captures_left = position.own, position.captures_left
     if action == 1:
-        own, left = own + GAINS[left], left - ONE
-    return Position(position.enemy, own, left, position.player ^ ONE, position.turns + ONE)
+        own, captures_left = own + GAINS[captures_left], captures_left - ONE
+    return Position(position.enemy, own, captures_left, position.player ^ ONE, position.turns + ONE)
 
 
 @jit

@@ -33,8 +33,8 @@ def minimax(position, depth, ply, root, evaluation, free):
         elif result == ONGOING and depth == 1 and not rules.mid_turn(after):
             value = rules.evaluate(after, root, evaluation)
         elif result == ONGOING:
-            left = depth if rules.mid_turn(after) else depth - 1
-            value = minimax(after, left, ply + 1, root, evaluation, free[count:])
+            remaining = depth if rules.mid_turn(after) else depth - 1
+            value = minimax(after, remaining, ply + 1, root, evaluation, free[count:])
             value = value if rules.to_move(after) == root else -value
         best = max(best, value if rules.to_move(position) == root else -value)
     return best
@@ -46,13 +46,13 @@ def plain(game, position, depth, evaluation):
     values = {}
     for action in map(int, game.legal_actions(position)):
         after = game.apply(position, action)
-        result, left = game.outcome(after), depth if game.mid_turn(after) else depth - 1
+        result, remaining = game.outcome(after), depth if game.mid_turn(after) else depth - 1
         if result != ONGOING:
             values[action] = 0 if result == DRAW else WIN - 1 if result == player else 1 - WIN
-        elif left == 0:
+        elif remaining == 0:
             values[action] = int(rules.evaluate(after, player, evaluation))
         else:
-            value = int(minimax(after, left, 1, player, evaluation, free))
+            value = int(minimax(after, remaining, 1, player, evaluation, free))
             values[action] = value if game.to_move(after) == player else -value
     return values
 
@@ -105,7 +105,7 @@ def test_the_principal_variation_leads_to_its_value(game):
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 4])
-def test_it_finds_a_race_won_in_n_turns(game, turns):
+def test_finds_a_race_won_in_n_turns(game, turns):
     start = 5 - turns
     rows = [["."] * 6 for _ in range(6)]
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
@@ -119,7 +119,7 @@ def test_it_finds_a_race_won_in_n_turns(game, turns):
     assert game.outcome(game.play_turn(position, result.line)) == 0
 
 
-def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
+def test_lost_race_is_delayed_as_long_as_possible(game):
     position = game.from_text("5b/6/6/3b2/r5/r5 r")
     result = AlphaBeta(game).search(position, depth=8)
     assert result.score == 4 - WIN
@@ -129,7 +129,7 @@ def test_it_sees_a_lost_race_and_holds_out_as_long_as_it_can(game):
 
 
 @pytest.mark.parametrize("limit", [{"nodes": 1}, {"seconds": 0}, {"depth": 1}])
-def test_an_immediate_win_is_taken_whatever_the_limit(game, limit):
+def test_immediate_win_is_taken_at_any_limit(game, limit):
     """capture_conquer: take an immediate win when there is one."""
     search = AlphaBeta(game)
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
@@ -139,7 +139,7 @@ def test_an_immediate_win_is_taken_whatever_the_limit(game, limit):
         assert game.outcome(end) == game.to_move(position), text
 
 
-def test_the_only_action_is_played_at_once(game):
+def test_single_action_is_played_without_a_search(game):
     """checkers6: only-move shortcut: no search is run."""
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
     result = AlphaBeta(game).search(position, depth=20)
@@ -169,7 +169,7 @@ def test_an_interrupted_search_returns_the_last_completed_iteration(game):
     assert (stopped.depth, stopped.line, stopped.value) == (4, whole.line, whole.value)
 
 
-def test_other_threads_run_while_it_searches(game):
+def test_other_threads_run_during_a_search(game):
     search, most = AlphaBeta(game), 10**9
     counts = search._context.workspace["counts"]
     counts[NODES] = 0
@@ -225,14 +225,14 @@ def test_cutoffs_are_counted_for_both_sides(game):
     assert result.cuts_max + result.cuts_min < result.nodes
 
 
-def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
+def test_expected_result_of_a_score():
     assert expected_result(0) == 0
     assert 0.4 < expected_result(100) == -expected_result(-100) < 0.8
     assert (expected_result(WIN - 7), expected_result(9 - WIN)) == (1, -1)
 
 
 @pytest.mark.parametrize(
-    ("limit", "says"),
+    ("limit", "message"),
     [
         ({"depth": 0}, "depth=0; it is 1 to 100, or None"),
         ({"depth": 2.5}, "depth=2.5; it is 1 to 100"),
@@ -241,36 +241,34 @@ def test_a_lead_of_a_piece_is_worth_something_and_a_win_everything():
         ({"seconds": "long"}, "seconds='long'; it is 0 or more"),
     ],
 )
-def test_limits_out_of_range_are_refused(game, limit, says):
-    with pytest.raises(BadOption, match=says):
+def test_limits_out_of_range_are_rejected(game, limit, message):
+    with pytest.raises(BadOption, match=message):
         AlphaBeta(game).search(game.initial, **limit)
 
 
-def test_a_finished_game_cannot_be_searched(game):
+def test_finished_game_cannot_be_searched(game):
     with pytest.raises(IllegalAction, match="the game is over"):
         AlphaBeta(game).search(game.from_text("bb4/6/6/6/6/rr3b r"), depth=1)
 
 
 @pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), 10**9, True, "big"])
-def test_a_table_size_out_of_range_is_refused(game, size):
+def test_table_size_out_of_range_is_rejected(game, size):
     with pytest.raises(BadOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
         AlphaBeta(game, table_megabytes=size)
 
 
-def test_an_evaluation_is_given_by_name_or_as_an_object(game):
-    named, given = (
-        AlphaBeta(game, "published"),
-        AlphaBeta(game, game.evaluations["published"]),
-    )
+def test_evaluation_may_be_a_name_or_an_object(game):
+    evaluations = "published", game.evaluations["published"]
+    searches = [AlphaBeta(game, evaluation) for evaluation in evaluations]
     default = AlphaBeta(game).search(game.initial, depth=3).score
-    scores = {search.search(game.initial, depth=3).score for search in (named, given)}
+    scores = {search.search(game.initial, depth=3).score for search in searches}
     assert scores == {62} != {default}
     with pytest.raises(UnknownOption, match="no evaluation 'best'; it has: standard, published"):
         AlphaBeta(game, "best")
 
 
 @pytest.mark.parametrize("size", [4, 5])
-def test_what_a_selective_search_proves_is_true(size):
+def test_proofs_of_a_selective_search_are_correct(size):
     """The truth is that of retrograde analysis."""
     game, proven = make_game("capture_conquer", size=size), set()
     tables, search = Tablebase(game), AlphaBeta(game, selective=True)
@@ -283,7 +281,7 @@ def test_what_a_selective_search_proves_is_true(size):
     assert proven == {1, -1}
 
 
-def test_a_selective_search_looks_further_ahead_in_as_many_nodes(game):
+def test_selective_search_is_deeper_in_equal_nodes(game):
     searches, deeper = [AlphaBeta(game, selective=switch) for switch in (False, True)], 0
     for position in positions(game, 10, seed=8):
         if len(game.legal_actions(position)) > 1:
@@ -293,28 +291,29 @@ def test_a_selective_search_looks_further_ahead_in_as_many_nodes(game):
     assert deeper > 4
 
 
-def test_a_selective_search_is_copied_as_one(game):
+def test_copy_of_a_selective_search_is_selective(game):
     copied = pickle.loads(pickle.dumps(AlphaBeta(game, selective=True)))
     nodes = [search.search(game.initial, depth=6).nodes for search in (copied, AlphaBeta(game))]
     assert nodes[0] < nodes[1] / 2
 
 
-def test_whether_a_search_is_selective_is_true_or_false(game):
+def test_selective_option_must_be_a_bool(game):
     with pytest.raises(BadOption, match="selective='yes'; it is True or False"):
         AlphaBeta(game, selective="yes")
 
 
-def test_a_search_without_limit_is_refused(game):
+def test_search_without_limit_is_rejected(game):
     with pytest.raises(BadOption, match="depth=None, nodes=None, seconds=None; give at least one"):
         AlphaBeta(game).search(game.initial)
 
 
 @pytest.mark.parametrize(
-    ("left", "depth", "score", "action"),
+    ("captures_left", "depth", "score", "action"),
     [(3, 1, 0, 0), (2, 1, 700, 1), (1, 1, 200, 1), (3, 2, 0, 0)],
 )
-def test_quiescence_resolves_captures_beyond_the_horizon(left, depth, score, action):
+def test_quiescence_resolves_captures_beyond_the_horizon(captures_left, depth, score, action):
     """Taking 3 loses 9 and then wins back 2."""
     game = exchange.make()
-    result = AlphaBeta(game).search(game.initial._replace(left=np.uint64(left)), depth=depth)
+    position = game.initial._replace(captures_left=np.uint64(captures_left))
+    result = AlphaBeta(game).search(position, depth=depth)
     assert (result.score, result.action) == (score, action)

@@ -17,7 +17,7 @@ from cc_env.search.puct import PUCT
 
 SEVERAL = "morris", "capture_conquer", "checkers"  # games with wins of several decisions
 ALL = *SEVERAL, "mini_checkers", "cannon"
-# Of 100,000 positions of random games and of five pieces at random: there they are rare.
+# Of 100,000 positions of random games and of five random pieces, where they are rare.
 CHECKERS = (
     "b1b5/1r6/6b1/1r6/6b1/8/2B3B1/8 b",
     "6R1/1R6/6b1/8/6b1/5r1r/2r3r1/5r2 r",
@@ -90,7 +90,7 @@ def random_network(planes):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_mill_and_the_removal_that_wins_are_found_with_every_seed(seed):
+def test_winning_mill_and_removal_are_found_with_every_seed(seed):
     game = make_game("morris")
     position = game.from_text(".wbwww..wb........w.wb.. w 00")
     search = MCTS(game)
@@ -103,21 +103,23 @@ def test_a_mill_and_the_removal_that_wins_are_found_with_every_seed(seed):
 @pytest.mark.parametrize("count", [4, MANY])
 @pytest.mark.parametrize("playout", PLAYOUTS)
 @pytest.mark.parametrize("name", SEVERAL)
-def test_mcts_finds_every_win_that_takes_several_decisions(name, playout, count):
+def test_mcts_finds_every_win_of_several_decisions(name, playout, count):
     game = make_game(name)
     tree, rng = MCTS(game, playout=playout), np.random.default_rng(1)
     for position in choices_that_win(game, count, decisions=2):
-        assert_wins_the_turn(game, position, lambda there: tree.search(there, rng, simulations=400))
+        assert_wins_the_turn(
+            game, position, lambda position: tree.search(position, rng, simulations=400)
+        )
 
 
 @pytest.mark.parametrize("count", [4, MANY])
 @pytest.mark.parametrize("evaluate", [uniform, random_network])
 @pytest.mark.parametrize("name", SEVERAL)
-def test_puct_finds_every_win_that_takes_several_decisions(name, evaluate, count):
+def test_puct_finds_every_win_of_several_decisions(name, evaluate, count):
     game = make_game(name)
     tree = PUCT(game, evaluate, capacity=2**18)
     for position in choices_that_win(game, count, decisions=2):
-        assert_wins_the_turn(game, position, lambda there: tree.search(there, simulations=1))
+        assert_wins_the_turn(game, position, lambda position: tree.search(position, simulations=1))
 
 
 @pytest.mark.slow
@@ -127,17 +129,19 @@ def test_wins_of_one_decision_are_found_in_all_games(name):
     mcts, puct = MCTS(game), PUCT(game, random_network, capacity=2**18)
     rng = np.random.default_rng(2)
     for position in choices_that_win(game, 20, decisions=1):
-        assert_wins_the_turn(game, position, lambda there: mcts.search(there, rng, simulations=400))
-        assert_wins_the_turn(game, position, lambda there: puct.search(there, simulations=1))
+        assert_wins_the_turn(
+            game, position, lambda position: mcts.search(position, rng, simulations=400)
+        )
+        assert_wins_the_turn(game, position, lambda position: puct.search(position, simulations=1))
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALL)
-def test_the_shortest_win_is_that_of_all_turns(name, count):
+def test_shortest_win_equals_enumeration_of_turns(name, count):
     game = make_game(name)
     legal, wins = make_buffer(game.num_actions), 0
-    known = choices_that_win(game, 3, decisions=2) if name in SEVERAL else []
-    for position in [*known, *itertools.islice(walk(game, seed=4), count)]:
+    winning = choices_that_win(game, 3, decisions=2) if name in SEVERAL else []
+    for position in [*winning, *itertools.islice(walk(game, seed=4), count)]:
         number = np.int64(rules.legal_actions(position, legal[0]))
         action, decisions = decisive.winning_action(position, legal, number)
         turns = winning_turns(game, position)
@@ -150,9 +154,9 @@ def test_the_shortest_win_is_that_of_all_turns(name, count):
 
 
 class Countdown(NamedTuple):
-    """A turn of `left` decisions, 0 or 1, that wins if all of them are 1."""
+    """A turn of `remaining` decisions, 0 or 1, that wins if all of them are 1."""
 
-    left: np.uint64
+    remaining: np.uint64
     ones: np.uint64
     player: np.uint64
 
@@ -166,17 +170,17 @@ def _legal_actions(position, out):
 @jit
 def _apply(position, action):
     ones = position.ones & np.uint64(action)
-    return Countdown(position.left - np.uint64(1), ones, position.player)
+    return Countdown(position.remaining - np.uint64(1), ones, position.player)
 
 
 @jit
 def _outcome(position):
-    return rules.FIRST_WINS if not position.left and position.ones else rules.ONGOING
+    return rules.FIRST_WINS if not position.remaining and position.ones else rules.ONGOING
 
 
 @jit
 def _mid_turn(position):
-    return bool(position.left)
+    return bool(position.remaining)
 
 
 @jit
@@ -203,7 +207,7 @@ rules.register(
         (decisive.MAX_DECISIONS + 20, (-1, decisive.NO_WIN)),
     ],
 )
-def test_the_work_for_a_long_turn_is_bounded(decisions, expected):
+def test_work_for_a_long_turn_is_bounded(decisions, expected):
     start = Countdown(np.uint64(decisions), np.uint64(1), np.uint64(0))
     legal = make_buffer(2)
     count = np.int64(rules.legal_actions(start, legal[0]))

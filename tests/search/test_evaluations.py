@@ -34,13 +34,13 @@ def test_stored_entries_are_found():
     assert lookup(cache, 1 + 16, 3) is None  # the slot holds another key
 
 
-def test_a_new_entry_replaces_the_one_in_its_slot():
+def test_new_entry_replaces_the_one_in_its_slot():
     cache = cache_of((1, 0.5, [1, 2]), (1 + 16, 0.25, [7]))
     assert lookup(cache, 1, 2) is None
     assert lookup(cache, 1 + 16, 1) == (0.25, [7])
 
 
-def test_logits_are_lost_when_the_ring_comes_round():
+def test_old_logits_are_overwritten_in_the_ring():
     six = [[float(10 * n + place) for place in range(6)] for n in range(3)]
     cache = cache_of(*((2 * n + 1, 0.0, row) for n, row in enumerate(six)))
     assert lookup(cache, 1, 6) is None  # 18 logits in a ring of 16
@@ -48,19 +48,20 @@ def test_logits_are_lost_when_the_ring_comes_round():
     assert lookup(cache, 5, 6) == (0.0, six[2])  # across the end of the ring
 
 
-def test_hashes_tell_observations_apart(game):
-    rng, seen = np.random.default_rng(0), {}
+def test_observations_have_different_hashes(game):
+    rng, hashed = np.random.default_rng(0), {}
     for _ in range(200):
         position = game.initial
         while len(legal := game.legal_actions(position)):
             planes = game.observe(position)
             key = int(hash_observation(planes, legal, np.int64(len(legal))))
             assert key != 0
-            assert seen.setdefault(key, planes.tobytes()) == planes.tobytes()
+            assert hashed.setdefault(key, planes.tobytes()) == planes.tobytes()
             fewer = int(hash_observation(planes, legal, np.int64(len(legal) - 1)))
             assert fewer != key
             position = game.apply(position, int(rng.choice(legal)))
-    assert len(seen) > 5000
-    buckets = 2**14  # by their lowest bits, as evenly filled as by chance
-    expected = buckets * (1 - np.exp(-len(seen) / buckets))
-    assert len({key // 2 % buckets for key in seen}) > 0.97 * expected
+    assert len(hashed) > 5000
+    # The lowest bits of the hashes fill buckets as evenly as random numbers.
+    buckets = 2**14
+    expected = buckets * (1 - np.exp(-len(hashed) / buckets))
+    assert len({key // 2 % buckets for key in hashed}) > 0.97 * expected

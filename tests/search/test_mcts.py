@@ -14,7 +14,7 @@ def search(game, position, seed=0, playout="random", **limit):
 
 
 @pytest.mark.parametrize("playout", PLAYOUTS)
-def test_it_takes_an_immediate_win_and_values_it_as_1(game, playout):
+def test_immediate_win_has_value_1(game, playout):
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
         result = search(game, position, playout=playout, simulations=1)
@@ -24,7 +24,7 @@ def test_it_takes_an_immediate_win_and_values_it_as_1(game, playout):
 
 @pytest.mark.parametrize("playout", PLAYOUTS)
 @pytest.mark.parametrize("turns", [2, 3])
-def test_it_finds_a_won_race(game, playout, turns):
+def test_finds_a_won_race(game, playout, turns):
     rows = [["."] * 6 for _ in range(6)]
     start = 5 - turns
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
@@ -35,7 +35,7 @@ def test_it_finds_a_won_race(game, playout, turns):
     assert result.value > 0.8
 
 
-def test_it_stops_the_opponent_from_winning(game):
+def test_prevents_an_immediate_loss(game):
     position = game.from_text("b5/6/1b4/r5/r5/5r b")  # red at 3,0 wins by 2,0-1,0-… unless caught
     result = search(game, position, simulations=2000, playout="evaluation")
     after = game.play_turn(position, result.line[:1])
@@ -43,7 +43,7 @@ def test_it_stops_the_opponent_from_winning(game):
     assert all(game.outcome(reply) != 1 for reply in replies)
 
 
-def test_the_report(game):
+def test_statistics_of_a_result(game):
     result = search(game, game.initial, simulations=500)
     legal = game.legal_actions(game.initial)
     actions, visits = zip(*result.visits, strict=True)
@@ -56,7 +56,7 @@ def test_the_report(game):
     game.turn_text(game.initial, result.line)  # legal from first to last
 
 
-def test_the_same_seed_finds_the_same(game):
+def test_same_seed_gives_same_result(game):
     searcher = MCTS(game)
     runs = [
         searcher.search(game.initial, np.random.default_rng(seed), simulations=300).visits
@@ -65,7 +65,7 @@ def test_the_same_seed_finds_the_same(game):
     assert runs[0] == runs[2] != runs[1]
 
 
-def test_a_turn_of_several_decisions_is_searched_for_who_decides():
+def test_turn_of_several_decisions_is_valued_for_its_player():
     game = make_game("capture_conquer")
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     pending = next(
@@ -79,7 +79,7 @@ def test_a_turn_of_several_decisions_is_searched_for_who_decides():
     assert "x-" not in game.action_text(pending, result.action)
 
 
-def test_limits_and_a_full_tree(game):
+def test_limits_and_full_tree(game):
     result = search(game, game.initial, seconds=0.1)  # nothing else would stop it
     assert result.nodes >= 1
     assert result.seconds > 0
@@ -89,7 +89,7 @@ def test_limits_and_a_full_tree(game):
     assert len(small._tree.first) == 2 * game.num_actions
 
 
-def test_the_only_action_is_played_at_once(game):
+def test_single_action_is_played_without_a_search(game):
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
     result = search(game, position, simulations=1000)
     assert result.line == tuple(game.legal_actions(position))
@@ -97,12 +97,12 @@ def test_the_only_action_is_played_at_once(game):
 
 
 def test_bad_input(game):
-    for limit, says in (
+    for limit, message in (
         ({}, "give at least one of them"),
         ({"simulations": 0}, "simulations=0; it is 1 or more"),
         ({"seconds": -1}, "seconds=-1; it is 0 or more"),
     ):
-        with pytest.raises(BadOption, match=says):
+        with pytest.raises(BadOption, match=message):
             search(game, game.initial, **limit)
     with pytest.raises(UnknownOption, match="playout='lucky'; there are: random, evaluation"):
         MCTS(game, playout="lucky")

@@ -129,7 +129,7 @@ class Plain:
                 return len(turn)
         return None
 
-    def drawn(self, node):
+    def draw_value(self, node):
         return -self.contempt if node.player == self.root.player else self.contempt
 
     def bound(self, node, edge, path):
@@ -137,19 +137,19 @@ class Plain:
         if edge.target and edge.target.proven_to(node.player) < 0:
             return -math.inf
         if edge.target and (edge.target in path or edge.target.position in self.earlier):
-            value = self.drawn(node)
+            value = self.draw_value(node)
         elif edge.target and edge.target.visits:
             value = edge.target.value_to(node.player)
         return value + 1.5 * math.sqrt(node.visits + 1) * edge.prior / (1 + edge.visits)
 
     def settle(self, node):
-        seen = [edge for edge in node.edges.values() if edge.target]
+        expanded = [edge for edge in node.edges.values() if edge.target]
         values = [
             (edge.visits - edge.draws) * edge.target.value_to(node.player)
-            + edge.draws * self.drawn(node)
-            for edge in seen
+            + edge.draws * self.draw_value(node)
+            for edge in expanded
         ]
-        node.value = (node.guess + sum(values)) / (1 + sum(edge.visits for edge in seen))
+        node.value = (node.guess + sum(values)) / (1 + sum(edge.visits for edge in expanded))
         proven = [
             edge.target.proven_to(node.player) if edge.target else 0 for edge in node.edges.values()
         ]
@@ -172,7 +172,7 @@ def some_after(game, position):
         *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0, False), (0.2, True))),
     ],
 )
-def test_it_equals_a_reference_in_plain_python(game, some_positions, contempt, came_back):
+def test_equals_a_reference_in_plain_python(game, some_positions, contempt, came_back):
     Plain.repetitions = Plain.transpositions = 0
     for position in some_positions:
         ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
@@ -192,7 +192,7 @@ def test_it_equals_a_reference_in_plain_python(game, some_positions, contempt, c
     assert Plain.transpositions > 3
 
 
-def test_it_takes_an_immediate_win_and_values_it_as_1(game):
+def test_immediate_win_has_value_1(game):
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
         result = PUCT(game, flat).search(position, simulations=1)
@@ -201,7 +201,7 @@ def test_it_takes_an_immediate_win_and_values_it_as_1(game):
 
 
 @pytest.mark.parametrize("turns", [2, 3])
-def test_it_proves_a_won_race_and_plays_it_out(game, turns):
+def test_won_race_is_proven_and_played_out(game, turns):
     rows = [["."] * 6 for _ in range(6)]
     start = 5 - turns
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
@@ -213,7 +213,7 @@ def test_it_proves_a_won_race_and_plays_it_out(game, turns):
     assert result.nodes < 5000  # it stopped when it knew
 
 
-def test_what_it_proves_alpha_beta_finds_too():
+def test_proofs_agree_with_alpha_beta():
     game, proved = make_game("capture_conquer", size=4), 0
     search, judge = PUCT(game, flat), AlphaBeta(game)
     rng = np.random.default_rng(0)
@@ -231,7 +231,7 @@ def test_what_it_proves_alpha_beta_finds_too():
     assert proved > 8
 
 
-def test_a_tree_does_not_know_of_its_neighbours(game, some_positions):
+def test_trees_are_independent(game, some_positions):
     rows = np.array(some_positions, np.uint64)
     together = Trees(game, len(rows), simulations=40, considered=8)
     together.restart(rows)
@@ -245,7 +245,7 @@ def test_a_tree_does_not_know_of_its_neighbours(game, some_positions):
             np.testing.assert_array_equal(single[0], many[index])
 
 
-def test_leaves_evaluated_together_find_much_the_same(game):
+def test_batches_give_similar_values(game):
     sequential, many = (PUCT(game, opinionated, batch=batch) for batch in (1, 16))
     few = dict(sequential.search(game.initial, simulations=2000).visits)
     batched = dict(many.search(game.initial, simulations=2000).visits)
@@ -264,7 +264,7 @@ def test_virtual_losses_are_undone(game, some_positions, batch):
                 search._trees._forest[:2], search._trees._forest.sizes[0], strict=True
             )
         )
-        assert (nodes["flying"] == 0).all()
+        assert (nodes["in_flight"] == 0).all()
         assert (nodes["on_path"] == 0).all()
         assert (edges["draws"] <= edges["visits"]).all()
         assert nodes["visits"][0] == result.nodes + 1
@@ -273,15 +273,17 @@ def test_virtual_losses_are_undone(game, some_positions, batch):
             assert node["visits"] == 1 + below["visits"].sum() or node["proven"]
             child = nodes[below["target"]]
             same = np.where(child["player"] == node["player"], 1, -1)
-            drawn = -0.2 if node["player"] == nodes["player"][0] else 0.2
-            known = (below["target"] >= 0) & (child["visits"] > 0)
-            values = np.where(known, same * child["value"], 0) * (below["visits"] - below["draws"])
+            draw_value = -0.2 if node["player"] == nodes["player"][0] else 0.2
+            is_visited = (below["target"] >= 0) & (child["visits"] > 0)
+            values = np.where(is_visited, same * child["value"], 0) * (
+                below["visits"] - below["draws"]
+            )
             if not node["proven"]:
-                total = node["guess"] + values.sum() + drawn * below["draws"].sum()
+                total = node["network_value"] + values.sum() + draw_value * below["draws"].sum()
                 assert -1.01 <= total / node["visits"] <= 1.01
 
 
-def test_sequential_halving_gives_the_better_half_the_rest():
+def test_sequential_halving_schedule():
     assert _halving(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
     assert _halving(1, 3) == [0, 1, 2]
     assert _halving(0, 0) == []
@@ -290,18 +292,18 @@ def test_sequential_halving_gives_the_better_half_the_rest():
     assert order[:16] == [0] * 16
 
 
-def test_the_improved_policy_is_better_than_the_networks(game, some_positions):
+def test_improved_policy_is_better_than_the_prior(game, some_positions):
     rows = np.array(some_positions, np.uint64)
     trees = Trees(game, len(rows), simulations=64, considered=16)
     trees.restart(rows, np.random.default_rng(0))
     trees.run(opinionated)
-    actions, policy, chosen, values = trees.results()
+    actions, policy, selected, values = trees.results()
     for tree, position in enumerate(some_positions):
         legal = game.legal_actions(position)
         assert actions[tree, : len(legal)].tolist() == legal.tolist()
         assert (actions[tree, len(legal) :] == -1).all()
         assert policy[tree, : len(legal)].sum() == pytest.approx(1, abs=1e-5)
-        assert chosen[tree] in legal
+        assert selected[tree] in legal
         assert -1 <= values[tree] <= 1
     # Where the opponent is about to win unless he is stopped, it learns to stop him.
     position = game.from_text("b5/6/1b4/r5/r5/5r b")
@@ -318,7 +320,7 @@ def test_the_improved_policy_is_better_than_the_networks(game, some_positions):
 
 
 @pytest.mark.parametrize("contempt", [-0.9, 0.9])
-def test_contempt_decides_whether_it_comes_back_to_what_occurred(game, contempt):
+def test_contempt_decides_whether_to_repeat(game, contempt):
     legal = game.legal_actions(game.initial)
     back = game.apply(game.initial, int(legal[3]))
     keys = np.array([[game.key(game.initial), game.key(back), 0]], np.uint64)
@@ -328,13 +330,13 @@ def test_contempt_decides_whether_it_comes_back_to_what_occurred(game, contempt)
     improved = trees.results()
     chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
     comes_back = chances[int(legal[3])]
-    others = [chances[int(action)] for action in legal if action != legal[3]]
+    other_chances = [chances[int(action)] for action in legal if action != legal[3]]
     if contempt < 0:
         assert improved.selected_actions[0] == legal[3]
-        assert comes_back > 100 * max(others)
+        assert comes_back > 100 * max(other_chances)
     else:
         assert improved.selected_actions[0] != legal[3]
-        assert comes_back < 0.01 * min(others)
+        assert comes_back < 0.01 * min(other_chances)
     search = PUCT(game, flat, contempt=contempt).search(
         game.initial, simulations=200, earlier=[game.initial, back]
     )
@@ -346,7 +348,7 @@ BEHIND = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
 
 
 @pytest.mark.parametrize(("text", "contempt"), [(AHEAD, 0.9), (BEHIND, -0.9)])
-def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt):
+def test_repetition_rule_overrides_contempt(text, contempt):
     cannon = make_game("cannon")
     position = cannon.from_text(text)
     action = int(cannon.legal_actions(position)[3])
@@ -357,21 +359,21 @@ def test_where_the_rules_decide_on_a_repetition_contempt_does_not(text, contempt
     trees.run(flat)
     improved = trees.results()
     chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
-    others = [chance for move, chance in chances.items() if move not in (-1, action)]
+    other_chances = [chance for move, chance in chances.items() if move not in (-1, action)]
     if text == AHEAD:
         assert improved.selected_actions[0] == action
-        assert chances[action] > 100 * max(others)
+        assert chances[action] > 100 * max(other_chances)
         assert improved.values[0] > 0.9
     else:
         assert improved.selected_actions[0] != action
-        assert chances[action] < 0.01 * min(others)
+        assert chances[action] < 0.01 * min(other_chances)
     policy = PolicyPlayer(cannon, flat, contempt=contempt)
     assert (policy._repetition_value(position, action)) == np.inf
     policy.memory = [position, back]
     assert policy._repetition_value(position, action) == (1 if text == AHEAD else -1)
 
 
-def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
+def test_repetition_score_follows_the_rule():
     cannon, other = make_game("cannon"), make_game("capture_conquer")
     worth = jit(lambda position, player: repetition_score(position, player))
     ahead, behind = cannon.from_text(AHEAD), cannon.from_text(BEHIND)
@@ -381,7 +383,7 @@ def test_alpha_beta_knows_what_the_rules_make_of_a_repetition():
     assert proven_margin(worth(ahead, 0)) is None  # no proof
 
 
-def test_gumbel_noise_draws_by_the_policy():
+def test_gumbel_noise_samples_the_policy():
     game = make_game("capture_conquer", size=4)
     legal = game.legal_actions(game.initial)
     rng = np.random.default_rng(0)
@@ -394,12 +396,14 @@ def test_gumbel_noise_draws_by_the_policy():
     trees = Trees(game, count, simulations=2, considered=2)
     trees.restart(np.array([game.initial] * count, np.uint64), rng)
     trees.run(leaning)
-    drawn = np.bincount(trees.results().selected_actions, minlength=game.num_actions)[legal] / count
+    frequencies = (
+        np.bincount(trees.results().selected_actions, minlength=game.num_actions)[legal] / count
+    )
     expected = np.exp(logits[0, legal]) / np.exp(logits[0, legal]).sum()
-    np.testing.assert_allclose(drawn, expected, atol=0.03)
+    np.testing.assert_allclose(frequencies, expected, atol=0.03)
 
 
-def test_the_report(game):
+def test_statistics_of_a_result(game):
     result = PUCT(game, opinionated).search(game.initial, simulations=300)
     actions, visits = zip(*result.visits, strict=True)
     assert sorted(actions) == game.legal_actions(game.initial).tolist()
@@ -413,7 +417,7 @@ def test_the_report(game):
     assert again.visits == result.visits
 
 
-def test_without_time_it_plays_what_the_network_likes_best(game):
+def test_without_time_the_highest_prior_is_played(game):
     result = PUCT(game, opinionated).search(game.initial, seconds=0)
     legal = game.legal_actions(game.initial)
     logits, _ = opinionated(game.observe(game.initial)[np.newaxis])
@@ -422,7 +426,7 @@ def test_without_time_it_plays_what_the_network_likes_best(game):
     assert result.line == (result.action,)
 
 
-def test_in_long_games_the_latest_positions_are_known(game):
+def test_latest_positions_of_long_games_are_remembered(game):
     back = game.key(game.apply(game.initial, int(game.legal_actions(game.initial)[3])))
     for earlier in ([*range(1, 1001), back, 0, 0], [back, *[0] * 1000]):
         trees = Trees(game, 1, simulations=64, considered=16, contempt=-0.9)
@@ -431,16 +435,17 @@ def test_in_long_games_the_latest_positions_are_known(game):
         assert trees.results().selected_actions[0] == game.legal_actions(game.initial)[3]
 
 
-def test_limits_of_time_and_room(game, stopwatch):
+def test_limits_of_time_and_capacity(game, stopwatch):
     search = PUCT(game, flat, batch=1)
-    stopwatch(tick=1)  # for each leaf that is evaluated, then
+    # One second per evaluated leaf.
+    stopwatch(tick=1)
     result = search.search(game.initial, seconds=20)
     assert 15 < result.nodes <= result.seconds <= 21  # read once more for the report
     small = PUCT(game, flat, capacity=40 * game.num_actions)
     assert 1 < small.search(game.initial, simulations=100_000).nodes < 40 * game.num_actions
 
 
-def test_the_only_action_is_played_at_once(game):
+def test_single_action_is_played_without_a_search(game):
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
     result = PUCT(game, flat).search(position, simulations=1000)
     assert result.line == tuple(game.legal_actions(position))
@@ -449,21 +454,21 @@ def test_the_only_action_is_played_at_once(game):
 
 def test_bad_input(game):
     search = PUCT(game, flat)
-    for limit, says in (
+    for limit, message in (
         ({}, "give at least one of them"),
         ({"simulations": 0}, "simulations=0; it is 1 or more"),
         ({"seconds": -1}, "seconds=-1; it is 0 or more"),
     ):
-        with pytest.raises(BadOption, match=says):
+        with pytest.raises(BadOption, match=message):
             search.search(game.initial, **limit)
-    for options, says in (
+    for options, message in (
         ({"exploration": -1}, "exploration=-1"),
         ({"contempt": 2}, "contempt=2; it is -1 to 1"),
         ({"batch": 0}, "batch=0"),
         ({"count": 0}, "count=0"),
         ({"considered": 4}, "considered=4 needs a number of simulations"),
     ):
-        with pytest.raises(BadOption, match=says):
+        with pytest.raises(BadOption, match=message):
             Trees(game, **options)
     with pytest.raises(BadOption, match=r"batch=20000; with room for \d+ edges it is 1 to"):
         PUCT(game, flat, batch=20_000)

@@ -12,8 +12,8 @@ def entry(value=5, action=7, depth=3, bound=EXACT):
     return TableEntry(*map(np.int64, (value, action, depth, bound)))
 
 
-def keep(entries, key, what, age=1):
-    transposition.store(entries, np.uint64(key), what, np.int64(age))
+def keep(entries, key, new_entry, age=1):
+    transposition.store(entries, np.uint64(key), new_entry, np.int64(age))
 
 
 def probe(entries, key):
@@ -23,7 +23,7 @@ def probe(entries, key):
 @pytest.mark.parametrize("value", [0, 1, -1, 999_999, -1_000_000])
 @pytest.mark.parametrize("action", [NO_ACTION, 0, 409, 65_534])
 @pytest.mark.parametrize("bound", [EXACT, LOWER, UPPER])
-def test_a_stored_entry_is_found(value, action, bound):
+def test_stored_entry_is_found(value, action, bound):
     entries = make_table(1)
     for depth in (1, 100):
         keep(entries, 2**63 + 12, entry(value, action, depth, bound), age=63)
@@ -31,7 +31,7 @@ def test_a_stored_entry_is_found(value, action, bound):
     assert probe(entries, 12) == (0, NO_ACTION, 0, 0)
 
 
-def test_a_bucket_keeps_the_deepest_and_the_latest():
+def test_bucket_keeps_the_deepest_and_the_latest():
     entries = make_table(1)[:2]  # one bucket
     assert entries.shape == (2, 2)
     keep(entries, 1, entry(depth=5))
@@ -50,11 +50,11 @@ def test_entries_of_older_searches_are_replaced():
 
 
 @pytest.mark.parametrize(("megabytes", "entries"), [(16, 2**20), (17, 2**20), (1 / 1024, 64)])
-def test_its_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
+def test_table_size_is_the_greatest_power_of_two_that_fits(megabytes, entries):
     assert len(make_table(megabytes)) == entries
 
 
-def test_a_table_larger_than_memory_is_refused(monkeypatch):
+def test_table_larger_than_memory_is_rejected(monkeypatch):
     def refuse(*_):
         raise MemoryError
 

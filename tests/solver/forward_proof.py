@@ -1,7 +1,7 @@
-"""C&C solved once more, in plain Python and straight from the rule sheet, to check tables against.
+"""An independent solver of C&C in plain Python, written from the rule sheet, to check tables.
 
-Nothing of the library is used: boards do not turn, no symmetry is used, and every jump path is
-walked. A position is (blue, red, mover): sets of cells with bit size * row + column, and 0 or 1.
+It uses nothing of the library: no rotated boards, no symmetry, and every jump path is followed. A
+position is (blue, red, mover): sets of cells with bit size * row + column, and 0 or 1.
 """
 
 from itertools import combinations, count
@@ -11,21 +11,23 @@ AROUND = [(r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if r or c]
 
 
 class Board:
-    """Where pieces can go on a board of some size."""
+    """The moves on a board of some size."""
 
     def __init__(self, size):
         self.bits = [1 << place for place in range(size * size)]
-        self.targets = self.bits[-1], self.bits[0]  # of blue and of red
-        self.steps = [{}, {}]  # by player and cell
-        self.hops = {}  # by cell: over which one to which
+        # Target corners of blue and red.
+        self.targets = self.bits[-1], self.bits[0]
+        # Ends of steps by player and cell; (jumped cell, end) of jumps by cell.
+        self.steps = [{}, {}]
+        self.hops = {}
         for row in range(size):
             for column in range(size):
-                here = 1 << size * row + column
+                cell = 1 << size * row + column
                 for player, sign in ((0, 1), (1, -1)):
                     ends = [(row + sign * r, column + sign * c) for r, c in STEPS]
-                    self.steps[player][here] = [1 << size * r + c for r, c in ends if self.on(r, c)]
+                    self.steps[player][cell] = [1 << size * r + c for r, c in ends if self.on(r, c)]
                 overs = [(row + r, column + c, row + 2 * r, column + 2 * c) for r, c in AROUND]
-                self.hops[here] = [
+                self.hops[cell] = [
                     (1 << size * over + by, 1 << size * r + c)
                     for over, by, r, c in overs
                     if self.on(r, c)
@@ -35,9 +37,9 @@ class Board:
         size = int(len(self.bits) ** 0.5)
         return 0 <= row < size and 0 <= column < size
 
-    def positions(self, most):
-        """Yield every position with at most so many pieces on each side, and at least one."""
-        sets = [sum(some) for n in range(1, most + 1) for some in combinations(self.bits, n)]
+    def positions(self, max_pieces):
+        """Yield every position with 1 to `max_pieces` pieces on each side."""
+        sets = [sum(some) for n in range(1, max_pieces + 1) for some in combinations(self.bits, n)]
         for blue in sets:
             for red in sets:
                 if not blue & red:
@@ -62,25 +64,25 @@ class Board:
                     if not end & (own | enemy):
                         after.add((own ^ start | end, enemy))
                 self.walk(start, start, own, enemy, 0, 0, after)
-        return [(theirs, mine, 0) if mover else (mine, theirs, 1) for mine, theirs in after]
+        return [(other, moved, 0) if mover else (moved, other, 1) for moved, other in after]
 
     def walk(self, start, cell, own, enemy, used, captured, after):
-        """Add where chains lead that have come to `cell`; the piece still stands on its start."""
+        """Add the positions after jumps from `cell`; the piece itself is still on its start."""
         for over, end in self.hops[cell]:
             is_free = not end & (own | enemy)
             if is_free and over & (own | enemy) and not over & (used | start):
                 is_first = over & enemy and not captured
-                taken, left = (over, enemy ^ over) if is_first else (captured, enemy)
-                after.add((own ^ start | end, left))
-                self.walk(start, end, own, left, used | over, taken, after)
+                taken_piece, rest = (over, enemy ^ over) if is_first else (captured, enemy)
+                after.add((own ^ start | end, rest))
+                self.walk(start, end, own, rest, used | over, taken_piece, after)
 
-    def solved(self, most):
+    def solved(self, max_pieces):
         """Return the value of every position to the player to move: (1, 0 or -1, turns to the end).
 
-        Round after round, what can be forced within so many turns is found by looking forward.
+        Round n finds the results that can be forced in n turns, by looking forward.
         """
         values, undecided = {}, {}
-        for position in self.positions(most):
+        for position in self.positions(max_pieces):
             if self.is_lost(position):
                 values[position] = (-1, 0)
             elif after := self.successors(position):
@@ -90,12 +92,12 @@ class Board:
         for turns in count(1):
             now = {}
             for position, after in undecided.items():
-                known = [
+                results = [
                     values.get(successor) or self.without_pieces(successor) for successor in after
                 ]
-                if any(value and value[0] < 0 for value in known):
+                if any(value and value[0] < 0 for value in results):
                     now[position] = (1, turns)
-                elif all(value and value[0] > 0 for value in known):
+                elif all(value and value[0] > 0 for value in results):
                     now[position] = (-1, turns)
             if not now:
                 return values | dict.fromkeys(undecided, (0, 0))

@@ -13,20 +13,20 @@ from cc_env.tablebase.values import DRAW_VALUE
 SMALL = make_game("capture_conquer", size=4)
 
 
-def test_tables_that_ship_agree():
+def test_shipped_tables_agree_with_alpha_beta():
     *_, compared = cross_check(Tablebase(SMALL), 200, threads=2)
     assert 600 < compared.positions < 200 * len(Tablebase(SMALL).sizes)
     assert 0.5 < compared.proven / compared.positions < 1
 
 
-def test_the_number_of_threads_changes_nothing():
+def test_cross_check_is_independent_of_threads():
     alone, together = (
         list(cross_check(Tablebase(SMALL), 60, depth=2, threads=n))[-1] for n in (1, 2)
     )
     assert alone == together
 
 
-def test_a_win_that_the_table_does_not_have_is_noticed():
+def test_missing_win_in_a_table_is_detected():
     tables = Tablebase(SMALL)
     tables.load_all().values[:] = DRAW_VALUE
     with pytest.raises(BadTable, match=r"the table has the value 0, .*; alpha-beta proves -?1"):
@@ -34,7 +34,7 @@ def test_a_win_that_the_table_does_not_have_is_noticed():
 
 
 @pytest.mark.parametrize("depth", [2, 3])
-def test_a_win_that_is_none_is_noticed(depth, monkeypatch):
+def test_false_win_in_a_table_is_detected(depth, monkeypatch):
     tables, get = Tablebase(SMALL), Tablebase.get
 
     def too_good(tables, position):
@@ -61,7 +61,9 @@ def with_margins(tmp_path_factory):
         ("5w/6/6/2b3/5w/4w1 b", -1, 1, 3, None, 10),  # a greater loss does
     ],
 )
-def test_with_margins_a_proof_is_a_bound(with_margins, text, value, margin, turns, shallow, deep):
+def test_proof_is_a_bound_in_games_with_margins(
+    with_margins, text, value, margin, turns, shallow, deep
+):
     position = with_margins.game.from_text(text)
     solved = with_margins.probe(position)
     assert (solved.value, solved.margin, solved.turns) == (value, margin, turns)
@@ -72,7 +74,7 @@ def test_with_margins_a_proof_is_a_bound(with_margins, text, value, margin, turn
     assert _is_proven(with_margins, position, solved, deep, search)
 
 
-def test_with_margins_the_side_that_wins_has_to_agree(with_margins):
+def test_winner_must_agree_in_games_with_margins(with_margins):
     position = with_margins.game.from_text("6/b3b1/1w4/2b3/6/6 b")
     solved, search = with_margins.probe(position), AlphaBeta(with_margins.game)
     for wrong in ({"value": -1}, {"value": 0, "margin": 0, "turns": 0}):
@@ -80,12 +82,12 @@ def test_with_margins_the_side_that_wins_has_to_agree(with_margins):
             _is_proven(with_margins, position, solved._replace(**wrong), 4, search)
 
 
-def test_tables_with_margins_agree(with_margins):
+def test_tables_with_margins_agree_with_alpha_beta(with_margins):
     *_, compared = cross_check(with_margins, 300, depth=8, threads=1)
     assert compared.proven > compared.positions / 2 > 0
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
-def test_numbers_out_of_range_are_refused(wrong):
+def test_numbers_out_of_range_are_rejected(wrong):
     with pytest.raises(BadOption, match=r"=(0|2\.5); expected a whole number from 1"):
         list(cross_check(Tablebase(SMALL), **wrong))

@@ -24,14 +24,14 @@ from cc_env.search.alphabeta import AlphaBeta
 from cc_env.solver import solver
 from cc_env.solver.retrograde import mark_draws
 from cc_env.solver.solver import STATE_SUFFIX, check_space
-from cc_env.tablebase.ranking import make_ranking_tables, position_fields
+from cc_env.tablebase.ranking import make_ranking_tables, parse_pieces, position_fields
 from cc_env.tablebase.table_file import ExactTable, TableHeader, TableView, write_table
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from cc_env.tablebase.values import MARGIN_SHIFT, MAX_MARGIN, result_of, turns_of
 
 
 def proven(game, position):
-    """Return a position as `forward_proof` has it."""
+    """Return a position in the form of `forward_proof`."""
     sides, size = [0, 0], game.options["size"]
     for (row, column), letter in game.pieces(position).items():
         sides["br".index(letter)] |= 1 << (size * row + column)
@@ -39,7 +39,7 @@ def proven(game, position):
 
 
 def assert_proven(game, paths, most):
-    """Compare every value in the tables with the proof, and how many there are of each."""
+    """Compare every value in the tables, and their counts, with the proof."""
     proof, compared = Board(game.options["size"]).solved(most), 0
     for path in paths:
         table = ExactTable(path)
@@ -62,12 +62,12 @@ def assert_proven(game, paths, most):
     return compared
 
 
-def test_few_pieces_agree_with_a_proof_in_plain_python(tmp_path):
+def test_tables_of_few_pieces_agree_with_plain_python(tmp_path):
     assert assert_proven(SMALL, solve(SMALL, tmp_path, "2v2"), 2) == 150 + 1974 + 6006
 
 
 @pytest.mark.slow
-def test_all_positions_of_4x4_agree_with_a_proof_in_plain_python(tmp_path):
+def test_all_4x4_tables_agree_with_plain_python(tmp_path):
     assert assert_proven(SMALL, solve(SMALL, tmp_path, "3v3"), 3) == 147_542
 
 
@@ -81,8 +81,8 @@ def test_all_positions_of_4x4_agree_with_a_proof_in_plain_python(tmp_path):
         ("mini_checkers", {}, "2v2", 80),
     ],
 )
-def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
-    """It proves what the tables say, in as many turns; mini checkers it searches to the end."""
+def test_tables_agree_with_alpha_beta(name, options, pieces, depth, tmp_path):
+    """Alpha-beta proves the values of the tables; it searches mini checkers to the end."""
     game = make_game(name, **options)
     solve(game, tmp_path, pieces)
     tables, search = Tablebase(game, tmp_path), AlphaBeta(game, table_megabytes=1)
@@ -104,8 +104,8 @@ def test_alpha_beta_agrees(name, options, pieces, depth, tmp_path):
 
 
 @pytest.mark.parametrize("size", [4, 5])
-def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
-    """It has no quiescence there: what is won in n turns is proven at depth n, and not before."""
+def test_alpha_beta_needs_the_same_number_of_turns(size):
+    """Without quiescence, a win in n turns of Capture & Conquer is proven first at depth n."""
     game = make_game("capture_conquer", size=size)
     tables, search = Tablebase(game), AlphaBeta(game, table_megabytes=1)
     compared = 0
@@ -118,24 +118,24 @@ def test_alpha_beta_needs_as_many_turns_in_capture_and_conquer(size):
     assert compared > 30
 
 
-def test_passes_find_the_margins_that_recursion_finds(tmp_path):
+def test_passes_and_recursion_give_the_same_tables(tmp_path):
     game = make_game("mini_checkers")
     cyclic = game.replace(numbering=replace(game.numbering, is_acyclic=False))
-    made = {}
+    tables = {}
     for folder, variant in (("recursion", game), ("passes", cyclic)):
         (tmp_path / folder).mkdir()
         paths = solve(variant, tmp_path / folder, "2v2")
-        made[folder] = {path.name: ExactTable(path).read() for path in paths}
-    assert len(made["passes"]) == len(made["recursion"]) == 3
-    for name, parts in made["recursion"].items():
-        for wanted, part in zip(parts, made["passes"][name], strict=True):
-            assert np.array_equal(wanted, part)
-    values = np.concatenate([part for parts in made["passes"].values() for part in parts])
+        tables[folder] = {path.name: ExactTable(path).read() for path in paths}
+    assert len(tables["passes"]) == len(tables["recursion"]) == 3
+    for name, parts in tables["recursion"].items():
+        for expected, part in zip(parts, tables["passes"][name], strict=True):
+            assert np.array_equal(expected, part)
+    values = np.concatenate([part for parts in tables["passes"].values() for part in parts])
     assert len(np.unique(values >> MARGIN_SHIFT & MAX_MARGIN)) > 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_change_nothing(threads, tmp_path):
+def test_tables_are_independent_of_threads(threads, tmp_path):
     paths = solve(SMALL, tmp_path, "2v2", threads=threads)
     headers = [ExactTable(path).header for path in paths]
     assert [header.views[0].won for header in headers] == [115, 1572, 7741]
@@ -158,7 +158,7 @@ def interrupt(step, after, monkeypatch):
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 9])
-def test_a_run_that_is_stopped_goes_on_to_the_same_table(after, tmp_path, monkeypatch):
+def test_interrupted_run_resumes_to_the_same_table(after, tmp_path, monkeypatch):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
@@ -198,11 +198,11 @@ def count_passes(monkeypatch):
 
 def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
     """The first Ctrl+C comes while both threads work, the second during the shutdown."""
-    started, resumed = threading.Barrier(3), threading.Event()
+    barrier, resumed = threading.Barrier(3), threading.Event()
     finished, shutdowns = [], []
 
     def work(_, low, high, counts):
-        started.wait(60)
+        barrier.wait(60)
         resumed.wait(60)
         finished.append(low)
 
@@ -215,7 +215,7 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
             super().shutdown(**options)
 
     def press():
-        started.wait(60)
+        barrier.wait(60)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     monkeypatch.setattr(solver, "ThreadPoolExecutor", Executor)
@@ -230,7 +230,7 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
 
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing", "turns", "margin", "rules"])
-def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
+def test_damaged_state_file_is_ignored(damage, tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
     interrupt(step, 3, monkeypatch)
     part = step.path.with_name(step.path.name + STATE_SUFFIX)
@@ -250,7 +250,7 @@ def test_a_damaged_state_is_not_believed(damage, tmp_path, monkeypatch):
     assert [header.views[0].won, header.views[0].drawn, header.views[0].lost] == [115, 71, 54]
 
 
-def test_a_wrong_value_is_found(tmp_path, monkeypatch):
+def test_verification_detects_a_wrong_value(tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
 
     def mark_draws_and_change_a_value(values):
@@ -263,20 +263,20 @@ def test_a_wrong_value_is_found(tmp_path, monkeypatch):
     assert not step.path.exists()
 
 
-def test_a_state_that_leads_to_faults_is_not_kept(tmp_path, monkeypatch):
+def test_state_that_fails_verification_is_deleted(tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
     interrupt(step, 3, monkeypatch)
-    made = solver.Solver(SMALL, step)
-    made._state.load([made._part(view) for view in made._views])
-    made._part(made._views[0])[:] = 7
-    made._save()
+    resumed = solver.Solver(SMALL, step)
+    resumed._state.load([resumed._part(view) for view in resumed._views])
+    resumed._part(resumed._views[0])[:] = 7
+    resumed._save()
     with pytest.raises(BadTable, match="wrong values"):
         solver.Solver(SMALL, step).solve()
     assert not list(tmp_path.iterdir())
     solver.Solver(SMALL, step).solve()
 
 
-def test_king_against_king_is_as_published(tmp_path):
+def test_king_against_king_has_published_counts(tmp_path):
     """Ed Trice's report of a database of English draughts, one king against one."""
     game = make_game("checkers", crowning="ends_move")
     (step,) = (step for step in solver.plan(game, tmp_path, "1v1") if step.label == "1kv1k")
@@ -285,14 +285,14 @@ def test_king_against_king_is_as_published(tmp_path):
     assert (kings.won, kings.drawn, kings.lost, kings.turns) == (230, 654, 108, 11)
 
 
-def test_a_file_that_is_no_table_of_this_game_is_not_taken_for_one(tmp_path):
+def test_invalid_table_in_the_folder_is_rejected(tmp_path):
     (path,) = solve(SMALL, tmp_path, "1v1")
     path.write_bytes(b"rubbish")
     with pytest.raises(BadTable, match=r"1v1\.exact: .*\. Delete it"):
         solver.plan(SMALL, tmp_path, "2v2")
 
 
-def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
+def test_too_many_positions_are_rejected_before_numbering(tmp_path):
     with pytest.raises(
         InsufficientSpace, match=r"12v12 has .* of memory or more; .* are free; solve fewer"
     ):
@@ -301,23 +301,23 @@ def test_too_many_positions_are_refused_before_they_are_numbered(tmp_path):
         solver.plan(make_game("checkers"), tmp_path, "12")
 
 
-def test_no_more_pieces_than_cells(tmp_path):
-    labels = [step.label for step in solver.plan(SMALL, tmp_path, "18")]
-    assert labels == [step.label for step in solver.plan(SMALL, tmp_path, "16")]
-    assert labels[-1] == "15v1"
+def test_pieces_are_limited_by_cells(tmp_path):
+    materials = SMALL.numbering.materials(*parse_pieces("18"))
+    assert materials == SMALL.numbering.materials(*parse_pieces("16"))
+    assert SMALL.numbering.label(materials[-1]) == "15v1"
     assert SMALL.numbering.parse_label("15v1") == (15, 1)
     assert SMALL.numbering.parse_label("16v1") is None
     with pytest.raises(BadOption, match="each side has 1 to 15 pieces"):
         solver.plan(SMALL, tmp_path, "0")
 
 
-def test_a_table_that_is_needed_has_to_be_there(tmp_path):
+def test_missing_required_table_is_an_error(tmp_path):
     step = solver.plan(SMALL, tmp_path, "2v2")[-1]
     with pytest.raises(BadTable, match="is required and missing"):
         solver.Solver(SMALL, step)
 
 
-def test_too_little_room_is_said_before(tmp_path, monkeypatch):
+def test_insufficient_space_is_reported_before_solving(tmp_path, monkeypatch):
     steps = solver.plan(SMALL, tmp_path, "3v3")
     check_space(steps, tmp_path / "not" / "there")
     with monkeypatch.context() as patch:
@@ -329,17 +329,18 @@ def test_too_little_room_is_said_before(tmp_path, monkeypatch):
         check_space(steps, tmp_path)
     for path in solve(SMALL, tmp_path, "1v1"):
         assert path.exists()
-    there = solver.plan(SMALL, tmp_path, "1v1")
-    check_space(there, tmp_path)  # needs no disk, but memory to be verified
+    existing = solver.plan(SMALL, tmp_path, "1v1")
+    # Verification needs memory, but no disk space.
+    check_space(existing, tmp_path)
     monkeypatch.setattr(solver, "available_memory", lambda: 1024)
     with pytest.raises(InsufficientSpace, match=r"1v1 needs .* of memory; 1 KiB are free"):
-        check_space(there, tmp_path)
+        check_space(existing, tmp_path)
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
     assert "1 table of 1 exist already" in command_line(main, *solve_)
 
 
-def test_verifying_takes_no_more_memory_than_is_told():
+def test_verification_stays_within_the_memory_estimate():
     game = make_game("capture_conquer", size=5)
     step = solver.plan(game, SHIPPED, "3v3")[-1]
     work = solver.Solver(game, step, threads=1)
@@ -351,18 +352,18 @@ def test_verifying_takes_no_more_memory_than_is_told():
         tracemalloc.stop()
 
 
-def test_a_log_tells_how_far_it_has_come(tmp_path, monkeypatch):
-    asked = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
+def test_progress_lines_of_the_solve_command(tmp_path, monkeypatch):
+    command = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
     monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 3600)
-    assert "M/s" not in command_line(main, *asked, "--out", tmp_path / "seldom")
+    assert "M/s" not in command_line(main, *command, "--out", tmp_path / "seldom")
     monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 0)
-    out = command_line(main, *asked, "--out", tmp_path / "often")
+    out = command_line(main, *command, "--out", tmp_path / "often")
     assert re.search(r"^alpha-beta, \d+ of at most 36 positions$", out, re.M)
     assert re.search(r"^2v2, turn 3, [\d.]+ M/s, 100%$", out, re.M)
     assert re.search(r"^2v2, verifying, [\d.]+ M/s, 100%$", out, re.M)
 
 
-def test_what_cannot_be_solved_is_refused(tmp_path):
+def test_unsolvable_requests_are_rejected(tmp_path):
     with pytest.raises(BadOption, match="cannon: it cannot be solved"):
         solver.plan(make_game("cannon"), tmp_path, "4")
     with pytest.raises(BadOption, match="has no such position, each side has 3 to 9 pieces"):
@@ -371,7 +372,7 @@ def test_what_cannot_be_solved_is_refused(tmp_path):
         solver.Solver(SMALL, solver.plan(SMALL, tmp_path, "1v1")[0], threads=0)
 
 
-def test_a_table_is_verified_again(tmp_path):
+def test_existing_table_is_verified(tmp_path):
     paths = solve(SMALL, tmp_path, "2v2")
     step = next(step for step in solver.plan(SMALL, tmp_path, "2v2") if step.label == "2v1")
     path = next(path for path in paths if "2v1" in path.name)
@@ -388,7 +389,7 @@ def test_a_table_is_verified_again(tmp_path):
         solver.Solver(SMALL, step).verify()
 
 
-def test_two_may_write_one_table_at_a_time(tmp_path):
+def test_two_processes_may_write_one_table(tmp_path):
     step = solver.plan(SMALL, tmp_path, "1v1")[0]
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         headers = list(pool.map(partial(write_often, step.path), range(2)))
@@ -397,8 +398,8 @@ def test_two_may_write_one_table_at_a_time(tmp_path):
 
 
 def write_often(path, seed):
-    values = [np.random.default_rng(seed).integers(9, size=200_000).astype(np.uint16)]
-    view = TableView(material=(1, 1), numbers=200_000, won=1, drawn=1, lost=1, turns=1, longest="")
+    values = [np.random.default_rng(seed).integers(9, size=70_000).astype(np.uint16)]
+    view = TableView(material=(1, 1), numbers=70_000, won=1, drawn=1, lost=1, turns=1, longest="")
     header = TableHeader(game="a", options={}, rules="r", label="1v1", views=(view,), seconds=seed)
     for _ in range(20):
         write_table(path, header, values)
@@ -406,7 +407,7 @@ def write_often(path, seed):
     return header
 
 
-def test_the_corner_does_not_matter(tmp_path):
+def test_corner_option_shares_tables(tmp_path):
     solve(SMALL, tmp_path, "1v1")
     other = make_game("capture_conquer", size=4, corner=3)
     assert [step.is_done for step in solver.plan(other, tmp_path, "1v1")] == [True]

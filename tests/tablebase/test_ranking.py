@@ -24,7 +24,7 @@ from cc_env.tablebase.ranking import (
     position_fields,
 )
 
-MADE = [
+CASES = [
     ("capture_conquer", {"size": 4}, "2v2"),
     ("capture_conquer", {"size": 6}, "2v2"),
     ("mini_checkers", {}, "2v2"),
@@ -50,8 +50,8 @@ def count_wrong(material, start, size, numbers, like):
     return wrong
 
 
-@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
-def test_each_number_is_that_of_its_position(name, options, pieces):
+@pytest.mark.parametrize(("name", "options", "pieces"), CASES)
+def test_decoding_and_indexing_are_inverse(name, options, pieces):
     game, materials, numbers = numbered(name, options, pieces)
     like, end = game.numbering.like, 0
     for material in both_views(materials):
@@ -63,9 +63,9 @@ def test_each_number_is_that_of_its_position(name, options, pieces):
         assert count_wrong(shape, start, size, numbers, like) == 0
 
 
-@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
-def test_no_position_is_left_out(name, options, pieces):
-    """Each number stands for as many positions as its first set has images; together it is all."""
+@pytest.mark.parametrize(("name", "options", "pieces"), CASES)
+def test_numbering_is_complete(name, options, pieces):
+    """Each number represents one position per image of its first set; their sum is the total."""
     game, materials, numbers = numbered(name, options, pieces)
     for material in both_views(materials):
         low, high = numbers.own_at[material[0] : material[0] + 2]
@@ -76,10 +76,8 @@ def test_no_position_is_left_out(name, options, pieces):
         assert int(images @ rooms) == count_positions(game.numbering, material)
 
 
-@pytest.mark.parametrize(("name", "options", "pieces"), MADE)
-def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetric(
-    name, options, pieces
-):
+@pytest.mark.parametrize(("name", "options", "pieces"), CASES)
+def test_symmetric_positions_share_a_number(name, options, pieces):
     game, materials, numbers = numbered(name, options, pieces)
     rng = np.random.default_rng(0)
     for material in both_views(materials):
@@ -93,14 +91,14 @@ def test_symmetric_positions_have_one_number_unless_their_own_pieces_are_symmetr
 
 
 def is_fixed(game, position):
-    """Return whether a symmetry leaves the own pieces where they are."""
+    """Return whether a symmetry maps the own pieces onto themselves."""
     return any(symmetry.position(position).own == position.own for symmetry in game.symmetries)
 
 
 @pytest.mark.parametrize(
     ("pieces", "published"), [(1, 120), (2, 6_972), (3, 261_224), (4, 7_092_774), (5, 148_688_232)]
 )
-def test_draughts_have_the_published_numbers_of_positions(pieces, published):
+def test_draughts_have_the_published_number_of_positions(pieces, published):
     """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
     numbering = replace(make_game("checkers").numbering, min_pieces=0)
     materials = numbering.materials((pieces, pieces), pieces)
@@ -108,12 +106,12 @@ def test_draughts_have_the_published_numbers_of_positions(pieces, published):
     assert sum(count_positions(numbering, material) for material in exactly) == published
 
 
-def test_capture_conquer_has_as_many_as_there_are_ways_to_place_pieces():
+def test_number_of_capture_conquer_positions():
     numbering = make_game("capture_conquer", size=6).numbering
     assert count_positions(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
 
 
-def test_what_is_within_a_turn_or_has_other_material_has_no_number():
+def test_mid_turn_and_other_material_have_no_number():
     game, _, numbers = numbered("capture_conquer", {"size": 4}, "2v2")
     assert index_of(game.initial, numbers) == NO_INDEX
     position = game.from_text("4/1rb1/1bb1/4 b")
@@ -128,13 +126,13 @@ def test_what_is_within_a_turn_or_has_other_material_has_no_number():
     assert index_of(due._replace(own_free=np.uint64(1)), numbers) == NO_INDEX
 
 
-def test_a_man_on_its_last_row_has_no_number():
+def test_man_on_its_last_row_has_no_number():
     game, _, numbers = numbered("checkers", {}, "1v1")
     assert index_of(game.from_text("r7/8/8/8/8/8/8/7b r"), numbers) == NO_INDEX
     assert index_of(game.from_text("R7/8/8/8/8/8/8/7B r"), numbers) != NO_INDEX
 
 
-def test_materials_have_names():
+def test_labels_of_materials_can_be_parsed():
     numbering = make_game("checkers").numbering
     for material in numbering.materials((3, 2), 4):
         assert numbering.parse_label(numbering.label(material)) == material
@@ -149,6 +147,6 @@ def test_materials_have_names():
 
 
 @pytest.mark.parametrize("text", ["", "v", "3v", "3v3v3", "-1", "x", "٣", "999"])
-def test_wrong_pieces_are_refused(text):
+def test_invalid_pieces_are_rejected(text):
     with pytest.raises(BadOption, match="expected the number in all"):
         parse_pieces(text)

@@ -1,4 +1,4 @@
-"""Tables: what they say of positions, and that bad files are refused."""
+"""Tables: values of positions, and rejection of damaged files."""
 
 import copy
 import json
@@ -51,7 +51,7 @@ def tables(folder):
         ("4/4/rr2/1b1b r", -1, 0, []),
     ],
 )
-def test_a_position_has_its_value(tables, text, value, turns, keeping):
+def test_position_has_its_value(tables, text, value, turns, keeping):
     position = SMALL.from_text(text)
     solved = tables.probe(position)
     assert (solved.value, solved.margin, solved.turns) == (value, abs(value), turns)
@@ -59,7 +59,7 @@ def test_a_position_has_its_value(tables, text, value, turns, keeping):
     assert texts == keeping
 
 
-def test_values_follow_from_those_of_the_actions(tables):
+def test_value_is_that_of_the_best_action(tables):
     """Along random games: the value is the best action's, and turns count down along best ones."""
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -72,15 +72,15 @@ def test_values_follow_from_those_of_the_actions(tables):
             for action, value in zip(solved.actions, solved.values, strict=True):
                 assert (action in solved.value_keeping) == (value == solved.value)
                 after = SMALL.apply(position, action)
-                there = tables.probe(after)
+                result = tables.probe(after)
                 within = SMALL.mid_turn(after)
-                assert there.value == (value if within else -value)
+                assert result.value == (value if within else -value)
                 if action in solved.best and value:
-                    assert there.turns == solved.turns - (not within)
+                    assert result.turns == solved.turns - (not within)
             position = SMALL.apply(position, int(rng.choice(solved.actions)))
 
 
-def test_a_position_within_a_turn_has_the_value_of_its_best_capture(tables):
+def test_mid_turn_position_has_the_value_of_its_best_capture(tables):
     game = make_game("capture_conquer", size=4)
     position = game.from_text("b3/rr2/4/4 b")
     within = [game.apply(position, action) for action in game.legal_actions(position)]
@@ -90,7 +90,7 @@ def test_a_position_within_a_turn_has_the_value_of_its_best_capture(tables):
         assert solved.turns >= 1 or solved.value == 0
 
 
-def test_what_no_table_has_is_said(tables):
+def test_missing_value_is_an_error_with_available_tables(tables):
     position = make_game("capture_conquer", size=4).initial
     with pytest.raises(
         MissingTable, match="no table has the value of 'bb2/b3/3r/2rr b'; available"
@@ -112,7 +112,7 @@ def test_what_no_table_has_is_said(tables):
         ("checkers", {"crowning": "ends_move"}, {"crowning": "continue"}),
     ],
 )
-def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
+def test_position_of_other_rules_is_rejected(name, options, other, tmp_path):
     tables = Tablebase(make_game(name, **options), tmp_path)
     assert tables.get(make_game(name, **options).initial) is None
     foreign = make_game(name, **other).initial
@@ -121,19 +121,19 @@ def test_a_position_of_other_rules_is_refused(name, options, other, tmp_path):
             probe(foreign)
 
 
-def test_a_position_of_another_game_is_refused(tables):
+def test_position_of_another_game_is_rejected(tables):
     with pytest.raises(BadPosition, match=r"is not a position of make_game"):
         tables.probe(make_game("morris").initial)
 
 
-def test_pieces_that_stand_on_each_other_are_refused(tables):
+def test_two_pieces_on_one_cell_are_rejected(tables):
     position = SMALL.from_text("b3/4/4/3r b")
     both = position._replace(enemy=position.own | position.enemy)
     with pytest.raises(BadPosition, match="two pieces stand on one cell"):
         tables.probe(both)
 
 
-def test_arguments_of_other_types_are_refused(tmp_path):
+def test_arguments_of_other_types_are_rejected(tmp_path):
     with pytest.raises(BadOption, match=r"'checkers' is not a game; expected make_game"):
         Tablebase("checkers")
     for ask in (
@@ -147,7 +147,7 @@ def test_arguments_of_other_types_are_refused(tmp_path):
         MinimaxPlayer(SMALL, depth=1, tables=tmp_path)
 
 
-def test_options_that_values_do_not_depend_on_do_not_matter(tables, tmp_path):
+def test_options_without_influence_on_values_are_ignored(tables, tmp_path):
     assert make_game("capture_conquer", size=4, corner=3).initial not in tables
     checkers = Tablebase(make_game("checkers", no_progress_limit=80), tmp_path)
     assert make_game("checkers", no_progress_limit=40).initial not in checkers
@@ -155,22 +155,22 @@ def test_options_that_values_do_not_depend_on_do_not_matter(tables, tmp_path):
     assert make_game("morris", free_move="moving_phase_only").initial not in morris
 
 
-def test_a_table_that_is_gone_is_a_bad_one(copied):
+def test_deleted_table_raises_bad_table(copied):
     tables = Tablebase(SMALL, copied)
     named(copied, "1v1").unlink()
     with pytest.raises(BadTable, match=r"1v1\.exact: can no longer be read: No such file"):
         tables.probe(SMALL.from_text(POSITION))
 
 
-def test_positions_one_capture_above_the_tables_are_known_where_all_turns_capture(tables):
-    over = SMALL.from_text("4/4/bb2/b1rr r")
-    assert (over in tables) == all(
-        SMALL.apply(over, action) in tables for action in SMALL.legal_actions(over)
+def test_positions_before_a_forced_capture_have_values(tables):
+    position = SMALL.from_text("4/4/bb2/b1rr r")
+    assert (position in tables) == all(
+        SMALL.apply(position, action) in tables for action in SMALL.legal_actions(position)
     )
 
 
-def test_a_draw_by_the_rules_may_come_first(tmp_path):
-    """A win in more turns than are left to the draw for want of progress is not certain."""
+def test_value_is_uncertain_if_a_draw_rule_may_come_first(tmp_path):
+    """A win that takes more turns than the draw rule allows is not certain."""
     free = make_game("checkers", no_progress_limit=None)
     solve(free, tmp_path, "1v1")
     text = "R7/8/8/8/8/8/6B1/8 r"
@@ -178,45 +178,45 @@ def test_a_draw_by_the_rules_may_come_first(tmp_path):
     limited = make_game("checkers", no_progress_limit=20)
     tables = Tablebase(limited, tmp_path)
     for idle in (0, 19):
-        known = tables.get(limited.from_text(f"{text} {idle}" if idle else text))
+        solved = tables.get(limited.from_text(f"{text} {idle}" if idle else text))
         if turns:
-            assert (known is None) == (turns > 20 - idle)
+            assert (solved is None) == (turns > 20 - idle)
         else:
-            assert known is None or known.value == 0
+            assert solved is None or solved.value == 0
 
 
 @pytest.mark.slow
-def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
-    """All wins but one in fewer turns than are left to the draw, and the other way round."""
+def test_certain_win_is_known_despite_uncertain_actions(tmp_path):
+    """Some wins come before the draw rule applies, others after."""
     free = make_game("checkers", no_progress_limit=None)
     solve(free, tmp_path, "2v1")
     limited, counts = make_game("checkers", no_progress_limit=20), [0, 0]
-    known, certain = Tablebase(free, tmp_path), Tablebase(limited, tmp_path)
-    for number in range(0, known.sizes[4], 47):
-        position = known.position_at(4, number)
+    unlimited, certain = Tablebase(free, tmp_path), Tablebase(limited, tmp_path)
+    for number in range(0, unlimited.sizes[4], 47):
+        position = unlimited.position_at(4, number)
         if not len(free.legal_actions(position)):
             continue
-        text, solved = free.to_text(position), known.probe(position)
-        after = [known.probe(free.apply(position, action)) for action in solved.actions]
+        text, solved = free.to_text(position), unlimited.probe(position)
+        after = [unlimited.probe(free.apply(position, action)) for action in solved.actions]
         if any(free.mid_turn(free.apply(position, action)) for action in solved.actions):
             continue
-        here = limited.from_text(text)
-        left = [limited.apply(here, action) for action in solved.actions]
+        start = limited.from_text(text)
+        successors = [limited.apply(start, action) for action in solved.actions]
         late = [
-            there.turns > rules.turns_to_draw(place)
-            for there, place in zip(after, left, strict=True)
+            value.turns > rules.turns_to_draw(successor)
+            for value, successor in zip(after, successors, strict=True)
         ]
         wins = [
-            there.turns
-            for there, is_late in zip(after, late, strict=True)
-            if there.value < 0 and not is_late
+            value.turns
+            for value, is_late in zip(after, late, strict=True)
+            if value.value < 0 and not is_late
         ]
-        actual = certain.get(here)
+        actual = certain.get(start)
         if wins:
             assert actual is not None, text
             assert (actual.value, actual.turns) == (1, solved.turns)
             assert not {a for a, is_late in zip(solved.actions, late, strict=True) if is_late} & {
-                *actual.keeping
+                *actual.value_keeping
             }
             counts[0] += any(late)
         elif any(late):
@@ -225,7 +225,7 @@ def test_a_certain_win_is_known_beside_actions_that_are_uncertain(tmp_path):
     assert min(counts) > 3
 
 
-def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
+def test_best_actions_keep_the_margin(tmp_path):
     game = make_game("mini_checkers")
     solve(game, tmp_path, "3v1")
     solved = Tablebase(game, tmp_path).probe(game.from_text("1b1b2/2w3/6/6/1b4/6 b"))
@@ -234,9 +234,9 @@ def test_keeping_is_of_the_value_and_the_best_of_the_margin_too(tmp_path):
     assert len(solved.best) == 1
 
 
-def test_copies_are_shared_and_other_processes_look_into_the_same_folders(tables, folder):
+def test_copies_are_shared_and_pickles_reopen_the_folders(tables, folder):
     position = SMALL.from_text(POSITION)
-    told = tables.probe(position)
+    expected = tables.probe(position)
     assert copy.deepcopy(tables) is tables
     for name in ("perfect", "minimax:depth=2", "mcts:simulations=20"):
         player = make_player(f'{name}{"," if ":" in name else ":"}tables="{folder}"', SMALL)
@@ -244,26 +244,26 @@ def test_copies_are_shared_and_other_processes_look_into_the_same_folders(tables
         copied = copy.deepcopy(player) if name == "perfect" else player
         assert copied.choose(position, np.random.default_rng(0), Clock()).action == first.action
     for again in (pickle.loads(pickle.dumps(tables)), Tablebase(SMALL, folder)):
-        assert again.probe(position) == told
+        assert again.probe(position) == expected
         assert again.labels == tables.labels
 
 
-def test_many_threads_may_ask(folder):
-    """Switched as often as can be, each gets the answer to its own question."""
+def test_probing_is_thread_safe(folder):
+    """Threads that are switched at every opportunity get the values of their own positions."""
     alone, shared = Tablebase(SMALL, folder), Tablebase(SMALL, folder)
-    asked = list(sample_uniform(alone, 300))
-    answers = [alone.probe(position) for position in asked]
+    positions = list(sample_uniform(alone, 200))
+    expected = [alone.probe(position) for position in positions]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(3) as pool:
-            turns = [pool.submit(lambda: [shared.probe(p) for p in asked]) for _ in range(3)]
-            assert [turn.result() for turn in turns] == 3 * [answers]
+            turns = [pool.submit(lambda: [shared.probe(p) for p in positions]) for _ in range(3)]
+            assert [turn.result() for turn in turns] == 3 * [expected]
     finally:
         sys.setswitchinterval(before)
 
 
-def test_folders_are_looked_through(folder, tmp_path):
+def test_tables_are_found_in_folders(folder, tmp_path):
     with pytest.raises(BadOption, match="there is no such folder of tables"):
         Tablebase(SMALL, tmp_path / "nowhere")
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
@@ -301,7 +301,7 @@ POSITION = "b3/4/2r1/4 b"
         (lambda content: content.replace(b" 1 ", b" 1 9", 1), "altered|truncated"),
     ],
 )
-def test_a_bad_file_is_refused(copied, damage, why):
+def test_damaged_file_is_rejected(copied, damage, why):
     path = named(copied, "1v1")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(BadTable, match=why):
@@ -309,7 +309,7 @@ def test_a_bad_file_is_refused(copied, damage, why):
 
 
 @pytest.mark.parametrize("damage", ["cut", "overwritten"])
-def test_a_file_that_changes_while_it_is_open_is_refused(copied, damage):
+def test_file_changed_while_open_is_rejected(copied, damage):
     path = named(copied, "2v2")
     table = ExactTable(path)
     if damage == "cut":
@@ -320,7 +320,7 @@ def test_a_file_that_changes_while_it_is_open_is_refused(copied, damage):
         table.block(0, 0)
 
 
-def test_a_table_that_is_replaced_while_it_is_open_stays_readable(copied):
+def test_table_replaced_while_open_stays_readable(copied):
     path = named(copied, "2v2")
     table, other = ExactTable(path), path.with_name("other")
     before = table.block(0, 0)
@@ -329,7 +329,7 @@ def test_a_table_that_is_replaced_while_it_is_open_stays_readable(copied):
     assert (table.block(0, 0) == before).all()
 
 
-def test_a_table_of_something_else_is_refused(copied):
+def test_table_of_another_material_or_game_is_rejected(copied):
     named(copied, "2v1").rename(named(copied, "1v1"))
     with pytest.raises(BadTable, match=r"is of 2v1 .*; expected 1v1 of capture_conquer"):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
@@ -340,7 +340,7 @@ def test_a_table_of_something_else_is_refused(copied):
         Tablebase(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
 
 
-def test_a_table_with_another_number_of_positions_is_refused(copied):
+def test_table_with_another_number_of_positions_is_rejected(copied):
     path = named(copied, "1v1")
     table = ExactTable(path)
     (values,) = table.read()
@@ -351,7 +351,7 @@ def test_a_table_with_another_number_of_positions_is_refused(copied):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
 
 
-def test_a_table_is_written_and_read(tmp_path):
+def test_written_table_can_be_read(tmp_path):
     rng = np.random.default_rng(0)
     values = [rng.integers(2**16, size=size).astype(np.uint16) for size in (2 * BLOCK_SIZE + 1, 5)]
     views = tuple(
@@ -367,8 +367,8 @@ def test_a_table_is_written_and_read(tmp_path):
     write_table(path, header, values)
     table = ExactTable(path)
     assert table.header == header
-    given = [np.zeros_like(part) for part in values]
-    for views_read in table.read(), table.read(given), given:
+    buffers = [np.zeros_like(part) for part in values]
+    for views_read in table.read(), table.read(buffers), buffers:
         for part, other in zip(views_read, values, strict=True):
             np.testing.assert_array_equal(part, other)
     np.testing.assert_array_equal(table.block(0, 2), values[0][-1:])
@@ -376,7 +376,7 @@ def test_a_table_is_written_and_read(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.exact"]
 
 
-def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+def test_failed_write_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "full")))
     header = TableHeader(game="a", options={}, rules="r", label="x", views=(), seconds=0)
     with pytest.raises(OSError, match=r"full.*x\.exact"):
@@ -384,19 +384,19 @@ def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
+def test_only_files_of_killed_runs_are_removed(tmp_path):
     path = named(tmp_path, "2v1")
-    left = [path.with_name(f"{path.name}{kind}.12345.half") for kind in ("", ".body", ".part")]
-    for half in left:
+    abandoned = [path.with_name(f"{path.name}{kind}.12345.half") for kind in ("", ".body", ".part")]
+    for half in abandoned:
         half.write_bytes(b"half a table")
-    (notes := tmp_path / "notes.half").write_text("of somebody else")
+    (notes := tmp_path / "notes.half").write_text("unrelated")
     with (
         open_temporary(path.with_name(f"{path.name}.body.7.half")),
         open_atomically(path, exclusive=False),
     ):
         command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, "--pieces", "1v1"
         command_line(main, *command)
-        assert not any(half.exists() for half in left)
+        assert not any(half.exists() for half in abandoned)
         names = {half.name for half in tmp_path.glob("*.half")}
         assert names == {
             notes.name,
@@ -406,13 +406,13 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
     assert [half.name for half in tmp_path.glob("*.half")] == [notes.name]
 
 
-def test_the_command_tells_and_solves(tmp_path):
+def test_solve_command_prints_a_plan_and_solves(tmp_path):
     def run(*more, status=0):
         command = "solve", "capture_conquer", "-o", "size=4", "--out", tmp_path, *more
         return command_line(main, *command, status=status)
 
-    told = run("--pieces", "2v1", "--dry-run")
-    assert "2 tables, 1v1 to 2v1: 3,600 positions, 2,124 without symmetric ones" in told
+    plan = run("--pieces", "2v1", "--dry-run")
+    assert "2 tables, 1v1 to 2v1: 3,600 positions, 2,124 without symmetric ones" in plan
     assert list(tmp_path.iterdir()) == []
     out = run("--pieces", "2v1", "--threads", 1)
     assert "2v1: verified" in out
