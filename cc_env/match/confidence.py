@@ -14,10 +14,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def minus(self, zero: float) -> "Interval":
-        """Return the interval shifted down by `zero`."""
-        return Interval(self.value - zero, self.low - zero, self.high - zero)
-
 
 def wilson_interval(share: float, trials: float) -> Interval:
     """Return a proportion, 0 to 1, of more than 0 trials with its interval by Wilson (1927)."""

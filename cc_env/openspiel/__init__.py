@@ -117,7 +117,6 @@ class BoardGame(pyspiel.Game):
         changed = {key: value for key, value in parameters.items() if value != defaults[key]}
         super().__init__(self.kind, info, changed)
         self._limits = limits["max_game_length"], limits["repetitions"]
-        self._num_actions = self.game.num_actions
         self.start = self._begin(limits["position"])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -155,7 +154,7 @@ class BoardGame(pyspiel.Game):
         )
 
     def _node_after(self, row: NDArray[np.uint64], action: int) -> _Node:
-        legal = np.empty(self._num_actions, np.int32)
+        legal = np.empty(self.game.num_actions, np.int32)
         count, mover, lead = course.play(self.game.initial, row, action, legal)
         return _Node(row, legal[:count].tolist(), int(mover), int(lead))
 

@@ -11,7 +11,7 @@ returns a `cc_env.match.referee.Player`. `as_player` also accepts players and po
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 
@@ -202,7 +202,8 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
         raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
     values = parse_options(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(values) - set(defaults)):
-        valid = format_list(_with_values(defaults)) or "none"
+        options = (name if value is None else f"{name}={value}" for name, value in defaults.items())
+        valid = format_list(options) or "none"
         hint = f"{suggest(unknown[0], defaults)}it has: {valid}"
         raise UnknownOption(f"player {kind} has no option {format_list(unknown)}; {hint}")
     if factory is make_program_player:
@@ -219,11 +220,6 @@ def _defaults(kind: str, factory: PlayerFactory) -> dict[str, Any]:
     if not parameters:
         raise BadPlayer(f"player {kind!r} cannot be made with a game: it takes no arguments")
     return {parameter.name: parameter.default for parameter in parameters[1:]}
-
-
-def _with_values(defaults: Mapping[str, Any]) -> list[str]:
-    """Return options as NAME=VALUE, those with the default None as NAME."""
-    return [name if value is None else f"{name}={value}" for name, value in defaults.items()]
 
 
 def _import_factory(path: str) -> PlayerFactory:
