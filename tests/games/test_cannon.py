@@ -408,8 +408,10 @@ def logged(line):
 
 def test_logs_of_recorded_games_round_trip():
     """cannon: replay of recorded games; stagnation by third repetition; both kinds of stalemate."""
-    ends = set()
-    for line in recorded_games()[::3]:
+    games = recorded_games()
+    by_ending = {line["end"]: line for line in games}
+    assert by_ending.keys() >= {"halls", "no_soldiers", "no_moves", "stagnant"}
+    for line in (*games[::8], *by_ending.values()):
         game = cannon_of(line)
         (logged_game,) = log.read(logged(line), game)
         position, commands = game.initial, []
@@ -424,8 +426,6 @@ def test_logs_of_recorded_games_round_trip():
         match = replay_foreign(game, logged_game)
         assert match.score == logged_game.scores
         assert (match.result.reason if match.result else None) == line["end"]
-        ends.add(line["end"])
-    assert ends >= {"halls", "no_soldiers", "no_moves", "stagnant"}
 
 
 FIRST_MOVE = "S 2 5 M 1 4"
@@ -615,7 +615,7 @@ def test_weights_cover_every_row_of_the_board(rows):
     game = make_game("cannon", rows=rows, columns=10)
     weights = game.evaluations["standard"].weights
     assert (weights == STANDARD[rows].weights).all()
-    counts = [random_positions(game, seed) for seed in range(4)]
+    counts = [random_positions(game, seed) for seed in range(2)]
     counted = tune.features(game, np.concatenate(counts)).any(0)
     assert counted[:rows].all()
     assert not counted[rows:10].any()

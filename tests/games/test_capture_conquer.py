@@ -183,11 +183,11 @@ def test_perft_equals_path_enumeration(size):
 
 
 def test_random_games_have_published_statistics(game):
-    counts = play_random_games(game, 20000, seed=1)
+    counts = play_random_games(game, 10000, seed=1)
     assert counts.unfinished == 0
-    assert 0.49 < counts.first_wins / 20000 < 0.52
-    assert counts.draws / 20000 < 0.003
-    assert 32.5 < counts.turns / 20000 < 34
+    assert 0.49 < counts.first_wins / 10000 < 0.52
+    assert counts.draws / 10000 < 0.003
+    assert 32.5 < counts.turns / 10000 < 34
     assert play_random_games(game, 500, seed=1) == play_random_games(game, 500, seed=1)
 
 
