@@ -29,10 +29,7 @@ def policy(
     game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
 ) -> Player:
     """Return a player that takes the most probable action of a network's policy."""
-    from agents.network_players import PolicyPlayer, load_evaluator
-
-    network = load_evaluator(weights_file(game, "alphazero", path), game, device)
-    return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
+    return _policy_player("alphazero", game, contempt, path, device)
 
 
 def ppo(
@@ -43,9 +40,13 @@ def ppo(
     The network predicts discounted results. Contempt, which is compared with these values, made
     the player weaker, so its default is 0.
     """
+    return _policy_player("ppo", game, contempt, path, device)
+
+
+def _policy_player(kind: str, game: Game, contempt: float, path: str | None, device: str) -> Player:
     from agents.network_players import PolicyPlayer, load_evaluator
 
-    network = load_evaluator(weights_file(game, "ppo", path), game, device)
+    network = load_evaluator(weights_file(game, kind, path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agents import weight_files
 from agents.winograd import (
     MAX_POINTS,
     TILE_MULTIPLE,
@@ -41,8 +40,6 @@ from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, r
 # Output channels that `multiply` computes at the same time.
 OUTPUTS = 4
 ONE, ZERO = np.float32(1), np.float32(0)
-# The convolutions of a block.
-_CONVOLUTIONS = "first", "second"
 
 
 class DenseLayer(NamedTuple):
@@ -256,9 +253,11 @@ class CompiledNetwork:
         """Transform the `state_dict` of a network of observations [C, H, W].
 
         `reach` is the dilation, `pairs`, int64[A, 2], are the cells of actions, 0 to H·W. Raises
-        BadCheckpoint if the weights do not fit each other, TrainingDiverged if one is not finite.
+        TrainingDiverged if a weight is not finite.
         """
-        _check(weights, shape[0])
+        for name, array in weights.items():
+            if not np.isfinite(array).all():
+                raise TrainingDiverged(f"{name} of the network has values that are not finite")
         self._shape = shape
         self._weights = _transform(weights, shape, reach, np.ascontiguousarray(pairs, np.int64))
         self._free_buffers: list[Buffers] = []
@@ -284,33 +283,6 @@ class CompiledNetwork:
         return output.logits, output.values
 
 
-def _check(weights: Mapping[str, Floats], planes: int) -> None:
-    """Raise BadCheckpoint if shapes do not match, TrainingDiverged if a weight is not finite."""
-    features, keys = len(weights.get("stem.bias", ())), len(weights.get("keys.bias", ()))
-    convolutions = [
-        f"tower.{block}.{name}" for block in range(_blocks(weights)) for name in _CONVOLUTIONS
-    ]
-    shapes = {
-        "stem": (features, planes, 3, 3),
-        **dict.fromkeys(convolutions, (features, features, 3, 3)),
-        "keys": (keys, features),
-        "view": (keys, 2 * features),
-        "value.0": (features, 2 * features),
-        "value.2": (1, features),
-    }
-    for name, shape in shapes.items():
-        for part, part_shape in (("bias", shape[:1]), ("weight", shape)):
-            array = weight_files.checked_array(weights, f"{name}.{part}", part_shape, np.float32)
-            if not np.isfinite(array).all():
-                raise TrainingDiverged(
-                    f"{name}.{part} of the network has values that are not finite"
-                )
-
-
-def _blocks(weights: Mapping[str, Floats]) -> int:
-    return sum(name.endswith("first.weight") for name in weights)
-
-
 def _transform(
     weights: Mapping[str, Floats],
     shape: tuple[int, int, int],
@@ -320,9 +292,10 @@ def _transform(
     """Return the weights for `forward`; queries include the factor K^-0.5."""
     _, rows, columns = shape
     near, far = tiling(rows, columns, 1), tiling(rows, columns, reach)
-    names = [
-        [f"tower.{block}.{name}" for block in range(_blocks(weights))] for name in _CONVOLUTIONS
-    ]
+    blocks = sum(name.endswith("first.weight") for name in weights)
+    first, second = (
+        [f"tower.{block}.{name}" for block in range(blocks)] for name in ("first", "second")
+    )
     keys = len(weights["keys.bias"]) // 2
     scale = np.repeat(np.array([keys**-0.5, 1], np.float32), keys)
     halves = [
@@ -331,8 +304,8 @@ def _transform(
     ]
     return Weights(
         stem=_pack_convolutions(weights, ["stem"], near),
-        first=_pack_convolutions(weights, names[0], near),
-        second=_pack_convolutions(weights, names[1], far),
+        first=_pack_convolutions(weights, first, near),
+        second=_pack_convolutions(weights, second, far),
         keys=_pack_dense(*halves[0], (2, 1)),
         board=_pack_dense(*halves[1], (2, 2)),
         hidden=_pack_dense(weights["value.0.weight"], weights["value.0.bias"], (1, 2)),
@@ -384,10 +357,8 @@ def _buffers(network: Weights, shape: tuple[int, int, int]) -> Buffers:
     """Return the memory for a forward pass."""
     planes, rows, columns = shape
     features, keys = len(network.hidden.bias), len(network.keys.bias)
-    inputs, width = (
-        max(features, planes),
-        -(-(rows * columns + 2) // TILE_MULTIPLE) * WIDE_FLOAT_LANES,
-    )
+    inputs = max(features, planes)
+    width = -(-(rows * columns + 2) // TILE_MULTIPLE) * WIDE_FLOAT_LANES
     near, far = _workspaces((network.first.tiles, network.second.tiles), inputs, features)
     return Buffers(
         cells=_zeros(features, width),
@@ -411,9 +382,10 @@ def _workspaces(tilings: Sequence[Tiling], inputs: int, outputs: int) -> list[Wo
 
     def workspace(tiles: Tiling) -> Workspace:
         width, count = len(tiles.sources) * FLOAT_LANES, tiles.sources.shape[1]
-        places = values[: count * (inputs + 1) * width].reshape(count, inputs + 1, width)
         return Workspace(
-            places, products[: outputs * count * width].reshape(outputs, count, width), tile
+            values[: count * (inputs + 1) * width].reshape(count, inputs + 1, width),
+            products[: outputs * count * width].reshape(outputs, count, width),
+            tile,
         )
 
     return [workspace(tiles) for tiles in tilings]

@@ -74,10 +74,5 @@ def export(
     console.print(f"{len(counts):,} choices written to {file}")
 
 
-def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
-    return run(app)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(app))

@@ -95,12 +95,8 @@ class Memory:
 
         A choice has a greater id than its parent, so the tree has no cycles.
         """
-        if (
-            is_integer(id, parent + 1, 2**63 - 1)
-            and is_integer(action, 0)
-            and is_integer(first_wins, 0, MAX_WINS)
-            and is_integer(second_wins, 0, MAX_WINS)
-        ):
+        has_ids = is_integer(id, parent + 1, 2**63 - 1) and is_integer(action, 0)
+        if has_ids and all(is_integer(wins, 0, MAX_WINS) for wins in (first_wins, second_wins)):
             return Choice(id, action, (first_wins, second_wins))
         row = f"action {action!r:.40}, wins {first_wins!r:.40} and {second_wins!r:.40}"
         raise BadRecord(f"{self.path}: choice {id!r}, after {parent}, is invalid: {row}")
@@ -155,10 +151,10 @@ class Memory:
         query += " WHERE game = ? AND parent = ? AND action = ?"
         id = None
         if row := connection.execute(query, key).fetchone():
-            stored = self._parse_choice(key[1], row[0], key[2], *row[1:])
-            id = stored.id
+            choice = self._parse_choice(key[1], row[0], key[2], *row[1:])
+            id = choice.id
             if merge == "add":
-                first, second = map(sum, zip(stored.wins, wins, strict=True))
+                first, second = map(sum, zip(choice.wins, wins, strict=True))
                 wins = min(first, MAX_WINS), min(second, MAX_WINS)
         insert = "INSERT OR REPLACE INTO choices VALUES (?, ?, ?, ?, ?, ?)"
         row_id = connection.execute(insert, (id, *key, *wins)).lastrowid
@@ -274,13 +270,14 @@ class MemoryPlayer:
         """Return the remembered choice with the most wins, else a random new one."""
         self._locate(position)
         legal, player = self._game.choices(position), self._game.to_move(position)
-        stored = [] if self._choice_id is None else self._memory.choices(self._choice_id)
+        choices = [] if self._choice_id is None else self._memory.choices(self._choice_id)
         # An altered file may contain illegal actions.
-        choices = [choice for choice in stored if choice.action in legal]
+        choices = [choice for choice in choices if choice.action in legal]
         best = max(choices, key=lambda choice: choice.wins[player], default=None)
         value = None
         if best and best.wins[player] > 0:
-            action, value = best.action, _value(best.wins, player)
+            action = best.action
+            value = (best.wins[player] - best.wins[1 - player]) / sum(best.wins)
         else:
             untried = np.setdiff1d(legal, [choice.action for choice in choices])
             action = int(rng.choice(untried if len(untried) else legal))
@@ -306,22 +303,15 @@ class MemoryPlayer:
 
     def _locate(self, position: Position) -> None:
         """Find the choice that led to a position, in the current game or in a new one."""
-        for origin, id in (
-            (self._position, self._choice_id),
-            (self._game.initial, START),
-        ):
+        for origin, id in ((self._position, self._choice_id), (self._game.initial, START)):
             if position == origin:
                 self._choice_id = id
                 return
             if turns := list(self._game.turns_between(origin, position)):
-                ids = (self._memory.follow(id, turn) for turn in turns)
-                self._choice_id = next((found for found in ids if found is not None), None)
+                choice_ids = (self._memory.follow(id, turn) for turn in turns)
+                self._choice_id = next((id for id in choice_ids if id is not None), None)
                 return
         self._choice_id = None
-
-
-def _value(wins: Wins, player: int) -> float:
-    return (wins[player] - wins[1 - player]) / sum(wins)
 
 
 def _check_option(name: str, value: str, valid: tuple[str, ...]) -> None:

@@ -134,11 +134,10 @@ class Evaluator:
             raise UnknownOption(f"backend={backend!r}; it is one of: {format_list(BACKENDS)}")
         if self.backend == "compiled" and target.type != "cpu":
             raise BadOption(f"backend='compiled', device={device!r}; expected 'cpu'")
-        self._evaluate: Evaluate
-        if self.backend == "compiled":
-            self._evaluate = compile_network(network)
-        else:
-            self._evaluate = _TorchNetwork(network, target)
+        is_compiled = self.backend == "compiled"
+        self._evaluate: Evaluate = (
+            compile_network(network) if is_compiled else _TorchNetwork(network, target)
+        )
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W]."""
@@ -147,10 +146,13 @@ class Evaluator:
 
 def compile_network(network: Network) -> CompiledNetwork:
     """Return a network as compiled code; raise as `CompiledNetwork`."""
-    weights = {name: tensor.float().cpu().numpy() for name, tensor in network.state_dict().items()}
     _, rows, columns = network.shape
     pairs = np.stack(np.divmod(network.pairs.cpu().numpy(), rows * columns + 1), 1)
-    return CompiledNetwork(weights, network.shape, network.size.reach, pairs)
+    return CompiledNetwork(_weights(network), network.shape, network.size.reach, pairs)
+
+
+def _weights(network: Network) -> dict[str, NDArray[np.float32]]:
+    return {name: tensor.float().cpu().numpy() for name, tensor in network.state_dict().items()}
 
 
 class _TorchNetwork:
@@ -199,9 +201,8 @@ def fast_dtype(device: torch.device) -> torch.dtype:
 
 def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> None:
     """Write the weights atomically with a JSON description `about` them."""
-    weights = {name: tensor.float().cpu().numpy() for name, tensor in network.state_dict().items()}
     header = {**_game_identity(game), "size": asdict(network.size), "about": about}
-    weight_files.save(path, "network", weights, header)
+    weight_files.save(path, "network", _weights(network), header)
 
 
 def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:

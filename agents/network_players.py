@@ -5,7 +5,6 @@ Shapes: C planes, H rows and W columns of an observation.
 
 import math
 import time
-from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -20,8 +19,7 @@ from cc_env.core.rules import DRAW, Position, reward
 from cc_env.files import file_hash
 from cc_env.match.referee import Clock, Decision
 from cc_env.players.builtin import time_budget
-from cc_env.search import limits
-from cc_env.search.limits import check_limit
+from cc_env.search.limits import check_contempt, check_limit, check_seconds
 from cc_env.search.puct import PUCT, Evaluate
 from cc_env.tablebase.tablebase import Tablebase
 
@@ -61,52 +59,33 @@ def _permute(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.i
     return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
 
 
-class _GameHistory:
-    """The positions in which a player decided in the current game, and those it moved to."""
-
-    def __init__(self, game: Game) -> None:
-        self._game = game
-        self.positions: list[Position] = []
-
-    def enter(self, position: Position) -> None:
-        """Clear the history if the position cannot follow the last one: a new game started."""
-        if self.positions and not self._follows(position, self.positions[-1]):
-            self.positions = []
-
-    def record(self, position: Position, action: int) -> None:
-        """Add a position and its successor after an action."""
-        self.positions += [position, self._game.apply(position, action)]
-
-    def contains(self, position: Position) -> bool:
-        """Return whether a position with the same key occurred; counters may differ."""
-        key = self._game.key(position)
-        return any(self._game.key(earlier) == key for earlier in self.positions)
-
-    def _follows(self, position: Position, before: Position) -> bool:
-        """Return whether a position equals `before` or follows it by one turn."""
-        return position == before or any(True for _ in self._game.turns_between(before, position))
-
-
 class _HistoryPlayer:
-    """Base of players that record the history of their game."""
+    """Base of players that record the history of their game.
 
-    _game: Game
-    _history: _GameHistory
+    `memory` has the positions in which the player decided and those it moved to, for transfer to a
+    player in another process.
+    """
+
+    def __init__(self, game: Game, evaluate: Evaluate) -> None:
+        self._game, self._evaluate = game, evaluate
+        self.fingerprint = getattr(evaluate, "fingerprint", "")
+        self.memory: tuple[Position, ...] = ()
 
     def for_new_game(self) -> Self:
         """As `cc_env.match.referee.Player`."""
         other = copy(self)
-        other._history = _GameHistory(self._game)
+        other.memory = ()
         return other
 
-    @property
-    def memory(self) -> tuple[Position, ...]:
-        """The history of the game, for transfer to a player in another process."""
-        return tuple(self._history.positions)
+    def _enter(self, position: Position) -> None:
+        """Clear the history if the position cannot follow the last one: a new game started."""
+        last = self.memory[-1] if self.memory else position
+        if position != last and not any(True for _ in self._game.turns_between(last, position)):
+            self.memory = ()
 
-    @memory.setter
-    def memory(self, positions: Sequence[Position]) -> None:
-        self._history.positions = list(positions)
+    def _record(self, position: Position, action: int) -> None:
+        """Add a position and its successor after an action."""
+        self.memory = (*self.memory, position, self._game.apply(position, action))
 
 
 class PolicyPlayer(_HistoryPlayer):
@@ -137,11 +116,9 @@ class PolicyPlayer(_HistoryPlayer):
         `contempt`, -1 to 1, is subtracted from the value of a draw by repetition. Raises
         BadOption if it is out of range.
         """
-        limits.check_contempt(contempt)
-        self._game, self._evaluate, self._contempt = game, evaluate, contempt
-        self._mirrored = mirrored
-        self.fingerprint = getattr(evaluate, "fingerprint", "")
-        self._history = _GameHistory(game)
+        super().__init__(game, evaluate)
+        check_contempt(contempt)
+        self._contempt, self._mirrored = contempt, mirrored
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most probable action that does not repeat a position of this game.
@@ -149,7 +126,7 @@ class PolicyPlayer(_HistoryPlayer):
         A repetition is allowed if its value is at least the network's value of the position. It has
         the value -`contempt`, or the result by the rules of the game.
         """
-        self._history.enter(position)
+        self._enter(position)
         probabilities, value = predict(
             self._game, self._evaluate, position, mirrored=self._mirrored
         )
@@ -158,14 +135,16 @@ class PolicyPlayer(_HistoryPlayer):
             action for action in ranked if self._repetition_value(position, action) >= value
         )
         action = next(acceptable, ranked[0])
-        self._history.record(position, action)
+        self._record(position, action)
         policy = tuple((legal, probabilities[legal]) for legal in ranked)
         return Decision(action, value, {"policy": policy})
 
     def _repetition_value(self, position: Position, action: int) -> float:
         """Return the value of the repetition that an action causes; infinity if it causes none."""
         after = self._game.apply(position, action)
-        if not self._history.contains(after):
+        # Positions with the same key may differ in counters.
+        key = self._game.key(after)
+        if all(self._game.key(earlier) != key for earlier in self.memory):
             return math.inf
         result = self._game.repetition_outcome(after)
         return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
@@ -202,8 +181,9 @@ class AlphaZeroPlayer(_HistoryPlayer):
         in the PUCT formula. A draw by repetition has the value -`contempt`. `tables` contain exact
         values of leaves. Raises BadOption on values out of range, BadTable for a damaged table.
         """
+        super().__init__(game, evaluate)
         check_limit("simulations", simulations)
-        limits.check_seconds(seconds)
+        check_seconds(seconds)
         if simulations is None and seconds is None:
             simulations = SIMULATIONS
         self._simulations, self._seconds = simulations, seconds
@@ -215,22 +195,20 @@ class AlphaZeroPlayer(_HistoryPlayer):
             contempt=contempt,
             tables=tables,
         )
-        self.fingerprint = getattr(evaluate, "fingerprint", "")
-        self._game, self._history = game, _GameHistory(game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited action, or a proven win."""
-        began, seconds = time.perf_counter(), time_budget(self._seconds, clock)
-        self._history.enter(position)
+        start, seconds = time.perf_counter(), time_budget(self._seconds, clock)
+        self._enter(position)
         if seconds is not None:
-            seconds = max(0.0, seconds - (time.perf_counter() - began))
+            seconds = max(0.0, seconds - (time.perf_counter() - start))
         result = self._search.search(
             position,
             simulations=self._simulations,
             seconds=seconds,
-            earlier=self._history.positions,
+            earlier=self.memory,
         )
-        self._history.record(position, result.action)
+        self._record(position, result.action)
         return Decision(result.action, result.value, result.details())
 
 

@@ -52,11 +52,10 @@ class Tiling(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Memory for a convolution: what is at the points, and a tile."""
+    """Memory for a convolution: values and products at the points, and a tile."""
 
-    values: (
-        Floats  # [P, I + 1, T * FLOAT_LANES]; unused rows keep points out of the same cache lines
-    )
+    # Unused rows keep points out of the same cache lines.
+    values: Floats  # [P, I + 1, T * FLOAT_LANES]
     products: Floats  # [O, P, T * FLOAT_LANES]
     tile: Floats  # [MAX_POINTS * FLOAT_LANES]
 

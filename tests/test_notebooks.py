@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, and reach the results that they state."""
+"""The notebooks run from top to bottom and reproduce the results that they state."""
 
 import json
 import re
@@ -10,7 +10,8 @@ from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
-CHECKS = {  # what holds after the last cell, in the short setting
+# Assertions after the last cell, in the short setting.
+CHECKS = {
     "four_games": """
 plays = [english.turn_texts(trap.position, report.line)[0] for report in trap_reports]
 assert plays == 5 * ["55-44"] + 4 * ["55-46"], plays
@@ -66,24 +67,27 @@ assert max(gains) > 0, gains  # search found something better
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")  # the kernel's own
+# The kernel has warnings of its own.
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path, monkeypatch):
+def test_notebook_runs(path, monkeypatch):
     monkeypatch.setenv("CC_ENV_SHORT", "1")
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(CHECKS.get(path.stem, "None")))
-    done = NotebookClient(notebook, timeout=None, kernel_name="python3").execute(cwd=path.parent)
-    assert done.cells[-1].execution_count == sum(cell.cell_type == "code" for cell in done.cells)
+    result = NotebookClient(notebook, timeout=None, kernel_name="python3").execute(cwd=path.parent)
+    assert result.cells[-1].execution_count == sum(
+        cell.cell_type == "code" for cell in result.cells
+    )
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_saved_is_all_outputs_of_one_run(path):
+def test_saved_outputs_come_from_one_run(path):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_saved_is_small_and_has_no_errors_and_no_machine_in_it(path):
+def test_saved_notebooks_are_small_without_errors_or_paths(path):
     cells = nbformat.read(path, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     assert not [

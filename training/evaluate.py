@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameName, GameOptions, ResultsFolder, Size, game_options
 from cc_env.errors import BadRecord, format_list
 from cc_env.match.match import Limits
-from cc_env.output import Terminal
 from training import arena
 from training.arena.tables import show
 from training.runs.folder import INTERRUPTED, RUNS
+from training.runs.progress import console, games_progress
 
 app = create_app()
-console = Terminal()
 
 
 @app.command()
@@ -117,17 +115,14 @@ def folder_name(config: arena.Config) -> str:
 
 def _run_with_progress(config: arena.Config, path: Path, **options: Any) -> arena.Tournament:
     """Play with a progress bar; after Ctrl-C, print how to continue and exit."""
-    columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
     finished = 0
     try:
-        is_hidden = not console.shows_progress
-        with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
-            bar = progress.add_task("games", total=None)
+        with games_progress() as show_progress:
 
             def advance(count: int, total: int) -> None:
                 nonlocal finished
                 finished = count
-                progress.update(bar, completed=count, total=total)
+                show_progress(count, total)
 
             return arena.run_tournament(config, path, **options, on_progress=advance)
     except KeyboardInterrupt:
@@ -139,10 +134,5 @@ def _run_with_progress(config: arena.Config, path: Path, **options: Any) -> aren
         raise OSError(f"{error}; {status}; the same command continues") from error
 
 
-def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
-    return run(app)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(app))

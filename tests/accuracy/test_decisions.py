@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from cc_env.accuracy.decisions import (
     sample_from_games,
     sample_uniform,
 )
+from cc_env.cli.application import run
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.envs.wrappers import ExactValues, VectorExactValues
@@ -218,7 +220,9 @@ def test_actions_may_be_numpy_integers():
 
 def test_accuracy_command_measures_and_plots(tmp_path):
     command = "accuracy", "random", "perfect", "-o", "size=4", "--positions", 60, "--games", 2
-    out = command_line(accuracy.main, *command[1:], "--opponent", "random", "--out", tmp_path)
+    out = command_line(
+        partial(run, accuracy.app), *command[1:], "--opponent", "random", "--out", tmp_path
+    )
     assert "all positions" in out
     assert "100.0 %" in out
     results = json.loads((tmp_path / "results.json").read_text())["players"]

@@ -1,12 +1,14 @@
 """The hardest positions: that they are what they are said to be, and how they are found."""
 
 import json
+from functools import partial
 
 import pytest
 from conftest import command_line
 
 from cc_env.accuracy.decisions import measure
 from cc_env.accuracy.hard_positions import read_suite, shipped_hard_positions, suite_name
+from cc_env.cli.application import run
 from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
 from cc_env.players.specs import make_player
@@ -76,14 +78,16 @@ def test_invalid_suite_is_rejected_with_its_line(change, expected, tmp_path):
 def test_hard_positions_command_finds_a_suite(tmp_path):
     path = tmp_path / suite_name(BOARDS[4])
     command = "--size", 4, "--positions", 700, "--number", 5, "--depth", 6, "--out", path
-    assert "5 positions, from " in command_line(search.main, *command)
+    assert "5 positions, from " in command_line(partial(run, search.app), *command)
     suite = read_suite(path, BOARDS[4])
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
     assert all(1 <= hard.missed <= 6 for hard in suite)
     first = path.read_bytes()
-    command_line(search.main, *command)
+    command_line(partial(run, search.app), *command)
     assert path.read_bytes() == first
     nowhere = "--size", 4, "--out", tmp_path / "no" / "x"
-    assert "No such file" in command_line(search.main, *nowhere, status=2)
-    assert "no tables of make_game" in command_line(search.main, "--out", path, status=2)
+    assert "No such file" in command_line(partial(run, search.app), *nowhere, status=2)
+    assert "no tables of make_game" in command_line(
+        partial(run, search.app), "--out", path, status=2
+    )
     assert path.read_bytes() == first

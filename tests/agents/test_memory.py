@@ -3,6 +3,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from conftest import command_line
 
 import agents
-from agents.memory_command import main
+from agents.memory_command import app
 from agents.memory_player import START, Memory, MemoryPlayer, credits
+from cc_env.cli.application import run
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadRecord, UnknownOption
 from cc_env.files import read_lines
@@ -27,29 +29,27 @@ MORRIS = make_game("morris")
 SMALL = make_game("capture_conquer", size=4)
 
 
-def recorded(kind):
+def read_recordings(kind):
     path = Path(__file__).parents[1] / "oracle" / "morris.jsonl.gz"
     recordings = (json.loads(text) for _, text in read_lines(path))
     return [line for line in recordings if line["kind"] == kind]
 
 
-def played(choices):
-    """Return the actions of recorded choices; fewer where one is not legal."""
+def parse_choices(choices):
+    """Return the actions of recorded choices up to the first illegal one."""
     line, position = [], MORRIS.initial
     for _, phase, name in choices:
-        wanted = f"-{name}" if phase == 3 else name
-        legal = MORRIS.legal_actions(position)
-        named = [
-            action for action in map(int, legal) if MORRIS.action_text(position, action) == wanted
-        ]
-        if not named:
+        expected = f"-{name}" if phase == 3 else name
+        legal = map(int, MORRIS.legal_actions(position))
+        action = next((a for a in legal if MORRIS.action_text(position, a) == expected), None)
+        if action is None:
             break
-        line.append(named[0])
+        line.append(action)
         position = MORRIS.apply(position, line[-1])
     return tuple(line)
 
 
-def won(line, seat):
+def credits_of(line, seat):
     return credits(SMALL, line, seat)
 
 
@@ -57,15 +57,16 @@ def ask(player, position, seed=0):
     return player.choose(position, np.random.default_rng(seed), Clock())
 
 
-def test_the_counts_of_recorded_games_are_found_again():
+def test_credits_match_recorded_games():
     """morris: move memory with wins/looses: `memory` lines."""
     compared = 0
-    for line in recorded("memory"):
+    for line in read_recordings("memory"):
         for game, counts in (("game1", "counts1"), ("game2", "counts2")):
-            actions = played(line[game])
+            actions = parse_choices(line[game])
             end = MORRIS.play_turn(MORRIS.initial, actions)
             if len(actions) < len(line[game]) or MORRIS.mid_turn(end):
-                continue  # the original did not see a mill
+                # The original program overlooked a mill.
+                continue
             first_is_person = line[game][0][0] == 1
             credited = list(credits(MORRIS, actions, DRAW, "mills").values())
             expected = [tuple(wins) for wins in line[counts]]
@@ -74,39 +75,39 @@ def test_the_counts_of_recorded_games_are_found_again():
     assert compared > 16
 
 
-def test_two_recorded_games_merge_to_the_recorded_tree(tmp_path):
+def test_merged_games_match_the_recorded_tree(tmp_path):
     """morris: move memory, kept in a file between games: `memory` lines."""
     compared = 0
-    for number, line in enumerate(recorded("memory")):
+    for number, line in enumerate(read_recordings("memory")):
         counts, illegal = tree.read(MORRIS, json.dumps(line["merged"]))
         if illegal:
             continue
         memory = Memory(tmp_path / f"{number}.sqlite", MORRIS)
         for game in ("game1", "game2"):
-            memory.add(credits(MORRIS, played(line[game]), DRAW, "mills"), "replace")
+            memory.add(credits(MORRIS, parse_choices(line[game]), DRAW, "mills"), "replace")
         assert memory.counts() == counts
         first = line["game1"][0][0]
-        written = tree.write(MORRIS, memory.counts(), first=first)
-        assert json.loads(written) == line["merged"]
-        assert list(json.loads(written)) == list(line["merged"])
+        exported = tree.write(MORRIS, memory.counts(), first=first)
+        assert json.loads(exported) == line["merged"]
+        assert list(json.loads(exported)) == list(line["merged"])
         compared += 1
     assert compared > 8
 
 
-def test_what_is_not_legal_in_a_tree_is_left_out_with_what_follows():
-    trees = [tree.read(MORRIS, json.dumps(line["merged"])) for line in recorded("memory")]
+def test_illegal_choices_are_skipped_with_their_subtrees():
+    trees = [tree.read(MORRIS, json.dumps(line["merged"])) for line in read_recordings("memory")]
     cut = [(counts, illegal) for counts, illegal in trees if illegal]
     assert cut
     assert all(counts and "in '" in illegal[0] for counts, illegal in cut)
 
 
-def test_choices_are_those_recorded(tmp_path):
+def test_choices_match_the_recording(tmp_path):
     """morris: memory choice: highest wins, otherwise random: `recall` lines.
 
-    The recorded continuations of a place are put at the start, all of them to be placed.
+    The recorded continuations become first moves; only placements are compared.
     """
     compared = 0
-    for number, line in enumerate(recorded("recall")):
+    for number, line in enumerate(read_recordings("recall")):
         if any(len(name) != 1 for name, *_ in line["children"]):
             continue
         names = {name: ord(name) - ord("A") for name, *_ in line["children"]}
@@ -118,17 +119,17 @@ def test_choices_are_those_recorded(tmp_path):
             }
         )
         player = MemoryPlayer(MORRIS, path=str(memory.path))
-        chosen = {ask(player, MORRIS.initial, seed).action for seed in range(10)}
+        actions = {ask(player, MORRIS.initial, seed).action for seed in range(10)}
         if line["choice"]:
-            assert chosen == {names[line["choice"]]}
+            assert actions == {names[line["choice"]]}
         else:
-            assert len(chosen) > 1
-            assert not chosen & {names[choice] for choice in line["avoid"]}
+            assert len(actions) > 1
+            assert not actions & {names[choice] for choice in line["avoid"]}
         compared += 1
     assert compared > 20
 
 
-def test_each_choice_of_a_game_gets_the_win():
+def test_every_choice_of_the_winner_is_credited():
     assert credits(SMALL, (3, 5), FIRST_WINS) == {(3,): (1, 0), (3, 5): (1, 0)}
     assert credits(SMALL, (3, 5), SECOND_WINS) == {(3,): (0, 1), (3, 5): (0, 1)}
     assert credits(SMALL, (3, 5), DRAW) == {(3,): (0, 0), (3, 5): (0, 0)}
@@ -138,55 +139,55 @@ def test_wins_of_games_are_added_or_replaced(tmp_path):
     for merge, expected in (("add", (2, 1)), ("replace", (0, 1))):
         memory = Memory(tmp_path / merge, SMALL)
         for seat in (0, 0, 1):
-            memory.add(won((1, 2), seat), merge)
+            memory.add(credits_of((1, 2), seat), merge)
         assert memory.counts() == {(1,): expected, (1, 2): expected}
 
 
 def test_games_and_options_do_not_mix(tmp_path):
     path = tmp_path / "memory.sqlite"
-    Memory(path, SMALL).add(won((1, 2), 0))
+    Memory(path, SMALL).add(credits_of((1, 2), 0))
     Memory(path, MORRIS).add({(7,): (0, 1)})
     assert Memory(path, SMALL).counts() == {(1,): (1, 0), (1, 2): (1, 0)}
     assert Memory(path, MORRIS).counts() == {(7,): (0, 1)}
     assert Memory(path, make_game("capture_conquer", size=6)).counts() == {}
 
 
-def test_it_follows_a_line_that_won_against_the_same_answers(tmp_path):
-    """A lost game is stored, then a won one; then the player follows the won one to its end."""
+def test_player_follows_a_won_line(tmp_path):
+    """After a lost and a won game, the player repeats the won one to its end."""
     path = str(tmp_path / "memory.sqlite")
     rounds = [
         play_match(SMALL, [MemoryPlayer(SMALL, path=path), Scripted(SMALL)], seed=seed)
         for seed in range(40)
     ]
-    won = next(record for record in rounds if record.result == "1-0")
-    lost = next(record for record in rounds if record.result == "0-1")
+    won_game = next(record for record in rounds if record.result == "1-0")
+    lost_game = next(record for record in rounds if record.result == "0-1")
     learner = MemoryPlayer(SMALL, path=path)
-    learner.remember(lost)
-    learner.remember(won)
+    learner.remember(lost_game)
+    learner.remember(won_game)
     for seed in range(3):
         again = play_match(
             SMALL, [MemoryPlayer(SMALL, path=path), Scripted(SMALL)], seed=100 + seed
         )
-        assert again.turns == won.turns
+        assert again.turns == won_game.turns
 
 
-def test_it_plays_the_second_seat_and_several_games(tmp_path):
+def test_player_follows_a_won_line_in_the_second_seat(tmp_path):
     path = str(tmp_path / "memory.sqlite")
     learner = MemoryPlayer(SMALL, path=path)
-    won = next(
+    won_game = next(
         record
         for record in (
             play_match(SMALL, [Scripted(SMALL), learner], seed=seed) for seed in range(40)
         )
         if record.result == "0-1"
     )
-    learner.remember(won)
+    learner.remember(won_game)
     for seed in range(2):
-        assert play_match(SMALL, [Scripted(SMALL), learner], seed=seed).turns == won.turns
+        assert play_match(SMALL, [Scripted(SMALL), learner], seed=seed).turns == won_game.turns
 
 
 class Scripted:
-    """Plays the same answer to the same position."""
+    """Plays the same action in the same position."""
 
     def __init__(self, game):
         self.game = game
@@ -196,7 +197,7 @@ class Scripted:
         return Decision(int(legal[int(self.game.key(position)) % len(legal)]))
 
 
-def test_where_nothing_won_it_tries_something_new(tmp_path):
+def test_player_tries_new_actions_without_wins(tmp_path):
     path = tmp_path / "memory.sqlite"
     legal = SMALL.legal_actions(SMALL.initial)
     Memory(path, SMALL).add({(int(action),): (0, 1) for action in legal[:-1]})
@@ -206,14 +207,14 @@ def test_where_nothing_won_it_tries_something_new(tmp_path):
     assert len({ask(player, SMALL.initial, seed).action for seed in range(50)}) == len(legal)
 
 
-def test_what_is_not_legal_is_never_played(tmp_path):
+def test_illegal_remembered_action_is_not_played(tmp_path):
     path = tmp_path / "memory.sqlite"
     Memory(path, SMALL).add({(SMALL.num_actions - 1,): (9, 9)})
     player = MemoryPlayer(SMALL, path=str(path))
     assert ask(player, SMALL.initial).action in SMALL.legal_actions(SMALL.initial)
 
 
-def test_it_says_what_it_remembers(tmp_path):
+def test_decision_lists_remembered_wins(tmp_path):
     path = tmp_path / "memory.sqlite"
     first, second = map(int, SMALL.legal_actions(SMALL.initial)[:2])
     Memory(path, SMALL).add({(first,): (1, 3), (second,): (2, 6)})
@@ -223,11 +224,11 @@ def test_it_says_what_it_remembers(tmp_path):
     assert decision.details["remembered"] == {texts[0]: (1, 3), texts[1]: (2, 6)}
 
 
-def test_unfinished_faulty_and_foreign_games_are_not_remembered(tmp_path):
+def test_unfinished_and_faulty_games_are_not_remembered(tmp_path):
     player = MemoryPlayer(SMALL, path=str(tmp_path / "memory.sqlite"))
     two = [make_player("random", SMALL)] * 2
-    opened = SMALL.play_turn(SMALL.initial, next(SMALL.turns(SMALL.initial)))
-    player.remember(play_match(SMALL, two, start=opened, limits=Limits(max_turns=4)))
+    position = SMALL.play_turn(SMALL.initial, next(SMALL.turns(SMALL.initial)))
+    player.remember(play_match(SMALL, two, start=position, limits=Limits(max_turns=4)))
     player.remember(play_match(SMALL, [two[0], Illegal()]))
     assert not player._memory.path.exists()
     other = make_game("capture_conquer", size=6)
@@ -240,7 +241,7 @@ class Illegal:
         return Decision(-1)
 
 
-def test_without_a_file_it_plays_at_random_and_makes_none(tmp_path):
+def test_missing_file_gives_random_play_and_is_not_created(tmp_path):
     path = tmp_path / "none" / "memory.sqlite"
     player = agents.make_player(f"memory:path={path}", SMALL)
     assert len({ask(player, SMALL.initial, seed).action for seed in range(30)}) > 3
@@ -248,56 +249,56 @@ def test_without_a_file_it_plays_at_random_and_makes_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"no database at all, but long enough to be one" * 9, "is not a memory of games"),
         (None, "some other SQLite file"),
         (b"SQLite format 3\0" + b"\0" * 9, "is not a memory of games"),
     ],
 )
-def test_another_file_is_refused_and_left_as_it_is(tmp_path, content, says):
+def test_file_of_another_kind_is_refused_unchanged(tmp_path, content, message):
     path = tmp_path / "memory.sqlite"
     if content is None:
-        with sqlite3.connect(path) as base:
-            base.execute("CREATE TABLE something (id INTEGER)")
-        base.close()
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE something (id INTEGER)")
+        connection.close()
     else:
         path.write_bytes(content)
     before = path.read_bytes()
-    with pytest.raises(BadRecord, match=says):
+    with pytest.raises(BadRecord, match=message):
         agents.make_player(f"memory:path={path}", SMALL)
     assert path.read_bytes() == before
 
 
-def test_a_later_version_is_refused(tmp_path):
+def test_later_version_is_refused(tmp_path):
     path = tmp_path / "memory.sqlite"
-    Memory(path, SMALL).add(won((1,), 0))
-    with sqlite3.connect(path) as base:
-        base.execute("PRAGMA user_version = 9")
-    base.close()
+    Memory(path, SMALL).add(credits_of((1,), 0))
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 9")
+    connection.close()
     with pytest.raises(BadRecord, match="is of version 9; expected version 2"):
         Memory(path, SMALL)
 
 
 @pytest.mark.parametrize("option", ["credit=luck", "merge=mix"])
-def test_options_that_do_not_exist_are_refused(option):
+def test_unknown_option_values_are_refused(option):
     with pytest.raises(UnknownOption, match="it is one of: "):
         agents.make_player(f"memory:{option}", SMALL)
 
 
 @pytest.fixture
-def stored(tmp_path):
+def memory_file(tmp_path):
     """The file of a memory of one line of three choices, with ids 1 to 3."""
     memory = Memory(tmp_path / "memory.sqlite", SMALL)
-    memory.add(won((1, 2, 3), 0))
+    memory.add(credits_of((1, 2, 3), 0))
     return memory.path
 
 
-def alter(path, *commands):
-    with sqlite3.connect(path) as base:
+def execute(path, *commands):
+    with sqlite3.connect(path) as connection:
         for command in commands:
-            base.execute(command)
-    base.close()
+            connection.execute(command)
+    connection.close()
 
 
 BAD_CHOICE = r"memory.sqlite: choice -?\d+, after \d+, is invalid: action .*, wins "
@@ -305,7 +306,7 @@ ROW = "UPDATE choices SET {} WHERE id = 2"
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "message"),
     [
         (ROW.format("first_wins = -1"), BAD_CHOICE),
         (ROW.format("second_wins = 'many'"), BAD_CHOICE),
@@ -331,19 +332,19 @@ ROW = "UPDATE choices SET {} WHERE id = 2"
         ("DROP TABLE remembered", "does not have the tables"),
     ],
 )
-def test_what_a_memory_cannot_hold_is_refused(stored, command, says):
-    alter(stored, command)
-    with pytest.raises(BadRecord, match=says):
-        Memory(stored, SMALL).counts()
+def test_altered_memory_is_refused(memory_file, command, message):
+    execute(memory_file, command)
+    with pytest.raises(BadRecord, match=message):
+        Memory(memory_file, SMALL).counts()
 
 
 @pytest.mark.parametrize("value", ["-1", "'many'", "1.5", "x'00'", "CAST(x'ff' AS TEXT)"])
-def test_nothing_is_added_to_what_cannot_be(stored, value):
-    alter(stored, ROW.format(f"first_wins = {value}"))
-    before = stored.read_bytes()
+def test_altered_memory_is_not_extended(memory_file, value):
+    execute(memory_file, ROW.format(f"first_wins = {value}"))
+    before = memory_file.read_bytes()
     with pytest.raises(BadRecord, match=r"is invalid|not a memory"):
-        Memory(stored, SMALL).add(won((1, 2, 3), 0))
-    assert stored.read_bytes() == before
+        Memory(memory_file, SMALL).add(credits_of((1, 2, 3), 0))
+    assert memory_file.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -354,39 +355,39 @@ def test_nothing_is_added_to_what_cannot_be(stored, value):
     ],
     ids=["a circle", "its own parent"],
 )
-def test_choices_that_go_round_are_refused(stored, commands):
-    alter(stored, *commands)
+def test_cyclic_choices_are_refused(memory_file, commands):
+    execute(memory_file, *commands)
     with pytest.raises(BadRecord, match="is invalid: action"):
-        Memory(stored, SMALL).counts()
+        Memory(memory_file, SMALL).counts()
 
 
-def test_values_that_are_not_texts_change_nothing(stored):
-    alter(stored, "INSERT INTO games VALUES (9, CAST(x'ff' AS TEXT))")
-    alter(stored, "INSERT INTO remembered VALUES (CAST(x'fe' AS TEXT))")
-    assert len(Memory(stored, SMALL).counts()) == 3
+def test_unrelated_rows_that_are_no_text_are_ignored(memory_file):
+    execute(memory_file, "INSERT INTO games VALUES (9, CAST(x'ff' AS TEXT))")
+    execute(memory_file, "INSERT INTO remembered VALUES (CAST(x'fe' AS TEXT))")
+    assert len(Memory(memory_file, SMALL).counts()) == 3
 
 
-def test_a_full_disk_is_said_and_leaves_what_was_there(stored, monkeypatch):
-    """SQLite may not make the file longer, which is what it sees of a full disk."""
-    connect, pages = sqlite3.connect, stored.stat().st_size // 4096
+def test_full_disk_raises_and_keeps_the_memory(memory_file, monkeypatch):
+    """A page limit makes SQLite report a full disk."""
+    connect, pages = sqlite3.connect, memory_file.stat().st_size // 4096
 
     def small(*arguments, **options):
-        base = connect(*arguments, **options)
-        base.execute(f"PRAGMA max_page_count = {pages}")
-        return base
+        connection = connect(*arguments, **options)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
 
     monkeypatch.setattr(sqlite3, "connect", small)
     line = tuple(range(2000))
     with pytest.raises(OSError, match=r"memory\.sqlite: database or disk is full"):
-        Memory(stored, SMALL).add(won(line, 0))
+        Memory(memory_file, SMALL).add(credits_of(line, 0))
     monkeypatch.undo()
-    assert len(Memory(stored, SMALL).counts()) == 3
+    assert len(Memory(memory_file, SMALL).counts()) == 3
 
 
 def _add_many(path, times):
     memory = Memory(path, SMALL)
     for _ in range(times):
-        memory.add(won((1, 2, 3), 0))
+        memory.add(credits_of((1, 2, 3), 0))
 
 
 def test_several_processes_add_to_one_file(tmp_path):
@@ -401,18 +402,18 @@ def test_several_processes_add_to_one_file(tmp_path):
     assert Memory(path, SMALL).counts()[1, 2, 3] == (75, 0)
 
 
-def test_a_file_that_another_process_is_making_is_empty_until_it_has_made_it(tmp_path):
+def test_file_under_construction_reads_as_empty(tmp_path):
     path = tmp_path / "memory.sqlite"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert Memory(path, SMALL).choices() == []
         other.execute("ROLLBACK")
     memory = Memory(path, SMALL)
-    memory.add(won((1, 2, 3), 0))
+    memory.add(credits_of((1, 2, 3), 0))
     assert memory.counts()[1, 2, 3] == (1, 0)
 
 
-LEARNS = """
+SCRIPT = """
 import sys
 from agents.memory_player import Memory
 from cc_env.games.factory import make_game
@@ -425,61 +426,62 @@ for game in range(10**6):
 """
 
 
-def test_killed_while_it_learns_a_memory_has_whole_games_and_each_once(tmp_path):
-    """It is killed in the middle of a transaction, which SQLite's journal shows, or after one."""
-    path, told = tmp_path / "memory.sqlite", -1
+def test_killed_writer_leaves_complete_games(tmp_path):
+    """The process is killed inside a transaction, which SQLite's journal shows, or after one."""
+    path, reported = tmp_path / "memory.sqlite", -1
     journal = Path(f"{path}-journal")
     for kill in range(3):
-        command = [sys.executable, "-c", LEARNS, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
-            told = max(told, *(int(worker.stdout.readline()) for _ in range(kill + 2)))
+        command = [sys.executable, "-c", SCRIPT, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            reported = max(reported, *(int(process.stdout.readline()) for _ in range(kill + 2)))
             while not kill % 2 and not journal.exists():
                 pass
-            worker.kill()
-            told = max([told, *map(int, worker.stdout.read().split())])
+            process.kill()
+            reported = max([reported, *map(int, process.stdout.read().split())])
         counts = Memory(path, SMALL).counts()
         assert len(counts) == 400
         (wins,) = set(counts.values())
-        assert wins in ((told + 1, 0), (told + 2, 0))  # what was added and not yet told
-        told = wins[0] - 1
-        with sqlite3.connect(path) as base:
-            assert base.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            assert base.execute("SELECT count(*) FROM remembered").fetchone() == (wins[0],)
-        base.close()
+        # The last game may be stored but not yet reported.
+        assert wins in ((reported + 1, 0), (reported + 2, 0))
+        reported = wins[0] - 1
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert connection.execute("SELECT count(*) FROM remembered").fetchone() == (wins[0],)
+        connection.close()
 
 
-def test_a_tree_goes_through_the_commands(tmp_path):
+def test_import_and_export_round_trip(tmp_path):
     """morris: move memory with wins/looses/phase/player, kept in a file between games."""
-    text = json.dumps(recorded("memory")[0]["merged"])
+    text = json.dumps(read_recordings("memory")[0]["merged"])
     source, back, memory = (tmp_path / name for name in ("nine_mens.json", "back.json", "m.sqlite"))
     source.write_text(text, encoding="utf-8")
     for command in (["import", source], ["export", back, "--first", "2"]):
-        assert "42 choices" in command_line(main, *command, "-m", memory)
+        assert "42 choices" in command_line(partial(run, app), *command, "-m", memory)
     assert json.loads(back.read_text(encoding="utf-8")) == json.loads(text)
 
 
-def test_a_game_is_counted_once_per_credit_scheme(tmp_path):
+def test_game_is_counted_once_per_credit_scheme(tmp_path):
     path = tmp_path / "memory.sqlite"
-    played = play_match(MORRIS, (RandomPlayer(MORRIS),) * 2, names=("a", "b"), seed=1)
+    record = play_match(MORRIS, (RandomPlayer(MORRIS),) * 2, names=("a", "b"), seed=1)
     counts = []
     for credit in ("result", "mills", "mills", "result"):
-        MemoryPlayer(MORRIS, path=str(path), credit=credit).remember(played)
+        MemoryPlayer(MORRIS, path=str(path), credit=credit).remember(record)
         counts.append(Memory(path, MORRIS).counts())
     assert counts[0] != counts[1]
     assert counts[1] == counts[2] == counts[3]
 
 
-def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
+def test_empty_memory_is_not_exported_over_a_file(tmp_path):
     file, memory = tmp_path / "back.json", tmp_path / "misspelt.sqlite"
     file.write_text("precious", encoding="utf-8")
-    out = command_line(main, "export", file, "-m", memory, status=2)
+    out = command_line(partial(run, app), "export", file, "-m", memory, status=2)
     assert "misspelt.sqlite has no games of" in out
     assert file.read_text(encoding="utf-8") == "precious"
     assert not memory.exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("{", "not JSON"),
         ("[" * 5000, "not JSON"),
@@ -489,19 +491,19 @@ def test_an_empty_memory_is_not_exported_over_a_file(tmp_path):
         ('{"A": {"wins": 0, "looses": 0, "phase": 1, "player": 1}}', "A: "),
     ],
 )
-def test_a_broken_tree_is_refused(tmp_path, text, says):
-    with pytest.raises(BadRecord, match=says):
+def test_broken_tree_is_refused(tmp_path, text, message):
+    with pytest.raises(BadRecord, match=message):
         tree.read(MORRIS, text)
 
 
-def test_who_began_is_the_person_or_the_machine():
+def test_invalid_first_player_is_refused():
     with pytest.raises(BadOption, match="first=3"):
         tree.write(MORRIS, {}, first=3)
 
 
-def test_the_start_has_no_choice_before_it(tmp_path):
+def test_follow_returns_the_start_for_no_choice(tmp_path):
     memory = Memory(tmp_path / "memory.sqlite", SMALL)
-    memory.add(won((1, 2), 0))
+    memory.add(credits_of((1, 2), 0))
     assert memory.follow(START, ()) == START
     assert memory.follow(START, (1, 2)) is not None
     assert memory.follow(START, (2, 1)) is None

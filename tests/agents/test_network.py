@@ -29,7 +29,7 @@ def file(game, network, tmp_path):
     return tmp_path / "weights.safetensors"
 
 
-def test_there_is_a_logit_for_each_action_and_a_value(game, network):
+def test_network_returns_logits_and_a_value(game, network):
     planes = torch.from_numpy(np.stack([game.observe(game.initial)] * 3)).float()
     logits, values = network(planes)
     assert logits.shape == (3, game.num_actions)
@@ -37,7 +37,7 @@ def test_there_is_a_logit_for_each_action_and_a_value(game, network):
     assert values.abs().max() < 1
 
 
-def test_a_logit_is_about_the_cells_of_its_action(game, network):
+def test_logit_depends_on_the_cells_of_its_action(game, network):
     # The logit of (start, end) is the only one that the keys of both cells decide.
     planes = torch.from_numpy(game.observe(game.initial)[np.newaxis]).float()
     cells = network.tower(torch.relu(network.stem(planes))).flatten(2).transpose(1, 2)
@@ -50,17 +50,17 @@ def test_a_logit_is_about_the_cells_of_its_action(game, network):
         assert logits[action].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
-def test_an_evaluator_plays_what_the_network_says(game, network):
+def test_evaluator_matches_the_network(game, network):
     rng = np.random.default_rng(0)
     planes = rng.integers(0, 2, (21, *game.observation_shape), dtype=np.int8)
     logits, values = Evaluator(network)(planes)
     with torch.no_grad():
-        wanted_logits, wanted_values = network(torch.from_numpy(planes).float())
-    np.testing.assert_allclose(logits, wanted_logits, atol=0.05)
-    np.testing.assert_allclose(values, wanted_values, atol=0.05)
+        expected_logits, expected_values = network(torch.from_numpy(planes).float())
+    np.testing.assert_allclose(logits, expected_logits, atol=0.05)
+    np.testing.assert_allclose(values, expected_values, atol=0.05)
 
 
-def test_an_evaluator_has_a_copy_of_the_weights(game, network):
+def test_evaluator_copies_the_weights(game, network):
     planes = game.observe(game.initial)[np.newaxis]
     evaluator = Evaluator(network)
     before = evaluator(planes)[1]
@@ -69,7 +69,7 @@ def test_an_evaluator_has_a_copy_of_the_weights(game, network):
     assert evaluator(planes)[1] == before != 0
 
 
-def test_what_was_saved_is_loaded(game, network, file):
+def test_saved_network_is_loaded(game, network, file):
     loaded, about = load(file, game)
     assert about == {"trained": "not at all"}
     assert loaded.size == SMALL
@@ -78,8 +78,8 @@ def test_what_was_saved_is_loaded(game, network, file):
 
 
 def test_weights_of_another_size_are_refused(file):
-    wanted = "options is .*'size': 6.*; expected .*'size': 8"
-    with pytest.raises(BadCheckpoint, match=wanted):
+    expected = "options is .*'size': 6.*; expected .*'size': 8"
+    with pytest.raises(BadCheckpoint, match=expected):
         load(file, make_game("capture_conquer", size=8))
 
 
@@ -96,7 +96,7 @@ def test_broken_files_are_refused(game, file, tmp_path):
         load(tmp_path / "none", game)
 
 
-def test_no_altered_byte_of_the_header_comes_through(game, file):
+def test_every_altered_header_byte_is_refused(game, file):
     whole = file.read_bytes()
     length = 8 + int.from_bytes(whole[:8], "little")
     for place in range(8, length, 7):
@@ -106,7 +106,7 @@ def test_no_altered_byte_of_the_header_comes_through(game, file):
 
 
 @pytest.mark.parametrize("change", [{"size": {"heads": 2}}, {"size": None}, {"about": None}, {}])
-def test_a_network_of_another_version_is_refused(game, file, network, change):
+def test_network_with_an_invalid_header_is_refused(game, file, network, change):
     header, weights = weight_files.load(file, "network")
     header |= change
     if not change:
@@ -117,7 +117,7 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         ({"blocks": 4096, "channels": 4096}, "14 arrays are too few for 4096 blocks"),
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
@@ -126,29 +126,27 @@ def test_a_network_of_another_version_is_refused(game, file, network, change):
         ({"blocks": -1}, "blocks=-1; expected a whole number"),
     ],
 )
-def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
-    game, file, monkeypatch, change, why
-):
+def test_wrong_size_is_refused_without_allocation(game, file, monkeypatch, change, message):
     header, weights = weight_files.load(file, "network")
     weights["stem.bias"] = weights["stem.bias"].copy()
     header["size"] |= change
     weight_files.save(file, "network", weights, header)
-    rooms = []
+    devices = []
     original = torch.nn.init.kaiming_uniform_
     monkeypatch.setattr(
         torch.nn.init,
         "kaiming_uniform_",
         lambda tensor, *rest, **options: (
-            rooms.append(tensor.device.type) or original(tensor, *rest, **options)
+            devices.append(tensor.device.type) or original(tensor, *rest, **options)
         ),
     )
-    with pytest.raises(BadCheckpoint, match=why):
+    with pytest.raises(BadCheckpoint, match=message):
         load(file, game)
-    assert set(rooms) <= {"meta"}
+    assert set(devices) <= {"meta"}
 
 
 @pytest.mark.parametrize(
-    ("name", "array", "why"),
+    ("name", "array", "message"),
     [
         ("stem.bias", None, "there is no array stem.bias"),
         ("other", np.zeros(3, np.float32), "has no array other"),
@@ -156,29 +154,29 @@ def test_a_size_that_is_not_that_of_the_weights_is_refused_without_making_room(
         ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has values that are not finite"),
     ],
 )
-def test_weights_that_are_not_those_of_the_network_are_refused(game, file, name, array, why):
+def test_unfit_weights_are_refused(game, file, name, array, message):
     header, weights = weight_files.load(file, "network")
     if array is None:
         del weights[name]
     else:
         weights[name] = array
     weight_files.save(file, "network", weights, header)
-    with pytest.raises(BadCheckpoint, match=f"not a network for .*{why}"):
+    with pytest.raises(BadCheckpoint, match=f"not a network for .*{message}"):
         load(file, game)
 
 
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "C64"])
-def test_numbers_that_numpy_does_not_have_are_refused(game, file, kind):
+def test_dtypes_that_numpy_lacks_are_refused(game, file, kind):
     size = {"BF16": 2, "C64": 8}.get(kind, 1)
-    stored = {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * size]}
+    entry = {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * size]}
     about = {"cc_env": "{}", "sha256": ""}
-    header = json.dumps({"__metadata__": about, "x": stored}).encode()
+    header = json.dumps({"__metadata__": about, "x": entry}).encode()
     file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(2 * size))
     with pytest.raises(BadCheckpoint, match=f"x has the dtype {kind}, which"):
         load(file, game)
 
 
-def test_a_header_that_is_nested_deep_is_refused(game, file):
+def test_deeply_nested_header_is_refused(game, file):
     about = {"cc_env": "[" * 10**5, "sha256": ""}
     file.write_bytes(safetensors.numpy.save({"x": np.zeros(1)}, about))
     with pytest.raises(BadCheckpoint, match="incomplete or altered: RecursionError"):
@@ -198,7 +196,7 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
         load(file, game)
 
 
-def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
+def test_failed_save_keeps_the_old_file(game, network, file, monkeypatch):
     before = file.read_bytes()
     full = OSError(errno.ENOSPC, "no space left")
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
@@ -208,7 +206,7 @@ def test_a_failed_save_leaves_what_was_there(game, network, file, monkeypatch):
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_a_device_that_is_not_there_is_refused():
+def test_unavailable_device_is_refused():
     with pytest.raises(UnknownOption, match="device='cuda:9'; this machine has: cpu"):
         select_device("cuda:9")
 

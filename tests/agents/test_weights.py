@@ -32,7 +32,7 @@ NAMES = {
 }
 
 
-def test_there_are_some():
+def test_weights_are_shipped():
     assert FOLDERS
     assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 12e6
 
@@ -40,29 +40,29 @@ def test_there_are_some():
 @pytest.mark.parametrize(
     "folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}"
 )
-def test_they_play_and_say_where_they_come_from(folder):
+def test_shipped_weights_play_and_name_their_training(folder):
     config = json.loads((folder / "config.json").read_text())
     game = make_game(config["game"], **config["options"])
-    trained = folder.parent.name
-    if trained == "evaluation":
-        of_these = short_hash(game.evaluation(LEARNED_NAME))
+    algorithm = folder.parent.name
+    if algorithm == "evaluation":
+        digest = short_hash(game.evaluation(LEARNED_NAME))
     else:
-        of_these = file_hash(folder / NETWORK)
+        digest = file_hash(folder / NETWORK)
         _, about = load(folder / NETWORK, game)
-        trained = about["trained"]
+        algorithm = about["trained"]
         assert about["config"]["seed"] == config["seed"]
-    assert build_config(CONFIGS[trained], config)  # of settings that there are
+    assert build_config(CONFIGS[algorithm], config)
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["minutes"] > 10
     assert (folder / "curves.png").exists()
     names = NAMES[folder.parent.name]
     for name in names:
-        chosen = make_player(name, game).choose(game.initial, np.random.default_rng(0), Clock())
-        assert chosen.action in game.legal_actions(game.initial)
-    measured = [json.loads(file.read_text()) for file in (folder / "measured").glob("*.json")]
-    assert measured
-    for tournament in measured:
-        assert set(tournament["config"]["weights"].values()) == {of_these}
+        decision = make_player(name, game).choose(game.initial, np.random.default_rng(0), Clock())
+        assert decision.action in game.legal_actions(game.initial)
+    tournaments = [json.loads(file.read_text()) for file in (folder / "measured").glob("*.json")]
+    assert tournaments
+    for tournament in tournaments:
+        assert set(tournament["config"]["weights"].values()) == {digest}
         assert tournament["config"]["options"] == dict(game.options)
         kinds = {name.partition(":")[0] for name in tournament["config"]["players"]}
         assert kinds & {name.partition(":")[0] for name in names}

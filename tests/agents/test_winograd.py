@@ -1,4 +1,4 @@
-"""Winograd's convolution, piece by piece; test_compiled.py has the whole beside torch's."""
+"""The steps of Winograd's convolution; test_compiled.py compares whole networks with torch."""
 
 from itertools import product
 
@@ -33,7 +33,7 @@ def from_points(size, values, numbers):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_line_is_convolved(size):
+def test_line_convolution_matches_numpy(size):
     rng = np.random.default_rng(size)
     numbers = rng.integers(-9, 10, (size + 2, FLOAT_LANES)).astype(np.float32)
     weights = rng.integers(-9, 10, 3)
@@ -41,12 +41,12 @@ def test_a_line_is_convolved(size):
     to_points(size, numbers.copy(), values)
     values *= (FILTERS[size] @ weights).astype(np.float32)[:, None]
     from_points(size, values, out)
-    wanted = [np.correlate(line, weights, "valid") for line in numbers.T]
-    np.testing.assert_allclose(out.T, wanted, atol=1e-3)
+    expected = [np.correlate(line, weights, "valid") for line in numbers.T]
+    np.testing.assert_allclose(out.T, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_line_may_replace_itself(size):
+def test_line_can_be_transformed_in_place(size):
     numbers = np.random.default_rng(0).standard_normal((size + 2, FLOAT_LANES)).astype(np.float32)
     values = np.zeros_like(numbers)
     to_points(size, numbers.copy(), values)
@@ -58,31 +58,31 @@ def test_a_line_may_replace_itself(size):
 def test_filters_are_transformed_by_rows_and_columns(size):
     filters = np.random.default_rng(0).standard_normal((2, 3, 3, 3)).astype(np.float32)
     line = FILTERS[size]
-    wanted = [[line @ kernel @ line.T for kernel in row] for row in filters]
+    expected = [[line @ kernel @ line.T for kernel in row] for row in filters]
     values = points(filters, size)
     assert values.shape == ((size + 2) ** 2, 2, 3)
     np.testing.assert_allclose(
-        np.moveaxis(values, 0, -1), np.reshape(wanted, (2, 3, -1)), atol=1e-6
+        np.moveaxis(values, 0, -1), np.reshape(expected, (2, 3, -1)), atol=1e-6
     )
 
 
 @pytest.mark.parametrize("reach", [1, 2, 3])
 @pytest.mark.parametrize(("rows", "columns"), BOARDS)
-def test_each_cell_is_in_a_tile_that_has_all_that_it_depends_on(rows, columns, reach):
+def test_every_cell_is_in_a_tile_with_its_neighbors(rows, columns, reach):
     tiles = tiling(rows, columns, reach)
     size, outside = tiles.size, rows * columns + 1
     assert len(tiles.sources) % TILE_MULTIPLE == 0
     assert tiles.sources.shape[1] == (size + 2) ** 2 <= MAX_POINTS
-    met = np.sort(tiles.targets[tiles.targets >= 0])
-    assert met.tolist() == list(range(rows * columns))
+    covered = np.sort(tiles.targets[tiles.targets >= 0])
+    assert covered.tolist() == list(range(rows * columns))
     for sources, targets in zip(tiles.sources, tiles.targets, strict=True):
         square = sources.reshape(size + 2, size + 2)
         for (row, column), target in np.ndenumerate(targets.reshape(size, size)):
             if target < 0:
                 continue
-            at = divmod(target, columns)
+            cell = divmod(target, columns)
             for down, right in product(range(3), repeat=2):
-                place = at[0] + reach * (down - 1), at[1] + reach * (right - 1)
-                inside = 0 <= place[0] < rows and 0 <= place[1] < columns
-                wanted = place[0] * columns + place[1] if inside else outside
-                assert square[row + down, column + right] == wanted
+                neighbor = cell[0] + reach * (down - 1), cell[1] + reach * (right - 1)
+                inside = 0 <= neighbor[0] < rows and 0 <= neighbor[1] < columns
+                expected = neighbor[0] * columns + neighbor[1] if inside else outside
+                assert square[row + down, column + right] == expected

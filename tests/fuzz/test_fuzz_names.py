@@ -149,7 +149,7 @@ def folder(tmp_path_factory):
     patch.setattr(accuracy, "sources", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
     patch.setattr(hard_positions, "hard", lambda *_: ())
-    patch.setattr(published, "_play_with_progress", lambda *_: sys.exit())
+    patch.setattr(published, "play_experiments", lambda *_, **__: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
     yield path
     patch.undo()

@@ -1,4 +1,4 @@
-"""Checkpoints as a stranger may write them: altered, but with the right hash."""
+"""Untrusted checkpoints: altered, but with the right hash."""
 
 import shutil
 
@@ -9,26 +9,26 @@ from training.runs.checkpoints import CHECKPOINT, CHECKPOINTS
 
 
 def alter(run, copy, part, change):
-    """Copy the folder of a run, and replace an array or a fact of its newest checkpoint.
+    """Copy the folder of a run and change an array or a header field of its newest checkpoint.
 
-    `change` returns the new one, None for none. The other checkpoints are left out.
+    `change` maps the old value to the new one, None to remove it. Older checkpoints are deleted.
     """
     shutil.copytree(run, copy)
-    *others, newest = sorted((copy / CHECKPOINTS).iterdir())
-    for other in others:
-        other.unlink()
+    *older, newest = sorted((copy / CHECKPOINTS).iterdir())
+    for checkpoint in older:
+        checkpoint.unlink()
     header, saved = weight_files.load(newest, CHECKPOINT)
-    where = saved if part in saved else header["about"]
-    if (new := change(where.pop(part))) is not None:
-        where[part] = new
+    container = saved if part in saved else header["about"]
+    if (new := change(container.pop(part))) is not None:
+        container[part] = new
     weight_files.save(newest, CHECKPOINT, saved, header)
 
 
 def numbers(change):
-    """Return a change of the first numbers of an array to these."""
+    """Return a function that replaces the first numbers of an array."""
 
-    def altered(array):
+    def replace_first(array):
         array.flat[: np.size(change)] = change
         return array
 
-    return altered
+    return replace_first

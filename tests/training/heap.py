@@ -1,6 +1,6 @@
-"""A toy game to learn: take one, two or three from a heap; who takes the last one wins.
+"""A game for learning tests: take one to three from a heap; the player who takes the last one wins.
 
-Whoever leaves a multiple of four wins, so the best action is known everywhere.
+Leaving a multiple of four wins, so the best action of every position is known.
 """
 
 from typing import NamedTuple
@@ -17,13 +17,13 @@ HEAP = 20
 
 
 class Position(NamedTuple):
-    left: np.uint64
+    size: np.uint64
     player: np.uint64
 
 
 @jit
 def legal_actions(position, out):
-    count = min(np.int64(position.left), 3)
+    count = min(np.int64(position.size), 3)
     for action in range(count):
         out[action] = action
     return count
@@ -31,18 +31,18 @@ def legal_actions(position, out):
 
 @jit
 def apply(position, action):
-    return Position(position.left - np.uint64(action + 1), position.player ^ ONE)
+    return Position(position.size - np.uint64(action + 1), position.player ^ ONE)
 
 
 @jit
 def outcome(position):
-    return ONGOING if position.left else 1 - np.int64(position.player)
+    return ONGOING if position.size else 1 - np.int64(position.player)
 
 
 @jit
 def observe(position, player, planes):
     planes[:] = 0
-    planes[np.int64(position.left)] = 1
+    planes[np.int64(position.size)] = 1
 
 
 rules.register(
@@ -59,11 +59,11 @@ class Heap(Game):
     initial = Position(np.uint64(HEAP), ZERO)
     # One action for each cell.
     grid = Grid(1, 3)
-    planes = tuple(f"{left} left" for left in range(HEAP + 1))
+    planes = tuple(f"{size} left" for size in range(HEAP + 1))
     players = "one", "two"
 
     def to_text(self, position):
-        return f"{position.left} {position.player}"
+        return f"{position.size} {position.player}"
 
     def parse_position(self, text):
         return Position(*map(np.uint64, text.split()))
@@ -79,7 +79,7 @@ make = Heap
 
 
 def share_of_best(choose):
-    """Return how often `choose(position)` leaves a multiple of four where that is possible."""
-    lefts = [left for left in range(1, HEAP + 1) if left % 4]
-    best = [choose(Position(np.uint64(left), ZERO)) == left % 4 - 1 for left in lefts]
-    return sum(best) / len(best)
+    """Return the fraction of winning positions in which `choose` returns the best action."""
+    sizes = [size for size in range(1, HEAP + 1) if size % 4]
+    is_best = [choose(Position(np.uint64(size), ZERO)) == size % 4 - 1 for size in sizes]
+    return sum(is_best) / len(is_best)

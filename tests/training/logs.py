@@ -2,7 +2,8 @@
 
 import json
 
-TIMES = "minutes", "_seconds", "_per_second"  # how names of columns end that tell times
+# Suffixes of columns that depend on time.
+TIMES = "minutes", "_seconds", "_per_second"
 
 
 def log_of(run):
@@ -11,5 +12,5 @@ def log_of(run):
 
 
 def timeless(rows, times=TIMES):
-    """Return the rows without the columns whose names end like this."""
+    """Return the rows without columns with these suffixes."""
     return [{name: row[name] for name in row if not name.endswith(times)} for row in rows]

@@ -1,4 +1,4 @@
-"""Tasks for workers, and what holds of them whether they are processes here or on a cluster."""
+"""Tasks for workers, and checks that hold for processes and for a cluster."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from training.parallel.processes import THREAD_VARIABLES, Failure
 
 
 def work(task):
-    """Do what the task says, in the worker."""
+    """Run a task in a worker."""
     match task:
         case "die":
             os.kill(os.getpid(), 9)
@@ -17,28 +17,28 @@ def work(task):
             raise RuntimeError("broken")
         case "sleep":
             time.sleep(3600)
-        case "who":
+        case "environment":
             return os.getpid(), [os.environ[name] for name in THREAD_VARIABLES]
     return task * task
 
 
-def check_that_all_tasks_are_answered(map_unordered, death):
-    """Check that a process which dies, as `death` says, takes only its own task along."""
-    answers = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
+def check_values_and_failures(map_unordered, death):
+    """Check that a dead process loses only its own task; `death` is the expected failure."""
+    values = dict(map_unordered(work, [1, "die", 2, "fail", 3, "exit", 4], 2))
     failures = {"die": death, "fail": "RuntimeError: broken", "exit": "SystemExit: 3"}
-    assert answers == {1: 1, 2: 4, 3: 9, 4: 16, **failures}
-    assert {task for task in answers if isinstance(answers[task], Failure)} == set(failures)
+    assert values == {1: 1, 2: 4, 3: 9, 4: 16, **failures}
+    assert {task for task in values if isinstance(values[task], Failure)} == set(failures)
 
 
-def check_that_a_worker_is_another_process_of_one_thread(map_unordered):
+def check_worker_environment(map_unordered):
     before = dict(os.environ)
-    ((_, (process, threads)),) = map_unordered(work, ["who"], 3)
-    assert process != os.getpid()
+    ((_, (pid, threads)),) = map_unordered(work, ["environment"], 3)
+    assert pid != os.getpid()
     assert threads == ["1"] * len(THREAD_VARIABLES)
     assert dict(os.environ) == before
 
 
-def check_that_who_stops_iterating_stops_the_tasks(map_unordered):
-    playing = map_unordered(work, [1, "sleep", "sleep"], 2)
-    assert next(playing) == (1, 1)
-    playing.close()
+def check_closing_stops_tasks(map_unordered):
+    results = map_unordered(work, [1, "sleep", "sleep"], 2)
+    assert next(results) == (1, 1)
+    results.close()

@@ -1,4 +1,4 @@
-"""Tournaments: the same however they are played, and none of their games is lost."""
+"""Tournaments: results are reproducible, and finished games survive interruptions."""
 
 import errno
 import json
@@ -28,8 +28,8 @@ from cc_env.players.builtin import RandomPlayer
 from training import arena
 from training.arena import report
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
 LOWEST, HIGHEST = "arena_players.Lowest", "arena_players.Lowest:highest=True"
 PLAYERS = "random", LOWEST, HIGHEST
 
@@ -38,19 +38,19 @@ def config(**change):
     return arena.Config(**{"players": PLAYERS, "games": 10, "seed": 3, **change})
 
 
-def altered(line, **change):
-    """Return a line of games.jsonl that says something else."""
+def altered_line(line, **change):
+    """Return a line of games.jsonl with changed fields."""
     return json.dumps(json.loads(line) | change) + "\n"
 
 
-def unfinished(line):
+def as_unfinished_line(line):
     turns = json.loads(line)["turns"][:1]
-    return altered(line, turns=turns, seconds=[], result="*", reason="unfinished")
+    return altered_line(line, turns=turns, seconds=[], result="*", reason="unfinished")
 
 
-def turned(line):
-    """Return a line of games.jsonl with the result turned round."""
-    return altered(line, result={"1-0": "0-1", "0-1": "1-0"}[json.loads(line)["result"]])
+def with_swapped_result(line):
+    """Return a line of games.jsonl with the opposite result."""
+    return altered_line(line, result={"1-0": "0-1", "0-1": "1-0"}[json.loads(line)["result"]])
 
 
 def results(path):
@@ -58,48 +58,48 @@ def results(path):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The folder of a tournament that was played at once, here."""
+def finished(tmp_path_factory):
+    """The folder of a tournament played without interruption in this process."""
     path = tmp_path_factory.mktemp("whole")
     arena.run_tournament(config(), path, workers=0)
     return path
 
 
 @pytest.fixture
-def half(whole, tmp_path):
-    """The folder of the same tournament, stopped after 11 games."""
+def interrupted(finished, tmp_path):
+    """The folder of the same tournament, interrupted after 11 games."""
     path = tmp_path / "half"
     path.mkdir()
-    shutil.copy(whole / "config.json", path)
-    lines = (whole / "games.jsonl").read_text().splitlines(keepends=True)
+    shutil.copy(finished / "config.json", path)
+    lines = (finished / "games.jsonl").read_text().splitlines(keepends=True)
     (path / "games.jsonl").write_text("".join(lines[:11]))
     return path
 
 
-# The same games
+# Reproducible games
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
-def test_the_results_are_the_same_bytes_with_any_number_of_workers(whole, tmp_path, workers):
+def test_results_do_not_depend_on_workers(finished, tmp_path, workers):
     arena.run_tournament(config(), tmp_path, workers=workers)
-    assert results(tmp_path) == results(whole)
+    assert results(tmp_path) == results(finished)
 
 
-def test_results_hold_tables_and_games_but_no_times(whole):
-    tables = json.loads(results(whole))
+def test_results_contain_tables_and_games_without_times(finished):
+    tables = json.loads(results(finished))
     assert tables["config"]["options"] == {"size": 6, "corner": 3}
     assert [game["game"] for game in tables["games"]] == list(range(30))
     assert tables["players"][0]["name"] == HIGHEST
     assert {"value", "low", "high"} == set(tables["players"][0]["elo"])
     assert sum(tables["endings"].values()) == 30
     assert tables["unplayed"] == []
-    assert b"seconds_per_turn" in results(whole)
-    assert b'"seconds"' not in results(whole)
+    assert b"seconds_per_turn" in results(finished)
+    assert b'"seconds"' not in results(finished)
 
 
-def test_all_games_replay(whole):
-    games = [game for _, game in read_records(whole / "games.jsonl")]
+def test_all_games_replay(finished):
+    games = [game for _, game in read_records(finished / "games.jsonl")]
     assert len(games) == 30
     assert {game.limits["max_turns"] for game in games} == {200}
 
@@ -109,53 +109,55 @@ def test_deterministic_players_play_different_games():
     assert len(set(standings.turns)) > 2
 
 
-def test_another_seed_is_another_tournament(whole, tmp_path):
+def test_another_seed_gives_other_games(finished, tmp_path):
     arena.run_tournament(config(seed=4), tmp_path, workers=0)
-    assert json.loads(results(tmp_path))["games"] != json.loads(results(whole))["games"]
+    assert json.loads(results(tmp_path))["games"] != json.loads(results(finished))["games"]
 
 
 # Without files
 
 
-def test_a_match_is_held_in_this_process_by_players_that_are_named_here(monkeypatch):
+def test_match_accepts_players_registered_in_this_process(monkeypatch):
     monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(agents.PLAYERS))
     monkeypatch.setattr("agents.PLAYERS", {})
-    made = []
+    created = []
 
     def candidate(game):
-        made.append(game)
+        created.append(game)
         return RandomPlayer(game)
 
     agents.register_player("candidate", candidate)
     tournament = arena.play_tournament(("candidate", HIGHEST), options={"size": 4}, games=4)
     assert tournament.standings.pair(HIGHEST, "candidate").line.games == 4
-    assert len(made) == 1 + 4, "one to try, then a fresh one for each game"
+    # The first player only checks the spec.
+    assert len(created) == 1 + 4
 
 
-def test_players_are_entrants_beside_names():
+def test_player_objects_and_specs_can_enter():
     game = make_game("capture_conquer", size=4)
-    lowest, how = Lowest(game), {"options": {"size": 4}, "games": 4}
-    wanted = arena.play_tournament((LOWEST, "random"), **how).standings.pair(LOWEST, "random").line
-    assert (
-        arena.play_tournament((lowest, "random"), **how).standings.pair("Lowest", "random").line
-        == wanted
-    )
+    lowest, options = Lowest(game), {"options": {"size": 4}, "games": 4}
+    by_spec = arena.play_tournament((LOWEST, "random"), **options).standings
+    by_object = arena.play_tournament((lowest, "random"), **options).standings
+    expected = by_spec.pair(LOWEST, "random").line
+    assert by_object.pair("Lowest", "random").line == expected
     alias = {"mine": lowest, "theirs": LOWEST, "random": "random"}
-    standings = arena.play_tournament(alias, **how).standings
+    standings = arena.play_tournament(alias, **options).standings
     assert {player.name for player in standings.players} == set(alias)
     assert standings.pair("mine", "theirs").line.score.value == 0.5
     assert not {"Lowest", "mine", "theirs"} & set(agents.PLAYERS)
 
 
 @pytest.mark.slow
-def test_players_go_to_processes_as_copies():
-    lowest, how = Lowest(make_game("capture_conquer", size=4)), {"options": {"size": 4}}
-    here = arena.play_tournament((lowest, "random"), games=4, **how).records
-    there = arena.play_tournament((lowest, "random"), games=4, workers=2, **how).records
-    assert [game.turns for game in here.values()] == [game.turns for game in there.values()]
+def test_worker_processes_use_copies_of_players():
+    lowest, options = Lowest(make_game("capture_conquer", size=4)), {"options": {"size": 4}}
+    turns = []
+    for workers in (0, 2):
+        tournament = arena.play_tournament((lowest, "random"), games=4, workers=workers, **options)
+        turns.append([game.turns for game in tournament.records.values()])
+    assert turns[0] == turns[1]
 
 
-def test_players_that_cannot_be_entrants_are_refused():
+def test_invalid_entrants_are_refused():
     lowest = Lowest(make_game("capture_conquer"))
     with pytest.raises(BadPlayer, match="Lowest twice"):
         arena.play_tournament((lowest, lowest))
@@ -167,76 +169,79 @@ def test_players_that_cannot_be_entrants_are_refused():
 
 
 @pytest.mark.slow
-def test_a_match_in_processes_that_die_is_an_error():
+def test_dying_process_fails_a_match():
     with pytest.raises(ChildProcessError, match=r"game \d could not be played: its process died"):
         arena.play_tournament(("random", "arena_players.Crash"), games=2, workers=1)
 
 
-# Stopped and continued
+# Resuming
 
 
-def test_a_stopped_tournament_is_continued(whole, half):
-    told = []
-    before = (half / "games.jsonl").read_text()
-    arena.run_tournament(config(), half, workers=0, on_progress=lambda *state: told.append(state))
-    assert told == [(done, 30) for done in range(11, 31)]
-    assert (half / "games.jsonl").read_text().startswith(before)
-    assert results(half) == results(whole)
+def test_stopped_tournament_resumes(finished, interrupted):
+    progress = []
+    before = (interrupted / "games.jsonl").read_text()
+    arena.run_tournament(
+        config(), interrupted, workers=0, on_progress=lambda *counts: progress.append(counts)
+    )
+    assert progress == [(count, 30) for count in range(11, 31)]
+    assert (interrupted / "games.jsonl").read_text().startswith(before)
+    assert results(interrupted) == results(finished)
 
 
-def test_a_half_written_line_is_played_again(whole, half):
-    with (half / "games.jsonl").open("a") as file:
+def test_game_of_a_partial_line_is_played_again(finished, interrupted):
+    with (interrupted / "games.jsonl").open("a") as file:
         file.write('{"game":"capture_conquer","opt')
-    arena.run_tournament(config(), half, workers=0)
-    assert results(half) == results(whole)
-    assert len(list(read_records(half / "games.jsonl"))) == 30
+    arena.run_tournament(config(), interrupted, workers=0)
+    assert results(interrupted) == results(finished)
+    assert len(list(read_records(interrupted / "games.jsonl"))) == 30
 
 
-def test_a_finished_tournament_is_not_played_again(whole):
-    before = (whole / "games.jsonl").read_bytes()
-    again = arena.run_tournament(config(anchor="random"), whole, workers=0)
-    assert (whole / "games.jsonl").read_bytes() == before
+def test_finished_tournament_is_not_played_again(finished):
+    before = (finished / "games.jsonl").read_bytes()
+    again = arena.run_tournament(config(anchor="random"), finished, workers=0)
+    assert (finished / "games.jsonl").read_bytes() == before
     assert (
         next(player.elo.value for player in again.standings.players if player.name == "random") == 0
     )
-    arena.run_tournament(config(), whole, workers=0)
+    arena.run_tournament(config(), finished, workers=0)
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_no_finished_game_is_lost_or_played_twice(tmp_path):
-    wanted = arena.Config(players=("random", "arena_players.Stopping"), games=24, seed=5)
+def test_kill_neither_loses_nor_repeats_finished_games(tmp_path):
+    config = arena.Config(players=("random", "arena_players.Stopping"), games=24, seed=5)
     script = (
         "from pathlib import Path; from training import arena\n"
         "if __name__ == '__main__':\n"
-        f"    arena.run_tournament(arena.Config(players={wanted.players}, games=24, seed=5),"
+        f"    arena.run_tournament(arena.Config(players={config.players}, games=24, seed=5),"
         f" Path({str(tmp_path / 'killed')!r}), workers=2)"
     )
     (tmp_path / "script.py").write_text(script)
     killed = tmp_path / "killed" / "games.jsonl"
-    there = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, HERE)))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, FOLDER)))}
 
     def finished():
         lines = killed.read_text().splitlines(keepends=True) if killed.exists() else []
         return [line for line in lines if line.endswith("\n")]
 
     for count in (3, 9):
-        stop = {"STOP_FILE": str(killed), "STOP_LINES": str(count + 8)}  # killed before, mostly
-        process = subprocess.Popen([sys.executable, tmp_path / "script.py"], env=there | stop)
+        # The kill mostly comes before the limit of lines.
+        stop = {"STOP_FILE": str(killed), "STOP_LINES": str(count + 8)}
+        process = subprocess.Popen([sys.executable, tmp_path / "script.py"], env=environment | stop)
         wait_for(lambda count=count: len(finished()) >= count, process)
         process.kill()
         process.wait()
         before = finished()
-        assert count <= len(before) < 24, "killed in the middle"
-    arena.run_tournament(wanted, tmp_path / "killed", workers=0)
+        assert count <= len(before) < 24, "killed during the tournament"
+    arena.run_tournament(config, tmp_path / "killed", workers=0)
     assert finished()[: len(before)] == before
     seeds = [game.seed for _, game in read_records(killed)]
     assert len(seeds) == len(set(seeds)) == 24
-    arena.run_tournament(wanted, tmp_path / "whole", workers=0)
+    arena.run_tournament(config, tmp_path / "whole", workers=0)
     assert results(tmp_path / "killed") == results(tmp_path / "whole")
 
 
 class Killed(BaseException):
-    """Nothing runs after it, as after a kill."""
+    """Stands for a kill: no handler catches it."""
 
 
 def killed(*_):
@@ -244,36 +249,36 @@ def killed(*_):
 
 
 @pytest.mark.parametrize("where", ["write_atomically", "read_games"])
-def test_a_tournament_killed_before_its_first_game_goes_on(whole, tmp_path, monkeypatch, where):
+def test_tournament_killed_before_its_first_game_resumes(finished, tmp_path, monkeypatch, where):
     with monkeypatch.context() as patch:
         patch.setattr(f"training.arena.folder.{where}", killed)
         with pytest.raises(Killed):
             arena.run_tournament(config(), tmp_path, workers=0)
     assert (tmp_path / "config.json").exists() == (where == "read_games")
     arena.run_tournament(config(), tmp_path, workers=0)
-    assert results(tmp_path) == results(whole)
+    assert results(tmp_path) == results(finished)
 
 
-def test_an_empty_file_of_games_is_not_another_tournament(tmp_path):
-    """0.1.0 left it when it was killed before config.json was there."""
+def test_empty_games_file_is_accepted(tmp_path):
+    """Version 0.1.0 left an empty file if it was killed before it wrote config.json."""
     (tmp_path / "games.jsonl").touch()
     assert len(arena.run_tournament(config(), tmp_path, workers=0).records) == 30
 
 
 @pytest.mark.slow
-def test_killed_with_the_folder_locked_a_tournament_goes_on(whole, tmp_path):
+def test_tournament_killed_with_a_locked_folder_resumes(finished, tmp_path):
     script = (
         "import os; from pathlib import Path; from training import arena\n"
         "arena.folder.write_atomically = lambda *_: os.kill(os.getpid(), 9)\n"
         f"config = arena.Config(players={PLAYERS}, games=10, seed=3)\n"
         f"arena.run_tournament(config, Path({str(tmp_path)!r}))"
     )
-    paths = os.pathsep.join(map(str, (ROOT, HERE)))
+    paths = os.pathsep.join(map(str, (ROOT, FOLDER)))
     dead = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": paths})
     assert dead.returncode == -9
     assert not (tmp_path / "config.json").exists()
     arena.run_tournament(config(), tmp_path, workers=0)
-    assert results(tmp_path) == results(whole)
+    assert results(tmp_path) == results(finished)
 
 
 # A full disk
@@ -281,7 +286,7 @@ def test_killed_with_the_folder_locked_a_tournament_goes_on(whole, tmp_path):
 
 @contextmanager
 def room(size):
-    """Let this process write no file beyond so many bytes."""
+    """Limit the size of files that this process writes, in bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -291,27 +296,25 @@ def room(size):
 
 
 @pytest.mark.parametrize("size", [300, 5000, 9000, 9001])
-def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_on(
-    whole, tmp_path, size
-):
+def test_tournament_resumes_after_a_full_disk(finished, tmp_path, size):
     with room(size), pytest.raises(OSError, match=r"File too large: '.*\.json") as full:
         arena.run_tournament(config(), tmp_path, workers=0)
     assert full.value.errno == errno.EFBIG
-    kept = [path.name for path in tmp_path.iterdir() if path.stat().st_size]
-    assert set(kept) <= {"config.json", "games.jsonl"}
+    file_names = [path.name for path in tmp_path.iterdir() if path.stat().st_size]
+    assert set(file_names) <= {"config.json", "games.jsonl"}
     if size > 300:
         games = (tmp_path / "games.jsonl").read_bytes()
         assert games.endswith(b"}\n")
-        assert (whole / "games.jsonl").read_bytes()[:20] == games[:20]
+        assert (finished / "games.jsonl").read_bytes()[:20] == games[:20]
     arena.run_tournament(config(), tmp_path, workers=0)
-    assert results(tmp_path) == results(whole)
+    assert results(tmp_path) == results(finished)
 
 
-# What is refused
+# Invalid folders and records
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         ({"games": 12}, "games is 10 there, 12 here"),
         ({"seed": 4}, "seed is 3 there, 4 here"),
@@ -320,72 +323,81 @@ def test_where_the_disk_is_full_nothing_is_half_written_and_the_tournament_goes_
         ({"players": (LOWEST, HIGHEST)}, "players is .* there"),
     ],
 )
-def test_the_folder_of_another_tournament_is_refused_and_left_alone(half, change, why):
-    before = {path: path.read_bytes() for path in half.iterdir()}
-    with pytest.raises(BadFolder, match=f"holds another tournament: .*{why}"):
-        arena.run_tournament(config(**change), half, workers=0)
-    assert {path: path.read_bytes() for path in half.iterdir()} == before
+def test_folder_of_another_tournament_is_refused_unchanged(interrupted, change, message):
+    before = {path: path.read_bytes() for path in interrupted.iterdir()}
+    with pytest.raises(BadFolder, match=f"holds another tournament: .*{message}"):
+        arena.run_tournament(config(**change), interrupted, workers=0)
+    assert {path: path.read_bytes() for path in interrupted.iterdir()} == before
 
 
-def test_a_folder_with_other_games_is_refused(half):
-    (half / "config.json").unlink()
+def test_folder_with_games_but_no_config_is_refused(interrupted):
+    (interrupted / "config.json").unlink()
     with pytest.raises(BadFolder, match=r"has games\.jsonl but no config\.json"):
-        arena.run_tournament(config(), half, workers=0)
+        arena.run_tournament(config(), interrupted, workers=0)
 
 
-def test_a_folder_in_use_is_refused(half):
+def test_folder_in_use_is_refused(interrupted):
     def again(done, total):
         with pytest.raises(FolderInUse, match="is in use"):
-            arena.run_tournament(config(), half, workers=0)
+            arena.run_tournament(config(), interrupted, workers=0)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        arena.run_tournament(config(), half, workers=0, on_progress=again)
-    assert arena.run_tournament(config(), half, workers=0).unplayed == {}
+        arena.run_tournament(config(), interrupted, workers=0, on_progress=again)
+    assert arena.run_tournament(config(), interrupted, workers=0).unplayed == {}
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         (lambda line: line[: len(line) // 2] + "\n", "3: not JSON"),
         (lambda line: line.replace('"seed":', '"seed":1'), "3: not a game of .* has the seed 1"),
         (lambda line: line.replace("random", "greedy"), "3: not a game of .*: players is .*greedy"),
-        (lambda line: altered(line, result="1/2-1/2"), "3: .* the game is .*, recorded 1/2-1/2"),
-        (turned, "3: .* the game is .*, recorded"),
-        (lambda line: altered(line, reason="time"), "3: .* the game is .*time"),
-        (lambda line: altered(line, turns=json.loads(line)["turns"][:-1]), "3: .*unfinished"),
-        (unfinished, "3: the game is unfinished, after 1 turns"),
-        (lambda line: altered(line, turns=["1,1-6,6"]), "3: turn 1: '1,1-6,6' is not legal"),
-        (lambda line: altered(line, start=None), "3: not a game of .*: start is None there"),
-        (lambda line: altered(line, options={"size": 7, "corner": 3}), "3: .*: size is 7 there"),
-        (lambda line: altered(line, game="checkers", options={}), "3: .*: game is 'checkers'"),
-        (lambda line: altered(line, limits={"max_turns": 4}), "3: .*: max_turns is 4 there"),
-        (lambda line: altered(line, players=json.loads(line)["players"][::-1]), "3: .*players is"),
+        (
+            lambda line: altered_line(line, result="1/2-1/2"),
+            "3: .* the game is .*, recorded 1/2-1/2",
+        ),
+        (with_swapped_result, "3: .* the game is .*, recorded"),
+        (lambda line: altered_line(line, reason="time"), "3: .* the game is .*time"),
+        (lambda line: altered_line(line, turns=json.loads(line)["turns"][:-1]), "3: .*unfinished"),
+        (as_unfinished_line, "3: the game is unfinished, after 1 turns"),
+        (lambda line: altered_line(line, turns=["1,1-6,6"]), "3: turn 1: '1,1-6,6' is not legal"),
+        (lambda line: altered_line(line, start=None), "3: not a game of .*: start is None there"),
+        (
+            lambda line: altered_line(line, options={"size": 7, "corner": 3}),
+            "3: .*: size is 7 there",
+        ),
+        (lambda line: altered_line(line, game="checkers", options={}), "3: .*: game is 'checkers'"),
+        (lambda line: altered_line(line, limits={"max_turns": 4}), "3: .*: max_turns is 4 there"),
+        (
+            lambda line: altered_line(line, players=json.loads(line)["players"][::-1]),
+            "3: .*players is",
+        ),
         (lambda line: 2 * line, "4: game 2 of the tournament is duplicated"),
     ],
 )
-def test_games_that_are_broken_altered_or_from_elsewhere_are_refused(half, change, why):
-    lines = (half / "games.jsonl").read_text().splitlines(keepends=True)
+def test_invalid_or_foreign_games_are_refused(interrupted, change, message):
+    lines = (interrupted / "games.jsonl").read_text().splitlines(keepends=True)
     lines[2] = change(lines[2])
-    (half / "games.jsonl").write_text("".join(lines))
-    with pytest.raises(BadRecord, match=rf"games\.jsonl, line {why}"):
-        arena.run_tournament(config(), half, workers=0)
-    assert (half / "games.jsonl").read_text() == "".join(lines)
-    assert not (half / "results.json").exists()
+    (interrupted / "games.jsonl").write_text("".join(lines))
+    with pytest.raises(BadRecord, match=rf"games\.jsonl, line {message}"):
+        arena.run_tournament(config(), interrupted, workers=0)
+    assert (interrupted / "games.jsonl").read_text() == "".join(lines)
+    assert not (interrupted / "results.json").exists()
 
 
-def test_a_fault_is_that_of_the_player_to_move(tmp_path):
+def test_fault_is_attributed_to_the_player_to_move(tmp_path):
     faulty = config(players=("random", "arena_players.Raiser"), games=2)
     arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(arena.run_tournament(faulty, tmp_path, workers=0).records) == 2
     lines = (tmp_path / "games.jsonl").read_text().splitlines(keepends=True)
-    lines[0] = turned(lines[0])
+    lines[0] = with_swapped_result(lines[0])
     (tmp_path / "games.jsonl").write_text("".join(lines))
     with pytest.raises(BadRecord, match=r"line 1: a fault \(error\) of the player that was not to"):
         arena.run_tournament(faulty, tmp_path, workers=0)
 
 
-def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path):
+def test_failing_player_creation_writes_nothing(tmp_path):
     wrong = config(players=("random", "arena_players.unmakable:depth=3"))
     with pytest.raises(BadPlayer, match=r"RuntimeError: no depth 3 today"):
         arena.run_tournament(wrong, tmp_path / "new", workers=0)
@@ -393,7 +405,7 @@ def test_a_player_that_cannot_be_made_is_refused_before_anything_is_written(tmp_
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5])
-def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
+def test_invalid_number_of_workers_is_refused(tmp_path, workers):
     with pytest.raises(BadOption, match=f"workers={workers}"):
         arena.run_tournament(config(), tmp_path / "new", workers=workers)
     assert not (tmp_path / "new").exists()
@@ -411,7 +423,7 @@ def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
         ("arena_players.Leaver", "error", "SystemExit: bye"),
     ],
 )
-def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, name, reason, detail):
+def test_failing_player_loses_and_the_tournament_continues(tmp_path, name, reason, detail):
     faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.5))
     tournament = arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(tournament.records) == 6
@@ -421,14 +433,14 @@ def test_who_fails_loses_for_that_reason_and_the_tournament_goes_on(tmp_path, na
         assert game.reason == reason
         assert detail in game.detail
         assert game.players[game.result == "1-0"] == name
-    others = [game.reason for game in tournament.records.values() if name not in game.players]
-    assert reason not in others
+    games = tournament.records.values()
+    assert all(game.reason != reason for game in games if name not in game.players)
     worst = tournament.standings.players[-1]
     assert (worst.name, worst.faults) == (name, {reason: 4})
 
 
 @pytest.mark.slow
-def test_a_game_whose_process_dies_is_left_out_and_named_and_tried_again(tmp_path):
+def test_game_of_a_dead_process_is_reported_and_retried(tmp_path):
     crashing = config(players=("random", "arena_players.Crash"), games=4)
     for _ in range(2):
         tournament = arena.run_tournament(crashing, tmp_path, workers=2)
@@ -445,7 +457,7 @@ def test_a_game_whose_process_dies_is_left_out_and_named_and_tried_again(tmp_pat
 
 
 @pytest.mark.slow
-def test_who_never_finishes_a_game_leaves_the_others_their_tables(tmp_path):
+def test_tables_cover_players_without_finished_games(tmp_path):
     config = arena.Config(
         players=("random", HIGHEST, "arena_players.Dead"), options={"size": 4}, games=2
     )
@@ -459,7 +471,7 @@ def test_who_never_finishes_a_game_leaves_the_others_their_tables(tmp_path):
     assert "arena_players.Dead" in report.to_html(tournament, "command")
 
 
-def test_games_from_one_position_are_one_opening():
+def test_equal_starting_positions_count_as_one_opening():
     tournament = arena.play_tournament(
         ("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0
     )
@@ -471,19 +483,19 @@ def test_games_from_one_position_are_one_opening():
 # Networks
 
 
-def test_a_tournament_of_other_weights_is_another_one(tmp_path):
+def test_changed_weights_make_another_tournament(tmp_path):
     game, names = make_game("capture_conquer", size=4), (f"policy:path={tmp_path}", "random")
-    settled, hashes = {"players": names, "options": {"size": 4}, "games": 2}, []
+    settings, hashes = {"players": names, "options": {"size": 4}, "games": 2}, []
     for seed in range(2):
         torch.manual_seed(seed)
         network = Network(game, Size(blocks=1, channels=8))
         save(tmp_path / "best.safetensors", network, game, {})
-        hashes.append(config(**settled).to_json()["weights"][names[0]])
+        hashes.append(config(**settings).to_json()["weights"][names[0]])
         if seed == 0:
-            arena.run_tournament(config(**settled), tmp_path / "run", workers=0)
+            arena.run_tournament(config(**settings), tmp_path / "run", workers=0)
     assert hashes[0] != hashes[1]
     with pytest.raises(BadFolder, match=r"holds another tournament: policy.* is .* there"):
-        arena.run_tournament(config(**settled), tmp_path / "run")
+        arena.run_tournament(config(**settings), tmp_path / "run")
 
 
 # Players that learn
@@ -501,59 +513,59 @@ def learning(tmp_path, games=40, **change):
     )
 
 
-def test_a_player_that_remembers_gets_better_and_the_same_each_time(tmp_path):
+def test_memory_player_improves_reproducibly(tmp_path):
     scores = []
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
-        settled = learning(tmp_path / name)
-        standings = arena.run_tournament(settled, tmp_path / name / "run").standings
+        settings = learning(tmp_path / name)
+        standings = arena.run_tournament(settings, tmp_path / name / "run").standings
         scores.append(list(standings.learning.values()))
     assert scores[0] == scores[1]
-    mine, other = scores[0]
-    assert len(mine) == 10
-    assert mine == pytest.approx([1 - score for score in other])
-    assert sum(mine[-3:]) > sum(mine[:3]) + 0.3
+    memory_scores, minimax_scores = scores[0]
+    assert len(memory_scores) == 10
+    assert memory_scores == pytest.approx([1 - score for score in minimax_scores])
+    assert sum(memory_scores[-3:]) > sum(memory_scores[:3]) + 0.3
 
 
-def test_a_learning_tournament_goes_on_where_it_stopped(tmp_path):
-    settled, path = learning(tmp_path, games=8), tmp_path / "run"
-    arena.run_tournament(settled, path)
+def test_learning_tournament_resumes(tmp_path):
+    settings, path = learning(tmp_path, games=8), tmp_path / "run"
+    arena.run_tournament(settings, path)
     content = (path / "games.jsonl").read_text().splitlines(keepends=True)
     (path / "games.jsonl").write_text("".join(content[:5]))
-    assert len(arena.run_tournament(settled, path).records) == 8
+    assert len(arena.run_tournament(settings, path).records) == 8
     assert (path / "games.jsonl").read_text().splitlines(keepends=True)[:5] == content[:5]
 
 
-def remembered(path, game):
+def total_wins(path, game):
     return np.sum([choice.wins for choice in Memory(path, game).choices()], 0).tolist()
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["one", "two of one file"])
-def test_each_game_is_remembered_once_whatever_was_killed(tmp_path, monkeypatch, both):
+def test_killed_tournament_remembers_each_game_once(tmp_path, monkeypatch, both):
     path, game = tmp_path / "memory.sqlite", make_game("mini_checkers")
     names = (f"memory:path={path}", f"memory:path={tmp_path}/./memory.sqlite" if both else "random")
-    settled = config(
+    settings = config(
         players=names, game="mini_checkers", options={}, games=6, opening_turns=0, learn=True
     )
-    remember, told = MemoryPlayer.remember, []
+    remember, records = MemoryPlayer.remember, []
 
-    def killed(self, record):
-        told.append(record)
-        if len(told) == 3:
+    def interrupt_third_game(self, record):
+        records.append(record)
+        if len(records) == 3:
             raise KeyboardInterrupt
         remember(self, record)
 
     with monkeypatch.context() as patch:
-        patch.setattr(MemoryPlayer, "remember", killed)
+        patch.setattr(MemoryPlayer, "remember", interrupt_third_game)
         with pytest.raises(KeyboardInterrupt):
-            arena.run_tournament(settled, tmp_path / "run")
+            arena.run_tournament(settings, tmp_path / "run")
     results = [
-        game.result for game in arena.run_tournament(settled, tmp_path / "run").records.values()
+        game.result for game in arena.run_tournament(settings, tmp_path / "run").records.values()
     ]
-    assert remembered(path, game) == [results.count("1-0"), results.count("0-1")]
+    assert total_wins(path, game) == [results.count("1-0"), results.count("0-1")]
 
 
-def test_the_same_players_do_not_learn_unless_asked(tmp_path):
+def test_players_do_not_learn_by_default(tmp_path):
     memory = tmp_path / "memory.sqlite"
     arena.play_tournament((f"memory:path={memory}", "random"), options={"size": 4}, games=2)
     assert not memory.exists()
@@ -568,12 +580,12 @@ def test_the_same_players_do_not_learn_unless_asked(tmp_path):
     assert set(tournament.standings.learning) == set(tournament.config.players)
 
 
-def test_learning_in_a_way_that_cannot_be_is_refused(tmp_path):
+def test_invalid_learning_configs_are_refused(tmp_path):
     with pytest.raises(BadOption, match="opening_turns=4; expected 0"):
         config(learn=True)
     with pytest.raises(BadOption, match=r"memory:path="):
         arena.run_tournament(config(learn=True, opening_turns=0), tmp_path / "run")
-    for how in ({"workers": 2}, {"engine": "ray"}):
+    for options in ({"workers": 2}, {"engine": "ray"}):
         with pytest.raises(BadOption, match="expected workers=0"):
-            arena.run_tournament(learning(tmp_path), tmp_path / "run", **how)
+            arena.run_tournament(learning(tmp_path), tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Workers on a cluster of two nodes, any of which may be lost: nothing finished is."""
+"""Work on a cluster whose nodes may be lost; finished work is not."""
 
 import builtins
 import math
@@ -16,9 +16,9 @@ import pytest
 import ray
 import torch
 from tasks import (
-    check_that_a_worker_is_another_process_of_one_thread,
-    check_that_all_tasks_are_answered,
-    check_that_who_stops_iterating_stops_the_tasks,
+    check_closing_stops_tasks,
+    check_values_and_failures,
+    check_worker_environment,
     work,
 )
 
@@ -34,30 +34,32 @@ from training.selfplay.promotion import EvaluationOpponents
 from training.selfplay.replay_buffer import Samples
 from training.selfplay.worker import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 SETTINGS = SelfPlaySettings(boards=8, simulations=4, considered=4, max_turns=6)
 SMALL = Size(blocks=1, channels=8)
 SEED = 3, 2
-LONG = 300  # decisions on each board: a second
+# Decisions per board that take about a second.
+LONG = 300
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A cluster that has one node, of two CPUs, for this process to join."""
+    """A cluster with one node of two CPUs, which this process joins."""
     from ray.cluster_utils import Cluster
 
     from training.parallel.cluster import connected
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "training.selfplay.actors.PENDING_WARNING_SECONDS", math.inf
-        )  # a busy machine is not a fault here
+        # A busy machine must not cause warnings.
+        patch.setattr("training.selfplay.actors.PENDING_WARNING_SECONDS", math.inf)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(HERE))  # has arena_players
-        patch.setenv("RAY_health_check_period_ms", "500")  # to hear of lost nodes soon
-        patch.setenv("RAY_worker_niceness", "0")  # Ray's 15 starves beside anything else
+        patch.setenv("PYTHONPATH", str(FOLDER))
+        # Lost nodes are noticed soon.
+        patch.setenv("RAY_health_check_period_ms", "500")
+        # With Ray's niceness of 15 workers starve on a busy machine.
+        patch.setenv("RAY_worker_niceness", "0")
         nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False})
         patch.setenv("RAY_ADDRESS", nodes.address)
         try:
@@ -69,50 +71,50 @@ def cluster():
 
 @pytest.fixture
 def node(cluster):
-    """Another node of two CPUs, to be lost."""
+    """A second node of two CPUs, which tests may remove."""
     extra = cluster.add_node(num_cpus=2)
     yield extra
     if extra in cluster.worker_nodes:
         cluster.remove_node(extra)
 
 
-def lose(cluster, node):
+def remove_node(cluster, node):
     cluster.remove_node(node, allow_graceful=False)
 
 
 @pytest.fixture(scope="module")
-def little():
+def game():
     """C&C on 4×4."""
     return make_game("capture_conquer", size=4)
 
 
 @pytest.fixture(scope="module")
-def network(little):
+def network(game):
     torch.manual_seed(0)
-    return Network(little, SMALL)
+    return Network(game, SMALL)
 
 
 # Self-play
 
 
-class Listener:
-    """An engine, and who of its workers brought what."""
+class RecordingEngine:
+    """An engine that records the results of each worker."""
 
     def __init__(self, game, network, workers):
         self.game, self.network = game, network
         self.engine = engines.make_engine("ray", game, SETTINGS, workers, SEED, "cpu")
-        self.crew, self.brought = list(self.engine._workers), defaultdict(list)
+        self.first_workers, self.results_by_worker = list(self.engine._workers), defaultdict(list)
 
-    def round(self, decisions):
+    def play_round(self, decisions):
         self.engine.start(self.network, decisions)
         return self.engine.finish()
 
-    def begun(self):
+    def started_workers(self):
         return [worker for worker in self.engine._workers if worker.location is not None]
 
-    def until_begun(self, workers):
-        """Play a round whenever another has begun, or could not, until so many have."""
-        while len(self.begun()) < workers:
+    def start_workers(self, workers):
+        """Play rounds until this number of workers has started."""
+        while len(self.started_workers()) < workers:
             ray.wait(
                 [
                     worker.location_reference
@@ -120,53 +122,57 @@ class Listener:
                     if worker.location is None
                 ]
             )
-            self.round(10)
+            self.play_round(10)
 
-    def settle(self):
-        """Play until nobody does."""
+    def finish_all(self):
+        """Play until all workers are idle."""
         self.engine.start(self.network, 10)
         for worker in self.engine._workers:
             ray.wait([worker.pending_reference()])
         self.engine.finish()
-        assert not any(worker.playing for worker in self.engine._workers)
+        assert not any(worker.results for worker in self.engine._workers)
 
-    def decided(self, worker):
-        return sum(tally.decisions for _, tally in self.brought[worker]) // SETTINGS.boards
+    def decisions(self, worker):
+        return (
+            sum(tally.decisions for _, tally in self.results_by_worker[worker]) // SETTINGS.boards
+        )
 
     def check(self, worker):
-        """Check that what a worker brought is the beginning of its games, each sample once."""
-        alone = SelfPlayWorker(self.game, SETTINGS, worker.seed)
-        samples, tally = alone.play(Evaluator(self.network), self.decided(worker))
+        """Check that a worker's results are the first samples of its games, each once."""
+        reference = SelfPlayWorker(self.game, SETTINGS, worker.seed)
+        samples, tally = reference.play(Evaluator(self.network), self.decisions(worker))
         for name, column in samples._asdict().items():
-            brought = [getattr(samples, name) for samples, _ in self.brought[worker]]
-            assert np.array_equal(np.concatenate(brought), column), name
-        assert sum(counted.games for _, counted in self.brought[worker]) == tally.games > 0
+            parts = [getattr(samples, name) for samples, _ in self.results_by_worker[worker]]
+            assert np.array_equal(np.concatenate(parts), column), name
+        assert (
+            sum(counted.games for _, counted in self.results_by_worker[worker]) == tally.games > 0
+        )
 
 
 @pytest.fixture
-def listener(cluster, little, network, monkeypatch):
+def create_engine(cluster, game, network, monkeypatch):
     from training.selfplay.actors import _Worker
 
-    made = []
+    engines = []
     receive = _Worker.receive
 
-    def listen(worker, results):
+    def record(worker, results):
         before = len(results)
         try:
             return receive(worker, results)
         finally:
-            for playing in made:
-                playing.brought[worker] += results[before:]
+            for engine in engines:
+                engine.results_by_worker[worker] += results[before:]
 
-    monkeypatch.setattr(_Worker, "receive", listen)
+    monkeypatch.setattr(_Worker, "receive", record)
 
-    def make(workers):
-        made.append(Listener(little, network, workers))
-        return made[-1]
+    def create(workers):
+        engines.append(RecordingEngine(game, network, workers))
+        return engines[-1]
 
-    yield make
-    for listening in made:
-        listening.engine.close()
+    yield create
+    for engine in engines:
+        engine.engine.close()
 
 
 def kill_process(cluster, node, worker):
@@ -174,71 +180,71 @@ def kill_process(cluster, node, worker):
 
 
 def kill_node(cluster, node, worker):
-    lose(cluster, node)
+    remove_node(cluster, node)
 
 
 @pytest.mark.parametrize("kill", [kill_process, kill_node])
-def test_a_lost_worker_is_replaced_and_nothing_finished_is_lost_or_there_twice(
-    cluster, node, listener, kill
+def test_lost_worker_is_replaced_without_losing_finished_samples(
+    cluster, node, create_engine, kill
 ):
-    playing = listener(2)
-    playing.until_begun(2)
-    doomed, survivor = sorted(playing.crew, key=lambda worker: worker.location.node != node.node_id)
-    assert survivor.location.node != node.node_id, "one on each node"
-    playing.settle()
-    before = playing.decided(doomed)
-    playing.engine.start(playing.network, LONG)
-    ray.wait([doomed.playing[0]])
+    engine = create_engine(2)
+    engine.start_workers(2)
+    doomed, survivor = sorted(
+        engine.first_workers, key=lambda worker: worker.location.node != node.node_id
+    )
+    assert survivor.location.node != node.node_id
+    engine.finish_all()
+    before = engine.decisions(doomed)
+    engine.engine.start(engine.network, LONG)
+    ray.wait([doomed.results[0]])
     kill(cluster, node, doomed)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        playing.engine.finish()
-        playing.until_begun(2)
-    first, *others = (str(warning.message) for warning in told)
+        engine.engine.finish()
+        engine.start_workers(2)
+    first, *rest = (str(warning.message) for warning in caught)
     assert "a self-play worker and its unfinished games were lost" in first
     assert "it is replaced" in first
-    assert all("could not start" in message for message in others), (
-        "on the node that is lost already"
-    )
-    playing.settle()
-    (heir,) = set(playing.engine._workers) - set(playing.crew)
+    # Replacements may have been started on the lost node.
+    assert all("could not start" in message for message in rest)
+    engine.finish_all()
+    (heir,) = set(engine.engine._workers) - set(engine.first_workers)
     assert heir.location.pid != doomed.location.pid
     if kill is kill_node:
         assert heir.location.node == survivor.location.node
-    assert 0 < playing.decided(doomed) - before < LONG, "killed in the middle"
-    assert playing.decided(survivor) > before + LONG
-    for worker in (*playing.crew, heir):
-        playing.check(worker)
-    assert set(playing.brought) >= {*playing.crew, heir}
+    assert 0 < engine.decisions(doomed) - before < LONG
+    assert engine.decisions(survivor) > before + LONG
+    for worker in (*engine.first_workers, heir):
+        engine.check(worker)
+    assert set(engine.results_by_worker) >= {*engine.first_workers, heir}
 
 
-def test_workers_without_room_are_warned_of_once_and_join_when_there_is(
-    cluster, listener, monkeypatch
-):
-    playing = listener(3)
-    playing.until_begun(2)
+def test_pending_workers_warn_once_and_join_later(cluster, create_engine, monkeypatch):
+    engine = create_engine(3)
+    engine.start_workers(2)
     monkeypatch.setattr("training.selfplay.actors.PENDING_WARNING_SECONDS", 0.0)
     with pytest.warns(RuntimeWarning, match=r"1 of 3 self-play workers have not started .* 2 do"):
-        results = playing.round(10)
+        results = engine.play_round(10)
     assert sum((tally.decisions for _, tally in results), 0) >= 3 * 10 * SETTINGS.boards
-    playing.round(10)  # says nothing more
+    # The warning is not repeated.
+    engine.play_round(10)
     node = cluster.add_node(num_cpus=1)
-    playing.until_begun(3)
-    assert [worker.location.node for worker in playing.begun()].count(node.node_id) == 1
-    playing.engine.close()
+    engine.start_workers(3)
+    assert [worker.location.node for worker in engine.started_workers()].count(node.node_id) == 1
+    engine.engine.close()
     cluster.remove_node(node)
 
 
-def test_workers_that_cannot_begin_are_an_error(cluster, little, monkeypatch):
+def test_workers_that_cannot_start_raise(cluster, game, monkeypatch):
     monkeypatch.setattr("training.selfplay.actors.MAX_START_ATTEMPTS", 1)
-    unknown = replace(little, name="chess")
+    unknown = game.replace(name="chess")
     engine = engines.make_engine("ray", unknown, SETTINGS, 1, SEED, "cpu")
     with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
         engine.finish()
     engine.close()
 
 
-def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once():
+def test_samples_are_split_into_small_parts():
     from training.selfplay.actors import PART_SAMPLES, split_samples
 
     game = make_game("capture_conquer", size=8)
@@ -259,7 +265,7 @@ def test_samples_go_in_parts_that_are_small_enough_to_leave_their_node_at_once()
 
 
 @pytest.mark.usefixtures("without_curves")
-def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(cluster, tmp_path):
+def test_alphazero_moves_from_cluster_to_threads(cluster, tmp_path):
     config = alphazero.Config(
         options={"size": 4},
         minutes=None,
@@ -286,53 +292,55 @@ def test_a_run_of_alphazero_learns_from_the_cluster_and_goes_on_in_threads(clust
 # The arena
 
 
-def test_tasks_are_answered_as_by_processes(cluster):
+def test_cluster_tasks_return_the_values_of_processes(cluster):
     from training.parallel.cluster_tasks import map_unordered
 
     death = "its process died 2 times (WorkerCrashedError)"
-    check_that_all_tasks_are_answered(map_unordered, death)
-    check_that_a_worker_is_another_process_of_one_thread(map_unordered)
+    check_values_and_failures(map_unordered, death)
+    check_worker_environment(map_unordered)
 
 
-def test_who_stops_iterating_stops_the_tasks(cluster):
+def test_closing_the_iterator_stops_the_tasks(cluster):
     from training.parallel.cluster_tasks import map_unordered
 
-    check_that_who_stops_iterating_stops_the_tasks(map_unordered)
-    # Otherwise there were no room for others.
+    check_closing_stops_tasks(map_unordered)
+    # The cluster has room for further tasks.
     assert list(map_unordered(work, [1, 2])) in ([(1, 1), (2, 4)], [(2, 4), (1, 1)])
 
 
-def test_a_tournament_has_the_results_of_one_process_though_a_node_dies(cluster, node, tmp_path):
+def test_lost_node_does_not_change_tournament_results(cluster, node, tmp_path):
     config = arena.Config(players=("random", "arena_players.Stopping"), games=40, seed=5)
-    arena.run_tournament(config, tmp_path / "here", workers=0)
-    killed = []
+    arena.run_tournament(config, tmp_path / "local", workers=0)
+    finished_at_loss = []
 
-    def watch(done, total):
-        if done > 5 and not killed:
-            killed.append(done)
-            lose(cluster, node)
+    def remove_after_five_games(done, total):
+        if done > 5 and not finished_at_loss:
+            finished_at_loss.append(done)
+            remove_node(cluster, node)
 
-    tournament = arena.run_tournament(config, tmp_path / "there", engine="ray", on_progress=watch)
-    assert killed
-    assert killed[0] < len(tournament.schedule)
-    assert not tournament.unplayed
-    games_here, games_there = (
-        {game.seed: replace(game, seconds=()) for _, game in read_records(tmp_path / name / GAMES)}
-        for name in ("here", "there")
+    tournament = arena.run_tournament(
+        config, tmp_path / "cluster", engine="ray", on_progress=remove_after_five_games
     )
-    assert games_here == games_there
-    here, there = ((tmp_path / name / RESULTS).read_bytes() for name in ("here", "there"))
-    assert here == there
+    assert finished_at_loss
+    assert finished_at_loss[0] < len(tournament.schedule)
+    assert not tournament.unplayed
+    games, results = [], []
+    for name in ("local", "cluster"):
+        records = read_records(tmp_path / name / GAMES)
+        games.append({game.seed: replace(game, seconds=()) for _, game in records})
+        results.append((tmp_path / name / RESULTS).read_bytes())
+    assert games[0] == games[1]
+    assert results[0] == results[1]
 
 
-def test_a_match_is_held_on_the_cluster(cluster):
+def test_match_runs_on_the_cluster(cluster):
     tournament = arena.play_tournament(
         ("random", "arena_players.Lowest"), games=2, workers=1, engine="ray"
     )
     assert len(tournament.records) == 2
 
 
-def test_ray_leaves_print_as_it_is(cluster, monkeypatch):
+def test_ray_does_not_patch_print(cluster, monkeypatch):
     from ray.experimental import tqdm_ray
 
     monkeypatch.setattr(tqdm_ray, "_manager", None)
@@ -341,35 +349,33 @@ def test_ray_leaves_print_as_it_is(cluster, monkeypatch):
     assert builtins.print is before
 
 
-# What is refused
+# Invalid engines and addresses
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch):
+def test_missing_ray_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "training.parallel.cluster", raising=False)
     monkeypatch.delattr("training.parallel.cluster", raising=False)
-    wanted = r"engine 'ray' needs ray: pip install '.\[ray\]' in the"
-    with pytest.raises(MissingExtra, match=wanted):
+    message = r"engine 'ray' needs ray: pip install '.\[ray\]' in the"
+    with pytest.raises(MissingExtra, match=message):
         alphazero.Config(engine="ray")
-    with pytest.raises(MissingExtra, match=wanted):
+    with pytest.raises(MissingExtra, match=message):
         arena.play_tournament(("random", "greedy"), engine="ray", workers=1)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "localhost:9"])
-def test_an_address_where_no_cluster_is_is_refused_before_anything_is_written(
-    monkeypatch, tmp_path, address
-):
+def test_unreachable_cluster_is_refused_before_writing(monkeypatch, tmp_path, address):
     monkeypatch.setenv("RAY_ADDRESS", address)
-    why = f"RAY_ADDRESS='{address}': no cluster responds"
-    with pytest.raises(BadOption, match=why):
+    message = f"RAY_ADDRESS='{address}': no cluster responds"
+    with pytest.raises(BadOption, match=message):
         alphazero.Config(engine="ray")
     config = arena.Config(players=("random", "greedy"))
-    with pytest.raises(BadOption, match=why):
+    with pytest.raises(BadOption, match=message):
         arena.run_tournament(config, tmp_path / "new", engine="ray")
     assert not (tmp_path / "new").exists()
 
 
-def test_an_engine_that_there_is_not_is_refused():
+def test_unknown_engine_is_refused():
     with pytest.raises(UnknownOption, match="no engine 'spark'; there are: threads, ray"):
         alphazero.Config(engine="spark")
     with pytest.raises(UnknownOption, match="no engine 'spark'; there are: processes, ray"):
@@ -377,6 +383,6 @@ def test_an_engine_that_there_is_not_is_refused():
 
 
 @pytest.mark.parametrize("workers", [0, 1.5])
-def test_a_wrong_number_of_workers_is_refused(workers):
+def test_invalid_number_of_workers_is_refused(workers):
     with pytest.raises(BadOption, match=f"workers={workers}; .* from 1"):
         arena.play_tournament(("random", "greedy"), engine="ray", workers=workers)

@@ -1,4 +1,4 @@
-"""Configs: checked, and made of what was typed or saved."""
+"""Configs: field checks, and construction from options and saved files."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -37,36 +37,36 @@ class Whole:
     word: str | None = None
 
 
-def test_values_that_are_not_given_are_the_defaults_of_their_place():
+def test_missing_values_have_the_defaults_of_their_field():
     assert build_config(Whole, {}) == Whole()
     assert build_config(Whole, {"part": {"rate": 0.5}}) == Whole(part=Part(size=2, rate=0.5))
     assert build_config(Whole, {"names": ["b", "c"], "count": None}).names == ("b", "c")
 
 
 @pytest.mark.parametrize("kind", [alphazero.Config, ppo.Config])
-def test_what_was_saved_comes_back(kind):
+def test_saved_config_is_rebuilt(kind):
     config = build_config(kind, {"options": {"size": 4}, "network": {"blocks": 1}, "minutes": 5})
     assert build_config(kind, json.loads(json.dumps(asdict(config)))) == config
     assert config.network.channels == kind().network.channels
 
 
-def test_a_word_may_be_missing():
+def test_optional_word_may_be_none():
     assert build_config(Whole, {"word": "it"}).word == "it"
     assert build_config(Whole, {"word": None}).word is None
 
 
-def test_a_word_is_a_tuple_of_one():
+def test_word_becomes_a_tuple_of_one():
     assert build_config(Whole, {"names": "one"}).names == ("one",)
     assert build_config(Whole, {"names": ["one", "two"]}).names == ("one", "two")
 
 
-def test_names_with_dots_are_parts():
+def test_dotted_names_are_nested():
     assert nest({"a.b.c": 1, "a.d": 2, "e": 3}) == {"a": {"b": {"c": 1}, "d": 2}, "e": 3}
     with pytest.raises(BadOption, match=r"a\.b: a already has a value"):
         nest({"a": 1, "a.b": 2})
 
 
-def test_new_values_take_the_place_of_old_ones():
+def test_merge_replaces_old_values():
     old = {"a": {"b": 1, "c": 2}, "d": 3}
     assert merge(old, {"a": {"c": 4}, "e": 5}) == {"a": {"b": 1, "c": 4}, "d": 3, "e": 5}
     assert merge(old, {"a": None}) == {"a": None, "d": 3}
@@ -74,7 +74,7 @@ def test_new_values_take_the_place_of_old_ones():
 
 
 @pytest.mark.parametrize(
-    ("values", "why"),
+    ("values", "message"),
     [
         ({"other": 1}, "there is no other; there are: part, names, count, word"),
         ({"part": {"other": 1}}, "there is no part.other; there are: size, rate"),
@@ -91,12 +91,12 @@ def test_new_values_take_the_place_of_old_ones():
         ({"part": {"rate": True}}, "rate=True; expected 0 to 1"),
     ],
 )
-def test_what_cannot_be_is_refused(values, why):
-    with pytest.raises(BadOption, match=why):
+def test_invalid_values_are_refused(values, message):
+    with pytest.raises(BadOption, match=message):
         build_config(Whole, values)
 
 
-def test_limits_of_runs():
+def test_run_limits_are_checked():
     check_limits(minutes=0.5, rounds=None)
     with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one of them"):
         check_limits(minutes=None, rounds=None)
@@ -107,7 +107,7 @@ def test_limits_of_runs():
         check_limits(minutes=1, rounds=2.5)
 
 
-def test_the_share_that_is_done_is_that_of_the_nearest_limit():
+def test_completed_fraction_is_that_of_the_nearest_limit():
     assert fraction_done((3, 12), (4, 8)) == 0.5
     assert fraction_done((3, None), (4, 8)) == 0.5
     assert fraction_done((30, 12), (4, 8)) == 1

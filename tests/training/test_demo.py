@@ -1,19 +1,23 @@
-"""The demo: it trains, holds a tournament and writes its report."""
+"""The demo trains a network, plays a tournament and writes a report."""
 
 import json
+from functools import partial
 
 import pytest
 from conftest import command_line
 
+from cc_env.cli import application
 from training.experiments import demo
 
 
 @pytest.mark.slow
-def test_it_trains_and_tells_what_was_learned(tmp_path, monkeypatch):
+def test_demo_trains_and_reports(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demo, "OTHERS", ("minimax:depth=1", "minimax:depth=3"))
-    (tmp_path / "runs" / "demo").mkdir(parents=True)  # of somebody before
-    out = command_line(demo.main, "--minutes", 0.001, "--games", 2, "--workers", 0)
+    monkeypatch.setattr(demo, "OPPONENTS", ("minimax:depth=1", "minimax:depth=3"))
+    (tmp_path / "runs" / "demo").mkdir(parents=True)
+    out = command_line(
+        partial(application.run, demo.app), "--minutes", 0.001, "--games", 2, "--workers", 0
+    )
     run = tmp_path / "runs" / "demo-2"
     assert (run / "best.safetensors").exists()
     report = (run / "tournament" / "report.html").read_text()

@@ -1,4 +1,4 @@
-"""Distillation: a policy learns what actions are worth, and a run goes on."""
+"""Distillation: losses, samples, learning and resuming."""
 
 import sys
 from dataclasses import replace
@@ -52,49 +52,51 @@ TINY = Config(
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def finished_run(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "run"
     main(TINY, path)
     return path
 
 
-def kept(player, game):
-    """Return the share of exact values that a player keeps, where an action can be wrong."""
+def accuracy(player, game):
+    """Return the fraction of a player's non-trivial decisions that keep the exact value."""
     tables = Tablebase(game)
     return measure(player, tables, sample_uniform(tables, 300)).kept_with_choice
 
 
 @pytest.mark.slow
-def test_the_policy_learns_what_is_right(tmp_path):
+def test_policy_learns_exact_values(tmp_path):
     config = replace(TINY, rounds=8, decisions=3000, network=Size(blocks=2, channels=16, keys=8))
     main(config, tmp_path / "run")
     game = config.make_game()
     network, _ = load(tmp_path / "run" / NETWORK, game)
-    assert kept("random", game) < 0.4
-    assert kept(PolicyPlayer(game, Evaluator(network), mirrored=False), game) > 0.7
+    assert accuracy("random", game) < 0.4
+    assert accuracy(PolicyPlayer(game, Evaluator(network), mirrored=False), game) > 0.7
 
 
-def test_it_loses_less_and_less(run):
-    first, *_, last = log_of(run)
+def test_regret_and_losses_decrease(finished_run):
+    first, *_, last = log_of(finished_run)
     assert last["regret"] < 0.8 * first["regret"]
     assert last["policy_loss"] < first["policy_loss"]
     assert last["value_loss"] < first["value_loss"]
 
 
-def test_the_loss_is_what_the_policy_gives_away_less_its_entropy():
+def test_loss_is_regret_minus_entropy():
     policy = torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.0, 1.0, 0.0, 0.0]])
-    worth = torch.tensor([[0.5, 1.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
-    given_away = (1 - 0.5) / 2  # of the second nothing: there is one legal action
+    values = torch.tensor([[0.5, 1.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
+    # The second position has a single legal action, so no regret.
+    regret = (1 - 0.5) / 2
     nats = (0.5 * np.log(2) + 0.5 * np.log(4)) / 2
-    loss = float(distillation.expected_regret(policy.log(), worth, entropy=0.1))
-    assert loss == pytest.approx(given_away - 0.1 * nats)
+    loss = float(distillation.expected_regret(policy.log(), values, entropy=0.1))
+    assert loss == pytest.approx(regret - 0.1 * nats)
 
 
-def test_cross_entropy_targets_are_the_softmax_of_the_values_of_legal_actions():
+def test_softmax_targets_cover_legal_actions():
     log_policy = torch.tensor([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]]).log()
-    worth = torch.tensor([[0.5, 0.6, 0.0], [0.0, 0.5, 0.5]])
-    targets = distillation.softmax_targets(log_policy, worth, 0.1)
-    odds = np.exp([1.0, 5.0])  # values that differ by 0.1 and by 0.5
+    values = torch.tensor([[0.5, 0.6, 0.0], [0.0, 0.5, 0.5]])
+    targets = distillation.softmax_targets(log_policy, values, 0.1)
+    # The values differ by 0.1 and by 0.5.
+    odds = np.exp([1.0, 5.0])
     expected = [[1 / (1 + odds[0]), odds[0] / (1 + odds[0]), 0.0]]
     expected += [[1 / (1 + 2 * odds[1]), odds[1] / (1 + 2 * odds[1]), odds[1] / (1 + 2 * odds[1])]]
     np.testing.assert_allclose(targets.numpy(), expected, rtol=1e-5)
@@ -102,23 +104,23 @@ def test_cross_entropy_targets_are_the_softmax_of_the_values_of_legal_actions():
 
 def test_loss_adds_the_weighted_cross_entropy_to_the_regret():
     log_policy = torch.tensor([[0.25, 0.75, 0.0]]).log()
-    worth = torch.tensor([[1.0, 0.5, 0.0]])
+    values = torch.tensor([[1.0, 0.5, 0.0]])
     config = replace(TINY, entropy=0.0, cross_entropy_weight=0.2, target_temperature=0.5)
     best = np.exp(1) / (1 + np.exp(1))
     cross_entropy = -best * np.log(0.25) - (1 - best) * np.log(0.75)
-    loss = float(distillation.policy_loss(log_policy, worth, config=config))
+    loss = float(distillation.policy_loss(log_policy, values, config=config))
     assert loss == pytest.approx(0.75 * 0.5 + 0.2 * cross_entropy)
 
 
 def test_an_improbable_best_action_gains_probability():
-    """Where the expected regret alone has almost no gradient."""
-    worth = torch.tensor([[1.0, 0.5]])
+    """The expected regret alone has almost no gradient there."""
+    values = torch.tensor([[1.0, 0.5]])
     probability = {}
     for weight in (0.0, 0.1):
         config = replace(TINY, entropy=0.0, cross_entropy_weight=weight)
         logits = torch.tensor([[-8.0, 0.0]], requires_grad=True)
         for _ in range(100):
-            loss = distillation.policy_loss(logits.log_softmax(1), worth, config=config)
+            loss = distillation.policy_loss(logits.log_softmax(1), values, config=config)
             (gradient,) = torch.autograd.grad(loss, logits)
             logits = (logits - gradient).detach().requires_grad_()
         probability[weight] = float(logits.detach().softmax(1)[0, 0])
@@ -126,26 +128,28 @@ def test_an_improbable_best_action_gains_probability():
     assert probability[0.1] > 0.9
 
 
-def test_it_prefers_an_action_that_is_never_a_mistake():
-    """To two of which each is best half of the time, and loses the other half."""
+def test_policy_prefers_an_action_that_is_never_a_mistake():
+    """The two other actions are each best in one position and lose in the other."""
     logits = torch.zeros(3, requires_grad=True)
-    worth = torch.tensor([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
+    values = torch.tensor([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
     for _ in range(100):
-        loss = distillation.expected_regret(logits.expand(2, 3).log_softmax(1), worth, entropy=0.01)
+        loss = distillation.expected_regret(
+            logits.expand(2, 3).log_softmax(1), values, entropy=0.01
+        )
         (gradient,) = torch.autograd.grad(loss, logits)
         logits = (logits - 10 * gradient).detach().requires_grad_()
     assert logits.softmax(0)[2] > 0.9
 
 
-def test_samples_are_decisions_of_the_policy_and_what_they_are_worth():
-    asked = []
+def test_samples_are_policy_decisions_with_search_values():
+    opponent_positions = []
 
     class First:
         def __init__(self, game):
             self.game = game
 
         def choose(self, position, rng, clock):
-            asked.append(position)
+            opponent_positions.append(position)
             return Decision(int(self.game.legal_actions(position)[0]))
 
     torch.manual_seed(0)
@@ -157,16 +161,17 @@ def test_samples_are_decisions_of_the_policy_and_what_they_are_worth():
         samples, regrets = distillation.play(game, config, None, network, 500, seed=5)
     positions = [type(game.initial)(*row) for row in samples.positions]
     assert len(positions) >= 500
-    assert len(asked) > 100
-    assert (len(positions) + len(asked)) % 64 == 0  # one of the two decides on each board
+    assert len(opponent_positions) > 100
+    # Each of the 64 boards has one decision per step.
+    assert (len(positions) + len(opponent_positions)) % 64 == 0
 
     logits, _ = Evaluator(network)(np.stack([game.observe(position) for position in positions]))
     expected = []
     for row, position in enumerate(positions):
         legal = game.legal_actions(position)
-        likeliest = int(legal[logits[row, legal].argmax()])
-        (worth,) = samples.targets[row, samples.actions[row] == likeliest]
-        expected += [samples.targets[row, 0] - worth] if len(legal) > 1 else []
+        most_probable = int(legal[logits[row, legal].argmax()])
+        (values,) = samples.targets[row, samples.actions[row] == most_probable]
+        expected += [samples.targets[row, 0] - values] if len(legal) > 1 else []
     np.testing.assert_allclose(regrets, expected, atol=2e-3)
 
     search = AlphaBeta(game)
@@ -177,11 +182,12 @@ def test_samples_are_decisions_of_the_policy_and_what_they_are_worth():
         assert (np.diff(samples.targets[row]) <= 0).all()
         best = game.apply(position, int(samples.actions[row, 0]))
         if game.outcome(best) == rules.ONGOING:
-            goes_on = game.to_move(best) == game.to_move(position)
-            value = search.search(best, depth=config.depth - 1 + goes_on).value
-            value = value if goes_on else -value
-            near = 0.1 if abs(value) > 0.8 else 1e-3  # leads, sooner wins
-            assert samples.targets[row, 0] == pytest.approx((1 + value) / 2, abs=near)
+            is_same_turn = game.to_move(best) == game.to_move(position)
+            value = search.search(best, depth=config.depth - 1 + is_same_turn).value
+            value = value if is_same_turn else -value
+            # The teacher adjusts large leads and proven results.
+            tolerance = 0.1 if abs(value) > 0.8 else 1e-3
+            assert samples.targets[row, 0] == pytest.approx((1 + value) / 2, abs=tolerance)
         else:
             assert samples.targets[row, 0] == 1
         assert samples.values[row] == pytest.approx(2 * samples.targets[row, 0] - 1, abs=2e-3)
@@ -192,51 +198,52 @@ def weights(path):
     return {name: tensor.numpy() for name, tensor in network.state_dict().items()}
 
 
-def test_a_run_starts_from_the_weights_of_another(run, tmp_path):
-    still = LearnerSettings(learning_rate=0, last_learning_rate=0)
-    config = replace(TINY, rounds=2, learn=still, start=str(run))
+def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
+    frozen = LearnerSettings(learning_rate=0, last_learning_rate=0)
+    config = replace(TINY, rounds=2, learn=frozen, start=str(finished_run))
     main(config, tmp_path / "run")
-    for name, array in weights(run).items():
+    for name, array in weights(finished_run).items():
         assert np.allclose(weights(tmp_path / "run")[name], array, rtol=1e-6), name
-    (run / NETWORK).rename(run / "elsewhere")
-    try:  # a run that goes on does not need them
+    (finished_run / NETWORK).rename(finished_run / "elsewhere")
+    # A resumed run does not need the initial weights.
+    try:
         main(replace(config, rounds=3), tmp_path / "run", resume=True)
     finally:
-        (run / "elsewhere").rename(run / NETWORK)
+        (finished_run / "elsewhere").rename(finished_run / NETWORK)
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"start": "nowhere"}, "nowhere"),
         ({"options": {"size": 5}}, "expected"),
         ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*expected .*blocks=2"),
     ],
 )
-def test_weights_that_do_not_fit_start_nothing(run, tmp_path, change, says):
-    with pytest.raises(BadCheckpoint, match=says):
-        main(replace(TINY, **{"start": str(run), **change}), tmp_path / "run")
+def test_unfit_initial_weights_write_nothing(finished_run, tmp_path, change, message):
+    with pytest.raises(BadCheckpoint, match=message):
+        main(replace(TINY, **{"start": str(finished_run), **change}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path, monkeypatch):
-    path, learn = tmp_path / "run", Training.learn
+def test_killed_run_resumes_identically(finished_run, tmp_path, monkeypatch):
+    path, fit = tmp_path / "run", Training.fit
 
-    def killed_in_round_4(self, made):
+    def killed_in_round_4(self, new_samples):
         if self.run.step == 3:
             raise ChildProcessError
-        return learn(self, made)
+        return fit(self, new_samples)
 
-    monkeypatch.setattr(Training, "learn", killed_in_round_4)
+    monkeypatch.setattr(Training, "fit", killed_in_round_4)
     with pytest.raises(ChildProcessError):
         main(TINY, path)
     monkeypatch.undo()
     main(TINY, path, resume=True)
-    assert timeless(log_of(path)) == timeless(log_of(run))
+    assert timeless(log_of(path)) == timeless(log_of(finished_run))
 
 
 @pytest.mark.parametrize(
-    ("part", "change", "words"),
+    ("part", "change", "message"),
     [
         ("replay.positions", lambda array: None, "no array replay.positions"),
         ("replay.positions", numbers(2**63), "replay.positions"),
@@ -245,28 +252,28 @@ def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path, monkeypa
         ("added", lambda added: -1, "added is -1"),
     ],
 )
-def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
-    alter(run, tmp_path / "run", part, change)
-    with pytest.raises(BadCheckpoint, match=words):
+def test_altered_checkpoint_is_refused(finished_run, tmp_path, part, change, message):
+    alter(finished_run, tmp_path / "run", part, change)
+    with pytest.raises(BadCheckpoint, match=message):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
 
 
 @pytest.mark.slow
-def test_another_teacher_in_the_same_file_is_noticed(tmp_path):
+def test_replaced_teacher_file_is_refused(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
     game = make_game("capture_conquer", size=4)
     make = partial(SmallNetwork, 2, find_windows(game.grid))
     write_network(teacher, game, quantize(make()))
-    given = replace(TINY, evaluation=str(teacher), rounds=1)
-    main(given, path)
+    config = replace(TINY, evaluation=str(teacher), rounds=1)
+    main(config, path)
     network = make()
     torch.nn.init.ones_(network.third.bias)
     write_network(teacher, game, quantize(network))
     with pytest.raises(BadCheckpoint, match="was replaced since this run started"):
-        main(replace(given, rounds=2), path, resume=True)
+        main(replace(config, rounds=2), path, resume=True)
 
 
-def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch):
+def test_teacher_is_checked_before_writing(tmp_path, monkeypatch):
     with pytest.raises(UnknownOption, match="no evaluation 'best'"):
         main(replace(TINY, evaluation="best"), tmp_path / "run")
     with pytest.raises(FileNotFoundError):
@@ -278,7 +285,7 @@ def test_the_teacher_is_checked_before_anything_is_written(tmp_path, monkeypatch
     assert not (tmp_path / "run").exists()
 
 
-def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, capsys):
+def test_error_without_checkpoint_does_not_suggest_resume(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["distillation", "--set", "evaluation=missing.network"])
     assert run_command(app) == 2
@@ -288,17 +295,17 @@ def test_without_a_checkpoint_nobody_is_told_to_continue(monkeypatch, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_trains(monkeypatch, tmp_path, capsys):
+def test_command_trains(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    typed = "--size 4 --rounds 1 --depth 2 --workers 0 --blocks 1 --channels 8 --name it"
-    given = (
+    options = "--size 4 --rounds 1 --depth 2 --workers 0 --blocks 1 --channels 8 --name it"
+    changes = (
         "decisions=1000",
         "evaluation_opponents.names=['random']",
         "evaluation_opponents.anchor=random",
         "evaluation_opponents.games=2",
     )
-    changes = [word for change in given for word in ("--set", change)]
-    monkeypatch.setattr(sys, "argv", ["distillation", *typed.split(), *changes])
+    changes = [word for change in changes for word in ("--set", change)]
+    monkeypatch.setattr(sys, "argv", ["distillation", *options.split(), *changes])
     with pytest.raises(SystemExit, match="0"):
         run_command(app)
     assert f"the best network: runs/it/{NETWORK}" in capsys.readouterr().out

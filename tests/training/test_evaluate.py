@@ -1,4 +1,4 @@
-"""python -m training.evaluate, as a user calls it."""
+"""The command python -m training.evaluate."""
 
 import errno
 import json
@@ -13,17 +13,18 @@ from pathlib import Path
 import pytest
 from conftest import command_line, wait_for
 
+from cc_env.cli import application
 from cc_env.match.record import read_records
 from training import arena
-from training.evaluate import folder_name, main
+from training.evaluate import app, folder_name
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
 HIGHEST = "arena_players.Lowest:highest=True"
 
 
 def start(folder, *arguments, **environment):
-    paths = os.pathsep.join(map(str, (ROOT, HERE)))
+    paths = os.pathsep.join(map(str, (ROOT, FOLDER)))
     return subprocess.Popen(
         [sys.executable, "-m", "training.evaluate", *map(str, arguments)],
         cwd=folder,
@@ -46,10 +47,10 @@ def finish(process, status=0):
 def run(tmp_path, monkeypatch):
     """Return a function that runs the command in an empty folder, in this process."""
     monkeypatch.chdir(tmp_path)
-    return partial(command_line, main, columns=100)
+    return partial(command_line, partial(application.run, app), columns=100)
 
 
-def test_a_tournament_and_its_continuation(run, tmp_path):
+def test_command_plays_and_resumes_a_tournament(run, tmp_path):
     players = "random", "arena_players.Lowest"
     command = *players, "--size", 5, "--games", 6, "--workers", 0, "--anchor", "random"
     out = run(*command)
@@ -68,13 +69,14 @@ def test_a_tournament_and_its_continuation(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_interrupted_it_says_how_far_it_is_and_goes_on(tmp_path):
+def test_interrupt_reports_progress_and_resumes(tmp_path):
     players = "random", "arena_players.Stopping"
     command = *players, "--games", 20, "--workers", 2, "--out", tmp_path / "out"
     games = tmp_path / "out" / "games.jsonl"
     process = start(tmp_path, *command, STOP_FILE=str(games), STOP_LINES="8")
     wait_for(lambda: games.exists() and games.read_text().count("\n") > 3, process)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    # A terminal sends the signal to the workers, too.
+    os.killpg(process.pid, signal.SIGINT)
     out = finish(process, status=130)
     finished = games.read_text().splitlines()
     assert 3 < len(finished) < 20
@@ -84,7 +86,7 @@ def test_interrupted_it_says_how_far_it_is_and_goes_on(tmp_path):
     assert len(games.read_text().splitlines()) == 20
 
 
-def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, capsys):
+def test_full_disk_prints_one_line_with_progress(tmp_path, monkeypatch, capsys):
     def full(path, content):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
@@ -92,17 +94,17 @@ def test_a_full_disk_is_one_line_that_says_how_far_it_is(tmp_path, monkeypatch, 
     monkeypatch.setattr("cc_env.match.record.append_atomically", full)
     command = ["random", "greedy", "--size", "4", "--games", "2", "--workers", "0", "--out", "out"]
     monkeypatch.setattr(sys, "argv", ["evaluate", *command])
-    assert main() == 2
+    assert application.run(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "No space left on device: 'out/games.jsonl'; 0 games are finished, in out; the" in line
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    settled = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
-    assert len(arena.run_tournament(settled, Path("out"), workers=0).records) == 2
+    config = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
+    assert len(arena.run_tournament(config, Path("out"), workers=0).records) == 2
 
 
 @pytest.mark.slow
-def test_a_game_that_could_not_be_played_is_said_and_status_1(run, tmp_path):
+def test_unplayed_game_is_reported_with_status_1(run, tmp_path):
     out = run("random", "arena_players.Crash", "--games", 2, "--workers", 1, status=1)
     assert "random – arena_players.Crash, could not be played: its process died (SIGKILL)" in out
     (page,) = tmp_path.glob("runs/*/report.html")
@@ -110,7 +112,7 @@ def test_a_game_that_could_not_be_played_is_said_and_status_1(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "message"),
     [
         (["random", "gambler"], "no player 'gambler'; there are: "),
         (["random", "arena_players.Lowest:lowest=1"], "no option lowest; it has: highest=False"),
@@ -122,23 +124,23 @@ def test_a_game_that_could_not_be_played_is_said_and_status_1(run, tmp_path):
         (["random", HIGHEST, "--seconds-per-turn", 0], "seconds_per_turn=0.0; it is more than 0"),
     ],
 )
-def test_bad_input_is_one_line_and_nothing_is_written(
-    tmp_path, monkeypatch, capsys, arguments, why
+def test_bad_input_prints_one_line_and_writes_nothing(
+    tmp_path, monkeypatch, capsys, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["evaluate", *map(str, arguments)])
-    assert main() == 2
+    assert application.run(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
-    assert why in line
+    assert message in line
     assert not list(tmp_path.iterdir())
 
 
-def test_bad_input_is_status_2(tmp_path):
+def test_bad_input_exits_with_status_2(tmp_path):
     assert "there are: " in finish(start(tmp_path, "random", "gambler"), status=2)
 
 
-def test_folders_have_readable_names_of_their_own():
+def test_folder_names_are_readable_and_distinct():
     first = arena.Config(players=("random", HIGHEST))
     again = arena.Config(players=("random", HIGHEST), options={"size": 6}, anchor="random")
     other = arena.Config(players=("random", HIGHEST), seed=1)
@@ -149,6 +151,6 @@ def test_folders_have_readable_names_of_their_own():
 
 
 @pytest.mark.slow
-def test_where_nobody_finishes_a_game_it_says_so(run):
+def test_tournament_without_finished_games_is_an_error(run):
     out = run("arena_players.Dead", "random", "--games", 2, "--workers", 1, status=2)
     assert "no game could be played: " in out

@@ -1,4 +1,4 @@
-"""Training of learned evaluations: they learn, a run goes on, and players play by their files."""
+"""Training of learned evaluations: learning, resuming, and players that use the result."""
 
 import shutil
 import sys
@@ -47,7 +47,7 @@ def run(tmp_path_factory):
     return path
 
 
-def test_results_are_predicted_better_than_without_the_network(run):
+def test_network_predicts_results_better(run):
     for row in log_of(run):
         assert row["loss"] < row["loss_uncorrected"]
         assert 0 <= row["drawn"] < 1
@@ -55,7 +55,7 @@ def test_results_are_predicted_better_than_without_the_network(run):
     assert row["adopted"] >= 1
 
 
-def test_its_file_plays_by_its_path(run):
+def test_minimax_plays_with_a_network_path(run):
     game = make_game("capture_conquer", size=4)
     for name in ("greedy:", "minimax:depth=2,", "mcts:simulations=20,"):
         player = make_player(f"{name}evaluation={run / FILE}", game)
@@ -67,7 +67,7 @@ def test_its_file_plays_by_its_path(run):
         make_player("minimax:evaluation=nowhere.network", game)
 
 
-def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path):
+def test_killed_run_resumes_identically(run, tmp_path):
     path = tmp_path / "run"
     main(replace(TINY, rounds=1), path)
     main(TINY, path, resume=True)
@@ -75,32 +75,33 @@ def test_a_killed_run_goes_on_as_if_it_had_never_stopped(run, tmp_path):
     assert (path / FILE).read_bytes() == (run / FILE).read_bytes()
 
 
-def test_the_first_network_has_to_beat_what_it_corrects(tmp_path, monkeypatch):
+def test_first_network_must_beat_the_default_evaluation(tmp_path, monkeypatch):
     scores = iter([0.4, 0.5, 0.4])
 
-    def meets(game, newest, best, *given, **more):
+    def score_next(game, newest, best, *arguments, **more):
         assert newest.fingerprint
         bests.append(best.fingerprint)
         return {BEST: next(scores)}
 
     bests = []
-    monkeypatch.setattr("training.learned_evaluation.fitting.score_against", meets)
+    monkeypatch.setattr("training.learned_evaluation.fitting.score_against", score_next)
     assert main(replace(TINY, rounds=3), tmp_path / "run")["adopted"] == 1
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
-    assert bests[:2] == ["", ""]  # the evaluation that is corrected
+    # The default evaluation has no fingerprint.
+    assert bests[:2] == ["", ""]
     assert bests[2]
 
 
-def test_a_run_has_a_network_even_if_it_is_weak(tmp_path, monkeypatch):
+def test_complete_run_has_a_network_even_if_weak(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "training.learned_evaluation.fitting.score_against", lambda *given, **more: {BEST: 0.0}
+        "training.learned_evaluation.fitting.score_against", lambda *arguments, **more: {BEST: 0.0}
     )
     main(TINY, tmp_path / "run")
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
     assert (tmp_path / "run" / FILE).is_file()
 
 
-def test_the_file_is_written_again_where_it_is_missing(run, tmp_path):
+def test_missing_network_file_is_rewritten(run, tmp_path):
     path = tmp_path / "run"
     shutil.copytree(run, path)
     (path / FILE).unlink()
@@ -109,18 +110,18 @@ def test_the_file_is_written_again_where_it_is_missing(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_change_nothing(run, tmp_path):
+def test_workers_do_not_change_the_run(run, tmp_path):
     main(replace(TINY, workers=2), tmp_path / "run")
     assert timeless(log_of(tmp_path / "run")) == timeless(log_of(run))
 
 
-def test_only_so_many_positions_are_remembered(tmp_path):
+def test_remembered_positions_are_limited(tmp_path):
     row = main(replace(TINY, remembered=2000), tmp_path / "run")
     assert row["positions"] == 2000
 
 
 @pytest.mark.parametrize(
-    ("part", "change", "words"),
+    ("part", "change", "message"),
     [
         ("sample.inputs", lambda array: None, "no array sample.inputs"),
         ("sample.games", lambda array: array[1:], "sample.games is int32"),
@@ -132,18 +133,18 @@ def test_only_so_many_positions_are_remembered(tmp_path):
         ("adopted", lambda adopted: "often", "adopted is 'often'"),
     ],
 )
-def test_an_altered_checkpoint_is_refused(run, tmp_path, part, change, words):
+def test_altered_checkpoint_is_refused(run, tmp_path, part, change, message):
     alter(run, tmp_path / "run", part, change)
-    with pytest.raises(BadCheckpoint, match=words):
+    with pytest.raises(BadCheckpoint, match=message):
         main(replace(TINY, rounds=3), tmp_path / "run", resume=True)
 
 
-def test_another_run_is_not_continued(run):
+def test_another_config_is_refused(run):
     with pytest.raises(BadFolder, match="depth"):
         main(replace(TINY, depth=3, rounds=3), run, resume=True)
 
 
-def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypatch):
+def test_game_without_network_inputs_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
     evaluation_opponents = EvaluationOpponents(names=("random",), anchor="random")
@@ -151,15 +152,15 @@ def test_a_game_that_says_not_what_a_network_sees_is_refused(tmp_path, monkeypat
         main(Config(game="heap", evaluation_opponents=evaluation_opponents), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     with pytest.raises(UnknownOption, match="heap"):
-        network_file.check_inputs(_with_evaluation(make_game("heap")))
+        network_file.check_inputs(with_empty_evaluation(make_game("heap")))
 
 
-def _with_evaluation(game):
+def with_empty_evaluation(game):
     return game.replace(evaluations={"standard": ()})
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "change",
     [
         {"positions": 10},
         {"depth": 0},
@@ -170,13 +171,13 @@ def _with_evaluation(game):
         {"workers": -1},
     ],
 )
-def test_settings_out_of_range_are_refused(wrong):
-    with pytest.raises((BadOption, UnknownOption), match=next(iter(wrong))):
-        replace(TINY, **wrong)
+def test_settings_out_of_range_are_refused(change):
+    with pytest.raises((BadOption, UnknownOption), match=next(iter(change))):
+        replace(TINY, **change)
 
 
-def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tmp_path):
-    for limit, says in (
+def test_search_limits_are_checked_before_writing(tmp_path):
+    for limit, message in (
         ("depth=0", "depth=0"),
         ("seconds=x", "seconds='x'"),
         ("hard", "NAME=VAL"),
@@ -184,24 +185,24 @@ def test_limits_are_options_of_minimax_and_checked_before_anything_is_written(tm
         ("foo=3", r"unknown option .foo."),
         ("evaluation=learned", "evaluation"),
     ):
-        with pytest.raises(BadOption, match=says):
+        with pytest.raises(BadOption, match=message):
             main(replace(TINY, limit=limit), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    given = replace(TINY, limit="depth=2,nodes=300,table_megabytes=1", rounds=1, positions=1000)
-    assert main(given, tmp_path / "run")["adopted"] == 1
+    config = replace(TINY, limit="depth=2,nodes=300,table_megabytes=1", rounds=1, positions=1000)
+    assert main(config, tmp_path / "run")["adopted"] == 1
 
 
-def test_the_command_trains_and_says_where_the_network_is(monkeypatch, tmp_path, capsys):
+def test_command_trains_and_prints_the_network_path(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    typed = "--size 4 --rounds 1 --positions 1000 --depth 1 --workers 0 --name it --set epochs=1"
-    evaluation_opponents = (
+    options = "--size 4 --rounds 1 --positions 1000 --depth 1 --workers 0 --name it --set epochs=1"
+    changes = (
         "evaluation_opponents.names=['random']",
         "evaluation_opponents.anchor=random",
         "evaluation_opponents.games=2",
         "limit=depth=1",
     )
-    changes = [word for change in evaluation_opponents for word in ("--set", change)]
-    monkeypatch.setattr(sys, "argv", ["evaluation", *typed.split(), *changes])
+    changes = [word for change in changes for word in ("--set", change)]
+    monkeypatch.setattr(sys, "argv", ["evaluation", *options.split(), *changes])
     with pytest.raises(SystemExit, match="0"):
         run_command(app)
     assert f"the best network: runs/it/{FILE}" in capsys.readouterr().out

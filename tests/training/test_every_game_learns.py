@@ -1,4 +1,4 @@
-"""The ways to learn run on every game, and what they leave plays it."""
+"""Every algorithm trains on every game, and its result is a player."""
 
 from dataclasses import replace
 
@@ -30,22 +30,22 @@ PLAY = worker.SelfPlaySettings(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GAMES if name != "capture_conquer"])
-def test_they_run_on_it(tmp_path, name):
+def test_algorithm_trains_on_any_game(tmp_path, name):
     options = OPTIONS.get(name, {})
     game = make_game(name, **options)
     tiny = {"game": name, "options": options}
-    numbers = alphazero.main(
+    metrics = alphazero.main(
         replace(test_alphazero.TINY, **tiny, rounds=2, play=PLAY, warm_up=20), tmp_path / "zero"
     )
-    assert numbers["policy_loss"] > 0
-    numbers = ppo.main(replace(test_ppo.TINY, **tiny, steps=512), tmp_path / "ppo")
-    assert numbers["random"] >= 0
-    taught = replace(test_distillation.TINY, **tiny, rounds=1, evaluate_every=1, decisions=1000)
-    numbers = distillation.main(taught, tmp_path / "taught")
-    assert 0 < numbers["regret"] < 1
-    numbers = fitting.main(replace(test_evaluation.TINY, **tiny), tmp_path / "evaluation")
-    assert numbers["adopted"] >= 1
-    assert 0 < numbers["loss"] < 2
+    assert metrics["policy_loss"] > 0
+    metrics = ppo.main(replace(test_ppo.TINY, **tiny, steps=512), tmp_path / "ppo")
+    assert metrics["random"] >= 0
+    config = replace(test_distillation.TINY, **tiny, rounds=1, evaluate_every=1, decisions=1000)
+    metrics = distillation.main(config, tmp_path / "taught")
+    assert 0 < metrics["regret"] < 1
+    metrics = fitting.main(replace(test_evaluation.TINY, **tiny), tmp_path / "evaluation")
+    assert metrics["adopted"] >= 1
+    assert 0 < metrics["loss"] < 2
     for player in (
         f"agents.policy:path={tmp_path / 'taught'}",
         f"agents.policy:path={tmp_path / 'zero' / NETWORK}",
@@ -54,5 +54,5 @@ def test_they_run_on_it(tmp_path, name):
         f"minimax:depth=2,evaluation={tmp_path / 'evaluation' / fitting.FILE}",
     ):
         pair = make_player(player, game), make_player("random", game)
-        played = play_match(game, pair, limits=Limits(max_turns=20))
-        assert played.reason not in FAULTS, played.detail
+        record = play_match(game, pair, limits=Limits(max_turns=20))
+        assert record.reason not in FAULTS, record.detail

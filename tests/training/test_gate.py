@@ -13,13 +13,13 @@ def met(name, game=SOLVED, evaluation_opponents=FEW):
     return score_against(game, make_player(name, game), None, evaluation_opponents, 0)
 
 
-def test_on_a_solved_board_the_log_tells_how_many_decisions_are_right():
+def test_scores_on_a_solved_board_include_accuracy():
     perfect, chance = met("perfect"), met("random")
     assert perfect["accuracy"] == perfect["accuracy_where_free"] == 1
     assert chance["accuracy_where_free"] < chance["accuracy"] < 0.9
 
 
-def test_the_positions_are_the_same_at_each_evaluation():
+def test_accuracy_positions_are_fixed():
     accuracies = [met("minimax:depth=1")["accuracy"] for _ in range(2)]
     assert accuracies[0] == accuracies[1] < 1
 
@@ -33,12 +33,12 @@ def test_the_positions_are_the_same_at_each_evaluation():
     ],
     ids=["not wanted", "not solved", "without numbers"],
 )
-def test_elsewhere_it_tells_nothing_of_it(game, evaluation_opponents):
+def test_scores_without_a_tablebase_have_no_accuracy(game, evaluation_opponents):
     assert "accuracy" not in met("random", game, evaluation_opponents)
     assert len(charts(game, evaluation_opponents)) == 2
 
 
-def test_tables_of_another_folder_are_used_and_a_folder_that_is_not_there_is_refused(tmp_path):
+def test_accuracy_uses_the_given_tables_folder(tmp_path):
     empty = EvaluationOpponents(names=("random",), anchor="random", games=2, tables=str(tmp_path))
     assert "accuracy" not in met("random", SOLVED, empty)
     wrong = EvaluationOpponents(

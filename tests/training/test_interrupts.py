@@ -1,4 +1,4 @@
-"""Runs in the terminal: what Ctrl-C does."""
+"""Ctrl-C during a run."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ import pytest
 from training.runs.progress import interrupts
 
 
-def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time(capfd):
+def test_first_ctrl_c_sets_a_flag_and_second_interrupts(capfd):
     with interrupts() as pressed:
         assert not pressed()
         signal.raise_signal(signal.SIGINT)
@@ -20,14 +20,14 @@ def test_ctrl_c_is_asked_about_once_and_interrupts_the_second_time(capfd):
         signal.raise_signal(signal.SIGINT)
 
 
-def test_another_thread_leaves_ctrl_c_to_the_main_one():
-    heard = []
+def test_other_threads_do_not_handle_ctrl_c():
+    states = []
 
-    def listen():
+    def record_state():
         with interrupts() as pressed:
-            heard.append((signal.getsignal(signal.SIGINT), pressed()))
+            states.append((signal.getsignal(signal.SIGINT), pressed()))
 
-    thread = threading.Thread(target=listen)
+    thread = threading.Thread(target=record_state)
     thread.start()
     thread.join()
-    assert heard == [(signal.default_int_handler, False)]
+    assert states == [(signal.default_int_handler, False)]

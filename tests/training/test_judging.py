@@ -1,4 +1,4 @@
-"""What each action is worth, against the search of each one by itself and the rules."""
+"""The teacher's action values, compared with separate searches and the rules."""
 
 from itertools import pairwise
 
@@ -28,18 +28,19 @@ def positions_of(game, turns, count, seed=0):
     [
         ("capture_conquer", {"size": 4}, None, 8),
         ("capture_conquer", {"size": 6}, "learned", 20),
-        ("checkers", {}, None, 40),  # captures go on: turns of several decisions
-        ("morris", {}, None, 30),  # removals
-        ("mini_checkers", {}, None, 30),  # margins
+        # Turns of several decisions, and margins of victory.
+        ("checkers", {}, None, 40),
+        ("morris", {}, None, 30),
+        ("mini_checkers", {}, None, 30),
     ],
 )
-def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluation, turns):
+def test_action_values_equal_separate_searches(name, options, evaluation, turns):
     game = make_game(name, **options)
     search = AlphaBeta(game, evaluation)
     positions = positions_of(game, turns, 12)
-    actions, worth = Teacher(game, evaluation, DEPTH)(np.array(positions, np.uint64))
+    actions, all_values = Teacher(game, evaluation, DEPTH)(np.array(positions, np.uint64))
     compared = 0
-    for position, row, values in zip(positions, actions, worth, strict=True):
+    for position, row, values in zip(positions, actions, all_values, strict=True):
         legal = game.legal_actions(position).tolist()
         assert row[: len(legal)].tolist() == legal
         assert (row[len(legal) :] == -1).all()
@@ -50,24 +51,26 @@ def test_actions_are_worth_what_a_search_of_each_expects(name, options, evaluati
             if (result := game.outcome(after)) != ONGOING:
                 assert value == (0.5 if result == DRAW else float(result == mover))
                 continue
+            # AlphaBeta does not search forced actions.
             if len(game.legal_actions(after)) < 2:
-                continue  # AlphaBeta does not search these
+                continue
             turns_left = DEPTH if game.mid_turn(after) else DEPTH - 1
             result = search.search(after, depth=turns_left)
             expected = result.value if game.to_move(after) == mover else -result.value
-            near = 0.1 if abs(expected) > 0.8 else 1e-6  # leads, and sooner or later
-            assert value == pytest.approx((1 + expected) / 2, abs=near)
+            # The teacher adjusts large leads and proven results.
+            tolerance = 0.1 if abs(expected) > 0.8 else 1e-6
+            assert value == pytest.approx((1 + expected) / 2, abs=tolerance)
             compared += 1
     assert compared > 15
 
 
-def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
+def test_faster_wins_and_slower_losses_have_higher_values():
     game = make_game("capture_conquer", size=4)
     search = AlphaBeta(game)
-    seen = set()
+    is_win = set()
     for position in positions_of(game, 8, 60, seed=1):
         (row,), (values,) = Teacher(game, None, 6)(np.array([position], np.uint64))
-        told = {}
+        values_by_score = {}
         for action, value in zip(row.tolist(), values.tolist(), strict=True):
             after = game.apply(position, action) if action >= 0 else position
             if action < 0 or game.outcome(after) != ONGOING or len(game.legal_actions(after)) < 2:
@@ -75,24 +78,24 @@ def test_a_win_is_worth_more_the_sooner_it_comes_and_a_loss_the_later():
             result = search.search(after, depth=6 if game.mid_turn(after) else 5)
             sign = 1 if game.to_move(after) == game.to_move(position) else -1
             if abs(result.value) == 1:
-                told[sign * result.score] = value
-        scores = sorted(told)
+                values_by_score[sign * result.score] = value
+        scores = sorted(values_by_score)
         for worse, better in pairwise(scores):
-            assert told[worse] < told[better]
-            seen.add(better > 0)
-            seen.add(worse > 0)
-    assert seen == {True, False}
+            assert values_by_score[worse] < values_by_score[better]
+            is_win.add(better > 0)
+            is_win.add(worse > 0)
+    assert is_win == {True, False}
 
 
 @pytest.mark.parametrize("evaluation", ["standard", "published"])
-def test_the_best_action_is_worth_what_the_search_of_the_position_expects(evaluation):
-    """Of `published`, which values a position to one side only, in both seats."""
+def test_best_action_value_equals_the_search_of_the_position(evaluation):
+    """The evaluation `published` is asymmetric, so both seats are checked."""
     game = make_game("capture_conquer", size=6)
     search = AlphaBeta(game, evaluation)
     positions = positions_of(game, 20, 30)
-    _, worth = Teacher(game, evaluation, 2)(np.array(positions, np.uint64))
+    _, all_values = Teacher(game, evaluation, 2)(np.array(positions, np.uint64))
     seats = set()
-    for position, values in zip(positions, worth.tolist(), strict=True):
+    for position, values in zip(positions, all_values.tolist(), strict=True):
         result = search.search(position, depth=2)
         if result.value is not None and abs(result.value) < 0.8:
             assert max(values) == pytest.approx((1 + result.value) / 2, abs=1e-6)
@@ -100,21 +103,21 @@ def test_the_best_action_is_worth_what_the_search_of_the_position_expects(evalua
     assert seats == {0, 1}
 
 
-def test_no_lead_is_worth_as_much_as_a_win_that_is_proven():
-    """Both are among the actions of these positions, and the lead is great."""
-    draughts = make_game("checkers"), "2b1b1b1/8/2b1b3/8/2r1b3/5b1b/8/5B1r b", 3
+def test_proven_wins_exceed_every_lead():
+    """These positions have proven wins and large leads among their actions."""
+    checkers = make_game("checkers"), "2b1b1b1/8/2b1b3/8/2r1b3/5b1b/8/5B1r b", 3
     conquest = make_game("capture_conquer", size=6), "6/b4r/bbb3/1bb3/5r/6 b", 5
-    for game, text, depth in (draughts, conquest):
+    for game, text, depth in (checkers, conquest):
         position = game.from_text(text)
-        search, won, leads = AlphaBeta(game), [], []
+        search, wins, leads = AlphaBeta(game), [], []
         (row,), (values,) = Teacher(game, None, depth)(np.array([position], np.uint64))
         for action, value in zip(row.tolist(), values.tolist(), strict=True):
             after = game.apply(position, action)
             if (outcome := game.outcome(after)) != ONGOING:
-                won += [value] if outcome == game.to_move(position) else []
+                wins += [value] if outcome == game.to_move(position) else []
             elif not game.mid_turn(after) and len(game.legal_actions(after)) > 1:
                 expected = -search.search(after, depth=depth - 1).value
-                (won if expected == 1 else leads).append(value)
-        assert won
+                (wins if expected == 1 else leads).append(value)
+        assert wins
         assert max(leads) > 0.9
-        assert max(leads) < min(won)
+        assert max(leads) < min(wins)

@@ -1,4 +1,4 @@
-"""What fits a network to samples."""
+"""The learner, which fits a network to samples."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def learner(game):
 
 
 def batch_of(game):
-    """Return a batch that wants the first legal action and a win, 16 times."""
+    """Return 16 samples whose targets are the first legal action and a win."""
     legal = game.action_mask(game.initial).astype(bool)
     policy = np.zeros(game.num_actions, np.float32)
     policy[legal.argmax()] = 1
@@ -25,7 +25,7 @@ def batch_of(game):
     return Minibatch(*(np.stack([row] * 16) for row in rows))
 
 
-def test_it_learns_what_the_samples_say(game, learner):
+def test_learner_fits_the_samples(game, learner):
     losses = [sum(learner.learn(batch_of(game))) for _ in range(150)]
     assert losses[-1] < 0.05 < 2 < losses[0]
     with torch.no_grad():
@@ -36,7 +36,7 @@ def test_it_learns_what_the_samples_say(game, learner):
     assert values[0] > 0.9
 
 
-def test_the_rate_falls_like_a_cosine(learner):
+def test_learning_rate_follows_a_cosine(learner):
     rates = []
     for progress in (0, 0.25, 0.5, 1):
         learner.schedule_learning_rate(progress)
@@ -44,13 +44,14 @@ def test_the_rate_falls_like_a_cosine(learner):
     assert rates == pytest.approx([4e-3, 3e-3 + 1e-3 * 0.5**0.5, 3e-3, 2e-3])
 
 
-def test_the_averaged_weights_follow_the_newest(game, learner):
+def test_averaged_weights_follow_the_newest(game, learner):
     parts = learner.parts()
     newest, average = parts["network"], parts["average"]
     before = [tensor.clone() for tensor in average.parameters()]
     learner.learn(batch_of(game))
     for old, mean, new in zip(before, average.parameters(), newest.parameters(), strict=True):
-        weight = 10 / 11  # of the first step: half the weights only once there were many
+        # The decay is smaller during the first steps.
+        weight = 10 / 11
         torch.testing.assert_close(mean, old + weight * (new - old), rtol=1e-4, atol=1e-5)
 
 
@@ -62,8 +63,6 @@ def test_the_averaged_weights_follow_the_newest(game, learner):
         ({"amx_bf16": True}, torch.bfloat16),
     ],
 )
-def test_gradient_steps_use_bfloat16_where_the_processor_multiplies_it(
-    capabilities, dtype, monkeypatch
-):
+def test_gradient_steps_use_bfloat16_if_supported(capabilities, dtype, monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert training_dtype(torch.device("cpu")) == dtype

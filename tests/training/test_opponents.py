@@ -1,4 +1,4 @@
-"""Other players that have a seat in self-play."""
+"""Opponents in self-play."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ BOARDS = 40
 
 
 class Bad:
-    """Forfeits, or chooses an action that there is not."""
+    """Forfeits, or chooses an unknown action."""
 
     def __init__(self, game, *, how):
         self.how = how
@@ -33,7 +33,7 @@ def bad():
         yield
 
 
-def begun(names, share):
+def start_games(names, share):
     rng, boards = np.random.default_rng(0), Boards(GAME, BOARDS)
     boards.reset()
     opponents = Opponents(GAME, names, share, BOARDS)
@@ -41,31 +41,31 @@ def begun(names, share):
     return opponents, boards, rng
 
 
-def test_they_sit_in_their_share_of_the_games_on_either_side():
-    opponents, boards, rng = begun(("greedy", "random"), 0.5)
+def test_opponents_take_their_share_of_both_seats():
+    opponents, boards, rng = start_games(("greedy", "random"), 0.5)
     counts = [(opponents.seats == seat).sum() for seat in (NO_OPPONENT, 0, 1)]
     assert counts[0] == pytest.approx(BOARDS / 2, abs=8)
     assert counts[1] == pytest.approx(BOARDS / 4, abs=6)
     actions = np.full(BOARDS, -1, np.int64)
-    decided = opponents.choose(boards, actions, rng)
-    assert np.array_equal(decided, opponents.seats == 0)  # the first player is to move
-    assert np.array_equal(actions >= 0, decided)
-    assert boards.masks[np.flatnonzero(decided), actions[decided]].all()
+    is_opponent = opponents.choose(boards, actions, rng)
+    assert np.array_equal(is_opponent, opponents.seats == 0)
+    assert np.array_equal(actions >= 0, is_opponent)
+    assert boards.masks[np.flatnonzero(is_opponent), actions[is_opponent]].all()
 
 
-def test_without_a_share_there_are_none():
-    opponents, boards, rng = begun(("greedy",), 0)
+def test_zero_share_creates_no_opponents():
+    opponents, boards, rng = start_games(("greedy",), 0)
     assert not opponents.choose(boards, np.zeros(BOARDS, np.int64), rng).any()
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("bad:how=forfeit", "opponent bad:how=forfeit: it is tired"),
         ("bad:how=illegal", "opponent bad:how=illegal: .*1000000"),
     ],
 )
-def test_who_fails_is_named(name, says):
-    opponents, boards, rng = begun((name,), 1)
-    with pytest.raises(BadPlayer, match=says):
+def test_failing_opponent_is_named(name, message):
+    opponents, boards, rng = start_games((name,), 1)
+    with pytest.raises(BadPlayer, match=message):
         opponents.choose(boards, np.zeros(BOARDS, np.int64), rng)

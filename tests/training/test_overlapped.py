@@ -1,4 +1,4 @@
-"""Playing and learning at the same time: who learns from what."""
+"""Concurrent rollouts and learning."""
 
 from dataclasses import asdict, replace
 
@@ -12,7 +12,6 @@ from training.runs import state, training_run
 
 @pytest.fixture
 def start(tmp_path):
-
     def start(name="run", **change):
         config = replace(TINY, **change)
         with training_run.open_run(tmp_path / name, asdict(config), False) as run:
@@ -29,23 +28,23 @@ def same(first, other):
     return all(np.array_equal(array, other[name]) for name, array in first.items())
 
 
-def test_what_is_played_is_learned_from_while_the_next_is_played(start):
+def test_learning_overlaps_the_next_rollout(start):
     ppo = start().ppo
     first = weights(ppo.learner)
     assert ppo.state() == {}
     ppo.update()
-    assert same(weights(ppo.learner), first), "there was nothing to learn from"
+    assert same(weights(ppo.learner), first)
     assert ppo.metrics() == {}
-    played = ppo.state()
+    rollout = ppo.state()
     ppo.update()
     second = weights(ppo.learner)
     assert not same(second, first)
-    assert same(weights(ppo.player), first), "it played with what was known before"
+    assert same(weights(ppo.player), first)
     assert ppo.metrics()["policy_gradient_loss"] != 0
-    assert (ppo.state()["rollout.actions"] != played["rollout.actions"]).any()
+    assert (ppo.state()["rollout.actions"] != rollout["rollout.actions"]).any()
 
 
-def test_a_rollout_is_kept_as_it_was_played(start):
+def test_rollout_is_preserved_until_learned(start):
     ppo = start().ppo
     ppo.update()
     arrays = ppo.state()
@@ -55,7 +54,7 @@ def test_a_rollout_is_kept_as_it_was_played(start):
     assert (np.take_along_axis(arrays["rollout.action_masks"], actions, 2) == 1).all()
 
 
-def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
+def test_restored_rollout_trains_identically(start):
     first, other = start("one").ppo, start("other", seed=5).ppo
     first.update()
     arrays = {name: array.copy() for name, array in first.state().items()}
@@ -67,7 +66,7 @@ def test_what_is_loaded_is_learned_from_as_what_was_saved(start):
     assert same(weights(first.learner), weights(other.learner))
 
 
-def test_what_goes_wrong_in_either_thread_is_raised(start, monkeypatch):
+def test_errors_of_both_threads_are_raised(start, monkeypatch):
     training = start()
     training.ppo.update()
 

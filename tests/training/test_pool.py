@@ -1,4 +1,4 @@
-"""The pool: how its members choose, who joins, how often each is met."""
+"""The opponent pool: decisions, snapshots and shares."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def game():
 
 
 @pytest.fixture(scope="module")
-def asked(game):
+def batch(game):
     rng = np.random.default_rng(0)
     positions = [play_random_turns(game, turns, rng) for turns in (0, 1, 2, 3, 3)]
     observations = [game.observe(position) for position in positions]
@@ -32,43 +32,43 @@ def asked(game):
     )
 
 
-def many_times(asked, index, times):
-    return DecisionBatch(*(np.repeat(column[index : index + 1], times, 0) for column in asked))
+def repeat_row(batch, index, times):
+    return DecisionBatch(*(np.repeat(column[index : index + 1], times, 0) for column in batch))
 
 
-def test_players_by_name_choose_as_they_do_elsewhere(game, asked):
+def test_pooled_players_choose_as_in_matches(game, batch):
     rng = np.random.default_rng(0)
-    actions = wrap_player("minimax:depth=2", game)(asked, rng)
+    actions = wrap_player("minimax:depth=2", game)(batch, rng)
     player = make_player("minimax:depth=2", game)
-    for row, action in zip(asked.positions, actions, strict=True):
+    for row, action in zip(batch.positions, actions, strict=True):
         assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
 
 
-def test_random_draws_every_legal_action_as_often(game, asked):
-    rng, many = np.random.default_rng(0), 4000
+def test_random_policy_is_uniform_over_legal_actions(game, batch):
+    rng, count = np.random.default_rng(0), 4000
     choose = wrap_player("random", game)
-    repeated = many_times(asked, 0, many)
+    repeated = repeat_row(batch, 0, count)
     counts = np.bincount(choose(repeated, rng), minlength=game.num_actions)
-    legal = np.flatnonzero(asked.masks[0])
-    assert counts[legal].sum() == many
-    np.testing.assert_allclose(counts[legal] / many, 1 / len(legal), atol=0.03)
+    legal = np.flatnonzero(batch.masks[0])
+    assert counts[legal].sum() == count
+    np.testing.assert_allclose(counts[legal] / count, 1 / len(legal), atol=0.03)
 
 
-def test_a_network_draws_by_its_probabilities_and_only_what_is_legal(game, asked):
+def test_network_policy_samples_legal_actions(game, batch):
     logits = np.random.default_rng(1).normal(0, 2, game.num_actions).astype(np.float32)
 
     def evaluate(planes):
         return np.tile(logits, (len(planes), 1)), np.zeros(len(planes), np.float32)
 
-    rng, many = np.random.default_rng(0), 4000
-    repeated = many_times(asked, 0, many)
+    rng, count = np.random.default_rng(0), 4000
+    repeated = repeat_row(batch, 0, count)
     counts = np.bincount(network_policy(evaluate)(repeated, rng), minlength=game.num_actions)
-    chances = np.exp(logits) * asked.masks[0]
-    np.testing.assert_allclose(counts / many, chances / chances.sum(), atol=0.03)
-    assert not counts[asked.masks[0] == 0].any()
+    probabilities = np.exp(logits) * batch.masks[0]
+    np.testing.assert_allclose(counts / count, probabilities / probabilities.sum(), atol=0.03)
+    assert not counts[batch.masks[0] == 0].any()
 
 
-# Who is met
+# Snapshots and shares
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def shares(pool):
     return [opponent.share for opponent in pool.opponents]
 
 
-def turned(network, number):
+def with_bias(network, number):
     torch.nn.init.constant_(network.value[2].bias, number)
     return network
 
@@ -96,25 +96,25 @@ def biases(pool):
     return [snapshot.value[2].bias.item() for snapshot in pool.networks]
 
 
-def test_the_newest_snapshots_are_met_equally_often(pool, network):
+def test_newest_snapshots_have_equal_shares(pool, network):
     assert pool.newest is None
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0, 0])
-    pool.add_snapshot(turned(network, 1))
+    pool.add_snapshot(with_bias(network, 1))
     assert pool.newest is pool.networks[0]
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.3, 0])
-    pool.add_snapshot(turned(network, 2))
+    pool.add_snapshot(with_bias(network, 2))
     assert pool.newest is pool.networks[1]
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.15, 0.15])
     assert biases(pool) == [1, 2]
-    pool.add_snapshot(turned(network, 3))
+    pool.add_snapshot(with_bias(network, 3))
     assert pool.newest is pool.networks[0]
     assert (pool.snapshots_taken, biases(pool)) == (3, [3, 2])
     assert sum(shares(pool)) == pytest.approx(1)
 
 
-def test_itself_follows_and_snapshots_stay_as_they_were(pool, network, asked):
+def test_snapshots_stay_fixed_while_the_learner_changes(pool, network, batch):
     def choices(index):
-        return pool.opponents[index].choose(many_times(asked, 0, 500), np.random.default_rng(0))
+        return pool.opponents[index].choose(repeat_row(batch, 0, 500), np.random.default_rng(0))
 
     pool.add_snapshot(network)
     pool.set_current_network(network)
@@ -127,7 +127,7 @@ def test_itself_follows_and_snapshots_stay_as_they_were(pool, network, asked):
     np.testing.assert_array_equal(before, choices(3))
 
 
-def test_scores_are_means_by_name_since_they_were_taken(pool):
+def test_scores_are_means_since_the_last_call(pool):
     pool.opponents[1].points += [1.0, 0.5]
     pool.opponents[3].points += [1.0]
     pool.opponents[4].points += [0.0, 0.0]
@@ -136,7 +136,7 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
         ({"snapshots": 0}, "snapshots=0; expected a whole number from 1"),
@@ -144,11 +144,11 @@ def test_scores_are_means_by_name_since_they_were_taken(pool):
         ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected 0 to 1"),
     ],
 )
-def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(BadOption, match=why):
+def test_invalid_values_are_refused(change, message):
+    with pytest.raises(BadOption, match=message):
         PoolSettings(**change)
 
 
-def test_a_player_that_cannot_be_made_is_refused(game, network):
+def test_unavailable_player_is_refused(game, network):
     with pytest.raises(BadOption, match="depth=0"):
         OpponentPool(game, network, PoolSettings(names=("minimax:depth=0",)))

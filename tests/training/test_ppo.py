@@ -1,4 +1,4 @@
-"""PPO: it learns, meets its pool, goes on as if it had never stopped, and says what is wrong."""
+"""PPO: learning, opponents, resuming, and errors."""
 
 import errno
 import json
@@ -48,18 +48,19 @@ TINY = Config(
     evaluate_every=512,
     evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=4),
 )
-TIMES = "minutes", "_per_second", "_share"  # of columns that are never the same
+# Suffixes of columns that depend on time.
+TIMES = "minutes", "_per_second", "_share"
 
 
 def checkpoint_of(path):
     return weight_files.load(max((path / "checkpoints").iterdir()), checkpoints.CHECKPOINT)[1]
 
 
-# It learns
+# Learning
 
 
 @pytest.mark.slow
-def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
+def test_learns_heap_from_scratch(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     config = replace(
         TINY,
@@ -91,8 +92,8 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
     assert skill(network) >= 0.85
     assert last["random"] >= 0.75
     assert about["trained"] == "ppo"
-    left = [heap.Position(np.uint64(left), np.uint64(0)) for left in (4, 8, 5)]
-    _, values = Evaluator(network)(np.array([game.observe(position) for position in left]))
+    positions = [heap.Position(np.uint64(size), np.uint64(0)) for size in (4, 8, 5)]
+    _, values = Evaluator(network)(np.array([game.observe(position) for position in positions]))
     assert values[0] < -0.5 < 0.5 < values[2]
 
 
@@ -100,17 +101,17 @@ def test_it_learns_a_game_that_nobody_knows_untaught(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def finished_run(tmp_path_factory):
     """The folder of a tiny run."""
     path = tmp_path_factory.mktemp("runs") / "whole"
     main(TINY, path)
     return path
 
 
-def test_a_run_leaves_a_folder(whole):
-    names = {file.name for file in whole.iterdir()}
+def test_run_writes_its_folder(finished_run):
+    names = {file.name for file in finished_run.iterdir()}
     assert {"config.json", "log.jsonl", "checkpoints", "curves.png", "tensorboard"} <= names
-    rows = log_of(whole)
+    rows = log_of(finished_run)
     assert [row["step"] for row in rows] == [256, 512, 768, 1024]
     assert [row["step"] for row in rows if "elo" in row] == [512, 1024]
     assert "policy_loss" not in rows[0], "there is nothing to learn from yet"
@@ -123,36 +124,38 @@ def test_a_run_leaves_a_folder(whole):
         assert 0 <= row["learning_share"] < 1
 
 
-def test_all_of_the_pool_is_met(whole):
-    met = {name for row in log_of(whole) for name in row if name.startswith("learning against")}
+def test_learner_meets_every_opponent(finished_run):
+    opponents = {
+        name for row in log_of(finished_run) for name in row if name.startswith("learning against")
+    }
     pool = "itself", "snapshots", "random", "greedy"
-    assert met == {f"learning against {name}" for name in pool}
-    first = log_of(whole)[0]
-    assert "learning against snapshots" not in first, "there is none yet"
+    assert opponents == {f"learning against {name}" for name in pool}
+    first = log_of(finished_run)[0]
+    assert "learning against snapshots" not in first
 
 
-def test_the_best_policy_is_a_player(whole):
+def test_best_policy_plays_by_its_spec(finished_run):
     game = TINY.make_game()
-    network, about = load(whole / NETWORK, game)
+    network, about = load(finished_run / NETWORK, game)
     assert network.size == TINY.network
     assert about["config"]["boards"] == TINY.boards
     assert about["step"] in (512, 1024)
-    player = agents.make_player(f"ppo:path={whole / NETWORK}", game)
+    player = agents.make_player(f"ppo:path={finished_run / NETWORK}", game)
     action = player.choose(game.initial, np.random.default_rng(0), Clock()).action
     assert action in game.legal_actions(game.initial)
 
 
-def test_the_same_seed_and_steps_are_the_same_run(whole, tmp_path):
+def test_same_seed_repeats_the_run(finished_run, tmp_path):
     main(TINY, tmp_path / "again")
     main(replace(TINY, seed=1), tmp_path / "other")
-    assert timeless(log_of(tmp_path / "again"), TIMES) == timeless(log_of(whole), TIMES)
-    np.testing.assert_equal(checkpoint_of(tmp_path / "again"), checkpoint_of(whole))
-    assert timeless(log_of(tmp_path / "other"), TIMES) != timeless(log_of(whole), TIMES)
+    assert timeless(log_of(tmp_path / "again"), TIMES) == timeless(log_of(finished_run), TIMES)
+    np.testing.assert_equal(checkpoint_of(tmp_path / "again"), checkpoint_of(finished_run))
+    assert timeless(log_of(tmp_path / "other"), TIMES) != timeless(log_of(finished_run), TIMES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [256, 768])
-def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path, monkeypatch, step):
+def test_interrupted_run_resumes_identically(finished_run, tmp_path, monkeypatch, step):
     log = training_run.Run.log
 
     def log_and_press(run, numbers):
@@ -166,15 +169,15 @@ def test_stopped_and_continued_a_run_is_as_if_it_had_never_been(whole, tmp_path,
     monkeypatch.undo()
     assert [row["step"] for row in log_of(tmp_path / "run")][-1] == step
     main(TINY, tmp_path / "run", resume=True)
-    assert same(tmp_path / "run", whole)
+    assert same(tmp_path / "run", finished_run)
 
 
 class Killed(BaseException):
-    """What stands for a kill: no code of ours may act upon it."""
+    """Stands for a kill: no handler catches it."""
 
 
 @pytest.mark.parametrize(
-    ("where", "call"),
+    ("name", "call"),
     [
         ("training.runs.checkpoints.save", 2),
         *(
@@ -183,11 +186,11 @@ class Killed(BaseException):
                 (
                     "training.ppo.ppo.OverlappedPPO.update",
                     2,
-                ),  # nothing is saved yet, it starts again
+                ),
                 (
-                    "training.selfplay.promotion.save",
+                    "training.selfplay.training.save",
                     1,
-                ),  # of the best network, of which no checkpoint knows
+                ),
                 ("training.runs.checkpoints.save", 1),
                 ("training.runs.training_run.Run.draw", 1),
                 ("training.runs.training_run.Run.log", 4),
@@ -196,40 +199,36 @@ class Killed(BaseException):
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*it starts again")
-def test_killed_and_continued_a_run_is_as_if_it_had_never_been(
-    whole, tmp_path, monkeypatch, where, call
-):
-    original, calls = pkgutil.resolve_name(where.replace(".OverlappedPPO", ":OverlappedPPO")), []
+def test_killed_run_resumes_identically(finished_run, tmp_path, monkeypatch, name, call):
+    original, calls = pkgutil.resolve_name(name.replace(".OverlappedPPO", ":OverlappedPPO")), []
 
-    def die(*given, **named):
-        calls.append(where)
+    def die(*arguments, **named):
+        calls.append(name)
         if len(calls) == call:
             raise Killed
-        return original(*given, **named)
+        return original(*arguments, **named)
 
-    monkeypatch.setattr(where, die)
+    monkeypatch.setattr(name, die)
     with pytest.raises(Killed):
         main(TINY, tmp_path / "run")
     monkeypatch.undo()
     main(TINY, tmp_path / "run", resume=True)
-    assert same(tmp_path / "run", whole)
+    assert same(tmp_path / "run", finished_run)
 
 
-def same(run, other):
-    """Compare all that two runs leave: logs but for times, the newest checkpoints, the best."""
-    assert timeless(log_of(run), TIMES) == timeless(log_of(other), TIMES)
-    np.testing.assert_equal(checkpoint_of(run), checkpoint_of(other))
+def same(run, new_training):
+    """Compare two runs: their logs without times, newest checkpoints and best networks."""
+    assert timeless(log_of(run), TIMES) == timeless(log_of(new_training), TIMES)
+    np.testing.assert_equal(checkpoint_of(run), checkpoint_of(new_training))
     np.testing.assert_equal(
-        *(weight_files.load(folder / NETWORK, "network")[1] for folder in (run, other))
+        *(weight_files.load(folder / NETWORK, "network")[1] for folder in (run, new_training))
     )
     return True
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
-    whole, tmp_path, monkeypatch, capsys
-):
-    """The second checkpoint has no room, then nothing has: as a row of the log has none."""
+def test_run_resumes_after_a_full_disk(finished_run, tmp_path, monkeypatch, capsys):
+    """The disk is full at a checkpoint, at a row of the log, and at a chart."""
     monkeypatch.chdir(tmp_path)
     main(replace(TINY, steps=512), tmp_path / "runs/run")
     before = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
@@ -238,12 +237,12 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for where in (
+    for name in (
         "os.fsync",
         "training.runs.training_run.Run.log",
         "training.runs.training_run.write_atomically",
     ):
-        monkeypatch.setattr(where, full)
+        monkeypatch.setattr(name, full)
         monkeypatch.setattr(sys, "argv", ["ppo", "--name", "run", "--resume", "--steps", "1024"])
         assert run_command(app) == 2
         monkeypatch.undo()
@@ -253,15 +252,16 @@ def test_a_full_disk_is_said_and_the_run_goes_on_from_what_it_has(
         assert line.endswith("; --resume continues runs/run from its last checkpoint")
         after = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before
-        left = set(threading.enumerate()) - threads
-        for thread in left:  # a progress bar's ends by itself, one that writes for TensorBoard not
+        # The thread of the progress bar ends by itself; TensorBoard's would not.
+        new_threads = set(threading.enumerate()) - threads
+        for thread in new_threads:
             thread.join(60)
-        assert not any(thread.is_alive() for thread in left)
+        assert not any(thread.is_alive() for thread in new_threads)
     main(TINY, tmp_path / "runs/run", resume=True)
     assert timeless(log_of(tmp_path / "runs/run"), TIMES)[-1]["step"] == 1024
 
 
-TRAINS = """
+SCRIPT = """
 import json
 import os
 import signal
@@ -290,11 +290,11 @@ ppo.main(build_config(ppo.Config, config), path, resume == "resume")
 
 
 @pytest.mark.slow
-def test_killed_for_good_a_run_goes_on_as_if_it_had_never_been(whole, tmp_path):
-    """The process is killed while it writes: checkpoint, log, and what is later than the first."""
+def test_sigkilled_run_resumes_identically(finished_run, tmp_path):
+    """The process is killed during writes of a checkpoint, the log and a later checkpoint."""
     path, config = tmp_path / "run", json.dumps(asdict(TINY))
     for kill, (call, half) in enumerate([(4, True), (3, False), (6, None)]):
-        command = [sys.executable, "-c", TRAINS, path, config, "resume" if kill else "new"]
+        command = [sys.executable, "-c", SCRIPT, path, config, "resume" if kill else "new"]
         with subprocess.Popen(
             [*command, str(call)],
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
@@ -308,10 +308,10 @@ def test_killed_for_good_a_run_goes_on_as_if_it_had_never_been(whole, tmp_path):
             assert any((path / "checkpoints").glob("*.half")) == half
     assert [file.name for file in (path / "checkpoints").glob("*.safetensors")]
     main(TINY, path, resume=True)
-    assert same(path, whole)
+    assert same(path, finished_run)
 
 
-def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
+def test_finished_run_is_extended(finished_run, tmp_path):
     main(TINY, tmp_path / "run")
     last = main(replace(TINY, steps=6 * 256), tmp_path / "run", resume=True)
     assert last["step"] == 6 * 256
@@ -320,7 +320,7 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("part", "change", "why"),
+    ("part", "change", "message"),
     [
         ("rollout.actions", numbers(-1), "rollout.actions has illegal actions"),
         ("rollout.actions", numbers(10**6), "rollout.actions has illegal actions"),
@@ -329,11 +329,11 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
-        ("boards.0", lambda array: shifted(array, -1, 1), "boards: seats, masks or"),  # done
-        ("boards.0", lambda array: shifted(array, -2, 1), "boards: seats, masks or"),  # the seat
-        ("boards.0", lambda array: shifted(array, -4, 500), "boards: seats, masks or"),  # turns
-        ("boards.2", lambda array: 1 - array, "boards: seats, masks or"),  # what is seen
-        ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),  # what is legal
+        ("boards.0", lambda array: reflected(array, -1, 1), "boards: seats, masks or"),
+        ("boards.0", lambda array: reflected(array, -2, 1), "boards: seats, masks or"),
+        ("boards.0", lambda array: reflected(array, -4, 500), "boards: seats, masks or"),
+        ("boards.2", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
         ("boards.1", lambda array: None, "there is no array boards.1"),
         ("met", numbers(9), "met has an invalid opponent number"),
@@ -345,30 +345,28 @@ def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
         ("seconds", lambda _: float("nan"), "seconds is nan; expected a number"),
     ],
 )
-def test_what_somebody_altered_in_a_checkpoint_is_refused(
-    whole, other, tmp_path, part, change, why
-):
-    alter(whole, tmp_path / "run", part, change)
+def test_altered_checkpoint_is_refused(finished_run, new_training, tmp_path, part, change, message):
+    alter(finished_run, tmp_path / "run", part, change)
     with (
         training_run.open_run(tmp_path / "run", asdict(TINY), True) as run,
-        pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {why}"),
+        pytest.raises(BadCheckpoint, match=rf"001024\.safetensors: {message}"),
     ):
-        run.restore(other.load)
+        run.restore(new_training.load)
 
 
 @pytest.fixture(scope="module")
-def other(tmp_path_factory):
-    """A run that has not begun."""
+def new_training(tmp_path_factory):
+    """A run without steps."""
     with training_run.open_run(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
         yield Training(TINY, run)
 
 
-def shifted(rows, column, by):
+def reflected(rows, column, by):
     rows[0, column] = by - rows[0, column]
     return rows
 
 
-# What is kept
+# Checkpoints and promotion
 
 
 @pytest.fixture
@@ -377,14 +375,14 @@ def training(tmp_path):
         yield Training(TINY, run)
 
 
-def test_it_saves_now_and_then_where_nothing_is_evaluated(tmp_path, monkeypatch):
+def test_run_saves_between_evaluations(tmp_path, monkeypatch):
     monkeypatch.setattr(training_run, "SAVE_INTERVAL_SECONDS", 0)
     main(replace(TINY, steps=512, evaluate_every=10**6), tmp_path / "run")
     saved = {int(file.stem) for file in (tmp_path / "run/checkpoints").iterdir()}
     assert saved == {256, 512}
 
 
-def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training, monkeypatch):
+def test_promoted_network_joins_the_pool(training, monkeypatch):
     scores = [None, 0.44, 0.45, 0.2, 0.8]
 
     def score_against(game, newest, best, evaluation_opponents, seed):
@@ -408,35 +406,37 @@ def test_what_is_not_worse_than_the_best_joins_the_pool_and_is_the_best(training
 # The policy
 
 
-def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
+def test_policy_samples_legal_actions_by_probability(training):
     policy, env = training.ppo.learner.policy, training.env
     planes = torch.from_numpy(np.repeat(env.reset()[:1], 3000, 0)).float()
     masks = np.repeat(env.action_masks()[0][np.newaxis], 3000, 0)
     with torch.no_grad():
         actions, values, logs = policy(planes, action_masks=masks)
-        logits, wanted = training.network(planes[:1])
+        logits, expected_value = training.network(planes[:1])
         again, same_logs, entropy = policy.evaluate_actions(planes, actions, masks)
     legal = np.flatnonzero(masks[0])
-    chances = torch.softmax(logits[0, legal], 0).numpy()
+    probabilities = torch.softmax(logits[0, legal], 0).numpy()
     counts = np.bincount(actions.numpy(), minlength=len(masks[0]))
     assert counts[legal].sum() == 3000
-    np.testing.assert_allclose(counts[legal] / 3000, chances, atol=0.04)
+    np.testing.assert_allclose(counts[legal] / 3000, probabilities, atol=0.04)
     np.testing.assert_allclose(
-        logs.exp(), chances[np.searchsorted(legal, actions.numpy())], atol=0.02
+        logs.exp(), probabilities[np.searchsorted(legal, actions.numpy())], atol=0.02
     )
     torch.testing.assert_close(logs, same_logs)
     torch.testing.assert_close(values, again)
     torch.testing.assert_close(policy.predict_values(planes), values)
     assert values.shape == (3000, 1)
-    assert values[0].item() == pytest.approx(wanted.item(), abs=0.02)
-    assert entropy[0].item() == pytest.approx(-(chances * np.log(chances)).sum(), abs=0.02)
+    assert values[0].item() == pytest.approx(expected_value.item(), abs=0.02)
+    assert entropy[0].item() == pytest.approx(
+        -(probabilities * np.log(probabilities)).sum(), abs=0.02
+    )
 
 
-# What is wrong
+# Invalid input
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         ({"steps": None}, "minutes=None, steps=None; set at least one"),
         ({"boards": 0}, "boards=0; expected a whole number from 1"),
@@ -445,19 +445,19 @@ def test_the_policy_draws_by_the_network_and_only_what_is_legal(training):
         ({"options": {"size": 9}}, "sizes are 4 to 8"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(change, why):
-    with pytest.raises(BadOption, match=why):
+def test_invalid_settings_are_refused(change, message):
+    with pytest.raises(BadOption, match=message):
         replace(TINY, **change)
 
 
-def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
+def test_unavailable_opponent_writes_nothing(tmp_path):
     with pytest.raises(BadOption, match="depth=0"):
         main(replace(TINY, pool=PoolSettings(names=("minimax:depth=0",))), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "message"),
     [
         (["--device", "cuda:7"], "this machine has: cpu"),
         (["--game", "chess"], "no game 'chess'"),
@@ -466,20 +466,20 @@ def test_an_opponent_that_cannot_be_made_leaves_no_run(tmp_path):
         (["--name", "none", "--resume"], "no run runs/none to continue"),
     ],
 )
-def test_bad_input_is_one_line_and_nothing_is_written(
-    tmp_path, monkeypatch, capsys, arguments, why
+def test_bad_input_prints_one_line_and_writes_nothing(
+    tmp_path, monkeypatch, capsys, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["ppo", *arguments])
     assert run_command(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
-    assert why in line
+    assert message in line
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_interrupted_it_saves_and_says_how_to_go_on(tmp_path):
+def test_interrupted_command_saves_and_suggests_resume(tmp_path):
     small = "--size", "4", "--blocks", "1", "--channels", "8"
     process = subprocess.Popen(
         [sys.executable, "-m", "training.ppo", *small, "--name", "it"],

@@ -1,13 +1,15 @@
-"""The published experiments, and what moving first is worth."""
+"""The published experiments, and the advantage of moving first."""
 
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from conftest import command_line
 from rich.console import Console
 
+from cc_env.cli.application import run
 from cc_env.errors import BadOption
 from cc_env.match import record
 from cc_env.rendering.picture import frames
@@ -49,7 +51,7 @@ def test_every_game_is_played_and_counted_once(rows):
         assert row.turns == sum(len(game.turns) for game in row.records) / len(results)
 
 
-def test_each_is_beside_what_was_published_of_it(rows):
+def test_table_compares_with_published_results(rows):
     lines = [line.split() for line in as_text(published.published_table(rows)).splitlines()]
     names = [" ".join(line[:3]) for line in lines[1::2]]
     assert names == ["random – random", "smart – random", "random – smart", "smart – smart"]
@@ -64,7 +66,7 @@ def test_each_is_beside_what_was_published_of_it(rows):
     assert ["(always)" in line for line in lines[1:]] == [False] * 6 + [True] * 2
 
 
-def test_smart_beats_random_from_the_seat_that_it_is_said_to_have(rows):
+def test_smart_beats_random_from_both_seats(rows):
     _, first, second, _ = rows
     assert {game.players for game in first.records} == {(SMART, "random")}
     assert {game.players for game in second.records} == {("random", SMART)}
@@ -72,14 +74,15 @@ def test_smart_beats_random_from_the_seat_that_it_is_said_to_have(rows):
     assert second.line.score.value < 0.2
 
 
-def test_the_seed_decides_the_games(rows):
+def test_seed_determines_the_games(rows):
     again, other = play_experiments(experiments(40)), play_experiments(experiments(40, seed=1))
     assert games_of(again) == games_of(rows)
-    assert games_of(other)[3] == games_of(rows)[3]  # nobody draws lots in it
+    # The last experiment is deterministic.
+    assert games_of(other)[3] == games_of(rows)[3]
     assert all(a != b for a, b in zip(games_of(other)[:3], games_of(rows), strict=False))
 
 
-def test_published_games_begin_at_the_games_own_start(rows):
+def test_published_games_start_at_the_initial_position(rows):
     assert {game.start for row in rows for game in row.records} == {None}
     assert rows[0].openings == list(range(40))
 
@@ -94,41 +97,41 @@ def test_frames_show_every_turn_of_a_game(rows):
     assert published.numbered(game)[1] == f"2. {game.turns[1]}"
 
 
-def test_players_meet_themselves_from_the_same_different_openings():
-    wanted = seat_advantage(6, 12, names=(LOWEST, HIGHEST))
-    assert [(match.first, match.second) for match in wanted] == [(LOWEST,) * 2, (HIGHEST,) * 2]
-    lowest, highest = ([match.start for match in match.plan()] for match in wanted)
+def test_seat_matches_share_distinct_openings():
+    matches = seat_advantage(6, 12, names=(LOWEST, HIGHEST))
+    assert [(match.first, match.second) for match in matches] == [(LOWEST,) * 2, (HIGHEST,) * 2]
+    lowest, highest = ([match.start for match in match.plan()] for match in matches)
     assert lowest == highest
     assert len(set(lowest)) == 12
-    game = wanted[0].make_game()
+    game = matches[0].make_game()
     assert {game.to_move(game.from_text(start)) for start in lowest} == {0}
 
 
 @pytest.mark.parametrize("size", [6, 8])
-def test_strong_players_can_be_made_on_each_size(size):
-    wanted = seat_advantage(size, 2)
-    assert len(wanted) > 5
-    assert {match.size for match in wanted} == {size}
+def test_strong_players_exist_for_each_size(size):
+    matches = seat_advantage(size, 2)
+    assert len(matches) > 5
+    assert {match.size for match in matches} == {size}
 
 
-def test_the_same_games_twice_say_nothing_more():
+def test_repeated_games_do_not_narrow_the_interval():
     row, twin = play_experiments(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
     line = published.combine([row, twin])
     assert line.wins == 2 * row.line.wins
     assert line.score == row.line.score
 
 
-def test_a_repeated_opening_says_nothing_more():
+def test_repeated_openings_do_not_narrow_the_interval():
     repeated = Experiment(first=LOWEST, second=LOWEST, games=100, size=4, opening_turns=2)
     (row,) = play_experiments([repeated])
     distinct = {game.start for game in row.records}
     assert len(set(row.openings)) == len(distinct) < 100
-    alone = replace(row, experiment=replace(repeated, opening_turns=0)).line.score
-    assert row.line.score.value == alone.value
-    assert row.line.score.low < alone.low < alone.high < row.line.score.high
+    independent = replace(row, experiment=replace(repeated, opening_turns=0)).line.score
+    assert row.line.score.value == independent.value
+    assert row.line.score.low < independent.low < independent.high < row.line.score.high
 
 
-def test_draws_are_told_by_their_reasons():
+def test_draws_are_listed_by_reason():
     (row,) = play_experiments(seat_advantage(6, 12, names=(LOWEST,)))
     assert sum(row.draw_reasons.values()) == row.line.draws > 0
     assert set(row.draw_reasons) <= {"repetition", "max_turns", "blocked"}
@@ -136,25 +139,25 @@ def test_draws_are_told_by_their_reasons():
     assert all(f"{count} {reason}" in text for reason, count in row.draw_reasons.items())
 
 
-def test_progress_is_told():
-    told = []
-    wanted = seat_advantage(4, 2, names=(LOWEST, HIGHEST))
-    play_experiments(wanted, on_progress=lambda *counts: told.append(counts))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+def test_progress_is_reported():
+    progress = []
+    matches = seat_advantage(4, 2, names=(LOWEST, HIGHEST))
+    play_experiments(matches, on_progress=lambda *counts: progress.append(counts))
+    assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.slow
-def test_workers_change_no_game(rows):
+def test_workers_do_not_change_the_games(rows):
     assert games_of(play_experiments(experiments(40)[:1], workers=2)) == games_of(rows[:1])
 
 
-def test_a_player_that_fails_is_not_a_result():
+def test_failing_player_is_an_error():
     with pytest.raises(ChildProcessError, match=r"game 0 of arena_players.Raiser .*lost my head"):
         play_experiments(seat_advantage(6, 2, names=("arena_players.Raiser",)))
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         ({"first": "gambler"}, "no player 'gambler'; there are: "),
         ({"second": "minimax:depth=0"}, "depth=0"),
@@ -165,14 +168,14 @@ def test_a_player_that_fails_is_not_a_result():
         ({"seed": -1}, "seed=-1"),
     ],
 )
-def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(BadOption, match=why):
+def test_invalid_values_are_refused(change, message):
+    with pytest.raises(BadOption, match=message):
         Experiment(**{"first": "random", "second": "random", "games": 2, **change})
 
 
-def test_the_command_shows_both_parts():
+def test_command_prints_both_tables():
     command = f"{LOWEST} {HIGHEST} --games 10 --seat-games 4 --workers 0".split()
-    out = command_line(published.main, *command, columns=130)
+    out = command_line(partial(run, published.app), *command, columns=130)
     assert re.search(r"smart – random +2 +2 : 0 : 0 +100.0 %", out)
     assert re.search(r"published +50 +33 : 17 : 0 +66.0 % .* 155", out)
     assert re.search(r"^1\. \d,\d-\d,\d +2\. ", out, re.MULTILINE)
@@ -182,8 +185,8 @@ def test_the_command_shows_both_parts():
         assert re.search(rf"{re.escape(name)} +\d+ : \d+ : \d+ +\d+.\d %", out)
 
 
-def test_bad_input_is_one_line_and_status_2(monkeypatch, capsys):
+def test_bad_input_prints_one_line_with_status_2(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["published", "gambler"])
-    assert published.main() == 2
+    assert run(published.app) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: there is no player 'gambler'")

@@ -26,100 +26,101 @@ def samples_of(game, positions, value=0.5):
     return Samples(np.array(positions, np.uint64), *top_policy(actions, policy), values)
 
 
-def test_a_policy_keeps_its_most_probable_actions():
+def test_policy_targets_are_the_most_probable_actions():
     actions = np.arange(100, dtype=np.int32)[np.newaxis].repeat(2, 0)
     policy = np.tile(np.linspace(1, 2, 100, dtype=np.float32), (2, 1))
     actions[1, 3:], policy[1, 3:] = -1, 0
-    short, kept = top_policy(actions, policy)
-    assert short[0].tolist() == list(range(99, 99 - MAX_ACTIONS, -1))
-    assert sorted(short[1].tolist(), reverse=True)[:3] == [2, 1, 0]
-    assert (short[1, 3:] == -1).all()
-    assert kept.sum(1) == pytest.approx(1, abs=0.01)
+    actions_out, top = top_policy(actions, policy)
+    assert actions_out[0].tolist() == list(range(99, 99 - MAX_ACTIONS, -1))
+    assert sorted(actions_out[1].tolist(), reverse=True)[:3] == [2, 1, 0]
+    assert (actions_out[1, 3:] == -1).all()
+    assert top.sum(1) == pytest.approx(1, abs=0.01)
 
 
-def test_batches_hold_what_was_added_or_its_mirror_image(game):
+def test_batches_contain_samples_or_their_images(game):
     position = game.apply(game.initial, int(game.legal_actions(game.initial)[1]))
     replay = ReplayBuffer(game, 10)
     replay.add(samples_of(game, [position]))
     (mirror,) = game.symmetries
     batch = replay.sample(np.random.default_rng(0), 64)
-    seen = set()
+    orientations = set()
     for row in range(64):
-        straight = np.array_equal(batch.planes[row], game.observe(position))
-        shown = position if straight else game.make_position(mirror.position(position))
-        seen.add(straight)
-        np.testing.assert_array_equal(batch.planes[row], game.observe(shown))
-        np.testing.assert_array_equal(batch.legal[row], game.action_mask(shown))
+        is_unchanged = np.array_equal(batch.planes[row], game.observe(position))
+        image = position if is_unchanged else game.make_position(mirror.position(position))
+        orientations.add(is_unchanged)
+        np.testing.assert_array_equal(batch.planes[row], game.observe(image))
+        np.testing.assert_array_equal(batch.legal[row], game.action_mask(image))
         legal = game.legal_actions(position)
-        images = legal if straight else mirror.actions[legal]
+        images = legal if is_unchanged else mirror.actions[legal]
         expected = np.arange(1, len(legal) + 1) / sum(range(1, len(legal) + 1))
         np.testing.assert_allclose(batch.targets[row, images], expected, atol=1e-3)
         assert batch.targets[row].sum() == pytest.approx(1, abs=1e-2)
         assert batch.values[row] == 0.5
-    assert seen == {True, False}
+    assert orientations == {True, False}
 
 
 @pytest.fixture(scope="module")
-def many():
-    """Return a game, and a position with more legal actions than are kept."""
-    game = make_game("morris")  # with a free move nearly everything is legal
+def crowded():
+    """A game, and a position with more legal actions than a sample stores."""
+    # Free moves make nearly every action legal.
+    game = make_game("morris")
     position = game.from_text("wwwbbbw.wwwww........... w 00 fw")
     assert len(game.legal_actions(position)) > MAX_ACTIONS
     return game, position
 
 
-def test_probabilities_add_up_to_1_whatever_is_not_kept(many):
-    game, position = many
+def test_truncated_policy_sums_to_one(crowded):
+    game, position = crowded
     legal = game.legal_actions(position)[np.newaxis]
-    kept = top_policy(legal, np.full(legal.shape, 1 / legal.size, np.float32))
+    top = top_policy(legal, np.full(legal.shape, 1 / legal.size, np.float32))
     replay = ReplayBuffer(game, 1)
-    replay.add(Samples(np.array([position], np.uint64), *kept, np.zeros(1, np.float32)))
+    replay.add(Samples(np.array([position], np.uint64), *top, np.zeros(1, np.float32)))
     (targets,) = replay.sample(np.random.default_rng(0), 1).targets
     assert targets.sum() == pytest.approx(1, abs=1e-3)
     assert (targets > 0).sum() == MAX_ACTIONS
 
 
-def test_where_it_fills_actions_that_are_not_kept_have_the_least_target_that_is(many):
-    game, position = many
+def test_fill_missing_uses_the_smallest_target(crowded):
+    game, position = crowded
     legal = game.legal_actions(position)
     replay = ReplayBuffer(game, 1, fill_missing=True)
-    worth = np.linspace(0.25, 0.75, len(legal), dtype=np.float32)[np.newaxis]
-    kept = top_targets(legal[np.newaxis], worth)
-    assert kept[1][0, -1] > 0.25
-    replay.add(Samples(np.array([position], np.uint64), *kept, np.zeros(1, np.float32)))
+    values = np.linspace(0.25, 0.75, len(legal), dtype=np.float32)[np.newaxis]
+    top = top_targets(legal[np.newaxis], values)
+    assert top[1][0, -1] > 0.25
+    replay.add(Samples(np.array([position], np.uint64), *top, np.zeros(1, np.float32)))
     batch = replay.sample(np.random.default_rng(0), 1)
     targets, mask = batch.targets[0], batch.legal[0]
-    assert sorted(targets[mask])[0] == kept[1][0, -1]
+    assert sorted(targets[mask])[0] == top[1][0, -1]
     assert (targets[~mask] == 0).all()
     assert mask.sum() == len(legal)
 
 
-def test_the_oldest_samples_go(game):
+def test_oldest_samples_are_replaced(game):
     replay = ReplayBuffer(game, 5)
     for value in range(8):
         replay.add(samples_of(game, [game.initial], value))
     assert (len(replay), replay.added) == (5, 8)
-    drawn = replay.sample(np.random.default_rng(0), 200).values
-    assert set(drawn) == {3, 4, 5, 6, 7}
+    sampled = replay.sample(np.random.default_rng(0), 200).values
+    assert set(sampled) == {3, 4, 5, 6, 7}
     assert set(replay.sample(np.random.default_rng(0), 200, newest=2).values) == {6, 7}
     assert set(replay.sample(np.random.default_rng(0), 200, newest=20).values) == {3, 4, 5, 6, 7}
     replay.add(samples_of(game, [game.initial] * 13, 9))
     assert set(replay.sample(np.random.default_rng(0), 50).values) == {9}
 
 
-def test_what_was_saved_is_drawn_as_before(game):
+def test_restored_buffer_samples_identically(game):
     saved, other = ReplayBuffer(game, 5), ReplayBuffer(game, 5)
     for value in range(7):
         saved.add(samples_of(game, [game.initial], value / 7))
     other.load({name: array.copy() for name, array in saved.state().items()}, saved.added)
     for replay in (saved, other):
         replay.add(samples_of(game, [game.initial], 1))
-    drawn = (replay.sample(np.random.default_rng(0), 50) for replay in (saved, other))
-    np.testing.assert_equal(*drawn)
+    sampled = (replay.sample(np.random.default_rng(0), 50) for replay in (saved, other))
+    np.testing.assert_equal(*sampled)
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "why"),
+    ("name", "change", "message"),
     [
         ("actions", 32000, "replay.actions has values that are not -1 to"),
         ("actions", -2, "replay.actions has values that are not -1 to"),
@@ -142,7 +143,7 @@ def test_what_was_saved_is_drawn_as_before(game):
         ("values", None, "there is no array replay.values"),
     ],
 )
-def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, change, why):
+def test_invalid_samples_are_refused_unchanged(game, name, change, message):
     saved = ReplayBuffer(game, 5)
     saved.add(samples_of(game, [game.initial] * 3))
     arrays = {name: array.copy() for name, array in saved.state().items()}
@@ -155,7 +156,7 @@ def test_samples_that_cannot_be_are_refused_and_nothing_is_changed(game, name, c
     replay = ReplayBuffer(game, 5)
     replay.add(samples_of(game, [game.initial], 0.25))
     before = {name: array.copy() for name, array in replay.state().items()}
-    with pytest.raises(BadCheckpoint, match=why):
+    with pytest.raises(BadCheckpoint, match=message):
         replay.load(arrays, 3)
     np.testing.assert_equal(replay.state(), before)
     assert replay.added == 1

@@ -1,4 +1,4 @@
-"""The report: one file that needs nothing else, and says what the tables say."""
+"""The report: a self-contained page that agrees with the tables."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def page(tournament):
 
 
 class Reader(HTMLParser):
-    """Collects what a page refers to, its tags and its text."""
+    """Collects the references, tags, titles and text of a page."""
 
     def __init__(self):
         super().__init__()
@@ -42,9 +42,11 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
-        named = dict(attrs)
-        self.references += [named[key] for key in ("src", "href", "xlink:href") if key in named]
-        self.titles += [named["title"]] if "title" in named else []
+        attributes = dict(attrs)
+        self.references += [
+            attributes[key] for key in ("src", "href", "xlink:href") if key in attributes
+        ]
+        self.titles += [attributes["title"]] if "title" in attributes else []
 
     def handle_data(self, data):
         self.text.append(data)
@@ -56,18 +58,18 @@ def read(page):
     return reader
 
 
-def test_the_page_needs_nothing_else(page):
+def test_report_is_self_contained(page):
     html = read(page)
     assert all(reference.startswith("#") for reference in html.references)
     assert not html.tags & {"link", "img", "iframe", "object", "embed", "base"}
-    outside = set(re.findall(r"""https?://[^\s"'<>)\\]+""", page))
-    assert outside == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, "names only"
+    urls = set(re.findall(r"""https?://[^\s"'<>)\\]+""", page))
+    assert urls == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert "url(http" not in page
     assert "@import" not in page
     assert len(page) < 2_000_000
 
 
-def test_the_page_says_what_the_tables_say(tournament, page):
+def test_report_matches_the_standings(tournament, page):
     text = "".join(read(page).text)
     for player in tournament.standings.players:
         assert player.name in text
@@ -82,7 +84,7 @@ def test_the_page_says_what_the_tables_say(tournament, page):
         assert re.search(rf"{reason}\s*{count}", text)
 
 
-def test_cells_tell_more_when_pointed_at(page):
+def test_cells_have_tooltips(page):
     hints = [
         title for title in read(page).titles if title.startswith(f"{HIGHEST} against random: ")
     ]
@@ -90,29 +92,29 @@ def test_cells_tell_more_when_pointed_at(page):
     assert re.search(r"\d+-\d+-\d+, [\d.]+ % \(", hints[0])
 
 
-def test_names_are_shown_as_they_are_and_never_become_tags(page):
+def test_names_are_escaped(page):
     html = read(page)
     assert "<b>$x" not in page
     assert STRANGE in "".join(html.text)
 
 
-def test_example_games_show_every_position_of_a_record(tournament, page):
+def test_example_games_show_every_position(tournament, page):
     data = json.loads(re.search(r"const \{ lines, games \} = (.*);\n", page)[1])
     best = tournament.standings.players[0].name
-    shown = [played for played in tournament.records.values() if best in played.players][:6]
+    examples = [record for record in tournament.records.values() if best in record.players][:6]
     assert len(data["games"]) == 6
-    for game, played in zip(data["games"], shown, strict=True):
-        assert game["title"] == " – ".join(played.players)
-        assert len(game["frames"]) == len(played.turns) + 1
+    for game, example in zip(data["games"], examples, strict=True):
+        assert game["title"] == " – ".join(example.players)
+        assert len(game["frames"]) == len(example.turns) + 1
         pages = ["\n".join(data["lines"][i] for i in frame) for frame in game["frames"]]
         assert all(page.startswith("<svg") and page.endswith("</svg>") for page in pages)
         assert len(set(pages)) == len(pages)
-        for text, picture in zip(played.turns, pages[1:], strict=True):
+        for text, picture in zip(example.turns, pages[1:], strict=True):
             assert f"last {text}" in picture
-        assert record.replay(played).turns == list(played.turns)
+        assert record.replay(example).turns == list(example.turns)
 
 
-def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
+def test_charts_use_the_text_color_of_the_page(tournament):
     for name in charts.names(tournament.standings):
         assert charts.to_png(name, tournament.standings).startswith(b"\x89PNG\r\n")
         svg = charts.to_svg(name, tournament.standings)
@@ -121,7 +123,7 @@ def test_charts_are_pictures_and_drawn_in_the_colour_of_the_page(tournament):
         assert INK not in svg
 
 
-def test_the_ladder_shows_each_elo_with_its_interval(tournament):
+def test_ladder_shows_elo_intervals(tournament):
     (axes,) = charts.ladder(tournament.standings).axes
     players = tournament.standings.players
     assert next(label.get_text() for label in axes.get_yticklabels()).replace("\n", "") == HIGHEST
@@ -130,7 +132,7 @@ def test_the_ladder_shows_each_elo_with_its_interval(tournament):
         assert (low, high) == (player.elo.low, player.elo.high)
 
 
-def test_the_matrix_shows_each_score_from_both_sides(tournament):
+def test_matrix_shows_scores_from_both_sides(tournament):
     (axes,) = charts.matrix(tournament.standings).axes
     (image,) = axes.images
     scores = image.get_array().filled(np.nan)
@@ -141,12 +143,12 @@ def test_the_matrix_shows_each_score_from_both_sides(tournament):
     assert scores[0, 1] == tournament.standings.pair(best, second).line.score.value
 
 
-def test_the_histogram_counts_every_game(tournament):
+def test_histogram_counts_every_game(tournament):
     (axes,) = charts.lengths(tournament.standings).axes
     assert sum(bar.get_height() for bar in axes.patches) == len(tournament.records)
 
 
-def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
+def test_learning_tournament_has_a_learning_chart(tournament, tmp_path, capsys):
     assert "learning" not in charts.names(tournament.standings)
     players = f"memory:path={tmp_path / 'memory.sqlite'}", "minimax:depth=1"
     learned = arena.play_tournament(
@@ -161,7 +163,7 @@ def test_where_players_learned_a_chart_shows_how(tournament, tmp_path, capsys):
     assert "score in each part of the games" in capsys.readouterr().out
 
 
-def test_all_files_are_written(tournament, tmp_path):
+def test_report_writes_all_files(tournament, tmp_path):
     assert report.write(tournament, tmp_path, COMMAND) == tmp_path / "report.html"
     names = {"ladder.png", "matrix.png", "seats.png", "lengths.png", "report.html"}
     assert {file.name for file in tmp_path.iterdir()} == names
@@ -175,14 +177,14 @@ def test_all_files_are_written(tournament, tmp_path):
         (Interval(0.2, 0.1, 0.3), "b is stronger in this match; a leads by its other games"),
     ],
 )
-def test_the_verdict_is_no_surer_than_the_games(score, verdict):
+def test_summary_matches_the_interval(score, verdict):
     line = Line(7, 0, 3, score)
     ladder = tuple(PlayerResult(name, score, line, {}) for name in "ab")
     pair = Pair(("a", "b"), line, score)
     assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}, {}))
 
 
-def test_numbers_read_well():
+def test_numbers_are_formatted():
     assert percent(0.5) == "50.0 %"
     assert elo(Interval(-12.3, -40, 16)) == "−12 ± 28"
     times = [milliseconds(seconds) for seconds in (0.000012, 0.0012, 0.0126, 0.25, 12.5)]

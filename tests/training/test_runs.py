@@ -1,4 +1,4 @@
-"""Runs: what was saved comes back, whatever happens in between."""
+"""Runs: saved state is restored after any interruption."""
 
 import json
 import os
@@ -31,20 +31,20 @@ def arrays(number):
     rng = np.random.default_rng(number)
     return {
         "weights": rng.random((3, 4)).astype(np.float32),
-        "turned": rng.random((3, 4)).T,
+        "transposed": rng.random((3, 4)).T,
         "streams": rng.integers(0, 2**64, 5, np.uint64),
         "planes": rng.integers(0, 2, (2, 3), np.int8),
-        "over": rng.random(4) < 0.5,
+        "flags": rng.random(4) < 0.5,
         "step": np.array(number),
-        "nothing": np.zeros((0, 7)),
+        "empty": np.zeros((0, 7)),
     }
 
 
-def opened(path, resume=False, **change):
+def open_test_run(path, resume=False, **change):
     return training_run.open_run(path, {**CONFIG, **change}, resume)
 
 
-def same(saved, number):
+def is_saved_state(saved, number):
     assert saved.number == number
     assert saved.about == {"number": number, "name": "ö", "seconds": saved.about["seconds"]}
     assert saved.arrays.keys() == arrays(number).keys()
@@ -63,8 +63,8 @@ def save_as(run, number, arrays, about):
     run.save(arrays, about)
 
 
-def work(run, numbers):
-    """Log two rows and write a checkpoint for each number, then log a row more."""
+def train(run, numbers):
+    """Log two rows and save a checkpoint for each number, then log another row."""
     for number in numbers:
         log(run, 10 * number, {"loss": 1 / number, "score": None})
         run.seconds = 60 * number
@@ -75,11 +75,11 @@ def work(run, numbers):
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    """The folder of a run that was stopped after its third checkpoint."""
+    """The folder of a run stopped after its third checkpoint."""
     # TensorBoard reads files of one second and process by their numbers, as text: 10 before 9.
     monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
-    with opened(tmp_path / "run") as run:
-        work(run, [1, 2, 3])
+    with open_test_run(tmp_path / "run") as run:
+        train(run, [1, 2, 3])
     return tmp_path / "run"
 
 
@@ -87,23 +87,23 @@ def checkpoint(path, number):
     return path / "checkpoints" / f"{number:06d}.safetensors"
 
 
-def logged(path):
+def logged_steps(path):
     return [json.loads(line)["step"] for line in (path / "log.jsonl").read_text().splitlines()]
 
 
-def go_on(path, then=lambda run: None, **change):
-    """Open the run, do something, and return the checkpoint and the rows that it went on from."""
-    with opened(path, resume=True, **change) as run:
+def resume(path, then=lambda run: None, **change):
+    """Resume a run and call `then`; return the checkpoint and the rows at the start."""
+    with open_test_run(path, resume=True, **change) as run:
         state = run.latest(), run.rows
         then(run)
         return state
 
 
-# What is kept
+# Saved state
 
 
-def test_a_new_run_has_nothing_to_go_on_from(tmp_path):
-    with opened(tmp_path / "deep" / "run") as run:
+def test_new_run_has_no_checkpoint(tmp_path):
+    with open_test_run(tmp_path / "deep" / "run") as run:
         assert run.latest() is None
         assert run.rows == []
     assert json.loads((tmp_path / "deep/run/config.json").read_text()) == {
@@ -112,64 +112,64 @@ def test_a_new_run_has_nothing_to_go_on_from(tmp_path):
     }
 
 
-def test_a_checkpoint_comes_back_with_all_kinds_of_arrays(path):
-    with opened(path, resume=True) as run:
-        assert same(run.latest(), 3)
-        work(run, [4])
-        assert same(run.latest(), 4)
+def test_checkpoint_restores_all_dtypes_and_shapes(path):
+    with open_test_run(path, resume=True) as run:
+        assert is_saved_state(run.latest(), 3)
+        train(run, [4])
+        assert is_saved_state(run.latest(), 4)
 
 
-def test_the_newest_two_checkpoints_are_kept(path):
+def test_newest_two_checkpoints_are_kept(path):
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [
         checkpoint(path, 2),
         checkpoint(path, 3),
     ]
 
 
-def test_the_newest_is_the_one_with_the_highest_number(tmp_path):
-    with opened(tmp_path / "run") as run:
+def test_newest_checkpoint_has_the_highest_number(tmp_path):
+    with open_test_run(tmp_path / "run") as run:
         for number in (999_999, 1_000_000):
             save_as(run, number, arrays(number), {"number": number, "name": "ö"})
-    saved, _ = go_on(tmp_path / "run")
-    assert same(saved, 1_000_000)
+    saved, _ = resume(tmp_path / "run")
+    assert is_saved_state(saved, 1_000_000)
 
 
-def test_the_log_has_what_was_logged_until_the_checkpoint(path):
-    assert logged(path) == [10, 15, 20, 25, 30, 35, 39]
-    with opened(path, resume=True) as run:
+def test_log_ends_at_the_checkpoint(path):
+    assert logged_steps(path) == [10, 15, 20, 25, 30, 35, 39]
+    with open_test_run(path, resume=True) as run:
         assert run.rows[0] == {"step": 10, "loss": 1.0, "minutes": 0.0}
         assert run.rows[-1] == {"step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0}
         log(run, 40, {"loss": np.float32(0.5), "games": np.int64(3)})
-    assert logged(path) == [10, 15, 20, 25, 30, 35, 40]
+    assert logged_steps(path) == [10, 15, 20, 25, 30, 35, 40]
     assert json.loads((path / "log.jsonl").read_text().splitlines()[-1])["loss"] == 0.5
 
 
-def test_a_row_that_was_half_written_is_dropped(path):
+def test_partial_row_is_dropped(path):
     whole = (path / "log.jsonl").read_bytes()
-    with opened(path, resume=True) as run:
+    with open_test_run(path, resume=True) as run:
         save_as(run, 4, {}, {})
         log(run, 40, {"loss": 0.25})
     with (path / "log.jsonl").open("ab") as file:
         file.write(b'{"step": 50, "lo')
-    with opened(path, resume=True) as run:
+    with open_test_run(path, resume=True) as run:
         assert run.rows[-1]["step"] == 35
     assert whole.startswith((path / "log.jsonl").read_bytes())
 
 
-def test_a_run_killed_before_its_first_checkpoint_starts_again(tmp_path):
-    with opened(tmp_path / "run") as run:
+def test_run_killed_before_its_first_checkpoint_restarts(tmp_path):
+    with open_test_run(tmp_path / "run") as run:
         log(run, 1, {"loss": 1})
     with (
         pytest.warns(UserWarning, match="stopped before its first checkpoint; it starts again"),
-        opened(tmp_path / "run", resume=True) as run,
+        open_test_run(tmp_path / "run", resume=True) as run,
     ):
-        assert (run.latest(), run.rows, logged(run.path)) == (None, [], [])
+        assert (run.latest(), run.rows, logged_steps(run.path)) == (None, [], [])
 
 
-def test_tensorboard_forgets_what_was_lost(path):
+def test_tensorboard_drops_lost_rows(path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    with opened(path, resume=True) as run:
+    with open_test_run(path, resume=True) as run:
         log(run, 38, {"loss": 0.5})
     events = EventAccumulator(str(path / "tensorboard")).Reload()
     assert [event.step for event in events.Scalars("loss")] == [10, 15, 20, 25, 30, 35, 38]
@@ -177,7 +177,7 @@ def test_tensorboard_forgets_what_was_lost(path):
 
 
 def test_curves_are_drawn(path):
-    with opened(path, resume=True) as run:
+    with open_test_run(path, resume=True) as run:
         run.draw({"Loss": ["loss"], "Score": ["score", "unheard of"], "Nothing": ["nothing"]})
         before = (path / "curves.png").read_bytes()
         run.draw({"Loss": ["loss"]})
@@ -185,7 +185,7 @@ def test_curves_are_drawn(path):
     assert (path / "curves.png").read_bytes() != before
 
 
-def test_many_points_are_smoothed_and_few_are_not():
+def test_only_long_curves_are_smoothed():
     few = np.random.default_rng(0).random(curves.MAX_MARKERS)
     np.testing.assert_allclose(curves._smooth(few), few)
     many = np.random.default_rng(0).random(20 * curves.MAX_MARKERS) + np.linspace(
@@ -196,45 +196,45 @@ def test_many_points_are_smoothed_and_few_are_not():
     assert np.abs(np.diff(smooth)).max() < np.abs(np.diff(many)).max() / 10
 
 
-# What is broken
+# Broken files
 
 
-def truncated(content):
+def truncate(content):
     return content[: len(content) // 2]
 
 
-def altered(content):
+def alter_last_byte(content):
     return content[:-1] + bytes([content[-1] ^ 1])
 
 
-def altered_header(content):
+def alter_header(content):
     assert b'\\"number\\": 3' in content
     return content.replace(b'\\"number\\": 3', b'\\"number\\": 4')
 
 
-@pytest.mark.parametrize("broken", [truncated, altered, altered_header, lambda _: b""])
-def test_a_broken_checkpoint_is_passed_over(path, broken):
+@pytest.mark.parametrize("broken", [truncate, alter_last_byte, alter_header, lambda _: b""])
+def test_broken_checkpoint_is_skipped(path, broken):
     checkpoint(path, 3).write_bytes(broken(checkpoint(path, 3).read_bytes()))
     with pytest.warns(UserWarning, match=r"000003.* continuing from 000002"):
-        saved, rows = go_on(path)
-    assert same(saved, 2)
-    assert [row["step"] for row in rows] == logged(path) == [10, 15, 20, 25]
+        saved, rows = resume(path)
+    assert is_saved_state(saved, 2)
+    assert [row["step"] for row in rows] == logged_steps(path) == [10, 15, 20, 25]
 
 
-def test_a_checkpoint_written_again_leaves_the_older_one(path):
-    go_on(path, then=lambda run: [save_as(run, number, {}, {}) for number in (4, 5, 5)])
+def test_rewritten_checkpoint_keeps_the_previous_one(path):
+    resume(path, then=lambda run: [save_as(run, number, {}, {}) for number in (4, 5, 5)])
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [
         checkpoint(path, 4),
         checkpoint(path, 5),
     ]
 
 
-def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
-    with opened(tmp_path / "other", options={"size": 4}) as run:
-        work(run, [7])
+def test_checkpoint_of_another_game_is_refused(path, tmp_path):
+    with open_test_run(tmp_path / "other", options={"size": 4}) as run:
+        train(run, [7])
     checkpoint(path, 7).write_bytes(checkpoint(tmp_path / "other", 7).read_bytes())
     with (
-        opened(path, resume=True) as run,
+        open_test_run(path, resume=True) as run,
         pytest.raises(BadCheckpoint, match="of another run: size is 4 there, 6 here"),
     ):
         run.latest()
@@ -253,59 +253,59 @@ def test_a_checkpoint_of_another_game_is_refused(path, tmp_path):
     ],
     ids=str,
 )
-def test_a_checkpoint_whose_header_cannot_be_is_passed_over(path, change):
+def test_checkpoint_with_an_invalid_header_is_skipped(path, change):
     header, saved = load(checkpoint(path, 3), checkpoints.CHECKPOINT)
     save(checkpoint(path, 3), checkpoints.CHECKPOINT, saved, {**header, **change})
     with pytest.warns(UserWarning, match=r"000003.* expected .*continuing from 000002"):
-        saved, _ = go_on(path)
-    assert same(saved, 2)
+        saved, _ = resume(path)
+    assert is_saved_state(saved, 2)
 
 
-def test_who_takes_a_checkpoint_and_cannot_says_which(path):
-    def take(saved):
+def test_load_errors_name_the_checkpoint(path):
+    def fail(saved):
         raise BadCheckpoint(f"nothing in number {saved.number}")
 
     with (
-        opened(path, resume=True) as run,
+        open_test_run(path, resume=True) as run,
         pytest.raises(BadCheckpoint, match=r"000003\.safetensors: nothing in number 3"),
     ):
-        run.restore(take)
+        run.restore(fail)
 
 
-def test_what_was_broken_is_kept_until_the_next_checkpoint_and_never_counts(path):
+def test_broken_checkpoint_is_kept_until_the_next_save(path):
     checkpoint(path, 3).write_bytes(b"")
     with pytest.warns(UserWarning, match="continuing from"):
-        go_on(path)
+        resume(path)
     assert checkpoint(path, 3).exists()
     with pytest.warns(UserWarning, match="continuing from"):
-        go_on(path, then=lambda run: save_as(run, 2, {}, {}))
+        resume(path, then=lambda run: save_as(run, 2, {}, {}))
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [checkpoint(path, 2)]
 
 
-def test_where_no_checkpoint_is_whole_nothing_is_begun(path):
+def test_run_without_intact_checkpoint_is_refused(path):
     for number in (2, 3):
         checkpoint(path, number).write_bytes(b"PK\3\4 something else")
     before = (path / "log.jsonl").read_bytes()
     with pytest.raises(BadCheckpoint, match=r"000003.*incomplete or altered.*no other"):
-        go_on(path)
+        resume(path)
     assert (path / "log.jsonl").read_bytes() == before
 
 
-def test_another_format_is_refused(path, monkeypatch):
+def test_checkpoint_of_another_format_is_refused(path, monkeypatch):
     monkeypatch.setattr("agents.weight_files.FORMAT", 2)
     with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected .* of format 2"):
         load(checkpoint(path, 3), checkpoints.CHECKPOINT)
 
 
-def test_a_full_disk_leaves_what_was_there(path, monkeypatch):
-    with opened(path, resume=True) as run:
+def test_full_disk_keeps_the_earlier_checkpoints(path, monkeypatch):
+    with open_test_run(path, resume=True) as run:
         before = {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()}
         full = OSError("no space left")
         monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(full))
         with pytest.raises(OSError, match="no space left"):
             save_as(run, 4, arrays(4), {})
         assert {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()} == before
-        assert same(run.latest(), 3)
+        assert is_saved_state(run.latest(), 3)
 
 
 SCRIPT = """
@@ -325,14 +325,15 @@ with open_run(Path(sys.argv[1]), {}, resume=sys.argv[2] == "resume") as run:
 
 
 @pytest.mark.slow
-def test_killed_while_it_saves_a_run_goes_on(tmp_path):
+def test_run_killed_during_a_save_resumes(tmp_path):
     path, number = tmp_path / "run", 0
     for kill in range(4):
         command = [sys.executable, "-c", SCRIPT, path, "resume" if kill else "new"]
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        half = checkpoint(path, 0).parent
+        folder = checkpoint(path, 0).parent
         wait_for(lambda later=number + 3: checkpoint(path, later).exists(), process)
-        while not any(half.glob("*.half")):  # which is not there for long
+        # The file exists only for a short time.
+        while not any(folder.glob("*.half")):
             assert process.poll() is None
         process.kill()
         assert process.wait() == -signal.SIGKILL
@@ -344,25 +345,25 @@ def test_killed_while_it_saves_a_run_goes_on(tmp_path):
             assert [row["step"] for row in run.rows if "loss" in row] == [*range(1, number + 1)]
             last = {**run.rows[-1], "minutes": 0}
             assert last == {"step": number, "loss": 1 / number, "minutes": 0}
-            assert not any(half.glob("*.half"))
+            assert not any(folder.glob("*.half"))
 
 
-# What is refused
+# Refused folders
 
 
-def test_a_folder_that_is_there_is_only_resumed(path, tmp_path):
+def test_existing_run_can_only_be_resumed(path, tmp_path):
     with pytest.raises(BadFolder, match="exists: --resume continues it, another --name"):
-        opened(path).__enter__()
+        open_test_run(path).__enter__()
     with pytest.raises(BadFolder, match=r"no run .*other to continue; without --resume"):
-        go_on(tmp_path / "other")
+        resume(tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
 class Killed(BaseException):
-    """What stands for a kill: no code of ours may act upon it."""
+    """Stands for a kill: no handler catches it."""
 
 
-def kill_at(monkeypatch, name):
+def raise_killed_at(monkeypatch, name):
     def die(*_, **__):
         raise Killed
 
@@ -372,48 +373,47 @@ def kill_at(monkeypatch, name):
 @pytest.mark.parametrize(
     "where", ["training.runs.training_run.locked", "training.runs.training_run.write_atomically"]
 )
-def test_killed_before_its_config_is_there_a_run_is_not_resumed_but_begun(
-    tmp_path, monkeypatch, where
-):
-    kill_at(monkeypatch, where)
+def test_run_killed_before_its_config_restarts(tmp_path, monkeypatch, where):
+    raise_killed_at(monkeypatch, where)
     with pytest.raises(Killed):
-        opened(tmp_path / "run").__enter__()
+        open_test_run(tmp_path / "run").__enter__()
     monkeypatch.undo()
-    (tmp_path / "run/config.json.half").write_text('{"ga')  # as a real kill may leave it
+    # A real kill may leave a partial file.
+    (tmp_path / "run/config.json.half").write_text('{"ga')
     with pytest.raises(BadFolder, match=r"no run .*run to continue; without --resume it"):
-        go_on(tmp_path / "run")
-    with opened(tmp_path / "run") as run:
-        work(run, [1])
+        resume(tmp_path / "run")
+    with open_test_run(tmp_path / "run") as run:
+        train(run, [1])
     assert json.loads((tmp_path / "run/config.json").read_text())["minutes"] == 3
 
 
-def test_killed_as_soon_as_its_config_is_there_a_run_is_what_it_was(tmp_path, monkeypatch):
-    kill_at(monkeypatch, "training.runs.training_run.Run.__init__")
+def test_run_killed_after_its_config_resumes(tmp_path, monkeypatch):
+    raise_killed_at(monkeypatch, "training.runs.training_run.Run.__init__")
     with pytest.raises(Killed):
-        opened(tmp_path / "run").__enter__()
+        open_test_run(tmp_path / "run").__enter__()
     monkeypatch.undo()
     with pytest.raises(BadFolder, match="exists: --resume continues it"):
-        opened(tmp_path / "run").__enter__()
+        open_test_run(tmp_path / "run").__enter__()
     with pytest.raises(BadFolder, match="size is 6 there, 8 here"):
-        go_on(tmp_path / "run", options={"size": 8})
-    assert go_on(tmp_path / "run") == (None, [])
+        resume(tmp_path / "run", options={"size": 8})
+    assert resume(tmp_path / "run") == (None, [])
 
 
-def test_another_config_is_refused_and_the_run_left_alone(path):
+def test_another_config_is_refused_and_the_run_unchanged(path):
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with pytest.raises(BadFolder, match="size is 6 there, 8 here; seed is 0 there, 4 here"):
-        go_on(path, options={"size": 8}, seed=4)
+        resume(path, options={"size": 8}, seed=4)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
-def test_a_run_of_before_a_setting_was_there_goes_on(path):
-    with opened(path, resume=True, later=3) as run:
+def test_run_saved_without_a_newer_field_resumes(path):
+    with open_test_run(path, resume=True, later=3) as run:
         assert run.latest().number == 3
     assert json.loads((path / "config.json").read_text())["later"] == 3
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "why"),
+    ("name", "content", "message"),
     [
         ("config.json", '{"game": ', "config.json is not JSON"),
         ("config.json", "[1]", r"config.json: expected an object, got \[1\]"),
@@ -426,137 +426,137 @@ def test_a_run_of_before_a_setting_was_there_goes_on(path):
         ("config.json", "[" * 10**5, "config.json is not JSON: maximum recursion depth"),
     ],
 )
-def test_a_broken_config_or_log_is_refused_and_left_alone(path, name, content, why):
+def test_broken_config_or_log_is_refused_unchanged(path, name, content, message):
     (path / name).write_text(content)
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    with pytest.raises(BadRecord, match=why):
-        go_on(path)
+    with pytest.raises(BadRecord, match=message):
+        resume(path)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
 
 def test_limits_may_change_when_a_run_is_resumed(path):
-    with opened(path, resume=True, minutes=9):
+    with open_test_run(path, resume=True, minutes=9):
         assert json.loads((path / "config.json").read_text())["minutes"] == 9
 
 
-def test_checkpoints_without_a_config_are_not_a_run(path):
+def test_checkpoints_without_config_are_no_run(path):
     (path / "config.json").unlink()
-    for begin in (go_on, lambda path: opened(path).__enter__()):
+    for begin in (resume, lambda path: open_test_run(path).__enter__()):
         with pytest.raises(BadFolder, match=r"run has no config\.json: it is not a run"):
             begin(path)
     with pytest.raises(BadFolder, match=r"has no config\.json: it is not a run"):
-        go_on(path)
+        resume(path)
 
 
-def test_a_folder_in_use_is_refused(path):
-    with opened(path, resume=True), pytest.raises(FolderInUse, match="is in use"):
-        go_on(path)
-    go_on(path)
+def test_folder_in_use_is_refused(path):
+    with open_test_run(path, resume=True), pytest.raises(FolderInUse, match="is in use"):
+        resume(path)
+    resume(path)
 
 
 # The loop
 
 
-def noop(run):
+def do_nothing(run):
     """Do nothing."""
 
 
-def count(path, resume=False, every=2, by=1, work=noop, dawdle=noop, **limits):
-    """Train what only counts: its state is the number of its steps; return those evaluated."""
-    config, counted, evaluated = {"minutes": None, "rounds": None} | limits, [0], []
+def run_counter(path, resume=False, every=2, by=1, train=do_nothing, wait=do_nothing, **limits):
+    """Run an algorithm that counts its steps; return the evaluated steps."""
+    config, counter, evaluated = {"minutes": None, "rounds": None} | limits, [0], []
 
     def load(saved):
-        counted[0] = int(saved.arrays["counted"])
+        counter[0] = int(saved.arrays["counted"])
 
     with training_run.open_run(path, config, resume) as run:
         run.restore(load)
-        assert counted[0] == run.step
+        assert counter[0] == run.step
         for _ in run.steps(
-            lambda: ({"counted": np.array(counted[0])}, {}),
+            lambda: ({"counted": np.array(counter[0])}, {}),
             every,
             {"Loss": ["loss"]},
             lambda newest: f"{newest['step']} steps",
         ):
-            work(run)
-            counted[0] += by
+            train(run)
+            counter[0] += by
             run.advance(by)
-            dawdle(run)
+            wait(run)
             if run.evaluation_due:
                 evaluated.append(run.step)
                 (path / NETWORK).touch()
-            run.log({"loss": counted[0]})
+            run.log({"loss": counter[0]})
     return evaluated
 
 
-def minutes(path):
+def logged_minutes(path):
     return [json.loads(line)["minutes"] for line in (path / "log.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.usefixtures("without_curves")
 def test_evaluations_are_due_at_multiples_and_at_the_end(tmp_path):
-    assert count(tmp_path / "ones", rounds=5) == [2, 4, 5]
-    assert logged(tmp_path / "ones") == [1, 2, 3, 4, 5]
-    assert count(tmp_path / "threes", every=4, by=3, rounds=13) == [6, 9, 12, 15]
+    assert run_counter(tmp_path / "ones", rounds=5) == [2, 4, 5]
+    assert logged_steps(tmp_path / "ones") == [1, 2, 3, 4, 5]
+    assert run_counter(tmp_path / "threes", every=4, by=3, rounds=13) == [6, 9, 12, 15]
 
 
 @pytest.mark.usefixtures("without_curves")
-def test_after_evaluations_it_is_saved_and_told(tmp_path, capsys):
-    count(tmp_path, every=3, rounds=7)
+def test_run_saves_and_prints_after_evaluations(tmp_path, capsys):
+    run_counter(tmp_path, every=3, rounds=7)
     assert sorted(checkpoint(tmp_path, 1).parent.iterdir()) == [
         checkpoint(tmp_path, 6),
         checkpoint(tmp_path, 7),
     ]
-    told = capsys.readouterr().out.splitlines()
-    assert [line for line in told if line.startswith("0.0 minutes")] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("0.0 minutes")] == [
         f"0.0 minutes: {steps} steps" for steps in (3, 6, 7)
     ]
 
 
-def test_curves_are_drawn_whenever_it_is_saved(tmp_path, monkeypatch):
-    drawn = []
+def test_curves_are_drawn_at_every_save(tmp_path, monkeypatch):
+    charts_by_step = []
     monkeypatch.setattr(
-        training_run.Run, "draw", lambda run, charts: drawn.append((run.step, charts))
+        training_run.Run, "draw", lambda run, charts: charts_by_step.append((run.step, charts))
     )
     monkeypatch.setattr(training_run, "SAVE_INTERVAL_SECONDS", 0)
-    count(tmp_path, every=10, rounds=2)
-    assert drawn == [(1, {"Loss": ["loss"]}), (2, {"Loss": ["loss"]})]
+    run_counter(tmp_path, every=10, rounds=2)
+    assert charts_by_step == [(1, {"Loss": ["loss"]}), (2, {"Loss": ["loss"]})]
 
 
 @pytest.mark.usefixtures("without_curves")
-def test_it_is_limited_by_minutes_of_all_sessions(tmp_path, stopwatch):
+def test_minutes_limit_covers_all_sessions(tmp_path, stopwatch):
     watch = stopwatch()
 
-    def work(run):
+    def train(run):
         watch.now += 90
 
-    count(tmp_path, every=100, work=work, minutes=4)
-    assert minutes(tmp_path) == [1.5, 3, 4.5]
+    run_counter(tmp_path, every=100, train=train, minutes=4)
+    assert logged_minutes(tmp_path) == [1.5, 3, 4.5]
     watch.now += 10_000
-    count(tmp_path, resume=True, every=100, work=work, minutes=7)
-    assert minutes(tmp_path) == [1.5, 3, 4.5, 6, 7.5]
+    run_counter(tmp_path, resume=True, every=100, train=train, minutes=7)
+    assert logged_minutes(tmp_path) == [1.5, 3, 4.5, 6, 7.5]
 
 
 @pytest.mark.usefixtures("without_curves")
-def test_a_run_never_ends_without_an_evaluation(tmp_path, stopwatch):
-    """Time that goes by after `advance` has said that none is due is not counted."""
+def test_run_ends_with_an_evaluation(tmp_path, stopwatch):
+    """Time after `advance` does not count, so the limit cannot pass without an evaluation."""
     watch = stopwatch()
 
-    def dawdle(run):
+    def wait(run):
         watch.now += 60
 
-    assert count(tmp_path, every=3, dawdle=dawdle, minutes=1) == [3]
+    assert run_counter(tmp_path, every=3, wait=wait, minutes=1) == [3]
 
 
 @pytest.mark.usefixtures("without_curves")
-def test_a_complete_run_says_so_and_trains_a_step_only_for_want_of_a_network(tmp_path, capsys):
-    count(tmp_path, rounds=3)
+def test_complete_run_trains_only_without_a_network(tmp_path, capsys):
+    run_counter(tmp_path, rounds=3)
     capsys.readouterr()
-    assert count(tmp_path, resume=True, rounds=3) == []
+    assert run_counter(tmp_path, resume=True, rounds=3) == []
     assert "this run is complete; --resume with a higher limit" in capsys.readouterr().out
     (tmp_path / NETWORK).unlink()
-    assert count(tmp_path, resume=True, rounds=2) == [4]
-    assert logged(tmp_path) == [1, 2, 3, 4]
-    assert count(tmp_path, resume=True, rounds=6) == [6]
+    assert run_counter(tmp_path, resume=True, rounds=2) == [4]
+    assert logged_steps(tmp_path) == [1, 2, 3, 4]
+    assert run_counter(tmp_path, resume=True, rounds=6) == [6]
 
 
 @pytest.mark.usefixtures("without_curves")
@@ -566,14 +566,14 @@ def test_ctrl_c_finishes_the_step_and_saves(tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        count(tmp_path, every=100, work=press, rounds=5)
-    assert logged(tmp_path) == [1, 2, 3]
+        run_counter(tmp_path, every=100, train=press, rounds=5)
+    assert logged_steps(tmp_path) == [1, 2, 3]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert count(tmp_path, resume=True, every=100, rounds=5) == [5]
-    assert logged(tmp_path) == [1, 2, 3, 4, 5]
+    assert run_counter(tmp_path, resume=True, every=100, rounds=5) == [5]
+    assert logged_steps(tmp_path) == [1, 2, 3, 4, 5]
 
 
-def test_a_second_ctrl_c_or_an_error_ends_it_at_once(tmp_path):
+def test_second_ctrl_c_or_an_error_stops_at_once(tmp_path):
     def press_twice(run):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
@@ -586,12 +586,12 @@ def test_a_second_ctrl_c_or_an_error_ends_it_at_once(tmp_path):
         ("failed", fail, Killed),
     ):
         with pytest.raises(error):
-            count(tmp_path / name, work=body, rounds=5)
-        assert logged(tmp_path / name) == []
+            run_counter(tmp_path / name, train=body, rounds=5)
+        assert logged_steps(tmp_path / name) == []
         assert not list((tmp_path / name / "checkpoints").iterdir())
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_step_that_counts_nothing_is_an_error(tmp_path):
+def test_step_without_advance_is_an_error(tmp_path):
     with pytest.raises(AssertionError, match="a step calls advance"):
-        count(tmp_path, by=0, rounds=5)
+        run_counter(tmp_path, by=0, rounds=5)

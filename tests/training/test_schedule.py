@@ -1,4 +1,4 @@
-"""What a tournament consists of, and which ones there cannot be."""
+"""The schedule of a tournament, and invalid configs."""
 
 from collections import Counter
 from itertools import permutations
@@ -15,19 +15,19 @@ def test_every_pair_plays_each_opening_from_both_seats():
     plan = schedule(Config(players=THREE, games=6))
     assert [pairing.index for pairing in plan] == list(range(18))
     starts = {pairing.opening: pairing.start for pairing in plan}
-    met = Counter((pairing.opening, pairing.start, pairing.players) for pairing in plan)
-    wanted = {(k, start, pair) for k, start in starts.items() for pair in permutations(THREE, 2)}
-    assert set(met) == wanted
-    assert set(met.values()) == {1}
+    counts = Counter((pairing.opening, pairing.start, pairing.players) for pairing in plan)
+    expected = {(k, start, pair) for k, start in starts.items() for pair in permutations(THREE, 2)}
+    assert set(counts) == expected
+    assert set(counts.values()) == {1}
     assert len({pairing.seed for pairing in plan}) == 18
 
 
-def test_any_beginning_of_the_schedule_is_fair():
-    few, many = (schedule(Config(players=THREE, games=games)) for games in (4, 10))
-    assert many[: len(few)] == few
+def test_every_prefix_of_the_schedule_is_fair():
+    short, long = (schedule(Config(players=THREE, games=games)) for games in (4, 10))
+    assert long[: len(short)] == short
 
 
-def test_the_seed_decides_openings_and_games():
+def test_seed_determines_openings_and_games():
     first, again, other = (schedule(Config(players=THREE, games=4, seed=s)) for s in (1, 1, 2))
     assert first == again
     assert not {pairing.start for pairing in first} & {pairing.start for pairing in other}
@@ -35,7 +35,7 @@ def test_the_seed_decides_openings_and_games():
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "message"),
     [
         ({"players": ("random",)}, "two or more"),
         ({"players": ()}, "none; expected two or more"),
@@ -54,8 +54,8 @@ def test_the_seed_decides_openings_and_games():
         ({"anchor": "greedy"}, "anchor 'greedy' is not a player"),
     ],
 )
-def test_what_cannot_be_is_refused(change, why):
-    with pytest.raises(BadOption, match=why):
+def test_invalid_values_are_refused(change, message):
+    with pytest.raises(BadOption, match=message):
         Config(**{"players": THREE, **change})
 
 

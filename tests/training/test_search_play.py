@@ -1,4 +1,4 @@
-"""Games of the search against itself: what is sampled, and what is to be expected of it."""
+"""Games of the search against itself: samples and targets."""
 
 import numpy as np
 import pytest
@@ -14,25 +14,25 @@ from training.selfplay import search_games
 GAME = make_game("capture_conquer", size=4)
 
 
-def pace(depth=2, opening=6, exploration=0):
+def settings(depth=2, opening=6, exploration=0):
     return search_games.play_settings(depth, opening, exploration)
 
 
-def play(game, *given):
-    return extract_sample(game, search_games.play(game, *given))
+def play(game, *arguments):
+    return extract_sample(game, search_games.play(game, *arguments))
 
 
 def positions_of(sample):
-    """Return the positions of C&C; the first player moves, whose frame the sets are in."""
+    """Return the positions of C&C in the frame of the player to move, as the first player."""
     return [type(GAME.initial)(*row, *GAME.initial[2:]) for row in sample.inputs]
 
 
 @pytest.fixture(scope="module")
 def sample():
-    return play(GAME, None, pace(), 0.7, 400, 1)
+    return play(GAME, None, settings(), 0.7, 400, 1)
 
 
-def test_whoever_can_win_at_once_wins(sample):
+def test_search_takes_immediate_wins(sample):
     wins = 0
     for position, result in zip(positions_of(sample), sample.results, strict=True):
         ends = [GAME.outcome(GAME.play_turn(position, turn)) for turn in GAME.turns(position)]
@@ -43,18 +43,19 @@ def test_whoever_can_win_at_once_wins(sample):
     assert set(sample.results) == {0, 0.5, 1}
 
 
-def test_results_and_base_are_those_of_the_player_to_move(sample):
+def test_results_and_base_belong_to_the_player_to_move(sample):
     for position, base in zip(positions_of(sample), sample.base, strict=True):
         assert base == rules.evaluate(position, FIRST, GAME.evaluation())
     ends = np.flatnonzero(np.diff(sample.games, append=-1))
-    begins = np.r_[0, ends[:-1] + 1]
-    for begin, end in zip(begins, ends, strict=True):
-        results = sample.results[begin : end + 1]
-        assert np.allclose(results[1:] + results[:-1], 1)  # players alternate
+    starts = np.r_[0, ends[:-1] + 1]
+    for start, end in zip(starts, ends, strict=True):
+        results = sample.results[start : end + 1]
+        # The players alternate.
+        assert np.allclose(results[1:] + results[:-1], 1)
 
 
-def test_without_weight_of_what_follows_targets_are_values_of_the_search():
-    sample = play(GAME, None, pace(depth=3, exploration=0.1), 0, 60, 2)
+def test_zero_weight_targets_are_search_values():
+    sample = play(GAME, None, settings(depth=3, exploration=0.1), 0, 60, 2)
     search = AlphaBeta(GAME)
     for position, target in zip(positions_of(sample), sample.targets, strict=True):
         result = search.search(position, depth=3)
@@ -62,17 +63,17 @@ def test_without_weight_of_what_follows_targets_are_values_of_the_search():
             assert target == pytest.approx((1 + expected_result(result.score)) / 2, abs=1e-6)
 
 
-def test_with_full_weight_targets_are_results():
-    sample, searched = (play(GAME, None, pace(), weight, 300, 3) for weight in (1, 0))
+def test_full_weight_targets_are_results():
+    sample, searched = (play(GAME, None, settings(), weight, 300, 3) for weight in (1, 0))
     assert np.array_equal(sample.targets, sample.results)
     assert not np.array_equal(searched.targets, searched.results)
     assert np.array_equal(searched.inputs, sample.inputs)
 
 
-def test_targets_are_the_recursion_from_the_end_of_each_game():
+def test_targets_satisfy_the_td_lambda_recursion():
     weight, seed = 0.6, 4
-    values = play(GAME, None, pace(), 0, 300, seed).targets.astype(float)
-    sample = play(GAME, None, pace(), weight, 300, seed)
+    values = play(GAME, None, settings(), 0, 300, seed).targets.astype(float)
+    sample = play(GAME, None, settings(), weight, 300, seed)
     sure = expected_result(PROVEN)
     for number in range(sample.games[-1] + 1):
         rows = np.flatnonzero(sample.games == number)
@@ -85,30 +86,31 @@ def test_targets_are_the_recursion_from_the_end_of_each_game():
             later = target
 
 
-def test_a_random_decision_within_a_turn_cuts_what_its_beginning_learns_from():
-    """Of morris: where a mill is closed, the turn goes on with the choice of a piece to take."""
+def test_random_decisions_cut_targets_within_a_turn():
+    """In morris, closing a mill continues the turn with the removal of a piece."""
     game, seed, weight = make_game("morris"), 5, 0.9
-    given = pace(depth=1, opening=8, exploration=0.5)
+    random_play = settings(depth=1, opening=8, exploration=0.5)
     searched, mixed = (
-        search_games.play(game, None, given, part, 2000, seed) for part in (0, weight)
+        search_games.play(game, None, random_play, part, 2000, seed) for part in (0, weight)
     )
     assert np.array_equal(searched.positions, mixed.positions)
     pairs = 0
     for row in range(len(mixed.turn_starts) - 1):
         if mixed.turn_starts[row] and not mixed.turn_starts[row + 1]:
             removal = row + 1
-            if mixed.targets[removal] == searched.targets[removal]:  # random, or proven
-                alone = searched.targets[row]
-                with_removal = (1 - weight) * alone + weight * mixed.targets[removal]
-                assert mixed.targets[row] == pytest.approx(alone, abs=1e-5) or (
+            # The removal is random or proven.
+            if mixed.targets[removal] == searched.targets[removal]:
+                own_value = searched.targets[row]
+                with_removal = (1 - weight) * own_value + weight * mixed.targets[removal]
+                assert mixed.targets[row] == pytest.approx(own_value, abs=1e-5) or (
                     mixed.targets[row] == pytest.approx(with_removal, abs=1e-5)
                 )
                 pairs += 1
     assert pairs > 100
 
 
-def test_the_seed_makes_the_games():
-    first, again, other = (play(GAME, None, pace(), 0.5, 200, seed) for seed in (7, 7, 8))
+def test_seed_determines_the_games():
+    first, again, other = (play(GAME, None, settings(), 0.5, 200, seed) for seed in (7, 7, 8))
     for name, part in first._asdict().items():
         assert np.array_equal(part, getattr(again, name)), name
     assert not np.array_equal(first.inputs, other.inputs)
@@ -116,21 +118,21 @@ def test_the_seed_makes_the_games():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers", "morris", "cannon"])
-def test_every_game_is_played(name):
+def test_search_plays_every_game(name):
     game = make_game(name)
-    sample = play(game, None, pace(depth=1), 0.5, 500, 0)
+    sample = play(game, None, settings(depth=1), 0.5, 500, 0)
     assert 300 < len(sample.base) <= 500
     assert ((sample.targets >= 0) & (sample.targets <= 1)).all()
     assert np.isin(sample.results, (0, 0.5, 1)).all()
     assert len(np.unique(sample.inputs, axis=0)) > 200
 
 
-def test_samples_are_joined_and_games_numbered_through():
-    former, latter = (play(GAME, None, pace(), 0.5, 100, seed) for seed in (1, 2))
-    both = concatenate([former, latter])
-    assert len(both.base) == len(former.base) + len(latter.base)
+def test_concatenated_samples_number_games_consecutively():
+    first, second = (play(GAME, None, settings(), 0.5, 100, seed) for seed in (1, 2))
+    both = concatenate([first, second])
+    assert len(both.base) == len(first.base) + len(second.base)
     steps = np.diff(both.games)
     assert set(steps) <= {0, 1}
-    assert both.games[-1] == former.games[-1] + latter.games[-1] + 1
-    newest = select_rows(both, slice(-len(latter.base), None))
-    assert np.array_equal(newest.inputs, latter.inputs)
+    assert both.games[-1] == first.games[-1] + second.games[-1] + 1
+    newest = select_rows(both, slice(-len(second.base), None))
+    assert np.array_equal(newest.inputs, second.inputs)

@@ -15,57 +15,58 @@ SETTINGS = SelfPlaySettings(boards=16, simulations=8, considered=4, value_mix=0,
 
 
 @pytest.fixture(scope="module")
-def small():
+def game_4x4():
     return make_game("capture_conquer", size=4)
 
 
-def even(planes):
+def uniform(planes):
     return np.zeros((len(planes), 2000), np.float32), np.zeros(len(planes), np.float32)
 
 
-def test_samples_are_decisions_of_whole_games(small):
-    samples, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 60)
+def test_samples_come_from_complete_games(game_4x4):
+    samples, tally = SelfPlayWorker(game_4x4, SETTINGS, 0).play(uniform, 60)
     assert tally.decisions == 16 * 60
     assert tally.games > 16
     assert 0 < len(samples.values) <= tally.decisions
     for row in range(len(samples.values)):
-        position = small.make_position(samples.positions[row])
+        position = game_4x4.make_position(samples.positions[row])
         actions = samples.actions[row]
-        assert sorted(actions[actions >= 0]) == small.legal_actions(position).tolist()
+        assert sorted(actions[actions >= 0]) == game_4x4.legal_actions(position).tolist()
         assert samples.targets[row].sum() == pytest.approx(1, abs=0.01)
 
 
-def test_values_are_results_to_the_player_to_move(small):
-    samples, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 60)
+def test_values_are_results_for_the_player_to_move(game_4x4):
+    samples, tally = SelfPlayWorker(game_4x4, SETTINGS, 0).play(uniform, 60)
     assert set(samples.values) <= {-1.0, 0.0, 1.0}
     # The last decision of a won game is the winner's, and wins.
-    positions = [small.make_position(row) for row in samples.positions]
+    positions = [game_4x4.make_position(row) for row in samples.positions]
     winning = 0
     for position, value in zip(positions, samples.values, strict=True):
-        actions = map(int, small.legal_actions(position))
-        outcomes = {small.outcome(small.apply(position, action)) for action in actions}
-        if small.to_move(position) in outcomes:
-            assert value == 1  # the search sees it, and plays it
+        actions = map(int, game_4x4.legal_actions(position))
+        outcomes = {game_4x4.outcome(game_4x4.apply(position, action)) for action in actions}
+        if game_4x4.to_move(position) in outcomes:
+            # The search finds the win.
+            assert value == 1
             winning += 1
     assert winning >= tally.games - tally.draws
 
 
-def test_values_mix_the_result_with_what_the_search_said(small):
-    mixed = SelfPlayWorker(small, replace(SETTINGS, value_mix=1), 0)
-    values = mixed.play(even, 60)[0].values
+def test_values_mix_results_and_search_values(game_4x4):
+    mixed = SelfPlayWorker(game_4x4, replace(SETTINGS, value_mix=1), 0)
+    values = mixed.play(uniform, 60)[0].values
     assert ((values > -1) & (values < 1)).mean() > 0.3
 
 
-def test_games_begin_with_random_turns(small):
+def test_games_start_with_random_turns(game_4x4):
     settings = SelfPlaySettings(boards=64, simulations=2, considered=2, opening_turns=3)
-    play = SelfPlayWorker(small, settings, 0)
+    play = SelfPlayWorker(game_4x4, settings, 0)
     starts = {tuple(row) for row in play._boards.positions.tolist()}
     assert len(starts) > 10
-    assert tuple(map(int, small.initial)) in starts
+    assert tuple(map(int, game_4x4.initial)) in starts
 
 
-def test_the_same_seed_plays_the_same(small):
-    runs = [SelfPlayWorker(small, SETTINGS, seed).play(even, 40)[0] for seed in (1, 1, 2)]
+def test_same_seed_gives_the_same_games(game_4x4):
+    runs = [SelfPlayWorker(game_4x4, SETTINGS, seed).play(uniform, 40)[0] for seed in (1, 1, 2)]
     for column, other in zip(runs[0], runs[1], strict=True):
         np.testing.assert_array_equal(column, other)
     assert not np.array_equal(runs[0].positions[:50], runs[2].positions[:50])
@@ -73,112 +74,111 @@ def test_the_same_seed_plays_the_same(small):
 
 def test_endless_games_are_drawn(game):
     settings = SelfPlaySettings(boards=8, simulations=2, considered=2, max_turns=3, opening_turns=0)
-    _, tally = SelfPlayWorker(game, settings, 0).play(even, 6)
+    _, tally = SelfPlayWorker(game, settings, 0).play(uniform, 6)
     assert tally.games >= 8
     assert tally.draws == tally.games
     assert tally.turns == 3 * tally.games
 
 
-def test_the_tally_says_what_it_cost(small):
-    _, tally = SelfPlayWorker(small, SETTINGS, 0).play(even, 5)
+def test_tally_counts_evaluations_and_time(game_4x4):
+    _, tally = SelfPlayWorker(game_4x4, SETTINGS, 0).play(uniform, 5)
     assert 0 < tally.network_seconds + tally.search_seconds < tally.seconds
     assert 0 < tally.evaluated <= tally.decisions * 9
     both = tally + tally
     assert both.decisions == 2 * tally.decisions
 
 
-def test_searches_know_the_positions_of_their_games(small, monkeypatch):
-    play = SelfPlayWorker(small, SETTINGS, 0)
-    begun, begin = [], play._trees.restart
+def test_searches_receive_earlier_positions(game_4x4, monkeypatch):
+    play = SelfPlayWorker(game_4x4, SETTINGS, 0)
+    searches, restart = [], play._trees.restart
 
-    def spy(rows, rng, *, earlier, **rest):
-        begun.append((rows.copy(), earlier.copy()))
-        begin(rows, rng, earlier=earlier)
+    def record_search(rows, rng, *, earlier, **rest):
+        searches.append((rows.copy(), earlier.copy()))
+        restart(rows, rng, earlier=earlier)
 
-    monkeypatch.setattr(play._trees, "restart", spy)
-    play.play(even, 12)
-    (before, _), (rows, earlier) = begun[-2:]
+    monkeypatch.setattr(play._trees, "restart", record_search)
+    play.play(uniform, 12)
+    (before, _), (rows, earlier) = searches[-2:]
     long = np.flatnonzero((earlier != 0).sum(1) > 3)
     assert len(long)
     for board in long:
-        keys = [small.key(small.make_position(words[board])) for words in (before, rows)]
+        keys = [game_4x4.key(game_4x4.make_position(words[board])) for words in (before, rows)]
         assert set(keys) <= set(earlier[board])
 
 
-def test_a_network_is_asked_once_however_decisions_are_cut(small):
-    at_once, cut = SelfPlayWorker(small, SETTINGS, 0), SelfPlayWorker(small, SETTINGS, 0)
-    _, whole = at_once.play(even, 12)
-    parts = [cut.play(even, 1)[1] for _ in range(12)]
+def test_cached_evaluations_survive_between_calls(game_4x4):
+    single, repeated = SelfPlayWorker(game_4x4, SETTINGS, 0), SelfPlayWorker(game_4x4, SETTINGS, 0)
+    _, whole = single.play(uniform, 12)
+    parts = [repeated.play(uniform, 1)[1] for _ in range(12)]
     assert sum(part.evaluated for part in parts) == whole.evaluated
-    _, other = cut.play(
-        lambda planes: even(planes), 1
-    )  # what another network says is another thing
+    # Another network clears the cache.
+    _, other = repeated.play(lambda planes: uniform(planes), 1)
     assert other.evaluated > max(part.evaluated for part in parts[-3:])
 
 
-def test_opponents_decide_in_their_share_of_the_games(small, monkeypatch):
+def test_opponents_decide_in_their_share_of_games(game_4x4, monkeypatch):
     settings = replace(SETTINGS, opponents=("minimax:depth=2",), opponents_share=0.5)
-    play = SelfPlayWorker(small, settings, 0)
-    minimax, step = make_player("minimax:depth=2", small), play._boards.step
+    play = SelfPlayWorker(game_4x4, settings, 0)
+    minimax, step = make_player("minimax:depth=2", game_4x4), play._boards.step
     decided = []
 
-    def spy(actions):
+    def record_actions(actions):
         for board, seat in enumerate(play._opponents.seats):
             if seat == play._boards.to_move[board]:
                 position = play._boards.position(board)
-                chosen = minimax.choose(position, play._rng, Clock()).action
-                decided.append(actions[board] == chosen)
+                action = minimax.choose(position, play._rng, Clock()).action
+                decided.append(actions[board] == action)
         step(actions)
 
-    monkeypatch.setattr(play._boards, "step", spy)
-    _, tally = play.play(even, 60)
+    monkeypatch.setattr(play._boards, "step", record_actions)
+    _, tally = play.play(uniform, 60)
     assert all(decided)
     assert len(decided) == pytest.approx(tally.decisions / 4, rel=0.3)
     assert tally.opponent_games == pytest.approx(tally.games / 2, rel=0.4)
-    assert tally.points / tally.opponent_games < 0.4  # without a network it loses
+    assert tally.points / tally.opponent_games < 0.4
 
 
-def test_searches_become_longer_in_the_course_of_a_run(small):
+def test_simulations_grow_during_a_run(game_4x4):
     settings = replace(SETTINGS, simulations=4, last_simulations=64)
-    asked = [settings.simulations_at(progress) for progress in (0, 0.25, 0.5, 1, 1.1)]
-    assert asked == [4, 8, 16, 64, 64]
+    simulations = [settings.simulations_at(progress) for progress in (0, 0.25, 0.5, 1, 1.1)]
+    assert simulations == [4, 8, 16, 64, 64]
     assert replace(settings, last_simulations=None).simulations_at(0.7) == 4
     evaluated = [
-        SelfPlayWorker(small, settings, 0).play(even, 4, simulations)[1].evaluated
-        for simulations in asked[:4]
+        SelfPlayWorker(game_4x4, settings, 0).play(uniform, 4, count)[1].evaluated
+        for count in simulations[:4]
     ]
     assert evaluated == sorted(set(evaluated))
-    assert SelfPlayWorker(small, settings, 0).play(even, 4)[1].evaluated == evaluated[0]
+    assert SelfPlayWorker(game_4x4, settings, 0).play(uniform, 4)[1].evaluated == evaluated[0]
     with pytest.raises(BadOption, match="last_simulations=0"):
         replace(settings, last_simulations=0)
 
 
-def test_it_stops_after_the_decisions_of_now(small):
-    play = SelfPlayWorker(small, SETTINGS, (0,))
-    asked = []
+def test_stop_ends_play_after_the_current_decisions(game_4x4):
+    play = SelfPlayWorker(game_4x4, SETTINGS, (0,))
+    batches = []
 
-    def stopping(planes):
-        asked.append(len(planes))
+    def evaluate_and_stop(planes):
+        batches.append(len(planes))
         play.stop()
-        return even(planes)
+        return uniform(planes)
 
-    play.play(stopping, 1000)
-    assert len(asked) <= SETTINGS.simulations + 1
+    play.play(evaluate_and_stop, 1000)
+    assert len(batches) <= SETTINGS.simulations + 1
 
 
-def test_numbers_that_are_not_finite_are_not_a_policy(small):
-    play = SelfPlayWorker(small, SETTINGS, (0,))
+def test_non_finite_network_outputs_raise(game_4x4):
+    play = SelfPlayWorker(game_4x4, SETTINGS, (0,))
 
-    def broken(planes):
-        return tuple(np.full_like(array, np.nan) for array in even(planes))
+    def evaluate(planes):
+        return tuple(np.full_like(array, np.nan) for array in uniform(planes))
 
     with pytest.raises(TrainingDiverged, match="values are not finite"):
-        play.play(broken, 3)
+        play.play(evaluate, 3)
 
 
-def test_without_opponents_all_meet_themselves(small):
+def test_without_opponents_all_games_are_self_play(game_4x4):
     settings = replace(SETTINGS, opponents=(), opponents_share=0)
-    assert SelfPlayWorker(small, settings, 0).play(even, 30)[1].opponent_games == 0
+    assert SelfPlayWorker(game_4x4, settings, 0).play(uniform, 30)[1].opponent_games == 0
     with pytest.raises(BadOption, match="name some, or set it to 0"):
         replace(settings, opponents_share=0.1)
     with pytest.raises(UnknownOption, match="no player 'nobody'"):

@@ -1,4 +1,4 @@
-"""The network in floating point and in integers: the same, within what rounding does."""
+"""The small network in floating point and in integers, which agree up to rounding."""
 
 import numpy as np
 import pytest
@@ -26,12 +26,12 @@ GAMES = {
 }
 
 
-def bits_of(drawn):
-    sets = np.array([rules.network_inputs(position) for position in drawn], np.uint64)
+def network_bits(sampled):
+    sets = np.array([rules.network_inputs(position) for position in sampled], np.uint64)
     return torch.from_numpy(np.unpackbits(sets.view(np.uint8), axis=1, bitorder="little"))
 
 
-def network_of(game, scale=0.3):
+def random_network(game, scale=0.3):
     torch.manual_seed(0)
     network = SmallNetwork(len(rules.network_inputs(game.initial)), find_windows(game.grid))
     with torch.no_grad():
@@ -42,33 +42,33 @@ def network_of(game, scale=0.3):
 
 
 @pytest.mark.parametrize(("name", "windows"), GAMES.items())
-def test_integers_say_what_torch_does(name, windows):
+def test_quantized_network_matches_torch(name, windows):
     game = make_game(name)
-    network = network_of(game)
+    network = random_network(game)
     assert len(network.windows) == windows
-    drawn = [p for p in positions(game, 100) if not game.mid_turn(p)]
+    sampled = [p for p in positions(game, 100) if not game.mid_turn(p)]
     evaluation = corrected_evaluation(game, quantize(network))
     with torch.no_grad():
-        wanted = network(bits_of(drawn)).numpy() * SCALE / 2
+        expected = network(network_bits(sampled)).numpy() * SCALE / 2
     base = game.evaluation()
     points = [
         rules.evaluate(position, game.to_move(position), evaluation)
         - rules.evaluate(position, game.to_move(position), base)
-        for position in drawn
+        for position in sampled
     ]
-    wanted = wanted.clip(-MAX_CORRECTION, MAX_CORRECTION)
-    assert np.ptp(wanted) > 200
-    assert np.abs(points - wanted).max() < 0.02 * np.ptp(wanted)
+    expected = expected.clip(-MAX_CORRECTION, MAX_CORRECTION)
+    assert np.ptp(expected) > 200
+    assert np.abs(points - expected).max() < 0.02 * np.ptp(expected)
 
 
-def test_all_that_it_computes_with_is_where_its_weights_are():
+def test_buffers_are_on_the_device_of_the_weights():
     game = make_game("capture_conquer")
-    network = network_of(game).to("meta")  # as "cuda", but without a result
+    network = random_network(game).to("meta")
     bits = torch.zeros((3, 2 * CELLS), dtype=torch.uint8, device="meta")
     assert network(bits).device.type == "meta"
 
 
-def test_a_new_network_adds_nothing():
+def test_untrained_network_returns_zero():
     game = make_game("capture_conquer")
     network = SmallNetwork(2, find_windows(game.grid))
     evaluation = corrected_evaluation(game, quantize(network))
@@ -78,34 +78,34 @@ def test_a_new_network_adds_nothing():
 
 
 @pytest.mark.parametrize(("size", "count"), [(4, 9), (6, 25), (8, 49)])
-def test_boards_whose_cells_are_all_in_use_have_windows(size, count):
+def test_only_fully_used_boards_have_windows(size, count):
     windows = find_windows(make_game("capture_conquer", size=size).grid)
     assert len(windows) == count
     assert windows.max() == 9 * (size - 2)
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "morris"])
-def test_images_of_positions_have_permuted_bits(name):
+def test_symmetric_positions_have_permuted_bits(name):
     game = make_game(name)
-    drawn = positions(game, 50)
+    sampled = positions(game, 50)
     assert game.symmetries
     for symmetry in game.symmetries:
-        images = [type(game.initial)(*symmetry.position(position)) for position in drawn]
+        images = [type(game.initial)(*symmetry.position(position)) for position in sampled]
         places = permutation(symmetry, game.grid, len(rules.network_inputs(game.initial)))
-        assert torch.equal(bits_of(drawn)[:, places], bits_of(images))
+        assert torch.equal(network_bits(sampled)[:, places], network_bits(images))
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "cannon"])
 @pytest.mark.parametrize("scale", [0.1, 5, 1000])
-def test_however_large_weights_become_they_are_kept_in_range(name, scale):
-    network = network_of(make_game(name), scale)
+def test_large_weights_are_kept_in_range(name, scale):
+    network = random_network(make_game(name), scale)
     network.keep_in_range()
     assert check(quantize(network)) is None
 
 
-def test_bits_that_are_forgotten_count_no_longer():
+def test_cleared_inputs_have_no_effect():
     game = make_game("morris")
-    network = network_of(game)
+    network = random_network(game)
     bits = torch.zeros(2 * CELLS, dtype=torch.bool)
     bits[[3, 70]] = True
     network.clear_inputs(bits)

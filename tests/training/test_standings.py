@@ -1,4 +1,4 @@
-"""Tables from games that were made by hand."""
+"""Standings of constructed games."""
 
 import pytest
 
@@ -11,15 +11,19 @@ SECOND_TO_MOVE = "bbb3/bb4/b5/5r/4rr/3rrr r"
 
 
 def game(first, second, result, **fields):
-    given = {"reason": "conquest", "turns": ("x",) * 4, "seconds": (), **fields}
+    defaults = {"reason": "conquest", "turns": ("x",) * 4, "seconds": (), **fields}
     return Record(
-        game="capture_conquer", options={"size": 6}, players=(first, second), result=result, **given
+        game="capture_conquer",
+        options={"size": 6},
+        players=(first, second),
+        result=result,
+        **defaults,
     )
 
 
 @pytest.fixture
 def ranked():
-    """A beats B 1.5 to 0.5 and C 2 to 0; B and C share."""
+    """Standings in which A beats B 1.5 to 0.5 and C 2 to 0; B and C score 1 each."""
     records = [
         game(A, B, "1-0"),
         game(B, A, "1/2-1/2", reason="repetition", turns=("x",) * 20),
@@ -31,7 +35,7 @@ def ranked():
     return standings(Config(players=(C, B, A)), records, [0] * 6)
 
 
-def test_players_come_best_first_with_their_games(ranked):
+def test_players_are_ranked_best_first(ranked):
     assert [player.name for player in ranked.players] == [A, B, C]
     assert [str(player.line) for player in ranked.players] == ["3-1-0", "1-1-2", "1-0-3"]
     assert [player.line.score.value for player in ranked.players] == [0.875, 0.375, 0.25]
@@ -39,24 +43,24 @@ def test_players_come_best_first_with_their_games(ranked):
     assert [player.faults for player in ranked.players] == [{}, {}, {"error": 2, "time": 1}]
 
 
-def test_pairs_are_seen_from_the_better_player(ranked):
+def test_pairs_list_the_better_player_first(ranked):
     assert [pair.players for pair in ranked.pairs] == [(A, B), (A, C), (B, C)]
     assert [str(pair.line) for pair in ranked.pairs] == ["1-1-0", "2-0-0", "1-0-1"]
     assert [pair.first_seat.value for pair in ranked.pairs] == [0.75, 0.5, 1]
 
 
-def test_a_pair_can_be_seen_from_either_side(ranked):
-    here, there = ranked.pair(A, B), ranked.pair(B, A)
-    assert there.players == (B, A)
-    assert str(there.line) == "0-1-1"
-    assert there.line.score.value == 1 - here.line.score.value
-    assert there.line.score.low == pytest.approx(1 - here.line.score.high)
-    assert there.first_seat == here.first_seat
+def test_pair_can_be_reversed(ranked):
+    pair, reversed_pair = ranked.pair(A, B), ranked.pair(B, A)
+    assert reversed_pair.players == (B, A)
+    assert str(reversed_pair.line) == "0-1-1"
+    assert reversed_pair.line.score.value == 1 - pair.line.score.value
+    assert reversed_pair.line.score.low == pytest.approx(1 - pair.line.score.high)
+    assert reversed_pair.first_seat == pair.first_seat
     with pytest.raises(KeyError, match="did not play"):
         ranked.pair(A, A)
 
 
-def test_seats_lengths_and_endings(ranked):
+def test_standings_include_seats_lengths_and_endings(ranked):
     assert str(ranked.first_seat) == "4-1-1"
     assert ranked.first_seat.score.value == 0.75
     assert ranked.turns == (4, 20, 4, 4, 6, 4)
@@ -64,21 +68,21 @@ def test_seats_lengths_and_endings(ranked):
     assert ranked.to_json()["turns"] == {"mean": 7, "median": 4}
 
 
-def test_the_anchor_has_no_elo(ranked):
-    tied = standings(
+def test_anchor_has_zero_elo(ranked):
+    anchored = standings(
         Config(players=(A, B), anchor=B), [game(A, B, "1-0"), game(B, A, "0-1")], [0] * 2
     )
-    assert [player.name for player in tied.players] == [A, B]
-    assert tied.players[1].elo == pytest.approx((0, 0, 0), abs=1e-9)
-    assert tied.players[0].elo.value > 100
+    assert [player.name for player in anchored.players] == [A, B]
+    assert anchored.players[1].elo == pytest.approx((0, 0, 0), abs=1e-9)
+    assert anchored.players[0].elo.value > 100
 
 
-def test_times_are_of_whoever_was_to_move():
+def test_times_belong_to_the_player_to_move():
     records = [
         game(A, B, "1-0", seconds=(1.0, 0.1, 3.0)),
         game(A, B, "1-0", seconds=(0.2, 2.0), start=SECOND_TO_MOVE),
     ]
-    thinking = times([A, B, C], records)
-    assert set(thinking) == {A, B}
-    assert (thinking[A].mean, thinking[A].longest) == (2, 3)
-    assert (thinking[B].mean, thinking[B].longest) == (pytest.approx(0.15), 0.2)
+    player_times = times([A, B, C], records)
+    assert set(player_times) == {A, B}
+    assert (player_times[A].mean, player_times[A].longest) == (2, 3)
+    assert (player_times[B].mean, player_times[B].longest) == (pytest.approx(0.15), 0.2)

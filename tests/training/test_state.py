@@ -1,4 +1,4 @@
-"""What is learned, as arrays and back."""
+"""Networks and optimizers as arrays."""
 
 import numpy as np
 import pytest
@@ -22,28 +22,28 @@ def learn(network, optimizer):
     optimizer.step()
 
 
-def test_what_is_loaded_learns_as_what_was_saved():
+def test_restored_state_learns_identically():
     network, optimizer = learner(0)
     learn(network, optimizer)
     arrays = {name: array.copy() for name, array in state.to_arrays(a=network, b=optimizer).items()}
     assert {"a.0.weight", "a.2.bias", "b.0.exp_avg", "b.3.step"} <= set(arrays)
     assert all(isinstance(array, np.ndarray) for array in arrays.values())
 
-    other, its_optimizer = learner(1)
-    state.load({**arrays, "c.other": np.zeros(3)}, a=other, b=its_optimizer)
-    for pair in ((network, optimizer), (other, its_optimizer)):
+    other, other_optimizer = learner(1)
+    state.load({**arrays, "c.other": np.zeros(3)}, a=other, b=other_optimizer)
+    for pair in ((network, optimizer), (other, other_optimizer)):
         learn(*pair)
-    loaded, wanted = (
-        state.to_arrays(a=other, b=its_optimizer),
+    loaded, expected = (
+        state.to_arrays(a=other, b=other_optimizer),
         state.to_arrays(a=network, b=optimizer),
     )
-    assert loaded.keys() == wanted.keys()
-    for name, array in wanted.items():
+    assert loaded.keys() == expected.keys()
+    for name, array in expected.items():
         np.testing.assert_array_equal(loaded[name], array)
 
 
 @pytest.mark.parametrize(
-    ("name", "array", "why"),
+    ("name", "array", "message"),
     [
         ("a.0.weight", None, "there is no array a.0.weight"),
         ("b.1.exp_avg", None, "there is no array b.1.exp_avg"),
@@ -56,7 +56,7 @@ def test_what_is_loaded_learns_as_what_was_saved():
         ("b.3.step", np.zeros((2, 2), np.float32), r"b.3.step is float32\[2, 2\]"),
     ],
 )
-def test_what_is_not_what_was_saved_is_refused_and_nothing_is_changed(name, array, why):
+def test_unfit_arrays_are_refused_unchanged(name, array, message):
     network, optimizer = learner(0)
     learn(network, optimizer)
     saved = {name: array.copy() for name, array in state.to_arrays(a=network, b=optimizer).items()}
@@ -64,16 +64,16 @@ def test_what_is_not_what_was_saved_is_refused_and_nothing_is_changed(name, arra
         del saved[name]
     else:
         saved[name] = array
-    other, its_optimizer = learner(1)
+    other, other_optimizer = learner(1)
     before = {
-        name: array.copy() for name, array in state.to_arrays(a=other, b=its_optimizer).items()
+        name: array.copy() for name, array in state.to_arrays(a=other, b=other_optimizer).items()
     }
-    with pytest.raises(BadCheckpoint, match=why):
-        state.load(saved, a=other, b=its_optimizer)
-    np.testing.assert_equal(state.to_arrays(a=other, b=its_optimizer), before)
+    with pytest.raises(BadCheckpoint, match=message):
+        state.load(saved, a=other, b=other_optimizer)
+    np.testing.assert_equal(state.to_arrays(a=other, b=other_optimizer), before)
 
 
-def test_an_optimizer_that_took_no_step_yet_has_nothing():
+def test_optimizer_without_steps_has_no_arrays():
     network, optimizer = learner(0)
     saved = state.to_arrays(a=network, b=optimizer)
     assert not [name for name in saved if name.startswith("b.")]
@@ -81,12 +81,12 @@ def test_an_optimizer_that_took_no_step_yet_has_nothing():
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
-def test_what_is_not_a_whole_number_is_refused(value):
+def test_invalid_whole_number_is_refused(value):
     with pytest.raises(BadCheckpoint, match=r"steps is .*; expected a whole number from 0"):
         state.read_whole({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
-def test_what_is_not_a_number_is_refused(value):
+def test_invalid_number_is_refused(value):
     with pytest.raises(BadCheckpoint, match=r"seconds is .*; expected a number"):
         state.read_number({"seconds": value}, "seconds")

@@ -1,4 +1,4 @@
-"""Tuning: what is counted, what is fitted, and that it gets better."""
+"""Tuning: features, the fit, and a round of improvement."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def with_weights(game, weights):
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "checkers", "morris", "cannon"])
-def test_counts_times_weights_are_the_evaluation(name):
+def test_features_times_weights_equal_the_evaluation(name):
     game = make_game(name)
     positions = some_positions(game, 300)
     evaluation = game.evaluations["standard"]
@@ -50,21 +50,21 @@ def test_counts_times_weights_are_the_evaluation(name):
         assert value == rules.evaluate(position, game.to_move(position), evaluation)
 
 
-def test_the_fit_finds_the_weights_that_made_the_results(game, positions):
+def test_fit_recovers_the_weights_behind_results(game, positions):
     rng = np.random.default_rng(2)
-    true = with_weights(game, np.where(game.evaluations["standard"].weights, 60, 0))
-    scores = tune.features(true, positions) @ true.evaluations["standard"].weights
+    true_game = with_weights(game, np.where(game.evaluations["standard"].weights, 60, 0))
+    scores = tune.features(true_game, positions) @ true_game.evaluations["standard"].weights
     chances = 1 / (1 + np.exp(-2 * scores / tune.SCALE))
     results = (rng.random(len(chances)) < chances).astype(float)
     weights, loss = tune.fit(game, Sample(positions, results), penalty=2e-5)
-    guessed = tune.features(game, positions) @ weights
-    assert np.corrcoef(guessed, scores)[0, 1] > 0.97
-    assert np.polyfit(scores, guessed, 1)[0] == pytest.approx(1, abs=0.15)
+    fitted = tune.features(game, positions) @ weights
+    assert np.corrcoef(fitted, scores)[0, 1] > 0.97
+    assert np.polyfit(scores, fitted, 1)[0] == pytest.approx(1, abs=0.15)
     assert loss < 0.6
-    assert weights[1] == weights[8]  # mirror images
+    assert weights[1] == weights[8]
 
 
-def test_weights_that_count_nowhere_in_a_sample_stay():
+def test_weights_without_features_stay_unchanged():
     morris = make_game("morris")
     positions = some_positions(morris, 400)
     before = morris.evaluations["standard"].weights
@@ -76,12 +76,12 @@ def test_weights_that_count_nowhere_in_a_sample_stay():
     assert (weights != before).any()
 
 
-def test_self_play_notes_the_results_of_those_to_move(game):
+def test_self_play_results_belong_to_the_player_to_move(game):
     config = Config(positions=2000, depth=1, exploration=0, workers=0)
     sample = tune.self_play(game, game.evaluations["standard"].weights, config, 3)
     assert len(sample.positions) == len(sample.results) > 500
     assert set(sample.results) <= {0, 0.5, 1}
-    # Whoever can win at once has won, for then the player does.
+    # The search plays immediate wins.
     for row, result in zip(sample.positions, sample.results, strict=True):
         position = type(game.initial)(*row)
         wins = [
@@ -93,24 +93,24 @@ def test_self_play_notes_the_results_of_those_to_move(game):
 
 
 @pytest.mark.slow
-def test_one_round_makes_something_of_nothing():
+def test_one_round_improves_zero_weights():
     game = make_game("capture_conquer", size=5)
     config = Config(rounds=1, positions=10_000, matches=60, depth=2, exploration=0.3, workers=0)
-    nothing = with_weights(game, np.zeros(len(game.evaluations["standard"].weights)))
-    (judged,) = tune.tune(nothing, config)
-    assert judged.is_adopted
-    assert judged.score.low > 0.5
+    zero_weights = with_weights(game, np.zeros(len(game.evaluations["standard"].weights)))
+    (result,) = tune.tune(zero_weights, config)
+    assert result.is_adopted
+    assert result.score.low > 0.5
     assert not {"new", "best"} & set(PLAYERS)
 
 
-def test_a_game_without_weights_is_refused(game):
+def test_game_without_weights_is_refused(game):
     published = {"published": game.evaluations["published"]}
     bare = game.replace(evaluations=published)
     with pytest.raises(BadOption, match="capture_conquer has no evaluation with weights"):
         next(tune.tune(bare, Config()))
 
 
-@pytest.mark.parametrize("wrong", [{"positions": 10}, {"depth": 0}, {"exploration": 2}])
-def test_settings_out_of_range_are_refused(wrong):
-    with pytest.raises(BadOption, match=next(iter(wrong))):
-        Config(**wrong)
+@pytest.mark.parametrize("change", [{"positions": 10}, {"depth": 0}, {"exploration": 2}])
+def test_settings_out_of_range_are_refused(change):
+    with pytest.raises(BadOption, match=next(iter(change))):
+        Config(**change)

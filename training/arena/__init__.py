@@ -10,6 +10,7 @@ learn during the tournament, its games run in one process, in order, and also de
 players have learned before.
 """
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,7 +22,7 @@ from cc_env.errors import BadOption
 from cc_env.files import write_atomically
 from cc_env.match.confidence import Interval
 from cc_env.match.match import Limits
-from cc_env.match.record import Record
+from cc_env.match.record import Record, append_record
 from cc_env.match.referee import Player, play_match
 from cc_env.players.specs import make_player
 from training.arena import entrants, folder
@@ -155,7 +156,7 @@ def run_tournament(
             if isinstance(record, Failure):
                 unplayed[pairing.index] = str(record)
             else:
-                folder.append(path, record)
+                append_record(path / folder.GAMES, record)
                 records[pairing.index] = record
                 _learn(learners, record)
                 on_progress(len(records), len(pairings))
@@ -180,7 +181,8 @@ def _game_function(
 
 
 def _play_pickled(config: Config, pickles: Mapping[str, bytes], pairing: Pairing) -> Record:
-    with entrants.registered(entrants.unpickle_entrants(pickles, pairing.players)):
+    players = {name: pickle.loads(pickles[name]) for name in pairing.players if name in pickles}
+    with entrants.registered(players):
         return _play_scheduled(config, pairing)
 
 

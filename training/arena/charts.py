@@ -16,8 +16,9 @@ from training.arena.standings import Standings
 from training.runs.chart_style import FAINT, INK, STYLE
 
 DATA, MEDIAN = "#2f74c0", "#cf4a3e"
-WIDTH = 6.0  # inches
-NAME_WIDTH = 24  # characters per line
+WIDTH_INCHES = 6.0
+# Maximum characters per line.
+NAME_WIDTH = 24
 
 
 def ladder(standings: Standings) -> Figure:
@@ -69,7 +70,7 @@ def seats(standings: Standings) -> Figure:
 
 def lengths(standings: Standings) -> Figure:
     """Return a histogram of the lengths of games, in turns."""
-    figure, axes = _figure(WIDTH, 3)
+    figure, axes = _figure(WIDTH_INCHES, 3)
     turns = np.array(standings.turns)
     width = max(1, round(turns.max(initial=1) / 40))
     edges = np.arange(turns.min(initial=0), turns.max(initial=1) + 2 * width, width) - 0.5
@@ -83,7 +84,7 @@ def lengths(standings: Standings) -> Figure:
 
 def learning(standings: Standings) -> Figure:
     """Return a chart of each player's score over the course of a tournament with learning."""
-    figure, axes = _figure(WIDTH, 3)
+    figure, axes = _figure(WIDTH_INCHES, 3)
     for name, scores in standings.learning.items():
         parts = np.linspace(0, 1, len(scores) + 1)
         axes.plot(
@@ -97,11 +98,7 @@ def learning(standings: Standings) -> Figure:
 
 
 CHARTS: dict[str, Callable[[Standings], Figure]] = {
-    "ladder": ladder,
-    "matrix": matrix,
-    "seats": seats,
-    "lengths": lengths,
-    "learning": learning,
+    chart.__name__: chart for chart in (ladder, matrix, seats, lengths, learning)
 }
 
 
@@ -136,7 +133,7 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 def _rows(count: int) -> tuple[Figure, Axes]:
     """Return a chart with `count` rows, the first on top."""
-    figure, axes = _figure(WIDTH, 1.1 + 0.42 * count)
+    figure, axes = _figure(WIDTH_INCHES, 1.1 + 0.42 * count)
     axes.set_ylim(count - 0.5, -0.5)
     axes.grid(axis="x", color=FAINT, alpha=0.25)
     return figure, axes

@@ -3,8 +3,8 @@
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
-from cc_env.core.game import Game
 from cc_env.errors import BadPlayer
 from cc_env.match.referee import Player
 from cc_env.players.specs import PlayerFactory, as_player, temporary_players
@@ -31,17 +31,12 @@ def name_entrants(entrants: Entrants) -> dict[str, str | Player]:
 
 @contextmanager
 def registered(by_name: Mapping[str, str | Player]) -> Iterator[None]:
-    """Let their names be spoken names while the block runs; raise BadPlayer as `players.named`."""
-    factories = {name: _factory(entrant) for name, entrant in by_name.items() if entrant != name}
+    """Register the entrants by name during the block; raise BadPlayer as `temporary_players`."""
+    factories: dict[str, PlayerFactory] = {
+        name: partial(as_player, entrant) for name, entrant in by_name.items() if entrant != name
+    }
     with temporary_players(**factories):
         yield
-
-
-def _factory(entrant: str | Player) -> PlayerFactory:
-    def make(game: Game) -> Player:
-        return as_player(entrant, game)
-
-    return make
 
 
 def pickle_entrants(by_name: Mapping[str, str | Player]) -> dict[str, bytes]:
@@ -49,20 +44,14 @@ def pickle_entrants(by_name: Mapping[str, str | Player]) -> dict[str, bytes]:
 
     Raises BadPlayer for a player that cannot be pickled.
     """
-    return {name: _pickle(name, entrant) for name, entrant in by_name.items() if entrant != name}
-
-
-def unpickle_entrants(
-    pickles: Mapping[str, bytes], names: Iterable[str]
-) -> dict[str, str | Player]:
-    """Return the entrants with these names that are in `pickles`."""
-    return {name: pickle.loads(pickles[name]) for name in names if name in pickles}
-
-
-def _pickle(name: str, entrant: str | Player) -> bytes:
-    try:
-        return pickle.dumps(entrant)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        advice = "use workers=0, or a player spec"
-        raise BadPlayer(f"player {name} cannot be pickled ({reason}); {advice}") from error
+    pickles = {}
+    for name, entrant in by_name.items():
+        if entrant == name:
+            continue
+        try:
+            pickles[name] = pickle.dumps(entrant)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            advice = "use workers=0, or a player spec"
+            raise BadPlayer(f"player {name} cannot be pickled ({reason}); {advice}") from error
+    return pickles

@@ -16,7 +16,7 @@ from cc_env.errors import BadFolder, BadRecord
 from cc_env.files import drop_partial_line, read_lines, write_atomically
 from cc_env.match import record
 from cc_env.match.match import FAULTS
-from cc_env.match.record import Record, append_record
+from cc_env.match.record import Record
 from training.arena.schedule import Config, Pairing
 from training.runs.folder import CONFIG, differences, locked, read_config, to_text
 
@@ -65,11 +65,6 @@ def read_games(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[
             raise BadRecord(f"{path / GAMES}, line {number}: {error}") from error
         records[pairing.index] = loaded
     return records
-
-
-def append(path: Path, finished: Record) -> None:
-    """Append a finished game; raise OSError and keep the earlier games on failure."""
-    append_record(path / GAMES, finished)
 
 
 def _check(path: Path, config: Config) -> None:

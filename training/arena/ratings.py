@@ -53,9 +53,8 @@ def score(points: Array, openings: NDArray[np.int64]) -> Interval:
     _, number = np.unique(openings, return_inverse=True)
     means = np.bincount(number, points) / np.bincount(number)
     padded = np.append(means, (0.0, 1.0))
-    spread = padded.var() / (
-        padded.mean() * (1 - padded.mean())
-    )  # 1 if every opening scores 0 or 1
+    # 1 if every opening scores 0 or 1.
+    spread = padded.var() / (padded.mean() * (1 - padded.mean()))
     return wilson_interval(float(points.mean()), len(means) / float(spread))
 
 
@@ -73,7 +72,9 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     np.add.at(wins, (games.second, games.first), 1 - games.points)
     wins += PRIOR * (1 - np.eye(players))
     rating = choix.ilsr_pairwise_dense(wins)
-    contrasts = np.eye(players) - _zero(players, anchor)
+    # Weights of the players in the zero of the scale.
+    zero = np.full(players, 1 / players) if anchor is None else np.eye(players)[anchor]
+    contrasts = np.eye(players) - zero
     variance = np.diag(contrasts @ _covariance(games, wins, rating) @ contrasts.T)
     openings = len(np.unique(games.openings))
     width = stdtrit(openings, UPPER_PROBABILITY) if openings > 1 else Z_95
@@ -85,23 +86,21 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     ]
 
 
-def _zero(players: int, anchor: int | None) -> Array:
-    """Return the weights float64[P] of the players in the zero of the scale."""
-    return np.full(players, 1 / players) if anchor is None else np.eye(players)[anchor]
-
-
 def _covariance(games: Games, wins: Array, rating: Array) -> Array:
     """Return the covariance float64[P, P] of the ratings by the sandwich estimator."""
-    expected = 1 / (1 + np.exp(rating - rating[:, None]))  # [i, j]: points of i against j
+    # [i, j]: expected points of i against j.
+    expected = 1 / (1 + np.exp(rating - rating[:, None]))
     bread = np.linalg.pinv(_laplacian((wins + wins.T) * expected * expected.T), hermitian=True)
     prior = PRIOR * (expected**2 + expected.T**2) * (wins > 0)
     _, number = np.unique(games.openings, return_inverse=True)
-    excess = np.zeros((number.max(initial=0) + 1, len(rating)))  # points above expectation
+    # Points above expectation, by opening and player.
+    excess = np.zeros((number.max(initial=0) + 1, len(rating)))
     above = games.points - expected[games.first, games.second]
     np.add.at(excess, (number, games.first), above)
     np.add.at(excess, (number, games.second), -above)
     spread = excess.T @ excess
-    if len(excess) == 1:  # no variance to estimate: assume that all games of a pair end alike
+    # A single opening has no variance: assume that all games of a pair have the same result.
+    if len(excess) == 1:
         spread = _laplacian(expected * expected.T * (wins > 0)) * (wins + wins.T).max() ** 2
     return np.asarray(bread @ (spread + _laplacian(prior)) @ bread)
 

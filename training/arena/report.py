@@ -19,7 +19,7 @@ from cc_env.match.record import Record
 from cc_env.rendering.picture import frames
 from cc_env.version import __version__
 from training.arena import Tournament, charts
-from training.arena.standings import times
+from training.arena.standings import loser, times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
 
 REPORT = "report.html"
@@ -74,14 +74,9 @@ def to_html(tournament: Tournament, command: str, curves: Path | None = None) ->
 def faults(records: Sequence[Record]) -> list[tuple[str, str, str, int]]:
     """Return player, reason, detail and count of the faults, the most frequent first."""
     counts = Counter(
-        (_loser(game), game.reason, game.detail) for game in records if game.reason in FAULTS
+        (loser(game), game.reason, game.detail) for game in records if game.reason in FAULTS
     )
     return [(*fault, count) for fault, count in counts.most_common(MAX_FAULTS)]
-
-
-def _loser(game: Record) -> str:
-    first, second = game.players
-    return second if game.result == "1-0" else first
 
 
 def breakable(name: str) -> Markup:
@@ -117,5 +112,5 @@ def examples(tournament: Tournament) -> dict[str, Any]:
 
 def _frames(game: Record) -> list[str]:
     """Return the positions of a game as SVG, the start first."""
-    shown = islice(frames(record.replay(game)), 1 + MAX_EXAMPLE_TURNS)
-    return [frame._repr_svg_() for frame in shown]
+    pictures = islice(frames(record.replay(game)), 1 + MAX_EXAMPLE_TURNS)
+    return [picture._repr_svg_() for picture in pictures]

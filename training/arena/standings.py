@@ -115,7 +115,9 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
     order = sorted(range(len(players)), key=lambda index: -ratings[index].value)
     return Standings(
         players=tuple(
-            PlayerResult(players[i], ratings[i], _line(results, i), _faults(records, players[i]))
+            PlayerResult(
+                players[i], ratings[i], tally(*_games_of(results, i)), _faults(records, players[i])
+            )
             for i in order
         ),
         pairs=tuple(_pair(results, players, indices) for indices in combinations(order, 2)),
@@ -128,20 +130,16 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
 
 def _parts(results: Games, player: int) -> tuple[float, ...]:
     """Return a player's score in each tenth of its games, or in each game if there are fewer."""
-    points = _points(results, player)
+    points, _ = _games_of(results, player)
     parts = np.array_split(points, min(LEARNING_PARTS, len(points))) if len(points) else []
     return tuple(float(part.mean()) for part in parts)
 
 
-def _mask(results: Games, player: int) -> NDArray[np.bool_]:
-    """Return a mask of the games of a player, bool[N]."""
-    return np.asarray((results.first == player) | (results.second == player))
-
-
-def _points(results: Games, player: int) -> Array:
-    """Return the points of a player in each of its games, float64."""
-    points: Array = np.where(results.first == player, results.points, 1 - results.points)
-    return points[_mask(results, player)]
+def _games_of(results: Games, player: int) -> tuple[Array, NDArray[np.int64]]:
+    """Return the points of a player and the opening numbers, for each of its games."""
+    points = np.where(results.first == player, results.points, 1 - results.points)
+    mask = (results.first == player) | (results.second == player)
+    return points[mask], results.openings[mask]
 
 
 def tally(points: Array, openings: NDArray[np.int64]) -> Line:
@@ -150,18 +148,13 @@ def tally(points: Array, openings: NDArray[np.int64]) -> Line:
     return Line(wins, draws, len(points) - wins - draws, score(points, openings))
 
 
-def _line(results: Games, player: int) -> Line:
-    """Return the line of a player against all opponents."""
-    return tally(_points(results, player), results.openings[_mask(results, player)])
-
-
 def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> Pair:
     better, worse = indices
     mask = np.isin(results.first, indices) & np.isin(results.second, indices)
-    points, openings = results.points[mask], results.openings[mask]
-    better_points = np.where(results.first[mask] == better, points, 1 - points)
-    line = tally(better_points, openings)
-    return Pair((players[better], players[worse]), line, score(points, openings))
+    columns: list[Any] = [column[mask] for column in results]
+    games = Games(*columns)
+    line = tally(*_games_of(games, better))
+    return Pair((players[better], players[worse]), line, score(games.points, games.openings))
 
 
 def _reversed(line: Line) -> Line:
@@ -170,12 +163,13 @@ def _reversed(line: Line) -> Line:
 
 
 def _faults(records: Sequence[Record], name: str) -> dict[str, int]:
-    lost = (
-        game.reason
-        for game in records
-        if game.reason in FAULTS and name == game.players[game.result == "1-0"]
-    )
+    lost = (game.reason for game in records if game.reason in FAULTS and name == loser(game))
     return dict(sorted(Counter(lost).items()))
+
+
+def loser(game: Record) -> str:
+    """Return the name of the player that lost a game."""
+    return game.players[game.result == "1-0"]
 
 
 def _rounded(value: Any) -> Any:

@@ -14,15 +14,15 @@ from training.arena.wording import elo, interval, milliseconds, percent, summary
 def show(tournament: Tournament, console: Terminal) -> None:
     """Print the tables."""
     standings = tournament.standings
-    console.print_table(_ladder(tournament))
+    tables = [_ladder(tournament)]
     if len(standings.players) > 2:
-        console.print()
-        console.print_table(_pairs(tournament))
+        tables.append(_pairs(tournament))
     if standings.learning:
+        tables.append(_learning(tournament))
+    for table in tables:
+        console.print_table(table)
         console.print()
-        console.print_table(_learning(tournament))
     seat = standings.first_seat
-    console.print()
     console.print(f"first seat  {percent(seat.score.value)} ({interval(seat.score)}), {seat}")
     if standings.turns:
         turns = standings.turns

@@ -22,7 +22,7 @@ Shapes: N decisions, B samples of a batch, A actions.
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,10 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch import Tensor
 
-from agents.network import Evaluator, Network, Size, select_device
+from agents.network import Evaluator, Network
 from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
@@ -43,23 +42,22 @@ from cc_env.match.match import effective_repetition_limit
 from cc_env.search.workspace import MAX_DEPTH
 from training.arena import make_players
 from training.distillation.teacher import Teacher
-from training.parallel.tasks import check_engine, run_tasks, task_mapper
-from training.runs import command_line, state, training_run
+from training.parallel.tasks import check_workers, run_tasks, task_mapper
+from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
 from training.runs.log import Row
-from training.selfplay import promotion
+from training.runs.training_run import Run, State
 from training.selfplay.learner import (
-    Learner,
     LearnerSettings,
     cross_entropy,
     initial_network,
     zero_illegal,
 )
 from training.selfplay.opponents import Opponents, check_opponents, make_opponents
-from training.selfplay.promotion import BestNetwork, EvaluationOpponents
-from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_targets
+from training.selfplay.replay_buffer import Samples, top_targets
 from training.selfplay.search_games import MAX_TURNS, split_work
+from training.selfplay.training import NetworkConfig, NetworkTraining, train
 
 # Boards of a task.
 _BOARDS = 64
@@ -68,15 +66,10 @@ _TASK_DECISIONS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(training_run.Config):
+class Config(NetworkConfig):
     """The settings of a run."""
 
     minutes: float | None = 60
-    # Maximum number of rounds; None: no limit.
-    rounds: int | None = None
-    network: Size = field(default_factory=Size)
-    # Run folder or weights file of the initial network; None: random weights.
-    start: str | None = None
     # The policy loss is a small number, so the value loss needs a small weight.
     learn: LearnerSettings = field(default_factory=lambda: LearnerSettings(value_weight=0.05))
     # Weight of a nat of entropy in the policy loss; a win is 1.
@@ -100,15 +93,7 @@ class Config(training_run.Config):
     opponents_share: float = 0.5
     # Decisions of the policy per round.
     decisions: int = 40_000
-    # Capacity of the replay buffer.
-    replay: int = 400_000
-    # Mean number of gradient steps that use a sample.
-    replay_ratio: float = 1
-    # Rounds between evaluations.
     evaluate_every: int = 4
-    evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
-    # Minimum score against the best network for promotion.
-    gate: float = 0.5
     # Number of processes; None: one per core.
     workers: int | None = None
     # "processes", or "ray" for a cluster.
@@ -119,19 +104,18 @@ class Config(training_run.Config):
         super().__post_init__()
         check_wholes(self, depth=(2, MAX_DEPTH), opening_turns=(0, MAX_TURNS))
         check_wholes(self, max_turns=1, repetitions=2)
-        check_wholes(self, decisions=1000, replay=1000, evaluate_every=1)
-        check_between(self, 0, 1, "entropy", "opponents_share", "gate")
+        check_wholes(self, decisions=1000, replay=1000)
+        check_between(self, 0, 1, "entropy", "opponents_share")
         check_between(self, 0, 100, "cross_entropy_weight")
         check_between(self, 1e-3, 10, "target_temperature")
-        check_between(self, 0, 1000, "replay_ratio")
         check_opponents(self.opponents, self.opponents_share)
-        check_engine(self.engine, self.workers)
+        check_workers(self.engine, self.workers)
 
 
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `open_run`, `Run.steps`, `make_players`, `evaluation_of` and `initial_network`.
+    Raises as `train`, `make_players`, `make_opponents`, `find_evaluation` and `initial_network`.
     """
     torch.set_num_threads(available_cores())
     game = config.make_game()
@@ -140,36 +124,26 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     find_evaluation(game, config.evaluation)
     if not resume:
         initial_network(config.start, game, config.network)
-    with training_run.open_run(path, asdict(config), resume) as run:
-        Training(config, run).train()
-    return run.rows[-1]
+    return train(Training, config, path, resume)
 
 
-class Training:
-    """A run in progress."""
+class Training(NetworkTraining[Config]):
+    """A run in progress; its steps are rounds."""
 
-    def __init__(self, config: Config, run: training_run.Run) -> None:
+    algorithm = "distillation"
+
+    def __init__(self, config: Config, run: Run) -> None:
         """Start a run, or resume it from its newest checkpoint."""
-        self.config, self.run, self.game = config, run, config.make_game()
-        torch.manual_seed(config.seed)
-        network = initial_network(config.start if run.is_new else None, self.game, config.network)
-        loss = partial(policy_loss, config=config)
-        self.learner = Learner(network, config.learn, select_device(config.device), loss)
-        self.replay = ReplayBuffer(self.game, config.replay, fill_missing=True)
-        self.best = BestNetwork("distillation", config, run)
+        super().__init__(config, run, partial(policy_loss, config=config), fill_missing=True)
         self.evaluation = find_evaluation(self.game, config.evaluation)
         run.restore(self.load)
 
-    def train(self) -> None:
-        """Run training to completion; progress is counted in rounds."""
-        run, config = self.run, self.config
-        for _ in run.steps(self.state, config.evaluate_every, charts(config), status):
-            metrics = self.play()
-            metrics |= self.learn(metrics["decisions"])
-            run.advance()
-            if run.evaluation_due:
-                metrics |= self.best.evaluate(self.learner.average)
-            run.log(metrics)
+    def step(self) -> dict[str, float]:
+        """Play and learn; return the metrics."""
+        metrics = self.play()
+        metrics |= self.fit(metrics["decisions"])
+        self.run.advance()
+        return metrics
 
     def play(self) -> dict[str, float]:
         """Collect decisions of the newest policy with their values; return the metrics."""
@@ -177,7 +151,7 @@ class Training:
         count, size = split_work(config.decisions, _TASK_DECISIONS)
         work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
         previously_added, regrets = self.replay.added, []
-        # `learn` uses the first seed.
+        # `fit` uses the first seed.
         _, *seeds = self.run.seeds(1 + count)
         for graded in run_tasks(task_mapper(config.engine, config.workers), work, seeds):
             self.replay.add(graded.samples)
@@ -190,30 +164,9 @@ class Training:
             "play_seconds": elapsed,
         }
 
-    def learn(self, new_samples: float) -> dict[str, float]:
-        """Take the gradient steps of a round with `new_samples` samples; return the metrics."""
-        config, start = self.config, time.perf_counter()
-        rng = np.random.default_rng(self.run.seeds(1))
-        self.learner.schedule_learning_rate(self.run.progress())
-        size = config.learn.batch_size
-        losses = [
-            self.learner.learn(self.replay.sample(rng, size))
-            for _ in range(max(1, round(config.replay_ratio * new_samples / size)))
-        ]
-        state.check_finite(self.learner.average)
-        policy, value = np.mean(losses, 0)
-        elapsed = time.perf_counter() - start
-        return {
-            "policy_loss": float(policy),
-            "value_loss": float(value),
-            "learned_per_second": len(losses) * size / elapsed,
-            "learn_seconds": elapsed,
-        }
-
-    def state(self) -> training_run.State:
+    def state(self) -> State:
         """Return the content of a checkpoint."""
-        arrays = state.to_arrays(**self.parts()) | self.replay.state()
-        about = {"steps": self.learner.steps, "added": self.replay.added}
+        arrays, about = super().state()
         return arrays, {**about, "teacher": short_hash(self.evaluation)}
 
     def load(self, checkpoint: Checkpoint) -> None:
@@ -223,14 +176,20 @@ class Training:
                 f"evaluation={self.config.evaluation!r} was replaced since this run started; "
                 "expected the original file"
             )
-        self.learner.steps = state.read_whole(checkpoint.about, "steps")
-        self.best.allocate(checkpoint)
-        state.load(checkpoint.arrays, **self.parts())
-        self.replay.load(checkpoint.arrays, state.read_whole(checkpoint.about, "added"))
+        super().load(checkpoint)
 
-    def parts(self) -> dict[str, nn.Module | Optimizer]:
-        """Return the networks and the optimizer by name."""
-        return {**self.learner.parts(), **self.best.parts()}
+    def charts(self) -> dict[str, list[str]]:
+        """Return the algorithm's charts in curves.png: columns of the log by title."""
+        return {
+            "mean regret (a win is 1)": ["regret"],
+            "loss": ["policy_loss", "value_loss"],
+            "decisions of the policy per second": ["decisions_per_second"],
+            "seconds per round": ["play_seconds", "learn_seconds"],
+        }
+
+    def status(self, newest: Mapping[str, float]) -> str:
+        """Return the status for the progress bar."""
+        return f"round {newest['step']}, regret {newest['regret']:.4f}"
 
 
 class GradedDecisions(NamedTuple):
@@ -308,22 +267,6 @@ def softmax_targets(log_policy: Tensor, values: Tensor, temperature: float) -> T
     """Return softmax(values / temperature) over the legal actions, float[B, A], 0 elsewhere."""
     illegal = log_policy == -torch.inf
     return (values / temperature).masked_fill(illegal, -torch.inf).softmax(1)
-
-
-def charts(config: Config) -> dict[str, list[str]]:
-    """Return the charts of curves.png: columns of the log by title."""
-    return {
-        **promotion.charts(config.make_game(), config.evaluation_opponents),
-        "mean regret (a win is 1)": ["regret"],
-        "loss": ["policy_loss", "value_loss"],
-        "decisions of the policy per second": ["decisions_per_second"],
-        "seconds per round": ["play_seconds", "learn_seconds"],
-    }
-
-
-def status(newest: Mapping[str, float]) -> str:
-    """Return the status for the progress bar."""
-    return f"round {newest['step']}, regret {newest['regret']:.4f}"
 
 
 app = command_line.training_command(

@@ -8,7 +8,9 @@ accuracy.png   the shares as charts
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,14 +43,14 @@ from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal, make_number_table
 from cc_env.players.specs import check_spec, make_player
-from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training.runs.chart_style import FAINT, STYLE
 from training.runs.curves import COLORS
 
 app = create_app()
 console = Terminal()
 
-EVENLY, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
+UNIFORM, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
 # Lower bounds of the bands of turns to the end.
 _BANDS = (1, 3, 5, 9, 15, 25)
 # Minimum number of decisions for a point in a chart.
@@ -86,7 +88,7 @@ def measure(
     follow from the start by the player's actions and all replies.
     """
     subject = make_game(game, **game_options(option, size))
-    tablebase = (Tablebase(subject) if tables is None else Tablebase(subject, tables)).require_any()
+    tablebase = Tablebase(subject, tables or SHIPPED).require_any()
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         check_spec(name)
@@ -94,9 +96,8 @@ def measure(
     folder.mkdir(parents=True, exist_ok=True)
     measured = {}
     for name in player:
-        measured[name] = dict(
-            sources(tablebase, name, opponents, positions=positions, number=number, seed=seed)
-        )
+        accuracies = sources(tablebase, name, opponents, positions, number, seed)
+        measured[name] = dict(accuracies)
         show(name, measured[name])
         save(folder, subject, measured)
     console.print(f"results, misses and charts: {folder}")
@@ -106,7 +107,6 @@ def sources(
     tables: Tablebase,
     name: str,
     opponents: Sequence[str],
-    *,
     positions: int,
     number: int,
     seed: int,
@@ -115,20 +115,20 @@ def sources(
     game = tables.game
     player = make_player(name, game)
 
-    def measured(where: Iterator[Position]) -> Accuracy:
-        return decisions.measure(player, tables, where, seed=seed)
+    def accuracy(sample: Iterator[Position]) -> Accuracy:
+        return decisions.measure(player, tables, sample, seed=seed)
 
-    yield EVENLY, measured(sample_uniform(tables, positions, seed=seed))
+    yield UNIFORM, accuracy(sample_uniform(tables, positions, seed=seed))
     for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
         other = make_player(opponent, game)
-        where = sample_from_games(
+        sample = sample_from_games(
             tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
         )
-        yield f"against {label}", measured(where)
+        yield f"against {label}", accuracy(sample)
     if game.initial in tables:
-        yield REPLIES, measured(enumerate_replies(tables, player, positions, seed=seed))
+        yield REPLIES, accuracy(enumerate_replies(tables, player, positions, seed=seed))
     if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
-        yield HARDEST, measured(iter(suite))
+        yield HARDEST, accuracy(iter(suite))
 
 
 def show(name: str, measured: dict[str, Accuracy]) -> None:
@@ -136,13 +136,15 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     columns = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
     table = make_number_table(name, *columns)
     for source, share in measured.items():
-        by_value = share.by(lambda decision: decision.value)
-        kept = [_percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS]
+        by_value = share.by(attrgetter("value"))
+        kept_by_value = [
+            _percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS
+        ]
         _, low, high = share.interval
         # Only these positions are independent samples.
-        is_sample = source == EVENLY and share.decisions
+        is_sample = source == UNIFORM and share.decisions
         interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
-        numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept
+        numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept_by_value
         table.add_row(source, *numbers, _percent(share.kept_with_choice))
     console.print_table(table)
 
@@ -161,7 +163,7 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
 def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
     """Write the files listed in the module's docstring; raise OSError."""
     results = {
-        name: {source: summary(share, source == EVENLY) for source, share in by_source.items()}
+        name: {source: summary(share, source == UNIFORM) for source, share in by_source.items()}
         for name, by_source in measured.items()
     }
     content = {"game": game.name, "options": dict(game.options), "players": results}
@@ -190,22 +192,18 @@ def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
         **fraction(share),
         "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
         "kept_where_free": _number(share.kept_with_choice),
-        "by_value": {RESULTS[int(key)]: fraction(part) for key, part in share.by(_value).items()},
+        "by_value": {
+            RESULTS[int(key)]: fraction(part) for key, part in share.by(attrgetter("value")).items()
+        },
         "by_turns": {str(key): fraction(part) for key, part in share.by(_band).items()},
-        "by_pieces": {str(key): fraction(part) for key, part in share.by(_pieces).items()},
+        "by_pieces": {
+            str(key): fraction(part) for key, part in share.by(attrgetter("pieces")).items()
+        },
     }
 
 
 def _number(share: float) -> float | None:
     return None if share != share else round(share, 6)
-
-
-def _value(decision: GradedDecision) -> int:
-    return decision.value
-
-
-def _pieces(decision: GradedDecision) -> int:
-    return decision.pieces
 
 
 def _band(decision: GradedDecision) -> int:
@@ -238,7 +236,7 @@ def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
             ]
             shares = [100 * share.kept if share.decisions else 0 for share in accuracies.values()]
             by_source.barh(positions, shares, width, color=color, label=name)
-            bands = accuracies[EVENLY].by(_band).items()
+            bands = accuracies[UNIFORM].by(_band).items()
             points = [
                 (key, 100 * part.kept) for key, part in bands if part.decisions >= _MIN_DECISIONS
             ]
@@ -256,10 +254,5 @@ def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
         return file.getvalue()
 
 
-def main() -> int:
-    """Run the command line."""
-    return run(app)
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(run(app))

@@ -56,10 +56,5 @@ def _unused_path(path: Path) -> Path:
     return next(folder for folder in chain([path], variants) if not folder.exists())
 
 
-def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
-    return run(app)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(app))

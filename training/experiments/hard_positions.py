@@ -24,7 +24,7 @@ from cc_env.files import open_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.tablebase.tablebase import ExactValue, Tablebase
+from cc_env.tablebase.tablebase import SHIPPED, ExactValue, Tablebase
 
 # Minimum number of legal actions of a hard position.
 MIN_ACTIONS = 5
@@ -52,7 +52,7 @@ def search(
 ) -> None:
     """Find the hardest positions of a solved game."""
     subject = make_game(game, **game_options(option, size))
-    tablebase = (Tablebase(subject) if tables is None else Tablebase(subject, tables)).require_any()
+    tablebase = Tablebase(subject, tables or SHIPPED).require_any()
     path = out or Path(suite_name(subject))
     # Opening the file first detects a bad path before the search.
     with open_atomically(path) as file:
@@ -99,10 +99,5 @@ def _is_single(tables: Tablebase, position: Position, solved: ExactValue) -> boo
     return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)
 
 
-def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
-    return run(app)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(app))

@@ -18,7 +18,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -31,7 +30,7 @@ from cc_env.jit.threads import available_cores
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.openings import random_openings
-from cc_env.output import Terminal, make_number_table
+from cc_env.output import make_number_table
 from cc_env.rendering.picture import frames
 from training import arena
 from training.arena.schedule import Pairing, game_seed
@@ -39,6 +38,7 @@ from training.arena.standings import POINTS, Line, tally
 from training.arena.wording import interval, percent
 from training.parallel import processes
 from training.runs.config import check_wholes
+from training.runs.progress import console, games_progress
 
 RANDOM = "random"
 SMART = "minimax:depth=3,evaluation=published"
@@ -57,7 +57,6 @@ TURNS_PER_LINE = 4
 SMART_DIVISOR = 5
 
 app = create_app()
-console = Terminal()
 
 
 class Figures(NamedTuple):
@@ -168,26 +167,13 @@ def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
     """
     smart_games = max(1, games // SMART_DIVISOR)
     return [
-        Experiment(
-            first=RANDOM,
-            second=RANDOM,
-            games=games,
-            seed=seed,
-            published=Figures(510, 490, 0, seconds=0.1),
-        ),
-        Experiment(
-            first=SMART,
-            second=RANDOM,
-            games=smart_games,
-            seed=seed,
-            published=Figures(33, 17, 0, seconds=155),
-        ),
-        Experiment(
-            first=RANDOM,
-            second=SMART,
-            games=smart_games,
-            seed=seed,
-            published=Figures(19, 30, 1, seconds=178),
+        *(
+            Experiment(first=first, second=second, games=count, seed=seed, published=figures)
+            for first, second, count, figures in (
+                (RANDOM, RANDOM, games, Figures(510, 490, 0, seconds=0.1)),
+                (SMART, RANDOM, smart_games, Figures(33, 17, 0, seconds=155)),
+                (RANDOM, SMART, smart_games, Figures(19, 30, 1, seconds=178)),
+            )
         ),
         Experiment(
             first=SMART,
@@ -235,21 +221,21 @@ def play_experiments(
         for index, experiment in enumerate(experiments)
         for pairing in experiment.plan()
     ]
-    games: dict[int, dict[int, _TimedGame]] = {index: {} for index in range(len(experiments))}
-    for count, (task, game) in enumerate(processes.map_unordered(_play_timed, tasks, workers), 1):
+    games: dict[_Task, _TimedGame] = {}
+    for task, game in processes.map_unordered(_play_timed, tasks, workers):
         if isinstance(game, processes.Failure):
             raise ChildProcessError(f"{task} could not be played: {game}")
         if game.record.reason in FAULTS:
             raise ChildProcessError(f"{task}: {game.record.reason}, {game.record.detail}")
-        games[task.experiment_index][task.pairing.index] = game
-        on_progress(count, len(tasks))
-    return [_row(experiment, games[index]) for index, experiment in enumerate(experiments)]
-
-
-def _row(experiment: Experiment, games: dict[int, "_TimedGame"]) -> PlayedExperiment:
-    ordered = [games[index] for index in sorted(games)]
-    seconds = mean(game.seconds for game in ordered)
-    return PlayedExperiment(experiment, tuple(game.record for game in ordered), seconds)
+        games[task] = game
+        on_progress(len(games), len(tasks))
+    rows = []
+    for index, experiment in enumerate(experiments):
+        records, seconds = zip(
+            *(games[task] for task in tasks if task.experiment_index == index), strict=True
+        )
+        rows.append(PlayedExperiment(experiment, records, mean(seconds)))
+    return rows
 
 
 class _Task(NamedTuple):
@@ -368,27 +354,17 @@ def run(
     seat_matches = [
         match for size in STRONG for match in seat_advantage(size, seat_games, seed, names or ())
     ]
-    rows = _play_with_progress(
-        published + seat_matches, available_cores() if workers is None else workers
-    )
+    with games_progress() as show_progress:
+        rows = play_experiments(
+            published + seat_matches,
+            workers=available_cores() if workers is None else workers,
+            on_progress=show_progress,
+        )
     console.print(f"The published experiments. smart: {SMART}\n")
     console.print_table(published_table(rows[: len(published)]))
     _show_game(next(row for row in rows if row.experiment.is_deterministic).records[0])
     console.print(f"\nMoving first, in {seat_games} games after {OPENING_TURNS} random turns\n")
     console.print_table(seats_table(rows[len(published) :]))
-
-
-def _play_with_progress(experiments: Sequence[Experiment], workers: int) -> list[PlayedExperiment]:
-    """Play experiments with a progress bar."""
-    columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
-    is_hidden = not console.shows_progress
-    with Progress(*columns, console=console, transient=True, disable=is_hidden) as progress:
-        bar = progress.add_task("games", total=None)
-        return play_experiments(
-            experiments,
-            workers=workers,
-            on_progress=lambda count, total: progress.update(bar, completed=count, total=total),
-        )
 
 
 def _show_game(game: record.Record) -> None:
@@ -401,10 +377,5 @@ def _show_game(game: record.Record) -> None:
     console.print(f"\n{last}")
 
 
-def main() -> int:
-    """Run the command line; return the exit status, 2 for bad input."""
-    return application.run(app)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(application.run(app))

@@ -133,11 +133,14 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
     `cc_env.search.scores.expected` predicts the mean result. Weights whose features are 0 in the
     whole sample, such as those for positions within a turn, keep the game's values.
     """
-    mirrored = [
-        _mirrored(sample.positions, symmetry.position, game) for symmetry in game.symmetries
+    images = [
+        np.array(
+            [symmetry.position(game.make_position(row)) for row in sample.positions], np.uint64
+        )
+        for symmetry in game.symmetries
     ]
-    results = np.tile(sample.results, 1 + len(mirrored))
-    counts = features(game, np.concatenate([sample.positions, *mirrored])).astype(np.float64)
+    results = np.tile(sample.results, 1 + len(images))
+    counts = features(game, np.concatenate([sample.positions, *images])).astype(np.float64)
     used = np.flatnonzero(counts.any(0))
     counts = counts[:, used]
 
@@ -215,10 +218,6 @@ def _evaluation(game: Game) -> Any:
     if not hasattr(evaluation, "weights"):
         raise BadOption(f"{game.name} has no evaluation with weights to tune")
     return evaluation
-
-
-def _mirrored(rows: NDArray[np.uint64], symmetry: Any, game: Game) -> NDArray[np.uint64]:
-    return np.array([symmetry(type(game.initial)(*row)) for row in rows], np.uint64)
 
 
 @app.command()

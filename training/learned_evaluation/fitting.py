@@ -17,7 +17,7 @@ Shapes: N positions, B positions of a batch, S input sets of CELLS cells.
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,13 +52,15 @@ from training.learned_evaluation.small_network import (
     quantize,
     select_rows,
 )
-from training.parallel.tasks import check_engine, run_tasks, task_mapper
-from training.runs import command_line, state, training_run
+from training.parallel.tasks import check_workers, run_tasks, task_mapper
+from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
 from training.runs.log import Row
-from training.selfplay import promotion, search_games
+from training.runs.training_run import Run, State
+from training.selfplay import search_games
 from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
+from training.selfplay.training import BaseConfig, BaseTraining, train
 
 FILE = f"best{network_file.SUFFIX}"
 # Default limit of the search per decision in evaluations.
@@ -72,7 +74,7 @@ _RANGE_INTERVAL = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(training_run.Config):
+class Config(BaseConfig):
     """The settings of a run."""
 
     minutes: float | None = 60
@@ -102,8 +104,6 @@ class Config(training_run.Config):
             names=(f"minimax:{LIMIT}",), anchor=f"minimax:{LIMIT}", games=60
         )
     )
-    # Minimum score for promotion: against the best network, at first the default evaluation.
-    gate: float = 0.5
     # Number of processes; None: one per core.
     workers: int | None = None
     # "processes", or "ray" for a cluster.
@@ -115,14 +115,14 @@ class Config(training_run.Config):
         check_wholes(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
         check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
         check_wholes(self, epochs=1, batch_size=1)
-        check_between(self, 0, 1, "exploration", "weight", "learning_rate", "gate")
-        check_engine(self.engine, self.workers)
+        check_between(self, 0, 1, "exploration", "weight", "learning_rate")
+        check_workers(self.engine, self.workers)
 
 
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `open_run` and `Run.steps`, and UnknownOption if the game has no evaluation to correct
+    Raises as `train` and `make_players`, and UnknownOption if the game has no evaluation to correct
     or no network inputs.
     """
     torch.set_num_threads(available_cores())
@@ -130,18 +130,15 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     make_players(config.evaluation_opponents.names, game)
     network_file.check_inputs(game)
     _player(game, game.evaluation(), config.limit)
-    with training_run.open_run(path, asdict(config), resume, best=FILE) as run:
-        Training(config, run).train()
-    return run.rows[-1]
+    return train(Training, config, path, resume, best=FILE)
 
 
-class Training:
-    """A run in progress."""
+class Training(BaseTraining[Config]):
+    """A run in progress; its steps are rounds."""
 
-    def __init__(self, config: Config, run: training_run.Run) -> None:
+    def __init__(self, config: Config, run: Run) -> None:
         """Start a run, or resume it from its newest checkpoint."""
-        self.config, self.run, self.game = config, run, config.make_game()
-        torch.manual_seed(config.seed)
+        super().__init__(config, run)
         sets = len(rules.network_inputs(self.game.initial))
         windows = find_windows(self.game.grid)
         self.network = SmallNetwork(sets, windows)
@@ -154,14 +151,11 @@ class Training:
         self.permutations = torch.from_numpy(np.array([identity, *symmetries]))
         run.restore(self.load)
 
-    def train(self) -> None:
-        """Run training to completion; progress is counted in rounds."""
-        for _ in self.run.steps(self.state, 1, charts(self.config), status):
-            metrics = self.play()
-            metrics |= self.learn()
-            self.run.advance()
-            metrics |= self.evaluate()
-            self.run.log(metrics)
+    def step(self) -> dict[str, float]:
+        """Play and learn; return the metrics."""
+        metrics = {**self.play(), **self.learn()}
+        self.run.advance()
+        return metrics
 
     def play(self) -> dict[str, float]:
         """Play games of the best network against itself; return the metrics."""
@@ -277,7 +271,7 @@ class Training:
             return corrected_evaluation(self.game, quantize(self.best))
         return self.game.evaluation()
 
-    def state(self) -> training_run.State:
+    def state(self) -> State:
         """Return the content of a checkpoint."""
         sample = {f"sample.{name}": part for name, part in self.sample._asdict().items()}
         return state.to_arrays(**self.parts()) | sample, {"adopted": self.promotions}
@@ -301,9 +295,26 @@ class Training:
         if self.promotions and not (self.run.path / FILE).exists():
             write_network(self.run.path / FILE, self.game, quantize(self.best))
 
-    def parts(self) -> dict[str, nn.Module | Optimizer]:
+    def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks by name."""
         return {"network": self.network, "best": self.best}
+
+    def charts(self) -> dict[str, list[str]]:
+        """Return the algorithm's charts in curves.png: columns of the log by title."""
+        return {
+            "loss of predicted results": ["loss", "loss_uncorrected"],
+            "fraction of drawn self-play games": ["drawn"],
+            "positions per second": ["positions_per_second"],
+            "seconds per round": ["play_seconds", "learn_seconds", "gate_seconds"],
+            "promotions": ["adopted"],
+        }
+
+    def status(self, newest: Mapping[str, float]) -> str:
+        """Return the status for the progress bar."""
+        score = next((newest[name] for name in newest if name.startswith("minimax")), None)
+        score_text = "" if score is None else f", {score:.0%} against minimax"
+        loss_text = f", loss {newest['loss']:.4f}" if "loss" in newest else ""
+        return f"round {newest['step']:.0f}{loss_text}{score_text}"
 
 
 def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
@@ -333,26 +344,6 @@ def _bits(sets: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 _loss = torch.nn.functional.binary_cross_entropy_with_logits
-
-
-def charts(config: Config) -> dict[str, list[str]]:
-    """Return the charts of curves.png: columns of the log by title."""
-    return {
-        **promotion.charts(config.make_game(), config.evaluation_opponents),
-        "loss of predicted results": ["loss", "loss_uncorrected"],
-        "fraction of drawn self-play games": ["drawn"],
-        "positions per second": ["positions_per_second"],
-        "seconds per round": ["play_seconds", "learn_seconds", "gate_seconds"],
-        "promotions": ["adopted"],
-    }
-
-
-def status(newest: Mapping[str, float]) -> str:
-    """Return the status for the progress bar."""
-    score = next(iter(newest[name] for name in newest if name.startswith("minimax")), None)
-    score_text = "" if score is None else f", {score:.0%} against minimax"
-    loss_text = f", loss {newest['loss']:.4f}" if "loss" in newest else ""
-    return f"round {newest['step']:.0f}{loss_text}{score_text}"
 
 
 app = command_line.training_command(

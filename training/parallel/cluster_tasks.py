@@ -2,9 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import ray
 from ray.exceptions import RayError, RayTaskError
@@ -30,45 +29,29 @@ def map_unordered(
 
     As `training.parallel.processes.map_unordered`, on the cluster; `workers` is the number of tasks
     at once, None for one per CPU. A task whose process or node dies is run once more, on any node;
-    then it is a Failure. Raises BadOption as
-    `training.parallel.cluster.check_address`.
+    then it is a Failure. Raises BadOption as `training.parallel.cluster.check_address`.
     """
-    with connected(), closing(_TaskPool(work, tasks)) as pool:
-        while pool.queue or pool.running:
-            pool.fill(workers or _cpus())
-            yield from pool.receive()
-
-
-class _TaskPool(Generic[Task, Value]):
-    """Queued tasks, each with its remaining attempts, and those on the cluster."""
-
-    def __init__(self, work: Callable[[Task], Value], tasks: Iterable[Task]) -> None:
-        remote: Any = ray.remote(run_task)
-        self._submit = partial(remote.options(**RAY_OPTIONS, max_retries=0).remote, ray.put(work))
-        self.queue = deque((task, MAX_ATTEMPTS) for task in tasks)
-        # Tasks by references to their values.
-        self.running: dict[Any, tuple[Task, int]] = {}
-
-    def fill(self, count: int) -> None:
-        """Submit tasks until `count` are on the cluster."""
-        while self.queue and len(self.running) < count:
-            task, attempts = self.queue.popleft()
-            self.running[self._submit(task)] = task, attempts - 1
-
-    def receive(self) -> Iterator[tuple[Task, Value | Failure]]:
-        """Wait for a task; yield it with its value, or requeue it if its process died."""
-        (reference, *_), _ = ray.wait(list(self.running))
-        task, attempts = self.running.pop(reference)
-        value = _value(reference)
-        if attempts and isinstance(value, _ProcessDied):
-            self.queue.appendleft((task, attempts))
-        else:
-            yield task, value
-
-    def close(self) -> None:
-        """Cancel the tasks on the cluster."""
-        for reference in self.running:
-            ray.cancel(reference, force=True)
+    remote: Any = ray.remote(run_task)
+    # Queued tasks with their remaining attempts, and tasks on the cluster by reference.
+    queue = deque((task, MAX_ATTEMPTS) for task in tasks)
+    running: dict[Any, tuple[Task, int]] = {}
+    with connected():
+        submit = partial(remote.options(**RAY_OPTIONS, max_retries=0).remote, ray.put(work))
+        try:
+            while queue or running:
+                while queue and len(running) < (workers or _cpus()):
+                    task, attempts = queue.popleft()
+                    running[submit(task)] = task, attempts - 1
+                (reference, *_), _ = ray.wait(list(running))
+                task, attempts = running.pop(reference)
+                value = _value(reference)
+                if attempts and isinstance(value, _ProcessDied):
+                    queue.appendleft((task, attempts))
+                else:
+                    yield task, value
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
 
 
 def _cpus() -> int:

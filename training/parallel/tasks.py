@@ -29,16 +29,13 @@ def run_tasks(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> 
     return [values[task] for task in tasks]
 
 
-def check_engine(engine: str, workers: int | None) -> None:
-    """Raise UnknownOption for an unknown engine, BadOption for an invalid number of workers.
+def check_engine(engine: str, engines: Sequence[str] = ENGINES) -> None:
+    """Raise UnknownOption unless the engine is one of `engines`.
 
     Raises BadOption or MissingExtra as `training.parallel.cluster`, if the engine is "ray".
     """
-    if engine not in ENGINES:
-        raise UnknownOption(f"there is no engine {engine!r}; there are: {format_list(ENGINES)}")
-    minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
-    if workers is not None and not is_integer(workers, minimum):
-        raise BadOption(f"workers={workers!r}; expected a whole number from {minimum} ({note})")
+    if engine not in engines:
+        raise UnknownOption(f"there is no engine {engine!r}; there are: {format_list(engines)}")
     if engine == "ray":
         # Imported late: it takes a second, and needs the extra.
         from training.parallel import cluster
@@ -46,12 +43,20 @@ def check_engine(engine: str, workers: int | None) -> None:
         cluster.check_address()
 
 
+def check_workers(engine: str, workers: int | None) -> None:
+    """Raise as `check_engine`, and BadOption for an invalid number of workers."""
+    check_engine(engine)
+    minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
+    if workers is not None and not is_integer(workers, minimum):
+        raise BadOption(f"workers={workers!r}; expected a whole number from {minimum} ({note})")
+
+
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
     """Return the engine's `map_unordered` for at most `workers` tasks at once, None: one per core.
 
-    With 0 workers, tasks run in this process. Raises as `check_engine`.
+    With 0 workers, tasks run in this process. Raises as `check_workers`.
     """
-    check_engine(engine, workers)
+    check_workers(engine, workers)
     if engine == "processes":
         count = available_cores() if workers is None else workers
         return partial(processes.map_unordered, workers=count)

@@ -19,8 +19,8 @@ ITSELF, SNAPSHOTS = "itself", "snapshots"
 def network_policy(evaluator: Evaluator) -> BatchPolicy:
     """Return a function that samples actions from the policy of a network."""
 
-    def choose(asked: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
-        logits = np.where(asked.masks, evaluator(asked.observations)[0], -np.inf)
+    def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
+        logits = np.where(batch.masks, evaluator(batch.observations)[0], -np.inf)
         sums = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64).cumsum(1)
         bounds = rng.random((len(sums), 1)) * sums[:, -1:]
         return np.asarray((sums <= bounds).sum(1))
@@ -75,11 +75,9 @@ class OpponentPool:
     @property
     def newest(self) -> Network | None:
         """The network of the newest snapshot; None before the first."""
-        return (
-            self.networks[(self.snapshots_taken - 1) % len(self.networks)]
-            if self.snapshots_taken
-            else None
-        )
+        if not self.snapshots_taken:
+            return None
+        return self.networks[(self.snapshots_taken - 1) % len(self.networks)]
 
     def set_current_network(self, network: Network) -> None:
         """Update the opponent "itself" to a copy of this network."""
@@ -87,9 +85,8 @@ class OpponentPool:
 
     def add_snapshot(self, network: Network) -> None:
         """Add a snapshot of the network; if the pool is full, it replaces the oldest one."""
-        self.networks[self.snapshots_taken % len(self.networks)].load_state_dict(
-            network.state_dict()
-        )
+        oldest = self.networks[self.snapshots_taken % len(self.networks)]
+        oldest.load_state_dict(network.state_dict())
         self.snapshots_taken += 1
         self.refresh_snapshots()
 

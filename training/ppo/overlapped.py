@@ -50,13 +50,11 @@ class OverlappedPPO:
 
     def __init__(self, make: AlgorithmFactory, network: Network) -> None:
         """Train this network in place."""
-        self.player, self.learner = (
-            make(_RolloutCollector, copy.deepcopy(network)),
-            make(MaskablePPO, network),
-        )
+        self.player = make(_RolloutCollector, copy.deepcopy(network))
+        self.learner = make(MaskablePPO, network)
         for algorithm in (self.player, self.learner):
             algorithm.set_logger(Logger(None, []))
-        self._network, self._has_rollout = network, False
+        self._has_rollout = False
 
     def update(self) -> tuple[float, float]:
         """Collect a rollout and learn from the previous one; return the seconds of each."""
@@ -118,9 +116,8 @@ class OverlappedPPO:
 def _check(rollout: Mapping[str, AnyArray]) -> None:
     """Raise BadCheckpoint if a rollout has invalid values."""
     for name, array in rollout.items():
-        if not np.isfinite(array).all() or (
-            name in BINARY_ARRAYS and not np.isin(array, (0, 1)).all()
-        ):
+        is_binary = np.isin(array, (0, 1)).all()
+        if not np.isfinite(array).all() or (name in BINARY_ARRAYS and not is_binary):
             raise BadCheckpoint(f"rollout.{name} has invalid values")
     actions, masks = rollout["actions"], rollout["action_masks"]
     indices = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)

@@ -13,9 +13,8 @@ keeps state between decisions (as `policy`, `alphazero` and `memory` do).
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,15 +28,13 @@ from training.ppo import selfplay_env
 from training.ppo.masked_policy import Policy
 from training.ppo.opponent_pool import ITSELF, SNAPSHOTS, OpponentPool, PoolSettings
 from training.ppo.overlapped import OverlappedPPO
-from training.runs import command_line, state, training_run
+from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
 from training.runs.log import Row
-from training.selfplay import promotion
-from training.selfplay.promotion import EvaluationOpponents, evaluate_and_promote
+from training.runs.training_run import Run, State
+from training.selfplay.training import BaseConfig, BaseTraining, train
 
-# Options of the player `ppo`.
-PLAYER_OPTIONS: dict[str, Any] = {"mirrored": False, "contempt": 0.0}
 # Names in the log by MaskablePPO's names.
 METRIC_NAMES = {
     "policy_gradient_loss": "policy_loss",
@@ -51,7 +48,7 @@ METRIC_NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(training_run.Config):
+class Config(BaseConfig):
     """The settings of a run."""
 
     # Maximum number of the learner's decisions; None: no limit.
@@ -78,40 +75,36 @@ class Config(training_run.Config):
     # Games start after 0 to `opening_turns` random turns.
     opening_turns: int = 6
     pool: PoolSettings = field(default_factory=PoolSettings)
-    # Steps between evaluations.
     evaluate_every: int = 1_000_000
-    evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
-    # Minimum score against the newest snapshot for promotion.
+    # The best network is the newest snapshot.
     gate: float = 0.45
 
     def __post_init__(self) -> None:
         """Check the fields and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, evaluate_every=1)
-        check_wholes(self, opening_turns=0)
+        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, opening_turns=0)
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
-        check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef", "gate")
+        check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
 
 
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `open_run` and `Run.steps`, and OSError if the disk is full.
+    Raises as `train` and `make_players`.
     """
     torch.set_num_threads(1)
     make_players((*config.pool.names, *config.evaluation_opponents.names), config.make_game())
-    with training_run.open_run(path, asdict(config), resume) as run:
-        Training(config, run).train()
-    return run.rows[-1]
+    return train(Training, config, path, resume)
 
 
-class Training:
-    """A run in progress."""
+class Training(BaseTraining[Config]):
+    """A run in progress; its steps are decisions of the learner."""
 
-    def __init__(self, config: Config, run: training_run.Run) -> None:
+    algorithm = "ppo"
+
+    def __init__(self, config: Config, run: Run) -> None:
         """Start a run, or resume it from its newest checkpoint."""
-        self.config, self.run, self.game = config, run, config.make_game()
-        torch.manual_seed(config.seed)
+        super().__init__(config, run)
         self.network = Network(self.game, config.network)
         self.pool = OpponentPool(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
@@ -145,17 +138,7 @@ class Training:
         """Return the current value of a linear schedule."""
         return first + self.run.progress() * (last - first)
 
-    def train(self) -> None:
-        """Run training to completion; progress is counted in decisions of the learner."""
-        run, config = self.run, self.config
-        for _ in run.steps(self.state, config.evaluate_every, charts(config), status):
-            metrics = self.update()
-            run.advance(config.boards * config.n_steps)
-            if run.evaluation_due:
-                metrics |= self.evaluate()
-            run.log(metrics)
-
-    def update(self) -> dict[str, float]:
+    def step(self) -> dict[str, float]:
         """Collect a rollout and learn from the previous one; return the metrics."""
         self.seed()
         self.pool.set_current_network(self.network)
@@ -169,8 +152,10 @@ class Training:
         parts = {name: total - before[name] for name, total in self.env.seconds.items()}
         parts |= {"acting": play_seconds - sum(parts.values()), "learning": learn_seconds}
         scores, metrics = self.pool.take_scores(), self.ppo.metrics()
+        decisions = self.config.boards * self.config.n_steps
+        self.run.advance(decisions)
         return {
-            "steps_per_second": self.config.boards * self.config.n_steps / elapsed,
+            "steps_per_second": decisions / elapsed,
             **{f"{name}_share": seconds / elapsed for name, seconds in parts.items()},
             **{METRIC_NAMES[name]: metrics[name] for name in metrics if name in METRIC_NAMES},
             **{f"learning against {name}": score for name, score in scores.items()},
@@ -185,14 +170,14 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network; if it is promoted, add it to the pool. Return the scores."""
-        scores, is_promoted = evaluate_and_promote(
-            "ppo", self.network, self.pool.newest, self.run, self.config, **PLAYER_OPTIONS
+        scores, is_promoted = self.evaluate_and_promote(
+            self.network, self.pool.newest, mirrored=False, contempt=0.0
         )
         if is_promoted:
             self.pool.add_snapshot(self.network)
         return {**scores, "joined": self.pool.snapshots_taken}
 
-    def state(self) -> training_run.State:
+    def state(self) -> State:
         """Return the content of a checkpoint."""
         arrays = state.to_arrays(**self.parts()) | self.ppo.state() | selfplay_env.state(self.env)
         return arrays, {"joined": self.pool.snapshots_taken}
@@ -208,7 +193,7 @@ class Training:
         self.ppo.player._last_obs = self.env.boards.observations.copy()
         self.ppo.player._last_episode_starts = self.env.lengths == 0
 
-    def parts(self) -> dict[str, nn.Module | Optimizer]:
+    def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks and the optimizer by name."""
         snapshots = {f"snapshot {n}": network for n, network in enumerate(self.pool.networks)}
         return {
@@ -217,27 +202,23 @@ class Training:
             **snapshots,
         }
 
+    def charts(self) -> dict[str, list[str]]:
+        """Return the algorithm's charts in curves.png: columns of the log by title."""
+        opponents = [ITSELF, SNAPSHOTS, *self.config.pool.names]
+        parts = "learning", "acting", "opponents", "boards"
+        return {
+            "score while learning": [f"learning against {name}" for name in opponents],
+            "loss": ["policy_loss", "value_loss"],
+            "learning": ["approx_kl", "clip_fraction", "explained_variance"],
+            "steps per second": ["steps_per_second"],
+            "fractions of the time": [f"{part}_share" for part in parts],
+            "entropy loss": ["entropy_loss"],
+        }
 
-def charts(config: Config) -> dict[str, list[str]]:
-    """Return the charts of curves.png: columns of the log by title."""
-    opponents = [ITSELF, SNAPSHOTS, *config.pool.names]
-    return {
-        **promotion.charts(config.make_game(), config.evaluation_opponents),
-        "score while learning": [f"learning against {name}" for name in opponents],
-        "loss": ["policy_loss", "value_loss"],
-        "learning": ["approx_kl", "clip_fraction", "explained_variance"],
-        "steps per second": ["steps_per_second"],
-        "fractions of the time": [
-            f"{n}_share" for n in ("learning", "acting", "opponents", "boards")
-        ],
-        "entropy loss": ["entropy_loss"],
-    }
-
-
-def status(newest: Mapping[str, float]) -> str:
-    """Return the status for the progress bar."""
-    speed, learning = newest["steps_per_second"], newest["learning_share"]
-    return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning"
+    def status(self, newest: Mapping[str, float]) -> str:
+        """Return the status for the progress bar."""
+        speed, learning = newest["steps_per_second"], newest["learning_share"]
+        return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning"
 
 
 app = command_line.training_command(

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from cc_env.errors import BadOption, UnknownOption, format_list, is_integer
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer, is_number
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,10 +27,8 @@ def check_wholes(config: object, **bounds: int | tuple[int, int]) -> None:
 def check_between(config: object, low: float, high: float, *names: str) -> None:
     """Raise BadOption unless the fields are numbers from `low` to `high`."""
     for name in names:
-        value = getattr(config, name)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (is_number and low <= value <= high):
-            raise BadOption(f"{name}={value!r}; expected {low:g} to {high:g}")
+        if not is_number(getattr(config, name), low, high):
+            raise BadOption(f"{name}={getattr(config, name)!r}; expected {low:g} to {high:g}")
 
 
 def check_limits(**limits: float | None) -> None:
@@ -39,10 +37,11 @@ def check_limits(**limits: float | None) -> None:
         unlimited = ", ".join(f"{name}=None" for name in limits)
         raise BadOption(f"{unlimited}; set at least one of them")
     for name, value in limits.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (is_number and value > 0):
+        if value is None:
+            continue
+        if not is_number(value) or value <= 0:
             raise BadOption(f"{name}={value!r}; expected more than 0, or None for no limit")
-        if value is not None and name != "minutes" and not is_integer(value, 1, 10**15):
+        if name != "minutes" and not is_integer(value, 1, 10**15):
             raise BadOption(f"{name}={value!r}; expected a whole number, or None for no limit")
 
 

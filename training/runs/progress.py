@@ -6,16 +6,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from cc_env.output import Terminal
-
-BAR = (
-    BarColumn(20),
-    TaskProgressColumn(),
-    TimeElapsedColumn(),
-    TextColumn("{task.fields[status]}"),
-)
 
 _STOPPING = b"""
 finishing this step, then saving; Ctrl-C again stops at once and loses unsaved work
@@ -55,6 +56,18 @@ def progress() -> Iterator[Callable[[float, str], None]]:
 
     Notebooks have no progress bar.
     """
-    with Progress(*BAR, console=console, disable=console.is_jupyter) as bar:
+    percent, time, status = TaskProgressColumn(), TimeElapsedColumn(), "{task.fields[status]}"
+    columns = BarColumn(20), percent, time, TextColumn(status)
+    with Progress(*columns, console=console, disable=console.is_jupyter) as bar:
         task = bar.add_task("training", total=1.0, status="")
         yield lambda fraction, status: bar.update(task, completed=fraction, status=status)
+
+
+@contextmanager
+def games_progress() -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows the numbers of finished and of all games on a progress bar."""
+    columns = TextColumn("games"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn()
+    is_hidden = not console.shows_progress
+    with Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
+        task = bar.add_task("games", total=None)
+        yield lambda finished, total: bar.update(task, completed=finished, total=total)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from agents.weight_files import AnyArray, checked_array
-from cc_env.errors import BadCheckpoint, TrainingDiverged, is_integer
+from cc_env.errors import BadCheckpoint, TrainingDiverged, is_integer, is_number
 
 # Exceeds every number of steps, samples or seconds.
 MAX_NUMBER = 10**15
@@ -54,9 +54,9 @@ def read_whole(about: Mapping[str, object], name: str) -> int:
 def read_number(about: Mapping[str, object], name: str) -> float:
     """Return a number from the description of a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
-    if not isinstance(value, int | float) or not -MAX_NUMBER <= value <= MAX_NUMBER:
+    if not is_number(value, -MAX_NUMBER, MAX_NUMBER):
         raise BadCheckpoint(f"{name} is {value!r:.40}; expected a number")
-    return float(value)
+    return float(value)  # type: ignore[arg-type]
 
 
 def check_finite(network: nn.Module) -> None:

@@ -87,10 +87,18 @@ class Config:
 class Run:
     """A run in progress, as created by `open_run`."""
 
-    def __init__(self, path: Path, file: IO[bytes], config: Mapping[str, Any], best: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        file: IO[bytes],
+        config: Mapping[str, Any],
+        best: str,
+        resources: ExitStack,
+    ) -> None:
         """Open the checkpoints and the log of a run in the folder `path`.
 
-        `file` is the log, open for appending; `best` is the file name of the best network. Raises
+        `file` is the log, open for appending; `best` is the file name of the best network. The
+        `resources` are TensorBoard's files, the progress bar and the Ctrl-C handler. Raises
         BadCheckpoint if all checkpoints are broken, BadRecord if the log is invalid.
         """
         self.path, self._best = path, path / best
@@ -100,16 +108,13 @@ class Run:
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
         self._checkpoints = Checkpoints(path, shape)
         self._log = Log(path, file, self._checkpoints.logged)
-        self._resources = ExitStack()
-        self._resources.callback(self._log.close)
+        # "step" and the metrics of each row.
+        self.rows = self._log.rows
+        self._resources = resources
+        resources.callback(self._log.close)
         self.evaluation_due = False
         self._evaluate_every, self._previous_step = 1, 0
         self._saved_at, self._timer_start = 0.0, time.perf_counter()
-
-    @property
-    def rows(self) -> list[Row]:
-        """The rows of the log: "step" and the metrics."""
-        return self._log.rows
 
     def progress(self) -> float:
         """Return the fraction of the run that is complete, 0 to 1."""
@@ -225,10 +230,6 @@ class Run:
         """Draw curves.png; `charts` maps each title to columns of the log."""
         write_atomically(self.path / CURVES, curves.to_png(self.rows, charts))
 
-    def close(self) -> None:
-        """Remove the progress bar, restore the Ctrl-C handler and close TensorBoard's files."""
-        self._resources.close()
-
 
 @contextmanager
 def open_run(
@@ -250,18 +251,15 @@ def open_run(
     if not resume and exists:
         raise BadFolder(f"{path} exists: --resume continues it, another --name starts a new run")
     path.mkdir(parents=True, exist_ok=True)
-    with locked(path), (path / LOG).open("ab") as file:
+    with locked(path), (path / LOG).open("ab") as file, ExitStack() as resources:
         if resume:
             _check_config(path, config)
         else:
             write_atomically(path / CONFIG, to_text(config))
-        run = Run(path, file, config, best)
-        try:
-            if resume:
-                write_atomically(path / CONFIG, to_text(config))
-            yield run
-        finally:
-            run.close()
+        run = Run(path, file, config, best, resources)
+        if resume:
+            write_atomically(path / CONFIG, to_text(config))
+        yield run
 
 
 def _is_unused(path: Path) -> bool:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from agents.network import Evaluator, Network
 from cc_env.core.game import Game
-from cc_env.errors import UnknownOption
+from training.parallel.tasks import check_engine
 from training.selfplay.replay_buffer import Samples
 from training.selfplay.worker import Results, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
@@ -63,17 +63,6 @@ class ThreadEngine:
         self._pool.shutdown()
 
 
-def check_engine(name: str) -> None:
-    """Raise UnknownOption if there is no such engine; BadOption or MissingExtra as `cluster`."""
-    if name not in ENGINES:
-        raise UnknownOption(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
-    if name == "ray":
-        # Imported late: it takes a second, and needs the extra.
-        from training.parallel import cluster
-
-        cluster.check_address()
-
-
 def make_engine(
     name: str,
     game: Game,
@@ -83,7 +72,7 @@ def make_engine(
     device: str,
 ) -> SelfPlayEngine:
     """Return an engine by name; only threads use the `device`. Raises as `check_engine`."""
-    check_engine(name)
+    check_engine(name, ENGINES)
     if name == "threads":
         return ThreadEngine(game, settings, workers, seed, device)
     from training.selfplay.actors import ClusterEngine

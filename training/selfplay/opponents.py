@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
 from cc_env.match.openings import random_opening
@@ -35,14 +34,13 @@ def make_opponents(game: Game, specs: Sequence[str], share: float) -> list[tuple
 
     Raises BadPlayer for a player that cannot play this game.
     """
-    return [(spec, _make_opponent(game, spec)) for spec in specs] if share else []
-
-
-def _make_opponent(game: Game, spec: str) -> Player:
-    try:
-        return make_player(spec, game)
-    except BadOption as error:
-        raise BadPlayer(f"opponent {spec}: {error}; opponents_share=0 needs none") from error
+    opponents = []
+    for spec in specs if share else ():
+        try:
+            opponents.append((spec, make_player(spec, game)))
+        except BadOption as error:
+            raise BadPlayer(f"opponent {spec}: {error}; opponents_share=0 needs none") from error
+    return opponents
 
 
 class Opponents:
@@ -92,14 +90,11 @@ class Opponents:
         for board in np.flatnonzero(is_to_move).tolist():
             opponent = self._current[board]
             assert opponent is not None
-            actions[board] = self._choose_action(*opponent, boards.position(board), rng)
+            spec, player = opponent
+            position = boards.position(board)
+            try:
+                action = player.choose(position, rng, Clock()).action
+                actions[board] = self._game.check_action(position, action)
+            except (Forfeit, IllegalAction) as error:
+                raise BadPlayer(f"opponent {spec}: {error}") from error
         return is_to_move
-
-    def _choose_action(
-        self, spec: str, player: Player, position: Position, rng: np.random.Generator
-    ) -> int:
-        try:
-            action = player.choose(position, rng, Clock()).action
-            return self._game.check_action(position, action)
-        except (Forfeit, IllegalAction) as error:
-            raise BadPlayer(f"opponent {spec}: {error}") from error

@@ -1,4 +1,4 @@
-"""Evaluation during training: matches against other players, accuracy, and promotion.
+"""Evaluation during training: matches against other players, and accuracy.
 
 On boards with a tablebase, the log also has the fraction of the player's decisions that keep the
 exact value: `accuracy` over all test positions, `accuracy_where_free` over those where an action
@@ -6,15 +6,11 @@ can be wrong. The test positions are the same at every evaluation, see
 `cc_env.accuracy.decisions`.
 """
 
-import copy
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
-from agents.network import Evaluator, Network, Size, save
-from agents.network_players import PolicyPlayer
-from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
@@ -22,32 +18,11 @@ from cc_env.errors import BadOption, format_list, is_integer
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec
-from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
-from training.runs.checkpoints import Checkpoint
-from training.runs.training_run import Run
 
 NEWEST, BEST = "newest", "best"
 TestSet = tuple[Tablebase, tuple[Position, ...]]
-
-
-class TrainingConfig(Protocol):
-    """The config fields that evaluation and promotion need."""
-
-    @property
-    def network(self) -> Size:
-        """The size of the network."""
-
-    @property
-    def evaluation_opponents(self) -> "EvaluationOpponents":
-        """The opponents and the number of games."""
-
-    @property
-    def gate(self) -> float:
-        """The minimum score against the best network for promotion."""
-
-    def make_game(self) -> Game:
-        """Return the game."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,61 +88,6 @@ def score_against(
     return {**scores, "elo": ratings[NEWEST], **_accuracies(game, newest, opponents)}
 
 
-def evaluate_and_promote(
-    algorithm: str,
-    newest: Network,
-    best: Network | None,
-    run: Run,
-    config: TrainingConfig,
-    **player_options: Any,
-) -> tuple[dict[str, float], bool]:
-    """Evaluate the newest network's policy and save it as the best one if it is promoted.
-
-    The first network is promoted, and one with a score of at least `config.gate` against the best
-    one. `player_options` are options of `PolicyPlayer`. Returns the scores of `score_against` and
-    whether the network was promoted. Raises as `score_against`, and OSError.
-    """
-    game = config.make_game()
-    player = PolicyPlayer(game, Evaluator(newest), **player_options)
-    best_player = None
-    if best is not None:
-        best_player = PolicyPlayer(game, Evaluator(best), **player_options)
-    scores = score_against(game, player, best_player, config.evaluation_opponents, run.step)
-    is_promoted = best is None or scores[BEST] >= config.gate
-    if is_promoted:
-        about = {"trained": algorithm, "step": run.step, "config": asdict(config), **scores}  # type: ignore[call-overload]
-        save(run.path / NETWORK, newest, game, about)
-    return scores, is_promoted
-
-
-class BestNetwork:
-    """The best network of a run; `network` is None before the first evaluation."""
-
-    def __init__(self, algorithm: str, config: TrainingConfig, run: Run) -> None:
-        """Start without a network; the arguments are those of `evaluate_and_promote`."""
-        self.network: Network | None = None
-        self._algorithm, self._config, self._run = algorithm, config, run
-
-    def evaluate(self, newest: Network) -> dict[str, float]:
-        """Evaluate a network and promote it if it is better; as `evaluate_and_promote`."""
-        newest = copy.deepcopy(newest)
-        scores, is_promoted = evaluate_and_promote(
-            self._algorithm, newest, self.network, self._run, self._config
-        )
-        if is_promoted:
-            self.network = newest
-        return scores
-
-    def parts(self) -> dict[str, Network]:
-        """Return the network by name for `training.runs.state`, {} before the first evaluation."""
-        return {} if self.network is None else {BEST: self.network}
-
-    def allocate(self, checkpoint: Checkpoint) -> None:
-        """Create a network to load the checkpoint's best network into, if it has one."""
-        if any(name.startswith(f"{BEST}.") for name in checkpoint.arrays):
-            self.network = Network(self._config.make_game(), self._config.network)
-
-
 def charts(game: Game, opponents: EvaluationOpponents) -> dict[str, list[str]]:
     """Return the charts of evaluations: columns of the log by title."""
     result = {
@@ -204,7 +124,7 @@ def _sample_test_set(
     name: str, options: tuple[tuple[str, Any], ...], opponents: EvaluationOpponents
 ) -> TestSet | None:
     game = make_game(name, **dict(options))
-    tables = Tablebase(game) if opponents.tables is None else Tablebase(game, opponents.tables)
+    tables = Tablebase(game, opponents.tables or SHIPPED)
     if game.initial not in tables:
         return None
     return tables, tuple(sample_uniform(tables, opponents.positions))

@@ -38,6 +38,16 @@ class Samples(NamedTuple):
     values: NDArray[np.float32]  # [N]
 
 
+def zero_samples(game: Game, count: int) -> Samples:
+    """Return samples whose values are all 0."""
+    return Samples(
+        np.zeros((count, len(game.initial)), np.uint64),
+        np.zeros((count, MAX_ACTIONS), np.int16),
+        np.zeros((count, MAX_ACTIONS), np.float16),
+        np.zeros(count, np.float32),
+    )
+
+
 class Minibatch(NamedTuple):
     """The inputs and targets of a gradient step; targets and values are as in `Samples`.
 
@@ -62,12 +72,7 @@ class ReplayBuffer:
         self.game, self.capacity, self.fill_missing = game, capacity, fill_missing
         # Total number of samples added.
         self.added = 0
-        self.samples = Samples(
-            np.zeros((capacity, len(game.initial)), np.uint64),
-            np.zeros((capacity, MAX_ACTIONS), np.int16),
-            np.zeros((capacity, MAX_ACTIONS), np.float16),
-            np.zeros(capacity, np.float32),
-        )
+        self.samples = zero_samples(game, capacity)
         identity = np.arange(game.num_actions, dtype=np.int32)
         cells = np.arange(np.prod(game.observation_shape[1:]))
         self._actions = np.array([identity, *(symmetry.actions for symmetry in game.symmetries)])

@@ -2,12 +2,14 @@
 
 In a fraction of the games another player has one seat. Its positions are searched too, for policy
 and value targets, but the opponent chooses the actions.
+
+Shape: F fields of a position.
 """
 
 import math
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from cc_env.match.match import effective_repetition_limit
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import check_between, check_wholes
 from training.selfplay.opponents import NO_OPPONENT, Opponents, check_opponents
-from training.selfplay.replay_buffer import Samples, top_policy
+from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +114,14 @@ class SelfPlayTally:
 Results = list[tuple[Samples, SelfPlayTally]]
 
 
-@dataclass
-class _Game:
-    """A game in progress: a sample for each decision; `values` are for the player to move."""
+class _Decision(NamedTuple):
+    """A decision with its policy targets and the search value for the player to move."""
 
-    positions: list[NDArray[np.uint64]] = field(default_factory=list)
-    movers: list[int] = field(default_factory=list)
-    actions: list[NDArray[np.int16]] = field(default_factory=list)
-    policy: list[NDArray[np.float16]] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    position: NDArray[np.uint64]  # [F]
+    mover: np.int64
+    actions: NDArray[np.int16]  # [MAX_ACTIONS]
+    policy: NDArray[np.float16]  # [MAX_ACTIONS]
+    value: float
 
 
 class SelfPlayWorker:
@@ -148,7 +149,8 @@ class SelfPlayWorker:
         )
         # The network of the evaluations in the trees.
         self._evaluate: Evaluate | None = None
-        self._games = [_Game()] * settings.boards
+        # The decisions of the current game on each board.
+        self._games: list[list[_Decision]] = [[] for _ in range(settings.boards)]
         self._stopped = False
         self._boards.reset()
         self._start_games(np.ones(settings.boards, np.bool_))
@@ -165,7 +167,7 @@ class SelfPlayWorker:
         if evaluate is not self._evaluate:
             self._trees.clear_cache()
             self._evaluate = evaluate
-        samples: list[Samples] = [self._empty_samples()]
+        samples = [zero_samples(self._game, 0)]
         for _ in range(decisions):
             if self._stopped:
                 break
@@ -206,19 +208,14 @@ class SelfPlayWorker:
         if (search.selected_actions < 0).any():
             raise TrainingDiverged("the network's logits or values are not finite")
         actions, policy = top_policy(search.actions, search.policy)
-        movers = self._boards.to_move
-        for board, game in enumerate(self._games):
-            game.positions.append(self._boards.positions[board].copy())
-            game.movers.append(int(movers[board]))
-            game.actions.append(actions[board])
-            game.policy.append(policy[board])
-            game.values.append(float(search.values[board]))
+        columns = self._boards.positions.copy(), self._boards.to_move.copy(), actions, policy
+        for game, *decision in zip(self._games, *columns, search.values.tolist(), strict=True):
+            game.append(_Decision(*decision))
         self._opponents.choose(self._boards, search.selected_actions, self._rng)
         self._boards.step(search.selected_actions)
 
     def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
         """Return the samples of a finished game, and count it."""
-        game = self._games[board]
         result = int(self._boards.outcomes[board])
         is_draw = result in (DRAW, ONGOING)
         tally.games += 1
@@ -228,24 +225,15 @@ class SelfPlayWorker:
         if (seat := self._opponents.seats[board]) != NO_OPPONENT:
             tally.opponent_games += 1
             tally.points += 0.5 if is_draw else float(result != seat)
-        movers, mix = np.array(game.movers), self._settings.value_mix
+        columns = zip(*self._games[board], strict=True)
+        positions, movers, actions, policy, search_values = map(np.array, columns)
         results = np.zeros(len(movers)) if is_draw else np.where(movers == result, 1.0, -1.0)
-        values = mix * np.array(game.values) + (1 - mix) * results
-        return Samples(
-            np.array(game.positions),
-            np.array(game.actions),
-            np.array(game.policy),
-            values.astype(np.float32),
-        )
+        mix = self._settings.value_mix
+        values = mix * search_values + (1 - mix) * results
+        return Samples(positions, actions, policy, values.astype(np.float32))
 
     def _start_games(self, selected: NDArray[np.bool_]) -> None:
         """Start games on the selected boards, bool[boards], after random turns."""
         for board in np.flatnonzero(selected).tolist():
-            self._games[board] = _Game()
+            self._games[board] = []
         self._opponents.start_games(self._boards, selected, self._settings.opening_turns, self._rng)
-
-    def _empty_samples(self) -> Samples:
-        positions = np.zeros((0, len(self._game.initial)), np.uint64)
-        actions = np.zeros((0, self._game.num_actions), np.int32)
-        policy = top_policy(actions, actions.astype(np.float32))
-        return Samples(positions, *policy, np.zeros(0, np.float32))

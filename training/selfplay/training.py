@@ -1,0 +1,242 @@
+"""What all training algorithms share: their config, their loop, evaluation and promotion.
+
+`NetworkTraining` is the base of algorithms that fit a policy and value network to the samples of a
+replay buffer.
+"""
+
+import copy
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from agents.network import Evaluator, Network, Size, save, select_device
+from agents.network_players import PolicyPlayer
+from agents.shipped_weights import NETWORK
+from training.runs import state, training_run
+from training.runs.checkpoints import Checkpoint
+from training.runs.config import check_between, check_wholes
+from training.runs.log import Row
+from training.selfplay import promotion
+from training.selfplay.learner import (
+    Learner,
+    LearnerSettings,
+    PolicyLoss,
+    cross_entropy,
+    initial_network,
+)
+from training.selfplay.promotion import BEST, EvaluationOpponents
+from training.selfplay.replay_buffer import ReplayBuffer
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseConfig(training_run.Config):
+    """The settings of every algorithm."""
+
+    # Steps of the run between evaluations.
+    evaluate_every: int = 1
+    evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
+    # Minimum score against the best network for promotion.
+    gate: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the fields and fill in the options of the game."""
+        super().__post_init__()
+        check_wholes(self, evaluate_every=1)
+        check_between(self, 0, 1, "gate")
+
+
+AnyConfig = TypeVar("AnyConfig", bound=BaseConfig)
+
+
+class BaseTraining(ABC, Generic[AnyConfig]):
+    """A run in progress."""
+
+    # Name in the header of saved networks.
+    algorithm: ClassVar[str]
+
+    def __init__(self, config: AnyConfig, run: training_run.Run) -> None:
+        """Seed torch; a subclass creates its networks and then calls `run.restore(self.load)`."""
+        self.config, self.run, self.game = config, run, config.make_game()
+        torch.manual_seed(config.seed)
+
+    def train(self) -> None:
+        """Run training to completion."""
+        run, config = self.run, self.config
+        charts = promotion.charts(self.game, config.evaluation_opponents) | self.charts()
+        for _ in run.steps(self.state, config.evaluate_every, charts, self.status):
+            metrics = self.step()
+            if run.evaluation_due:
+                metrics |= self.evaluate()
+            run.log(metrics)
+
+    def evaluate_and_promote(
+        self, newest: Network, best: Network | None, **player_options: Any
+    ) -> tuple[dict[str, float], bool]:
+        """Evaluate the newest network's policy and save it as the best one if it is promoted.
+
+        The first network is promoted, and one with a score of at least `gate` against the best one.
+        `player_options` are options of `PolicyPlayer`. Returns the scores of `score_against` and
+        whether the network was promoted. Raises as `score_against`, and OSError.
+        """
+        game, run, config = self.game, self.run, self.config
+        newest_player = PolicyPlayer(game, Evaluator(newest), **player_options)
+        best_player = None
+        if best is not None:
+            best_player = PolicyPlayer(game, Evaluator(best), **player_options)
+        scores = promotion.score_against(
+            game, newest_player, best_player, config.evaluation_opponents, run.step
+        )
+        is_promoted = best is None or scores[BEST] >= config.gate
+        if is_promoted:
+            about = {"trained": self.algorithm, "step": run.step, "config": asdict(config)}
+            save(run.path / NETWORK, newest, game, {**about, **scores})
+        return scores, is_promoted
+
+    def close(self) -> None:
+        """Stop background work."""
+
+    @abstractmethod
+    def step(self) -> dict[str, float]:
+        """Play and learn, and advance the run; return the metrics."""
+
+    @abstractmethod
+    def evaluate(self) -> dict[str, float]:
+        """Evaluate the newest network and promote it if it is better; return the scores."""
+
+    @abstractmethod
+    def state(self) -> training_run.State:
+        """Return the content of a checkpoint."""
+
+    @abstractmethod
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+
+    @abstractmethod
+    def charts(self) -> dict[str, list[str]]:
+        """Return the algorithm's charts in curves.png: columns of the log by title."""
+
+    @abstractmethod
+    def status(self, newest: Mapping[str, float]) -> str:
+        """Return the status for the progress bar."""
+
+
+def train(
+    algorithm: type[BaseTraining[AnyConfig]],
+    config: AnyConfig,
+    path: Path,
+    resume: bool,
+    best: str = NETWORK,
+) -> Row:
+    """Train in a folder with a progress bar; return the last row of the log.
+
+    `best` is the file name of the best network. Raises as `open_run`, `Run.steps` and the
+    algorithm.
+    """
+    with (
+        training_run.open_run(path, asdict(config), resume, best) as run,
+        closing(algorithm(config, run)) as training,
+    ):
+        training.train()
+    return run.rows[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig(BaseConfig):
+    """The settings of algorithms with a replay buffer; steps are rounds."""
+
+    # Maximum number of rounds; None: no limit.
+    rounds: int | None = None
+    network: Size = field(default_factory=Size)
+    # Run folder or weights file of the initial network; None: random weights.
+    start: str | None = None
+    learn: LearnerSettings = field(default_factory=LearnerSettings)
+    # Capacity of the replay buffer.
+    replay: int = 400_000
+    # Mean number of gradient steps that use a sample.
+    replay_ratio: float = 1
+
+    def __post_init__(self) -> None:
+        """Check the fields and fill in the options of the game."""
+        super().__post_init__()
+        check_wholes(self, replay=1)
+        check_between(self, 0, 1000, "replay_ratio")
+
+
+AnyNetworkConfig = TypeVar("AnyNetworkConfig", bound=NetworkConfig)
+
+
+class NetworkTraining(BaseTraining[AnyNetworkConfig]):
+    """A run that fits a network to samples; the moving average of its weights plays."""
+
+    def __init__(
+        self,
+        config: AnyNetworkConfig,
+        run: training_run.Run,
+        policy_loss: PolicyLoss = cross_entropy,
+        fill_missing: bool = False,
+    ) -> None:
+        """Create the network, the learner and the buffer; for `fill_missing` see `ReplayBuffer`."""
+        super().__init__(config, run)
+        network = initial_network(config.start if run.is_new else None, self.game, config.network)
+        device = select_device(config.device)
+        self.learner = Learner(network, config.learn, device, policy_loss)
+        self.replay = ReplayBuffer(self.game, config.replay, fill_missing=fill_missing)
+        # The best network; None before the first evaluation.
+        self.best: Network | None = None
+
+    def fit(self, new_samples: float, newest: int | None = None) -> dict[str, float]:
+        """Take the gradient steps of a round with `new_samples` samples; return the metrics.
+
+        Batches come from the `newest` samples of the buffer, by default from all.
+        """
+        start, size = time.perf_counter(), self.config.learn.batch_size
+        rng = np.random.default_rng(self.run.seeds(1))
+        self.learner.schedule_learning_rate(self.run.progress())
+        losses = [
+            self.learner.learn(self.replay.sample(rng, size, newest))
+            for _ in range(max(1, round(self.config.replay_ratio * new_samples / size)))
+        ]
+        state.check_finite(self.learner.average)
+        policy, value = np.mean(losses, 0)
+        elapsed = time.perf_counter() - start
+        return {
+            "policy_loss": float(policy),
+            "value_loss": float(value),
+            "learned_per_second": len(losses) * size / elapsed,
+            "learn_seconds": elapsed,
+        }
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluate the newest network and promote it if it is better; return the scores."""
+        newest = copy.deepcopy(self.learner.average)
+        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
+        if is_promoted:
+            self.best = newest
+        return scores
+
+    def parts(self) -> Mapping[str, nn.Module | Optimizer]:
+        """Return the networks and the optimizer by name."""
+        best = {} if self.best is None else {BEST: self.best}
+        return {**self.learner.parts(), **best}
+
+    def state(self) -> training_run.State:
+        """Return the content of a checkpoint."""
+        arrays = state.to_arrays(**self.parts()) | self.replay.state()
+        return arrays, {"steps": self.learner.steps, "added": self.replay.added}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        self.learner.steps = state.read_whole(checkpoint.about, "steps")
+        if any(name.startswith(f"{BEST}.") for name in checkpoint.arrays):
+            self.best = Network(self.game, self.config.network)
+        state.load(checkpoint.arrays, **self.parts())
+        self.replay.load(checkpoint.arrays, state.read_whole(checkpoint.about, "added"))
