@@ -49,6 +49,7 @@ def engine(
 
     UGI is UCI for all games; `python -m pydoc cc_env.play.ugi_engine` describes its commands.
     """
+    check_spec(player)
     channel = Channel(sys.stdin.fileno(), sys.stdout.fileno())
     _serve_ugi(player, make_game(game, **game_options(option)), channel, seed)
 
