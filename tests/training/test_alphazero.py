@@ -52,7 +52,9 @@ TINY = Config(
     warm_up=50,
     replay=1000,
     evaluate_every=2,
-    evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=4),
+    evaluation_opponents=EvaluationOpponents(
+        names=("random",), anchor="random", games=4, positions=60
+    ),
 )
 
 

@@ -136,6 +136,7 @@ def test_bad_input_prints_one_line_and_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_bad_input_exits_with_status_2(tmp_path):
     assert "there are: " in finish(start(tmp_path, "random", "gambler"), status=2)
 

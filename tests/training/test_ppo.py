@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pkgutil
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
+from training.ppo import selfplay_env
 from training.ppo.opponent_pool import PoolSettings
 from training.ppo.ppo import Config, Training, app, main
 from training.runs import checkpoints, training_run
@@ -46,8 +48,12 @@ TINY = Config(
     batch_size=64,
     pool=PoolSettings(names=("random", "greedy"), snapshots=2),
     evaluate_every=512,
-    evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=4),
+    evaluation_opponents=EvaluationOpponents(
+        names=("random",), anchor="random", games=4, positions=60
+    ),
 )
+# Number of random openings; PPO samples 2048 by default.
+OPENINGS = 64
 # Suffixes of columns that depend on time.
 TIMES = "minutes", "_per_second", "_share"
 
@@ -100,6 +106,13 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
 # A run
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_openings():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selfplay_env, "OPENINGS", OPENINGS)
+        yield
+
+
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory):
     """The folder of a tiny run."""
@@ -147,10 +160,12 @@ def test_best_policy_plays_by_its_spec(finished_run):
 
 def test_same_seed_repeats_the_run(finished_run, tmp_path):
     main(TINY, tmp_path / "again")
-    main(replace(TINY, seed=1), tmp_path / "other")
+    main(replace(TINY, seed=1, steps=256), tmp_path / "other")
     assert timeless(log_of(tmp_path / "again"), TIMES) == timeless(log_of(finished_run), TIMES)
     np.testing.assert_equal(checkpoint_of(tmp_path / "again"), checkpoint_of(finished_run))
-    assert timeless(log_of(tmp_path / "other"), TIMES) != timeless(log_of(finished_run), TIMES)
+    (other,) = timeless(log_of(tmp_path / "other"), TIMES)
+    first = timeless(log_of(finished_run), TIMES)[0]
+    assert {name: other[name] for name in first} != first
 
 
 @pytest.mark.slow
@@ -269,7 +284,7 @@ import sys
 import threading
 from pathlib import Path
 
-from training.ppo import ppo
+from training.ppo import ppo, selfplay_env
 from training.runs.config import build_config
 
 path, config, resume, last = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4]
@@ -285,6 +300,7 @@ def fsync_or_wait(file):
 
 
 os.fsync = fsync_or_wait
+selfplay_env.OPENINGS = int(sys.argv[5])
 ppo.main(build_config(ppo.Config, config), path, resume == "resume")
 """
 
@@ -296,7 +312,7 @@ def test_sigkilled_run_resumes_identically(finished_run, tmp_path):
     for kill, (call, half) in enumerate([(4, True), (3, False), (6, None)]):
         command = [sys.executable, "-c", SCRIPT, path, config, "resume" if kill else "new"]
         with subprocess.Popen(
-            [*command, str(call)],
+            [*command, str(call), str(OPENINGS)],
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
             stdout=subprocess.PIPE,
             text=True,
@@ -312,7 +328,7 @@ def test_sigkilled_run_resumes_identically(finished_run, tmp_path):
 
 
 def test_finished_run_is_extended(finished_run, tmp_path):
-    main(TINY, tmp_path / "run")
+    shutil.copytree(finished_run, tmp_path / "run")
     last = main(replace(TINY, steps=6 * 256), tmp_path / "run", resume=True)
     assert last["step"] == 6 * 256
     with pytest.raises(BadFolder, match="boards is 32 there, 64 here"):
