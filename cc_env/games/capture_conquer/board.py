@@ -114,7 +114,24 @@ def victims(position: Position, action: int) -> tuple[int, ...]:
 
 def shortest_path(position: Position, start: int, end: int, victim: int | None) -> tuple[int, ...]:
     """Return the cells of a shortest chain of hops that captures on `victim`, None for nothing."""
+    if _is_one_hop(position, start, end, victim):
+        return start, end
     own, enemy = int(position.own) ^ 1 << start, int(position.enemy)
     empty = int(rules.BOARD[position.size]) & ~int(position.own | position.enemy)
     chains = paths(start, end, own, enemy, empty)
     return next(tuple(chain.cells) for chain in chains if chain.victim == victim)
+
+
+def _is_one_hop(position: Position, start: int, end: int, victim: int | None) -> bool:
+    """Return whether a single hop from start to end captures on `victim`, None for nothing."""
+    middle = _middle(start, end)
+    if middle is None or not int(position.own | position.enemy) >> middle & 1:
+        return False
+    return victim == (middle if int(position.enemy) >> middle & 1 else None)
+
+
+@cache
+def _middle(start: int, end: int) -> int | None:
+    """Return the cell that a single hop passes over, None if there is no such hop."""
+    distances = {abs(start // 8 - end // 8), abs(start % 8 - end % 8)}
+    return (start + end) // 2 if max(distances) == 2 and distances <= {0, 2} else None
