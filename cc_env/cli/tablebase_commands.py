@@ -69,9 +69,7 @@ def solve(
     steps = solver.plan(solved_game, out, pieces)
     remaining = [step for step in steps if not step.is_done]
     if len(remaining) < len(steps):
-        console.print(
-            f"{format_count(len(steps) - len(remaining), 'table')} of {len(steps)} exist already"
-        )
+        console.print(f"existing tables: {len(steps) - len(remaining)} of {len(steps)}")
     check_space(steps if verify else remaining, out)
     if remaining:
         console.print(

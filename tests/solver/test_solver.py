@@ -337,7 +337,7 @@ def test_insufficient_space_is_reported_before_solving(tmp_path, monkeypatch):
         check_space(existing, tmp_path)
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
-    assert "1 table of 1 exist already" in command_line(main, *solve_)
+    assert "existing tables: 1 of 1" in command_line(main, *solve_)
 
 
 def test_verification_stays_within_the_memory_estimate():

@@ -417,10 +417,10 @@ def test_solve_command_prints_a_plan_and_solves(tmp_path):
     out = run("--pieces", "2v1", "--threads", 1)
     assert "2v1: verified" in out
     assert "  1v2, first side to move: 0 won, 0 drawn, 1,680 lost" in out
-    assert "2 tables of 2 exist already" in run("--pieces", "2v1")
+    assert "existing tables: 2 of 2" in run("--pieces", "2v1")
     assert "2v2: verified" in run("--pieces", "2v2", "--check", 50)
     out = run("--pieces", "2v2", "--check", 50)
-    assert "3 tables of 3 exist already" in out
+    assert "existing tables: 3 of 3" in out
     assert re.search(r"\d\d positions compared with alpha-beta: \d+ values proven", out)
     assert "expected the number in all" in str(run("--pieces", "many", status=2))
     assert json.loads(
