@@ -42,7 +42,7 @@ def parse_first_line(content: bytes, magic: str, version: int) -> FirstLine:
     if not line.startswith(f"{magic} ") or len(words) != 3:
         raise ValueError(f"not a file of the format {magic!r}")
     if words[0] != str(version):
-        raise ValueError(f"unknown version {words[0][:20]!r}; expected {version}")
+        raise ValueError(f"unknown version {words[0][:20]!r}; expected: {version}")
     if not (words[1].isascii() and words[1].isdigit() and int(words[1][:8]) <= MAX_HEADER_BYTES):
         raise ValueError(f"altered: invalid header length {words[1][:20]!r}")
     return FirstLine(len(line) + 1, int(words[1][:8]), words[2])

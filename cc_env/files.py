@@ -22,7 +22,7 @@ MAX_LINE_LENGTH = 2**24  # characters
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
+    """Yield (line number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
     Raises BadRecord, with the number of the last line, if the file cannot be read or a line has
     more than MAX_LINE_LENGTH characters.
@@ -57,7 +57,10 @@ def open_atomically(path: Path, *, exclusive: bool = True) -> Iterator[BinaryIO]
     """
     partial = path.with_name(f"{path.name}{'' if exclusive else f'.{os.getpid()}'}.half")
     try:
-        with _named(path), partial.open("wb") if exclusive else _locked(partial) as file:
+        with (
+            _name_in_errors(path),
+            partial.open("wb") if exclusive else _open_locked(partial) as file,
+        ):
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -69,23 +72,25 @@ def open_atomically(path: Path, *, exclusive: bool = True) -> Iterator[BinaryIO]
 
 @contextmanager
 def open_temporary(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing and reading, and remove it at the end; raise OSError."""
-    with _locked(path) as file:
+    """Open a locked file for writing and reading, and remove it at the end; raise OSError."""
+    with _open_locked(path) as file:
         try:
             yield file
         finally:
             path.unlink(missing_ok=True)
 
 
-def _locked(path: Path) -> BinaryIO:
-    """Open a temporary file for writing and reading, so that `delete_abandoned` leaves it alone."""
+def _open_locked(path: Path) -> BinaryIO:
+    """Open and lock a temporary file, so that `delete_abandoned` does not delete it."""
     while True:
         file = path.open("w+b")
-        with suppress(OSError):  # a file system without locks
+        # Some file systems have no locks.
+        with suppress(OSError):
             _lock(file)
         if path.exists():
             return file
-        file.close()  # a sweep has removed it before it was locked
+        # `delete_abandoned` removed it before it was locked.
+        file.close()
 
 
 def delete_abandoned(folder: Path, pattern: str) -> None:
@@ -112,7 +117,7 @@ _APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> None:
     """Append to a file atomically; raise OSError and keep the old content on failure."""
     data = remaining = content.encode()
-    with _named(path):
+    with _name_in_errors(path):
         file = os.open(path, _APPENDING | (0 if must_exist else os.O_CREAT), 0o666)
         try:
             while remaining:
@@ -126,7 +131,7 @@ def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> 
 
 def create_private(path: Path, content: str) -> None:
     """Write a new file that only its owner can read; raise OSError and leave no file on failure."""
-    with _named(path):
+    with _name_in_errors(path):
         file = os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(file, "wb") as opened:
@@ -137,7 +142,7 @@ def create_private(path: Path, content: str) -> None:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_in_errors(path: Path) -> Iterator[None]:
     """Add the file's name to an OSError without one, such as that of a full disk."""
     try:
         yield
@@ -147,7 +152,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def file_hash(path: Path) -> str:
-    """Return the first 16 hex digits of the SHA-256 of a file; raise OSError."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a file; raise OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
@@ -162,16 +167,17 @@ def drop_partial_line(path: Path) -> None:
 def parse_json(text: str) -> Any:
     """Return the value of a JSON text; raise BadRecord if it is invalid or repeats a name."""
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_unique_names)
     except BadRecord:
         raise
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"not JSON: {error}") from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = dict(pairs)
-    if len(names) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise BadRecord(f"the name {twice!r} is twice in one object")
-    return names
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON as a dict; raise BadRecord if it repeats a name."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise BadRecord(f"the name {name!r} is twice in one object")
+    return values

@@ -32,7 +32,7 @@ from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
-# Draws per requested position.
+# The greatest number of positions drawn per requested position.
 _MAX_TRIES = 1000
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 
@@ -81,7 +81,7 @@ class Accuracy:
 
     @property
     def kept_with_choice(self) -> float:
-        """The same share where not every action keeps the value; NaN without decisions."""
+        """The share kept among decisions in which some action loses value; NaN without any."""
         return _share_kept([d for d in self.graded_decisions if not d.is_forced])
 
     @property
@@ -127,10 +127,10 @@ def measure(
 
     Finished games are skipped, and decisions for which `keeps_value` is None. Raises MissingTable
     if no table has a position, IllegalAction if the player chooses an illegal action, BadOption for
-    anything but tables, and the errors of `as_player`.
+    anything but tables, or if the player cannot be created.
     """
     if not isinstance(tables, Tablebase):
-        raise BadOption(f"tables={tables!r}; expected Tablebase(game, FOLDER)")
+        raise BadOption(f"tables={tables!r}; expected: Tablebase(game, FOLDER)")
     check_seed(seed)
     player, rng = as_player(player, tables.game), np.random.default_rng(seed)
     decisions = []
@@ -207,12 +207,12 @@ def sample_from_games(
 
     The player alternates between the seats. Games start after up to `opening_turns` random turns.
     Each position is yielded once; positions without a table are skipped. Raises
-    BadOption for fewer games than 1 or openings below 0, BadPlayer if a game ends by a fault,
-    and the errors of `as_player`.
+    BadOption for fewer games than 1 or openings below 0, or if a player cannot be created,
+    BadPlayer if a game ends by a fault.
     """
     _check(games, seed)
     if not is_integer(opening_turns, 0):
-        raise BadOption(f"opening_turns={opening_turns!r}; expected 0 or more")
+        raise BadOption(f"opening_turns={opening_turns!r}; expected: 0 or more")
     rng, yielded = np.random.default_rng(seed), set[Position]()
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
@@ -252,9 +252,9 @@ def enumerate_replies(
     """Yield up to `limit` positions in which the player decides, over all replies of opponents.
 
     Both seats are explored breadth-first from the start; each position is yielded once. A random
-    player decides once in each position. Raises BadOption for fewer than 1, MissingTable
-    if no table has the start, since most replies would lead to unknown positions, and the
-    errors of `as_player`.
+    player decides once in each position. Raises BadOption for fewer than 1, or if the player cannot
+    be created, MissingTable if no table has the start, since most replies would lead to unknown
+    positions.
     """
     _check(limit, seed)
     tables.probe(tables.game.initial)
@@ -283,5 +283,5 @@ def enumerate_replies(
 
 def _check(count: int, seed: int) -> None:
     if not is_integer(count, 1):
-        raise BadOption(f"{count!r} positions or games; expected 1 or more")
+        raise BadOption(f"{count!r} positions or games; expected: 1 or more")
     check_seed(seed)

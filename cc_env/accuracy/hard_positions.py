@@ -71,5 +71,5 @@ def _parse_entry(entry: Any, game: Game) -> HardPosition:
         raise BadRecord(f"{entry['action']!r:.40} is not legal in '{game.to_text(position)}'")
     for name in ("turns", "missed"):
         if not is_integer(entry[name], 0):
-            raise BadRecord(f"{name}={entry[name]!r:.40}; expected a whole number, 0 or more")
+            raise BadRecord(f"{name}={entry[name]!r:.40}; expected: a whole number, 0 or more")
     return HardPosition(position, actions[entry["action"]], entry["turns"], entry["missed"])

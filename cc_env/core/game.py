@@ -148,9 +148,9 @@ class Game:
         Number of turns that lead to the same position after which the rules end the game; 0 if
         they never do.
     max_margin
-        The largest margin of a win, see `rules.margin`.
+        The largest margin of a win; 1 in games that only have winners.
     has_scores
-        Whether the rules give both players scores, see `score`.
+        Whether the rules give both players scores, as in Cannon; `score` returns them.
     endings
         A sentence for each word that `ending` returns; {loser} stands for the losing player.
     formats
@@ -164,7 +164,7 @@ class Game:
     numbering
         The numbering of positions for exact values; None if the game cannot be solved.
     figures
-        Shapes of pieces by letter, see `cc_env.rendering.shapes`; by default discs.
+        Names of the shapes of pieces (`cc_env.rendering.shapes`) by letter; by default discs.
     piece_names
         Kinds of pieces by letter, such as king.
     goal_cells
@@ -270,7 +270,7 @@ class Game:
                 yield f"{name}={labels!r}; expected: {count} labels"
 
     def replace(self, **facts: object) -> Self:
-        """Return a copy with other values of these facts; raise BadGame on contradictions."""
+        """Return a copy with other values of these attributes; raise BadGame on contradictions."""
         game = object.__new__(type(self))
         vars(game).update(vars(self), **facts)
         Game.__init__(game)
@@ -296,7 +296,7 @@ class Game:
     def parse_position(self, text: str) -> Position:
         """Return the position of a text; raise BadPosition with the reason if there is none.
 
-        By default the reverse of the default of `to_text`. `from_text` adds the text to the error.
+        By default the inverse of the default of `to_text`. `from_text` adds the text to the error.
         """
         other_fields = [name for name in self.initial._fields if name not in _DEFAULT_FIELDS]
         rest = f"then NAME=VALUE of {format_list(other_fields)}" if other_fields else ""
@@ -339,7 +339,7 @@ class Game:
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N].
 
-        By default, those that `from_text` restores from the result of `to_text`.
+        By default, the positions that `from_text` restores from the result of `to_text`.
         """
         rows = np.stack(positions, 1)
         return np.array([self._is_restored(type(positions)(*row)) for row in rows], np.bool_)
@@ -392,11 +392,11 @@ class Game:
         return "draw" if self.outcome(position) == DRAW else "won"
 
     def remark(self, position: Position) -> str:
-        """Return what pieces alone do not show, such as a removal that is due; by default ""."""
+        """Return a note on what the board does not show, such as a removal due; by default ""."""
         return ""
 
     def shooters(self, position: Position, action: int) -> Iterable[Cell]:
-        """Return the pieces that can play an action that hits a cell from a distance, in order.
+        """Return the cells of the pieces that can hit the target of a shot, in order.
 
         By default none, which is also the result for actions that move a piece.
         """
@@ -412,7 +412,7 @@ class Game:
         path, captured = list[Cell](), list[Cell]()
         player, pieces = self.to_move(position), self.pieces(position)
         for action in turn:
-            # Raises IndexError if it is not an action.
+            # Raises IndexError if `action` is not in the action space.
             ends = self._ends(action, player)
             position = self.make_position(rules.apply(position, action))
             before, pieces = pieces, self.pieces(position)
@@ -519,8 +519,8 @@ class Game:
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
         """Return the scores of both players in a finished game; by default plus and minus a margin.
 
-        If the rules do not end the game, the scores of an end by repetition or, in games with
-        `has_scores`, by a fault of `loser`.
+        In games with `has_scores` the game may also have ended by repetition, or by a fault of
+        `loser`; the default is then 0 for both.
         """
         won = float(self.margin(position))
         return (won, -won) if self.outcome(position) == FIRST_WINS else (-won, won)
@@ -543,7 +543,7 @@ class Game:
         """Return the evaluation with this name, by default the first one.
 
         An evaluation, which is a NamedTuple, is returned unchanged. Raises UnknownOption if the
-        game has none, or none with this name.
+        game has none, or none with this name, BadOption for a name that is not a text.
         """
         if hasattr(name, "_fields"):
             return name
@@ -582,22 +582,31 @@ class Game:
         """Return the notation of a turn, finished or not; raise IllegalAction if it is illegal."""
         return "".join(self.turn_texts(position, turn))
 
-    def turn_texts(self, position: Position, line: Turn) -> list[str]:
-        """Return the notation of each turn in a sequence of actions; raise as `turn_text`."""
-        texts = [""]
-        for action in line:
+    def turn_texts(self, position: Position, actions: Sequence[int]) -> list[str]:
+        """Return the notation of each turn in a sequence of actions; the last may be unfinished.
+
+        Raises IllegalAction if an action is illegal.
+        """
+        texts: list[str] = []
+        is_unfinished = False
+        for action in actions:
             after = self.apply(position, action)
-            texts[-1] += self.action_text(position, action)
-            if not self.mid_turn(after):
-                texts.append("")
-            position = after
-        return [text for text in texts if text]
+            text = self.action_text(position, action)
+            if is_unfinished:
+                texts[-1] += text
+            else:
+                texts.append(text)
+            position, is_unfinished = after, self.mid_turn(after)
+        return texts
 
     def parse_turn(self, position: Position, text: str) -> Turn:
-        """Return the legal turn written as `text`; raise IllegalAction if there is none."""
-        plain = _plain(text)
-        for turn, turn_text in self._matching_turns(position, plain):
-            if _plain(turn_text) == plain:
+        """Return the legal turn written as `text`, also in its other notations.
+
+        Whitespace and case are ignored. Raises IllegalAction if there is no such turn.
+        """
+        normalized = normalize_notation(text)
+        for turn, turn_text in self._matching_turns(position, normalized):
+            if normalize_notation(turn_text) == normalized:
                 return turn
         near = self.completions(position, text)
         hint = f"did you mean {format_list(near)}?" if near else self._legal_hint(position)
@@ -606,13 +615,13 @@ class Game:
     def completions(self, position: Position, text: str, limit: int = 12) -> list[str]:
         """Return at most `limit` texts of legal turns that begin with `text`, none if it is empty.
 
-        Only turns that begin so are generated.
+        Only turns with this beginning are generated.
         """
-        turns = self._matching_turns(position, _plain(text))
+        turns = self._matching_turns(position, normalize_notation(text))
         return list(dict.fromkeys(text for _, text in itertools.islice(turns, limit)))
 
     def _matching_turns(self, position: Position, prefix: str) -> Iterator[tuple[Turn, str]]:
-        """Yield legal turns with each of their texts that begins with a plain text.
+        """Yield legal turns with each of their texts that begins with a normalized prefix.
 
         There are none for an empty prefix. Only beginnings that match are continued.
         """
@@ -621,22 +630,22 @@ class Game:
         yield from self._matching_continuations(position, prefix, (), "")
         for action in map(int, self.legal_actions(position)):
             for text in self.alternative_texts(position, action):
-                if _plain(text).startswith(prefix):
+                if normalize_notation(text).startswith(prefix):
                     yield (action,), text
 
     def _matching_continuations(
         self, position: Position, prefix: str, turn: Turn, turn_text: str
     ) -> Iterator[tuple[Turn, str]]:
-        """Yield the turns that continue `turn` and have this plain prefix, with their texts."""
+        """Yield the turns that continue `turn` and have this prefix, with their texts."""
         for action in map(int, self.legal_actions(position)):
             text = turn_text + self.action_text(position, action)
-            plain = _plain(text)
-            if not (plain.startswith(prefix) or prefix.startswith(plain)):
+            normalized = normalize_notation(text)
+            if not (normalized.startswith(prefix) or prefix.startswith(normalized)):
                 continue
             after = self.make_position(rules.apply(position, action))
             if self.mid_turn(after):
                 yield from self._matching_continuations(after, prefix, (*turn, action), text)
-            elif plain.startswith(prefix):
+            elif normalized.startswith(prefix):
                 yield (*turn, action), text
 
     def illegal_action(self, position: Position, action: object) -> IllegalAction:
@@ -654,8 +663,8 @@ class Game:
         return "legal: " + format_list(f"{a} ({self.action_text(position, int(a))})" for a in legal)
 
 
-def _plain(text: str) -> str:
-    """Return the text without blanks and in lower case, for comparisons."""
+def normalize_notation(text: str) -> str:
+    """Return a text without whitespace and in lower case, for comparisons."""
     return "".join(text.split()).lower()
 
 

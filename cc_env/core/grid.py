@@ -59,7 +59,7 @@ class Grid:
             shape = ", ".join(map(str, cells.shape))
             value = f"{cells.dtype}[{shape}], such as {cells.flat[0]} and {cells.flat[-1]}"
             expected = f"int64[actions, 2] or int64[actions] with cells from 0 to {size}"
-            raise BadGame(f"action_cells are {value}; expected {expected}")
+            raise BadGame(f"action_cells are {value}; expected: {expected}")
         return ends.astype(np.int64)
 
     @cached_property
@@ -136,7 +136,7 @@ class Grid:
         shape = [len(row) for row in rows]
         if shape != [self.columns] * self.rows or set("".join(rows)) - {*letters, "."}:
             expected = f"{self.rows} rows of {self.columns} cells, joined by /"
-            raise BadPosition(f"expected {expected}, made of {', '.join(letters)} and numbers")
+            raise BadPosition(f"expected: {expected}, made of {', '.join(letters)} and numbers")
         pieces = {
             (row, column): letter
             for row, cells in enumerate(rows)
@@ -166,5 +166,5 @@ class Grid:
         sides = [side[0] for side in letters]
         if len(words) < 2 or words[1] not in sides or (len(words) > 2 and not rest):
             expected = f"rows, side to move ({' or '.join(sides)})"
-            raise BadPosition(f"expected {expected}{f', {rest}' if rest else ''}")
+            raise BadPosition(f"expected: {expected}{f', {rest}' if rest else ''}")
         return self.parse_board(words[0], "".join(letters)), sides.index(words[1]), words[2:]

@@ -22,7 +22,7 @@ MAX_CELLS = 64
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbering:
-    """How the positions of a game are numbered; see `rules.register_numbering`.
+    """The description of the positions of a game for tables; the rules register its functions.
 
     Sets come in pairs of one kind of pieces: those of the player to move and those of the opponent.
     A turn swaps them. From the third set on, every cell may be occupied. Tables are valid for all
@@ -33,20 +33,20 @@ class Numbering:
     like: Position
     # The cells that the pieces of a set can occupy, as bits.
     cells: tuple[int, ...]  # [K]
-    # By kind of piece. Irreversible turns lower the sum over all pieces.
+    # Weight of each kind of piece. Irreversible turns lower the sum over all pieces.
     weights: tuple[int, ...]  # [K / 2]
     # A letter for each kind of piece; empty if there is one kind.
     kinds: tuple[str, ...] = ("",)  # [K / 2]
-    # Numbers of pieces of one side while the game is in progress.
+    # Limits of the number of pieces of one side while the game is in progress.
     max_pieces: int = MAX_CELLS
     min_pieces: int = 1
     num_states: int = 1
-    # A group, without the identity.
+    # Symmetries that form a group, without the identity.
     symmetries: tuple[Symmetry, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     # By field, the bits that hold the rules; they equal those of `like`.
     rules: Mapping[str, int] = field(default_factory=dict)
-    # No position can repeat.
+    # Whether no position can repeat.
     is_acyclic: bool = False
 
     @property
@@ -84,8 +84,8 @@ class Numbering:
         if not match:
             return None
         counts = [int(count or 0) for count in match.groups()]
-        kinds_count = len(self.kinds)
-        pairs = zip(counts[:kinds_count], counts[kinds_count:], strict=True)
+        num_kinds = len(self.kinds)
+        pairs = zip(counts[:num_kinds], counts[num_kinds:], strict=True)
         material = tuple(count for pair in pairs for count in pair)
         sides = sum(material[::2]), sum(material[1::2])
         is_possible = sum(sides) <= self.num_cells and all(

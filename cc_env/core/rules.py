@@ -31,7 +31,7 @@ FIRST_WINS, SECOND_WINS, DRAW, ONGOING = FIRST, SECOND, 2, -1
 # Makes the hash of a word depend on its field.
 _FIELD_SALT = np.uint64(0xD1342543DE82EF95)
 
-# Numbers and truth values; compiled code uses the numpy types only.
+# Integers and booleans; compiled code uses the numpy types only.
 Int = int | np.int64
 Bool = bool | np.bool_
 # Each game has a NamedTuple class of its own.
@@ -96,7 +96,7 @@ def margin(position: Position) -> int:
 
 @rule
 def repetition_outcome(position: Position) -> int:
-    """Return the outcome of a game that ends by repetition, see `Game.repetition_limit`."""
+    """Return the outcome of a game that the rules end by repetition in this position."""
 
 
 @rule(dispatch_on=(0, 2))
@@ -106,7 +106,7 @@ def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
 
 @rule
 def to_sets(position: Position) -> tuple[np.uint64, ...]:
-    """Return the K sets of cells of a position between turns, see `cc_env.core.numbering`."""
+    """Return the K sets of cells of a position between turns, in the order of its numbering."""
 
 
 @rule
@@ -216,7 +216,7 @@ def register(
     load.add(position_class, function=_loader(position_class))  # type: ignore[attr-defined]
 
 
-# By class of the evaluation, see `ordering_evaluation`.
+# By class of a slow evaluation, the function that returns the faster one for move ordering.
 _ORDERINGS: dict[type, Callable[[Any], Any]] = {}
 
 
@@ -268,8 +268,8 @@ def register_numbering(
 ) -> None:
     """Register how positions are numbered, so that the game can be solved.
 
-    See `cc_env.core.numbering`. By default the sets contain all of a position between turns, and no
-    rule draws a game without progress.
+    `cc_env.core.numbering` describes the sets. By default they contain all of a position between
+    turns, and no rule draws a game without progress.
     """
     functions = {name: value for name, value in locals().items() if name != "position_class"}
     _add(position_class, functions)

@@ -164,7 +164,7 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         return self.game.observe(self.position, player)
 
     def render(self) -> Frame:
-        """Return or display the frame of `render_mode`; raise as `picture`."""
+        """Return or display a frame; raise ResetNeeded before the first reset."""
         return None if self.render_mode is None else self._renderer.frame(self.picture())
 
     def _update_infos(self) -> None:
@@ -192,7 +192,7 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
 class MaskInObservation(BaseWrapper):
     """Puts the mask into the observation: {"observation": planes, "action_mask": mask}.
 
-    The arguments are those of `cc_env.envs.single.MaskInObservation`.
+    The planes are under `key`: int8[C, H, W] or, if `flat`, float32[C * H * W].
     """
 
     def __init__(self, env: AECEnv, key: str = "observation", flat: bool = False) -> None:

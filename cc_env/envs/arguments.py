@@ -42,7 +42,7 @@ def check_integer(name: str, value: object, valid: range, expected: str = "") ->
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:
-        raise BadOption(f"{name}={value!r}; it is {expected or f'{valid[0]} to {valid[-1]:,}'}")
+        raise BadOption(f"{name}={value!r}; expected: {expected or f'{valid[0]} to {valid[-1]:,}'}")
     return number
 
 
@@ -60,7 +60,7 @@ def check_actions(actions: object, count: int) -> NDArray[np.int64]:
     except (TypeError, ValueError) as error:
         raise IllegalAction(f"actions must be integers: {error}") from None
     if array.dtype.kind not in "iu":
-        raise IllegalAction(f"actions must be integers, not {array.dtype}")
+        raise IllegalAction(f"actions have the dtype {array.dtype}; expected: integers")
     if array.shape != (count,):
         raise IllegalAction(f"actions have shape {array.shape}; expected: ({count},)")
     return array.astype(np.int64, copy=False)
@@ -70,7 +70,7 @@ def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
     """Return a text argument that is one of `valid`; raise BadOption otherwise."""
     words = list(valid)
     if not isinstance(value, str) or value not in words:
-        raise BadOption(f"{name}={value!r}; it is one of: {format_list(words)}")
+        raise BadOption(f"{name}={value!r}; expected: one of: {format_list(words)}")
     return value
 
 

@@ -28,7 +28,7 @@ MAX_THREADS = 1024
 # Turns within which repetitions are found in games of unlimited length.
 REPETITION_WINDOW = 1023
 
-# Hashes of positions that all boards store for that: one gigabyte.
+# The greatest number of hashes that all boards store to find repetitions: one gigabyte.
 MAX_POSITION_KEYS = 2**27
 
 # The score of an episode that continues, or whose ending the rules give no score.
@@ -86,7 +86,7 @@ class Boards:
         illegal: str = "raise",
         threads: int = 1,
     ) -> None:
-        """Allocate `count` boards, to be reset; raise BadOption on bad values.
+        """Allocate `count` boards; call `reset` before `step`. Raise BadOption on bad values.
 
         The opponent makes the decisions of the player who is not in the seat. `illegal`, one of
         ILLEGAL_MODES, is how `step` handles illegal actions. The boards are divided among
@@ -98,7 +98,8 @@ class Boards:
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             autoreset=int(autoreset), illegal=int(mode)
         )
-        self.game, self.count = game, count
+        self.game = game
+        self.count = count
         self._opponent = None if isinstance(opponent, kernels.OpponentMode) else opponent
         try:
             self._batch = _allocate(game, count, _keys_per_board(self._settings, count), autoreset)
@@ -108,14 +109,19 @@ class Boards:
         self._batch.rows[:, STATUS] = EpisodeStatus.TERMINATED
         self._batch.rows[:, STREAM] = self.streams(None)
         arrays: kernels.BatchTuple = tuple(self._batch)
-        self._arguments = game.initial, tuple(self._settings), arrays
-        self.observations, self._has_masks = self._batch.observations, False
-        self.rewards, self.outcomes = self._batch.rewards, self._batch.outcomes
-        self.terminated, self.truncated = self._batch.terminated, self._batch.truncated
-        self.to_move, self.final_observations = self._batch.to_move, self._batch.final_observations
+        self._kernel_arguments = game.initial, tuple(self._settings), arrays
+        self.observations = self._batch.observations
+        self.rewards = self._batch.rewards
+        self.outcomes = self._batch.outcomes
+        self.terminated = self._batch.terminated
+        self.truncated = self._batch.truncated
+        self.to_move = self._batch.to_move
+        self.final_observations = self._batch.final_observations
         self.was_illegal = np.zeros(count, np.bool_)
         self.raises = mode == kernels.IllegalMode.RAISE
         self.has_begun = False
+        # Whether the masks of the batch are valid; before the first reset they are written late.
+        self._has_masks = False
         self._action = np.zeros(1, np.int64)
         self._no_actions = np.zeros(count, np.int64)
         self._all_boards = np.ones(count, np.bool_)
@@ -176,7 +182,8 @@ class Boards:
     def parse_options(self, options: object) -> list[Position]:
         """Return the starting position in the options of a reset, if any, in a list.
 
-        Raises BadOption or UnknownOption for other options, BadPosition as `parse_start`.
+        Raises BadOption or UnknownOption for other options, BadPosition for a text that is not an
+        unfinished position.
         """
         valid = check_reset_options(options, ["position"])
         return [self.parse_start(valid["position"])] if "position" in valid else []
@@ -196,7 +203,7 @@ class Boards:
         if not self.has_begun:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
-            self._note_illegal(actions)
+            self._set_was_illegal(actions)
         refused = self._run(self._decisions, actions, self._initial)
         if refused != kernels.ACCEPTED:
             raise self._refusal(refused, actions[refused])
@@ -204,7 +211,11 @@ class Boards:
             self._reply()
 
     def step_one(self, action: object) -> None:
-        """Play an action on the only board; raise as `step`, and IllegalAction for no integer."""
+        """Play an action on the only board.
+
+        Raises IllegalAction if it is not an integer or not legal, ResetNeeded before the first
+        reset and after the end of the episode; then nothing has changed.
+        """
         number = action if isinstance(action, np.int64) else as_int(action)
         if number is None:
             reason = f"action {action!r} is not an integer"
@@ -222,8 +233,8 @@ class Boards:
     ) -> int:
         """Call `kernels.step`, on slices of the boards if there are several threads."""
         if self._threads.thread_count == 1:
-            return kernels.step(*self._arguments, kinds, actions, starts)
-        _, settings, batch = self._arguments
+            return kernels.step(*self._kernel_arguments, kinds, actions, starts)
+        _, settings, batch = self._kernel_arguments
         refused = kernels.find_refused(settings, batch, kinds, actions)
         if refused == kernels.ACCEPTED:
             self._threads.run_slices(partial(self._run_slice, kinds, actions, starts), self.count)
@@ -236,7 +247,7 @@ class Boards:
         starts: NDArray[np.uint64],
         part: slice,
     ) -> None:
-        start, settings, batch = self._arguments
+        start, settings, batch = self._kernel_arguments
         arrays = tuple(array[part] for array in batch)
         starts = starts[part] if len(starts) == self.count else starts
         kernels.step(start, settings, arrays, kinds[part], actions[part], starts)
@@ -253,7 +264,7 @@ class Boards:
                 if not len(numbers := np.flatnonzero(is_due)):
                     return
                 actions = self._checked_replies(numbers, self._opponent(self, numbers))
-                kernels.play_replies(*self._arguments, numbers, actions)
+                kernels.play_replies(*self._kernel_arguments, numbers, actions)
         except BaseException:
             self.has_begun = False
             raise
@@ -271,7 +282,7 @@ class Boards:
             raise self.game.illegal_action(self.position(int(numbers[refused])), replies[refused])
         return actions
 
-    def _note_illegal(self, actions: NDArray[np.int64]) -> None:
+    def _set_was_illegal(self, actions: NDArray[np.int64]) -> None:
         is_valid = (actions >= 0) & (actions < self.game.num_actions)
         bits = self._batch.masks[np.arange(self.count), np.where(is_valid, actions, 0)]
         self.was_illegal[:] = ~self.done & (bits == 0)
@@ -288,9 +299,10 @@ class Boards:
 
     @property
     def masks(self) -> NDArray[np.int8]:
-        """int8[N, num_actions]: the legal actions of the player to move, see `kernels.Batch`.
+        """The masks of the legal actions of the players to move, int8[N, num_actions].
 
-        Before the first reset, those of `Game.opening_mask`.
+        All 1 if the rules or a fault ended the episode. Before the first reset, the actions that
+        are legal at every first decision.
         """
         if not self._has_masks:
             self._batch.masks[:] = self.game.opening_mask()
@@ -299,7 +311,7 @@ class Boards:
 
     def observe(self) -> None:
         """Write the observations again, in case a caller changed them."""
-        kernels.observe(*self._arguments)
+        kernels.observe(*self._kernel_arguments)
 
     @property
     def seats(self) -> NDArray[np.int8]:
@@ -323,7 +335,7 @@ class Boards:
 
     @property
     def max_turns(self) -> int:
-        """Number of turns after which an episode is truncated; 0 for no limit."""
+        """The number of turns after which an episode is truncated; 0 for no limit."""
         return self._settings.max_turns
 
     @property
@@ -333,7 +345,7 @@ class Boards:
 
     @property
     def position_keys(self) -> NDArray[np.uint64]:
-        """Hashes of each board's positions so far, by turn, padded with 0: uint64[N, K].
+        """The hashes of each board's positions so far, by turn, padded with 0: uint64[N, K].
 
         K is 0 if neither a limit nor the rules count repetitions.
         """
@@ -365,7 +377,8 @@ class Boards:
         return self._position(self._batch.rows[board])
 
     def _position(self, row: NDArray[np.uint64]) -> Position:
-        return type(self.game.initial)(*row[: len(self.game.initial)])
+        """Return the position in the first columns of a board's row."""
+        return self.game.make_position(row[: len(self.game.initial)])
 
     def turns(self, board: int = 0) -> int:
         """Return the number of turns played in a board's episode."""
@@ -375,7 +388,8 @@ class Boards:
         """Return a picture of a board, its last turn and the targets of the piece on `select`.
 
         If several turns lead to the position, the last turn is any of them. The picture shows the
-        result unless the next episode began in the same step. Raises ResetNeeded as `position`.
+        result unless the next episode began in the same step. Raises ResetNeeded if a reset is
+        needed.
         """
         before, after = self._position(self.positions_before[board]), self.position(board)
         last = end = None
@@ -404,8 +418,8 @@ class Boards:
     def results(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
         """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
 
-        As `result`: outcome int8[M], ending object[M] and score float64[M, 2]. Also the player to
-        move, to_move int8[M], and action_mask int8[M, num_actions], see `kernels.Batch`.
+        The keys are outcome int8[M], ending object[M], score float64[M, 2], the player to_move
+        int8[M], and action_mask int8[M, num_actions], all 1 if the rules or a fault ended the game.
         """
         rows = self._batch.final_rows[numbers]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
@@ -455,7 +469,7 @@ class Boards:
 
     def restore(self, snapshot: list[NDArray[np.generic]]) -> None:
         """Restore the state of the boards from a `snapshot`, taken after a reset."""
-        _, _, arrays = self._arguments
+        _, _, arrays = self._kernel_arguments
         for array, saved in zip(arrays, snapshot, strict=True):
             array[...] = saved
         self.has_begun = self._has_masks = True
@@ -481,9 +495,9 @@ def _settings(
         repetitions = check_integer("repetitions", repetitions, counts, expected)
         if game.repetition_limit:
             expected = f"None for {game.name}, whose own rules end a game that repeats itself"
-            raise BadOption(f"repetitions={repetitions}; it is {expected}")
+            raise BadOption(f"repetitions={repetitions}; expected: {expected}")
     if opponent is not kernels.OpponentMode.NONE and max_turns == 1 and seat != 0:
-        raise BadOption("max_turns=1; it is 2 or more if the opponent may move first")
+        raise BadOption("max_turns=1; expected: 2 or more if the opponent may move first")
     mode = opponent if isinstance(opponent, kernels.OpponentMode) else kernels.OpponentMode.EXTERNAL
     return kernels.Settings(
         int(mode),
@@ -507,7 +521,7 @@ def _keys_per_board(settings: kernels.Settings, count: int) -> int:
     if count * keys > MAX_POSITION_KEYS:
         limit = MAX_POSITION_KEYS // count - 1
         expected = f"at most {limit:,} with {count} boards whose repetitions are counted"
-        raise BadOption(f"max_turns={settings.max_turns or None}; it is {expected}")
+        raise BadOption(f"max_turns={settings.max_turns or None}; expected: {expected}")
     return keys
 
 

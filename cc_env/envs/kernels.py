@@ -33,7 +33,7 @@ _1 = np.uint64(1)
 
 
 class Autoreset(IntEnum):
-    """When a finished board is reset; see Gymnasium's `AutoresetMode`."""
+    """When a finished board is reset, by the names of Gymnasium's `AutoresetMode`."""
 
     DISABLED = 0
     NEXT_STEP = 1
@@ -74,7 +74,7 @@ class EpisodeStatus(IntEnum):
 
 
 class StepKind(IntEnum):
-    """What a step does on a board.
+    """The effect of a step on a board.
 
     DECISION plays an action, or resets a finished board if it resets itself (`Autoreset`).
     """
@@ -85,7 +85,7 @@ class StepKind(IntEnum):
 
 
 class Settings(NamedTuple):
-    """How the boards are played.
+    """The settings of a batch of boards.
 
     opponent_mode
         An `OpponentMode`.
@@ -114,10 +114,11 @@ class Batch(NamedTuple):
     """The arrays of N boards, as seen by the seat or, without an opponent, by the player to move.
 
     `rows` is described in the docstring of this module. `keys` has hashes of positions by turn; K
-    is 0 if repetitions are not counted. `masks` see `_write_mask`. `rewards` are the seat's or,
-    without an opponent, those of the player who moved last. `outcomes` are of the game that the
-    last step ended or continued. The final arrays describe games before they were reset in the same
-    step; they are empty in other modes.
+    is 0 if repetitions are not counted. `masks` are 1 for the legal actions of the player to move,
+    and all 1 if the rules or a fault ended the episode. `rewards` are the seat's or, without an
+    opponent, those of the player who moved last. `outcomes` are of the game that the last step
+    ended or continued. The final arrays describe games before they were reset in the same step;
+    they are empty in other modes.
     """
 
     rows: NDArray[np.uint64]  # [N, 2 * fields + 5]
@@ -159,9 +160,9 @@ def find_refused(
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
 ) -> int:
-    """Return the first board that refuses its action, or ACCEPTED; see `step` for arguments.
+    """Return the first board that refuses its action, or ACCEPTED.
 
-    `kinds` is int8[N], `actions` int64[N].
+    Board i is to take the step kinds[i] (int8[N], a `StepKind`), with actions[i] (int64[N]).
     """
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     return _find_refused(settings, batch, kinds, actions)
@@ -262,8 +263,8 @@ def describe_endings(
 ) -> None:
     """Write the players to move, int8[M], margins, int64[M], and masks, int8[M, num_actions].
 
-    The margin is the first player's, 0 if the rules have not decided the game; for masks see
-    `_write_mask`.
+    The margin is the first player's, 0 if the rules have not decided the game. A mask is 1 for
+    legal actions, and all 1 if the rules or a fault ended the episode.
     """
     legal = np.empty(masks.shape[1], np.int32)
     for index in range(len(rows)):

@@ -25,7 +25,8 @@ def make_opponent(
 ) -> ReplyFunction | OpponentMode:
     """Return the opponent of an environment, for `Boards`; None if the caller plays both sides.
 
-    `opponent` is a player spec, a player or a policy function. Raises BadPlayer for anything else.
+    `opponent` is a player spec, a player or a policy function. Raises BadPlayer for anything else,
+    BadOption for an invalid player spec.
     """
     if opponent is None:
         return OpponentMode.NONE
@@ -104,16 +105,17 @@ class Opponent:
 
 
 def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
-    """Return a batch policy that plays as a player or player spec; raise BadOption as `as_player`.
+    """Return a batch policy that plays as a player or player spec.
 
-    The same player decides on all boards, so it must have no state.
+    The same player decides on all boards, so it must have no state. Raises BadOption if the
+    player cannot be created.
     """
     if isinstance(player, str) and player == "random":
         return random_policy
     shared_player = as_player(player, game)
 
     def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
-        positions = (type(game.initial)(*row) for row in batch.positions)
+        positions = map(game.make_position, batch.positions)
         return np.array(
             [shared_player.choose(position, rng, Clock()).action for position in positions],
             np.int64,

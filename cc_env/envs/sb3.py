@@ -91,7 +91,7 @@ class OpponentVecEnv(VecEnv):
         check_bool("draw_at_limits", draw_at_limits)
         if starts is not None and not callable(starts):
             raise BadOption(
-                f"starts={starts!r}; it is a function (count, rng) -> positions, or None"
+                f"starts={starts!r}; expected: a function (count, rng) -> positions, or None"
             )
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
@@ -176,7 +176,8 @@ class OpponentVecEnv(VecEnv):
     def step_wait(self) -> VecEnvStepReturn:
         """Play the stored actions and the opponents' replies.
 
-        Raises IllegalAction if an action is illegal, see `illegal`; then nothing has changed.
+        Raises IllegalAction for an illegal action, unless `illegal` is "lose" or "random"; then
+        nothing has changed.
         Raises ResetNeeded before the first reset, and after an opponent raised an error.
         """
         began, boards = time.perf_counter(), self.boards
@@ -267,8 +268,8 @@ class OpponentVecEnv(VecEnv):
 def wrap_policy(policy: Any, deterministic: bool = False) -> BatchPolicy:
     """Return a batch policy that plays by a policy with masks, such as `model.policy`.
 
-    It follows later changes of the policy, see `copy_policy`. Unless it is `deterministic`, it
-    samples with torch's generator.
+    Later changes of the policy change the result; wrap a copy (`copy_policy`) to prevent that.
+    Unless `deterministic`, actions are sampled with torch's generator.
     """
 
     def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:

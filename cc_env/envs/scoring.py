@@ -68,8 +68,8 @@ def score(
     Each opening, a position after exactly `opening_turns` random turns, is played from both seats.
     `arguments` are those of `BoardGameVectorEnv` except num_envs, seat and autoreset_mode, and the
     game's options. Warns of RepeatedGames. Raises BadOption for an odd number of games, for games
-    that end during the opening, without an opponent, and as the environment; IllegalAction if the
-    policy chooses an illegal action.
+    that end during the opening, without an opponent, and for bad values of `arguments`;
+    IllegalAction if the policy chooses an illegal action.
 
     Examples:
 
@@ -115,7 +115,7 @@ def score(
 def _check_environment(opponent: object, arguments: dict[str, object]) -> None:
     """Raise BadOption without an opponent, UnknownKeyword for arguments that `score` sets."""
     if opponent is None:
-        raise BadOption("opponent=None; it is a player spec, a player, or a function")
+        raise BadOption("opponent=None; expected: a player spec, a player, or a function")
     if reserved := [name for name in ("num_envs", "seat", "autoreset_mode") if name in arguments]:
         reason = "score() plays all games at once, half of them in each seat"
         error = f"score() got an unexpected keyword argument '{reserved[0]}'"

@@ -83,7 +83,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
     ) -> None:
         """Create the environment of `game` with its `options`; raise BadOption on bad values.
 
-        `opponent` is a player spec (see `cc_env.players.specs`), a player, or a policy function
+        `opponent` is a player spec such as "minimax:depth=3", a player, or a policy function
         `(observation, info) -> action`, with the arguments that a learner in its seat receives.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
@@ -124,10 +124,10 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, Info]:
         """Play a legal action and the opponent's reply.
 
-        Raises IllegalAction for an action that is illegal, see `illegal`, or outside of the action
-        space; then nothing has changed. Raises ResetNeeded after the end of an episode. Errors of
-        the opponent are passed on, and IllegalAction is raised if its action is illegal; then the
-        environment needs a reset.
+        Raises IllegalAction for an action outside of the action space and, if `illegal` is "raise",
+        for an illegal one; then nothing has changed. Raises ResetNeeded after the end of an
+        episode. Errors of the opponent are passed on, and IllegalAction is raised if its action is
+        illegal; then the environment needs a reset.
         """
         boards = self._boards
         boards.step_one(action)
@@ -144,7 +144,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         return np.array(self._boards.masks[0], np.bool_)
 
     def render(self) -> Frame:
-        """Return or display the frame of `render_mode`; raise as `picture`."""
+        """Return or display a frame; raise ResetNeeded before the first reset."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "render() has no effect; create the environment with a render_mode"

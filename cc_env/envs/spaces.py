@@ -27,7 +27,7 @@ class MaskLayout:
     def __init__(self, key: str, flat: bool) -> None:
         """Put the planes under `key`, as float32[C * H * W] if `flat`; raise BadOption."""
         if not isinstance(key, str) or key == "action_mask":
-            raise BadOption(f"key={key!r}; it is a name for the planes, other than action_mask")
+            raise BadOption(f"key={key!r}; expected: a name for the planes, other than action_mask")
         check_bool("flat", flat)
         self._key, self._flat = key, flat
 
@@ -77,8 +77,8 @@ class LegalActionSpace(spaces.Discrete):
     ) -> np.int64:
         """Return a random legal action, or one that `mask` or `probability`, [A], allows.
 
-        Before the first reset it is legal in an opening; after the end it is any action. For `mask`
-        and `probability` see `Discrete.sample`.
+        Before the first reset it is legal in an opening; after the end it is any action. `mask` and
+        `probability` have the types and effects that Gymnasium's `Discrete.sample` documents.
         """
         if probability is not None:
             return super().sample(mask, probability)
@@ -123,13 +123,14 @@ class HasMasks(Protocol):
 
     @property
     def masks(self) -> NDArray[np.int8]:
-        """int8[N, A]: 1 for each action that may be chosen."""
+        """The masks, int8[N, A]: 1 for each action that may be chosen."""
 
 
 class LegalActionBatchSpace(spaces.MultiDiscrete):
     """`MultiDiscrete([n] * N)` whose samples are legal on each board.
 
-    Copies and pickles of it are a plain `MultiDiscrete`; see `LegalActionSpace`.
+    Copies and pickles of it are a plain `MultiDiscrete`; copies of its environment have a
+    `LegalActionBatchSpace` of their own.
     """
 
     def __init__(self, boards: HasMasks) -> None:
@@ -146,7 +147,7 @@ class LegalActionBatchSpace(spaces.MultiDiscrete):
         """Return int64[N]: a legal action for each board, any action if its game is over.
 
         Before the first reset they are legal in an opening. With `mask`, int8[N, A], or
-        `probability`, they are actions that these allow, see `MultiDiscrete.sample`.
+        `probability`, they are actions that these allow.
         """
         masks = self._boards.masks
         if isinstance(mask, np.ndarray) and mask.shape == masks.shape and probability is None:

@@ -97,8 +97,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         With `copy=False` the next step overwrites the arrays that `step` returns. Observations and
         rewards may be changed until then; the other arrays are read-only. The boards are divided
         among `threads`; the games do not depend on their number. Several threads are faster with
-        thousands of boards.
-        The other arguments are those of `BoardGameEnv`.
+        thousands of boards. The other arguments are those of `BoardGameEnv`.
         """
         check_render_mode(render_mode, self.metadata["render_modes"])
         check_bool("copy", copy)
@@ -206,7 +205,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         return self._boards.position(board)
 
     def result(self, board: int) -> Info:
-        """Return outcome, ending and score of the game on a board, see the infos of `BoardGameEnv`.
+        """Return outcome, ending and score of the game on a board, as in an info of `BoardGameEnv`.
 
         Raises BadOption if the game is not over and did not end in the last step.
         """
@@ -214,7 +213,10 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         return {**self._boards.result(board)}
 
     def final_position(self, board: int) -> Position:
-        """Return the last position of the game that `result` describes; raise as `result`."""
+        """Return the last position of the game that `result` describes.
+
+        Raises BadOption if the game is not over and did not end in the last step.
+        """
         self._check_ended(board)
         return self._boards.final_position(board)
 
@@ -250,7 +252,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _check(self, board: int) -> None:
         if as_int(board) not in range(self.num_envs):
-            raise BadOption(f"board {board!r}; it is 0 to {self.num_envs - 1}")
+            raise BadOption(f"board {board!r}; expected: 0 to {self.num_envs - 1}")
 
     def _check_ended(self, board: int) -> None:
         self._check(board)
@@ -277,7 +279,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         if mask.shape != (self.num_envs,):
             raise BadOption(f"reset_mask has shape {mask.shape}; expected: ({self.num_envs},)")
         if mask.dtype.kind not in "bui":
-            raise BadOption(f"reset_mask={value!r}; it is True or False for each board")
+            raise BadOption(f"reset_mask={value!r}; expected: True or False for each board")
         return mask.astype(np.bool_)
 
     def _output(self, array: NDArray[Scalar], is_writable: bool = False) -> NDArray[Scalar]:

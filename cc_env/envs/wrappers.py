@@ -45,13 +45,13 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
         self.action_space = LegalActionBatchSpace(self)
 
     def reset(self, **arguments: Any) -> tuple[Any, Info]:
-        """Begin episodes; see the environment."""
+        """Begin episodes; the arguments are those of the environment."""
         observations, infos = self.env.reset(**arguments)
         self._update_masks(infos)
         return observations, infos
 
     def step(self, actions: NDArray[np.int64]) -> Step:
-        """Play actions, int[N]; see the environment."""
+        """Play actions, int[N], in the environments."""
         *result, infos = self.env.step(actions)
         self._update_masks(infos)
         return (*result, infos)
@@ -105,13 +105,13 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         self._solved: ExactValue | None = None
 
     def reset(self, **arguments: Any) -> tuple[Any, Info]:
-        """Begin an episode; see the environment."""
+        """Begin an episode; the arguments are those of the environment."""
         observation, info = self.env.reset(**arguments)
         no_action = {"keeps_value": False, "keeps_value_known": False}
         return observation, {**info, **self._values(info), **no_action}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
-        """Play an action; see the environment."""
+        """Play an action in the environment."""
         before, position = self._solved, self._position
         observation, reward, terminated, truncated, info = self.env.step(action)
         keeps = _keeps_value(self._tables, position, int(action), before)
@@ -155,14 +155,14 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self._positions = [boards.game.initial] * boards.num_envs
 
     def reset(self, **arguments: Any) -> tuple[Any, Info]:
-        """Begin episodes; see the environment."""
+        """Begin episodes; the arguments are those of the environment."""
         observations, info = self.env.reset(**arguments)
         none = np.zeros(self.num_envs, np.bool_)
         no_actions = {"keeps_value": none, "_keeps_value": none}
         return observations, {**info, **self._values(info), **no_actions}
 
     def step(self, actions: NDArray[np.int64]) -> Step:
-        """Play actions, int[N]; see the environment."""
+        """Play actions, int[N], in the environments."""
         before, positions, running = self._solved, self._positions, ~self._boards.done
         *result, info = self.env.step(actions)
         info = {**info, **self._values(info)}

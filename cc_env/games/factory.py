@@ -2,8 +2,8 @@
 
 A name is in the catalogue, or it is the name of an importable module. The module of a game has
 `make(**options) -> Game`, usually the class of the game, and optionally `read_recordings(line)`,
-see `cc_env.verification.recordings`. Untrusted input may name a game outside of the catalogue only
-if `cc_env.registry.import_allowlist` allows it.
+which yields recorded positions (`cc_env.verification.recordings`). Untrusted input may name a game
+outside of the catalogue only if `cc_env.registry.import_allowlist` allows it.
 """
 
 import copyreg

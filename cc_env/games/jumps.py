@@ -116,10 +116,14 @@ def move_text(grid: Grid, start: int, end: int, player: int) -> str:
 def read_position(
     grid: Grid, text: str, letters: tuple[str, str], max_pieces: int, rest: str = ""
 ) -> tuple[dict[Cell, str], int, list[str]]:
-    """As `Grid.parse_position`; raise BadPosition if a side has more than `max_pieces` pieces."""
+    """Return the pieces of a position's text, the player to move, and the words that follow.
+
+    `rest` describes the words that may follow, for error messages. Raises BadPosition if the text
+    is invalid or a side has more than `max_pieces` pieces.
+    """
     pieces, player, words = grid.parse_position(text, letters, rest)
     for own in letters:
         count = sum(letter in own for letter in pieces.values())
         if count > max_pieces:
-            raise BadPosition(f"{count} pieces of {own[0]}; expected at most {max_pieces}")
+            raise BadPosition(f"{count} pieces of {own[0]}; expected: at most {max_pieces}")
     return pieces, player, words

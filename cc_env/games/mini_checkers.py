@@ -71,7 +71,7 @@ class Movers(NamedTuple):
 
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.legal_actions`."""
+    """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
     own, empty = position.own, _BOARD & ~(position.own | position.enemy)
     jumps = _jumping(own, position.enemy, empty)
     if jumps.up_left | jumps.up_right:
@@ -115,7 +115,7 @@ def is_stuck(own: Word, enemy: Word) -> Bool:
 
 @jit
 def apply(position: Position, action: Int) -> Position:
-    """As `rules.apply`."""
+    """Return the position after a legal action."""
     own, enemy = position.own, position.enemy
     if action != PASS:
         own ^= ONE << STARTS[action] | ONE << ENDINGS[action]
@@ -131,7 +131,7 @@ def turned(cells: Word) -> Word:
 
 @jit
 def outcome(position: Position) -> Int:
-    """As `rules.outcome`."""
+    """Return ONGOING until a side has no men or neither can move; then the side with more men."""
     own, enemy = position.own, position.enemy
     if own and enemy and not (is_stuck(own, enemy) and is_stuck(turned(enemy), turned(own))):
         return ONGOING
@@ -143,7 +143,7 @@ def outcome(position: Position) -> Int:
 
 @jit
 def margin(position: Position) -> Int:
-    """As `rules.margin`."""
+    """Return 6 if a side has no men, else the difference of the numbers of men."""
     if not (position.own and position.enemy):
         return np.int64(PIECES_PER_SIDE)
     lead = popcount(position.own) - popcount(position.enemy)
@@ -152,7 +152,7 @@ def margin(position: Position) -> Int:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """As `rules.observe`; the planes are named in PLANES."""
+    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
     own, enemy = position.own, position.enemy
     if player != np.int64(position.player):
         own, enemy = turned(enemy), turned(own)
@@ -165,7 +165,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.tactical_actions`: the captures."""
+    """Write the captures into `out` (int32[>= A]); return their number."""
     empty = _BOARD & ~(position.own | position.enemy)
     return _write(_jumping(position.own, position.enemy, empty), JUMP_ID, out)
 
@@ -183,13 +183,13 @@ rules.register(
 
 @jit
 def to_sets(position: Position) -> tuple[Word, Word]:
-    """As `rules.to_sets`: own and enemy men."""
+    """Return the own and the enemy men."""
     return position.own, position.enemy
 
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """As `rules.from_sets`."""
+    """Return the position with these sets, the first player to move."""
     return Position(sets[0], sets[1], ZERO)
 
 
@@ -218,7 +218,7 @@ class Standard(NamedTuple):
 
 @jit
 def published(position: Position, player: Int, evaluation: Published) -> Int:
-    """As `rules.evaluate`."""
+    """Return the published evaluation of a position for `player`, in its own units."""
     own, enemy = position.own, turned(position.enemy)
     value = evaluation.man * (popcount(own) - popcount(enemy))
     value += _rows_to_go(enemy) - _rows_to_go(own)
@@ -237,7 +237,7 @@ def _rows_to_go(men: Word) -> Int:
 
 @jit
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
-    """As `rules.evaluate`."""
+    """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights = evaluation.weights
     value: Int = table_sum(position.own, weights) - table_sum(turned(position.enemy), weights)
     value += weights[64]
@@ -299,14 +299,14 @@ class MiniCheckers(Game):
         return "both_stuck" if position.own and position.enemy else "no_pieces"
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """As `Game.is_valid`."""
+        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
         own, enemy = positions.own, positions.enemy
         invalid = (own | enemy) & ~_BOARD | own & enemy
         valid: NDArray[np.bool_] = (invalid == ZERO) & (positions.player <= ONE)
         return valid
 
     def parse_position(self, text: str) -> Position:
-        """As `Game.parse_position`."""
+        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
         pieces, player, _ = read_position(GRID, text, LETTERS, PIECES_PER_SIDE)
         if not pieces:
             raise BadPosition("there are no men on the board")

@@ -72,6 +72,11 @@ class IntegerNetwork(NamedTuple):
     third: NDArray[np.int32]  # [UNITS]
     third_bias: np.int64
 
+    @property
+    def num_sets(self) -> int:
+        """The number of sets of cells among the inputs, S."""
+        return len(self.cells) // (CELLS * WIDTH)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; `_unpickle` aligns the arrays in the receiving process."""
         return _unpickle, tuple(self)
@@ -108,7 +113,7 @@ class Learned(NamedTuple):
 
 @jit
 def learned(position: Position, player: Int, evaluation: Learned) -> Int:
-    """As `rules.evaluate`; within a turn, return the value of the base."""
+    """Return the evaluation of a position for `player`; within a turn, that of the base."""
     value = np.int64(rules.evaluate(position, player, evaluation.base))
     if rules.mid_turn(position):
         return value
@@ -171,7 +176,7 @@ def check(network: IntegerNetwork) -> None:
     for name, worst, limit in _sums(network):
         if worst > limit:
             raise BadNetwork(
-                f"the sums of the {name} can reach {worst:,}; expected at most {limit:,}"
+                f"the sums of the {name} can reach {worst:,}; expected: at most {limit:,}"
             )
 
 

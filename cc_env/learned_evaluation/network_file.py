@@ -60,7 +60,7 @@ class NetworkHeader:
     sets: int
     # First cell of each window.
     windows: tuple[int, ...]
-    # Hash of the evaluation that the network was trained to correct, see `evaluation_hash`.
+    # Hash of the evaluation that the network was trained to correct.
     corrects: str
 
 
@@ -85,7 +85,8 @@ def find_evaluation(game: Game, evaluation: Any = None) -> Any:
     """Return an evaluation of the game by name, or by the path of a network file.
 
     Such a path ends in SUFFIX; the result is the game's default evaluation, corrected by that
-    network. Raises as `Game.evaluation` and `read_network`.
+    network. Raises UnknownOption if the game has no such evaluation, or no inputs of a network,
+    BadOption for a name that is not a text, OSError or BadNetwork if the file cannot be used.
     """
     if isinstance(evaluation, str) and evaluation.endswith(SUFFIX):
         return corrected_evaluation(game, read_network(Path(evaluation), game))
@@ -98,7 +99,10 @@ def find_evaluation(game: Game, evaluation: Any = None) -> Any:
 
 
 def corrected_evaluation(game: Game, network: IntegerNetwork) -> Learned:
-    """Return the game's default evaluation, corrected by a network; raise as `check_inputs`."""
+    """Return the game's default evaluation, corrected by a network.
+
+    Raises UnknownOption if a network cannot correct an evaluation of the game.
+    """
     check_inputs(game)
     return Learned(game.evaluation(), network)
 
@@ -111,7 +115,7 @@ def check_inputs(game: Game) -> None:
     except TypeError:
         raise UnknownOption(
             f"{game.name} does not define the inputs of a network; "
-            "expected rules.register_inputs(Position, network_inputs) in its module"
+            "expected: rules.register_inputs(Position, network_inputs) in its module"
         ) from None
 
 
@@ -124,7 +128,7 @@ def evaluation_hash(evaluation: Any) -> str:
 
 
 def short_hash(evaluation: Any) -> str:
-    """Return 16 digits of the hash of a learned evaluation; an empty string for others."""
+    """Return the first 16 hexadecimal digits of the hash of a learned evaluation, "" for others."""
     return evaluation_hash(evaluation)[:16] if isinstance(evaluation, Learned) else ""
 
 
@@ -140,16 +144,17 @@ def _hashed_parts(evaluation: Any) -> Iterator[bytes]:
 
 
 def read_network(path: Path, game: Game) -> IntegerNetwork:
-    """Return the network in a file; raise OSError, BadNetwork if it is damaged or does not fit.
+    """Return the network in a file, checked to be one for this game.
 
-    It fits if its options, rules and inputs are those of the game, and it corrects the game's
-    default evaluation. Raises as `check_inputs`, too.
+    Its options, rules and inputs must be those of the game, and it must correct the game's default
+    evaluation. Raises OSError if the file cannot be read, BadNetwork if it is damaged or for
+    another game, UnknownOption if the game has no evaluation or no inputs of a network.
     """
     check_inputs(game)
     network = _read(path, *_identity(game))
-    sets, max_sets = len(network.cells) // (CELLS * WIDTH), len(rules.network_inputs(game.initial))
-    if sets > max_sets:
-        raise BadNetwork(f"{path}: {sets} sets of cells; expected at most {max_sets}")
+    max_sets = len(rules.network_inputs(game.initial))
+    if network.num_sets > max_sets:
+        raise BadNetwork(f"{path}: {network.num_sets} sets of cells; expected: at most {max_sets}")
     return network
 
 
@@ -180,13 +185,17 @@ _read_cached = functools.cache(_read)
 
 
 def write_network(path: Path, game: Game, network: IntegerNetwork) -> None:
-    """Write a network atomically; raise BadNetwork if a sum could overflow, OSError."""
+    """Write a network atomically.
+
+    Raises BadNetwork if its windows are invalid or a sum could overflow, OSError if the file cannot
+    be written.
+    """
     check(network)
     header = NetworkHeader(
         game=game.name,
         options=dict(game.options),
         rules=rules_id(game.name),
-        sets=len(network.cells) // (CELLS * WIDTH),
+        sets=network.num_sets,
         windows=tuple(network.windows.tolist()),
         corrects=evaluation_hash(game.evaluation()),
     )
@@ -220,7 +229,7 @@ def _parse_header(encoded: bytes) -> NetworkHeader:
     if not isinstance(header.options, dict):
         raise ValueError("the header's options are not named")
     if not is_integer(header.sets, 0, MAX_SETS):
-        raise ValueError(f"{header.sets!r} sets of cells; expected 0 to {MAX_SETS}")
+        raise ValueError(f"{header.sets!r} sets of cells; expected: 0 to {MAX_SETS}")
     are_cells = all(is_integer(cell, 0, CELLS - 1) for cell in header.windows)
     if not are_cells or len(header.windows) > MAX_WINDOWS:
         raise ValueError(f"the windows are not cells, at most {MAX_WINDOWS} of 0 to {CELLS - 1}")
@@ -231,7 +240,7 @@ def _check_identity(header: NetworkHeader, game: str, evaluation: str) -> None:
     """Raise ValueError unless the network is of this game and corrects this evaluation."""
     actual = _describe(header.game, header.options, header.rules)
     if actual != game:
-        raise ValueError(f"the network is of {actual:.300}; expected {game}")
+        raise ValueError(f"the network is of {actual:.300}; expected: {game}")
     if header.corrects != evaluation:
         raise ValueError(
             f"it was trained to correct the evaluation {header.corrects:.12}, but {header.game} "

@@ -34,11 +34,13 @@ class Limits:
         for name, minimum in (("max_turns", 1), ("repetitions", 2)):
             value = getattr(self, name)
             if value is not None and not is_integer(value, minimum):
-                raise BadOption(f"{name}={value!r}; it is {minimum} or more, or None for no limit")
+                raise BadOption(
+                    f"{name}={value!r}; expected: {minimum} or more, or None for no limit"
+                )
         for name in ("seconds_per_turn", "seconds_per_game"):
             value = getattr(self, name)
             if value is not None and not (is_number(value, 0) and value):
-                raise BadOption(f"{name}={value!r}; it is more than 0, or None for no limit")
+                raise BadOption(f"{name}={value!r}; expected: more than 0, or None for no limit")
 
 
 def effective_repetition_limit(game: Game, limit: int | None) -> int | None:

@@ -40,7 +40,7 @@ class Record:
     turns
         The finished turns in notation.
     result, reason
-        1-0, 0-1, 1/2-1/2, or * for an unfinished game; see `cc_env.match.match.Result`.
+        1-0, 0-1, 1/2-1/2, or * for an unfinished game; the word for how the game ended.
     detail
         Description of a fault.
     start
@@ -95,7 +95,7 @@ class Record:
         """Return the record in one line of JSON; raise BadRecord if it is invalid."""
         line = parse_json(text)
         if not isinstance(line, dict):
-            raise BadRecord(f"expected an object, got {type(line).__name__}")
+            raise BadRecord(f"{type(line).__name__}; expected: an object")
         valid = {spec.name for spec in fields(Record)}
         if unknown := set(line) - valid:
             raise BadRecord(
@@ -278,7 +278,7 @@ def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | 
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, see `decode_text`; raise BadRecord if it cannot be read."""
+    """Return the text of a file in UTF-8, UTF-16 or Windows-1252; raise BadRecord."""
     try:
         return decode_text(path.read_bytes())
     except OSError as error:

@@ -42,7 +42,7 @@ class Player(Protocol):
     """A player: any object with this method, which may raise Forfeit.
 
     A player with state from earlier decisions also has `for_new_game()`, which returns a player of
-    its kind without that state, so that it can play several games at once.
+    the same kind without that state, so that it can play several games at once.
     """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -73,8 +73,8 @@ def play_match(
     Each player has a random generator of its own, derived from `seed`. A player that raises an
     exception, chooses an illegal action or exceeds its time loses; the record contains the reason.
     Overlong decisions are interrupted in the main thread on systems with alarms, except in compiled
-    code. Raises BadOption unless there are two players, two names and a valid seed; BadPosition as
-    `Match`.
+    code. Raises BadOption unless there are two players, two names and a valid seed; BadPosition if
+    `start` is not a position of the game.
 
     Examples:
 
@@ -182,7 +182,7 @@ class Response(NamedTuple):
 
     @property
     def action(self) -> Any:
-        """Return the chosen action; None after a fault."""
+        """The chosen action; None after a fault."""
         return self.decision.action if self.decision else None
 
 

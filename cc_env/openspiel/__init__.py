@@ -21,7 +21,7 @@ Parameters The game's own options, with their defaults; an option that may be No
            repetitions       occurrences of a position that make the game a draw: 2 or more, or 0
                              for no limit; 0 for Cannon, which has a repetition rule of its own
            utility_margin    false: returns are 1, -1 and 0; true: returns are plus and minus the
-                             margin of the victory, see `Game.margin`
+                             margin of the victory (`Game.margin`)
 
 Actions    One decision each, with its id in the frame of the player to move. Between the decisions
            of one turn the same player is to move. Texts of actions are in the notation of cc_env.
@@ -144,8 +144,8 @@ class BoardGame(pyspiel.Game):
         return self._node_after(node.row.copy(), action)
 
     def position(self, row: NDArray[np.uint64]) -> Position:
-        """Return the position of a row, uint64[fields + 5 + keys], see `course`."""
-        return type(self.game.initial)(*row[: len(self.game.initial)])
+        """Return the position in the first columns of a row, uint64[fields + 5 + keys]."""
+        return self.game.make_position(row[: len(self.game.initial)])
 
     def _begin(self, text: str) -> _Node:
         position = self.game.from_text(text) if text else self.game.initial
@@ -209,7 +209,7 @@ class BoardState(pyspiel.State):
     def _action_to_string(self, player: int, action: int) -> str:
         game = self.get_game().game
         if not is_integer(action, 0, game.num_actions - 1):
-            raise BadOption(f"action {action!r}; it is 0 to {game.num_actions - 1}")
+            raise BadOption(f"action {action!r}; expected: 0 to {game.num_actions - 1}")
         text: str = game.action_text(self.position, action)
         return text
 
@@ -223,7 +223,10 @@ class BoardState(pyspiel.State):
 
 
 class PlanesObserver:
-    """Writes the tensor of a state into `tensor`, float32[(C + 2) * H * W]; see the module."""
+    """Writes the tensor of a state, which the module describes, into `tensor`.
+
+    It is float32[(C + 2) * H * W].
+    """
 
     def __init__(self, game: Game, *, of_history: bool) -> None:
         """Observe states of a game; strings are the history or, by default, the position."""
@@ -236,7 +239,7 @@ class PlanesObserver:
     def set_from(self, state: BoardState, player: int) -> None:
         """Write the observation of a player; raise BadOption unless `player` is 0 or 1."""
         if player not in (0, 1):
-            raise BadOption(f"player={player!r}; it is 0 or 1")
+            raise BadOption(f"player={player!r}; expected: 0 or 1")
         planes = self.dict["observation"]
         course.observe(self._game.initial, state.node.row, player, self._planes)
         planes[:-2] = self._planes
@@ -351,12 +354,12 @@ def _kind(name: str, option: str) -> tuple[type, bool]:
 
 def _check(game: Game, length: int, repetitions: int) -> None:
     if not is_integer(length, 1, MAX_GAME_LENGTH):
-        raise BadOption(f"max_game_length={length!r}; it is 1 to {MAX_GAME_LENGTH:,}")
+        raise BadOption(f"max_game_length={length!r}; expected: 1 to {MAX_GAME_LENGTH:,}")
     if repetitions and not is_integer(repetitions, 2):
-        raise BadOption(f"repetitions={repetitions!r}; it is 2 or more, or 0 for no limit")
+        raise BadOption(f"repetitions={repetitions!r}; expected: 2 or more, or 0 for no limit")
     if repetitions and game.repetition_limit:
         expected = f"0 for {game.name}, whose own rules end a game that repeats itself"
-        raise BadOption(f"repetitions={repetitions!r}; it is {expected}")
+        raise BadOption(f"repetitions={repetitions!r}; expected: {expected}")
 
 
 for _name in GAMES:

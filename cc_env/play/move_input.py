@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.game import Cell, Game, Turn, normalize_notation
 from cc_env.core.rules import Position
 from cc_env.errors import IllegalAction, format_list
 from cc_env.play.choices import Choice, must_capture
@@ -37,9 +37,9 @@ def parse_move(
         if len(cells) == 1 and piece and not _starts_choice(moves, cells[0]):
             cells = [piece, *cells]
         return _select_cells(game, position, moves, cells)
-    plain = "".join(text.split()).lower()
+    normalized = normalize_notation(text)
     for choice in moves:
-        if "".join(choice.text.split()).lower() == plain:
+        if normalize_notation(choice.text) == normalized:
             return ParsedMove((choice.action,))
     try:
         return ParsedMove(game.parse_turn(position, text))

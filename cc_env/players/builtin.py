@@ -66,9 +66,11 @@ class GreedyPlayer:
     """Wins in one turn or maximizes the evaluation after it; breaks ties randomly."""
 
     def __init__(self, game: Game, *, evaluation: object = None) -> None:
-        """Use an evaluation of the game, by default the first; raise UnknownOption if it has none.
+        """Use an evaluation of the game, by default the first.
 
-        See `cc_env.learned_evaluation.network_file` for its values.
+        `evaluation` is its name or the path of a network file, which ends in `.network`. Raises
+        UnknownOption if the game has none, or none with this name, OSError or BadNetwork if the
+        file cannot be used.
         """
         self._game, self._evaluation = game, find_evaluation(game, evaluation)
         self.fingerprint = short_hash(self._evaluation)
@@ -101,13 +103,13 @@ class MinimaxPlayer:
     ) -> None:
         """Limit each decision to `depth` turns, `nodes` positions and `seconds`.
 
-        A clock shortens `seconds`, see `time_budget`. A level is a name for limits, by default
+        A clock with little time left shortens `seconds`. A level is a name for limits, by default
         "normal"; explicit limits override it. The transposition table has `table_megabytes`, by
-        default those of the level or 16. `evaluation` names an evaluation of the game; `tables` are
-        exact values or their folder. `selective` searches late moves less deeply, see
-        `cc_env.search.alphabeta`. Raises UnknownOption for an unknown level or evaluation,
-        BadOption for a limit out of range or a missing folder, MissingTable for a folder without
-        tables of the game, BadTable for a damaged one.
+        default those of the level or 16. `evaluation` names an evaluation of the game, or the path
+        of a network file; `tables` are exact values or their folder. `selective` searches late
+        moves less deeply. Raises UnknownOption for an unknown level or evaluation, BadOption for a
+        limit out of range or a missing folder, MissingTable for a folder without tables of the
+        game, BadTable or BadNetwork for a damaged file.
         """
         options: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         options = {name: value for name, value in options.items() if value is not None}
@@ -143,7 +145,10 @@ class MinimaxPlayer:
     def compare(
         self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
     ) -> Comparison:
-        """Return the values of `turns`, see `cc_env.search.compare`."""
+        """Return the values of `turns`, all searched to the same depth.
+
+        `left` returns the remaining time in seconds.
+        """
         depth = self._depth or MAX_DEPTH
         return compare(self._search, position, turns, seconds_left=left, depth=depth)
 
@@ -200,7 +205,11 @@ class MCTSPlayer:
 
 
 def load_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
-    """Return the tables, or those in a folder; raise BadOption as `Tablebase`, or MissingTable."""
+    """Return the tables, or those in a folder.
+
+    Raises BadOption for a game without numbering or a missing folder, MissingTable for a folder
+    without tables of the game.
+    """
     if tables is None or isinstance(tables, Tablebase):
         return tables
     return Tablebase(game, tables).require_any()
@@ -216,8 +225,9 @@ def make_perfect_player(
 ) -> Player:
     """Return a perfect player with the tables of a folder, by default the shipped ones.
 
-    In positions that no table covers it plays as `MinimaxPlayer` with the same tables. Raises
-    UnknownOption for a level other than "delay", else as `MinimaxPlayer`.
+    In positions that no table covers, a `MinimaxPlayer` with the same tables plays. Raises
+    UnknownOption for a level other than "delay", BadOption for a limit out of range or a missing
+    folder, MissingTable if no table covers the game, BadTable for a damaged one.
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
@@ -256,7 +266,7 @@ def make_program_player(
     budget: float | None = None,
     start: float = 60,
 ) -> Player:
-    """Return a player that runs an external program, see `cc_env.protocols.program`."""
+    """Return a player that runs an external program by the protocol `ugi` or `cannon`."""
     from cc_env.protocols.program import ProgramPlayer
 
     return ProgramPlayer(

@@ -3,7 +3,8 @@
     NAME                       default options
     NAME:LEVEL                 a level, which is a name for several options
     NAME:OPTION=VALUE,…        the given options
-    program:command="…"        any program, see `cc_env.protocols.program`; values may be quoted
+    program:command="…"        any program that plays by UGI or Cannon's protocol; values may be
+                               quoted
     PACKAGE.MODULE.CLASS:…     a class or function of another package that can be imported
 
 A class or function of a spec is called with the game and the options as keyword arguments; it
@@ -73,8 +74,8 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     """Return the player of a player spec for `game`; `overrides` replace its options.
 
     Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
-    BadOption for a value out of range; BadPlayer if the player cannot be created; BadCheckpoint and
-    MissingExtra as the player.
+    BadOption for a value out of range; BadPlayer if the player cannot be created; BadCheckpoint for
+    weights that cannot be used, MissingExtra if a package that the player needs is missing.
 
     Examples:
 
@@ -103,7 +104,8 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
 def as_player(opponent: object, game: Game) -> Player:
     """Return `opponent` if it is a player, else create it from a player spec or policy function.
 
-    Raises BadPlayer for anything else, and as `make_player`.
+    Raises BadPlayer for anything else, BadOption for an invalid player spec, BadCheckpoint for
+    weights that cannot be used, MissingExtra if a package that the player needs is missing.
     """
     if isinstance(opponent, str):
         return make_player(opponent, game)
@@ -120,14 +122,19 @@ def as_player(opponent: object, game: Game) -> Player:
 
 
 def check_spec(name: str) -> None:
-    """Validate the name and the option names of a player spec; raise as `make_player`."""
+    """Validate the name and the option names of a player spec.
+
+    Raises UnknownOption for an unknown player, level or option, BadPlayer for anything else that is
+    not a player spec.
+    """
     _parse(name)
 
 
 def player_option_defaults(name: str) -> dict[str, Any]:
     """Return the options of the player of a player spec, with their defaults.
 
-    Raises UnknownOption and BadPlayer as `check_spec`.
+    Raises UnknownOption for an unknown player, level or option, BadPlayer for anything else that is
+    not a player spec.
     """
     factory, _ = _parse(name)
     return _defaults(name, factory)
@@ -157,7 +164,7 @@ def available_players(game: Game) -> list[str]:
 
 @contextmanager
 def temporary_players(**factories: PlayerFactory) -> Iterator[None]:
-    """Register players while the block runs; raise BadPlayer as `register_player`."""
+    """Register players while the block runs; raise BadPlayer for a name that is no identifier."""
     registries: tuple[dict[str, Any], ...] = PLAYERS, _SUPPORTS
     before = [dict(registry) for registry in registries]
     try:

@@ -13,7 +13,7 @@ Nodes are searched by principal variation search: the first action with the full
 with a null window, and again with the full window if they fail high (Reinefeld, 1983). Move
 ordering: the table's action first, then the static evaluation after the action, ties broken by
 killers and history; at depth 1, killers and history alone. A position that repeats one on its own
-path is scored as a draw, or by the game's repetition rule, see `scores.repetition_score`.
+path is scored as a draw, or by the game's repetition rule.
 
 A selective search reduces late moves: all actions but the first few are searched less deeply by
 some turns, and again to the full depth if their value exceeds the best so far. It reaches greater
@@ -450,7 +450,11 @@ def make_context(
     tables: Tablebase | None = None,
     selective: bool = False,
 ) -> Context:
-    """Return the context for `deepen`; raise as `AlphaBeta`."""
+    """Return the context for `deepen`.
+
+    Raises UnknownOption for an unknown evaluation, BadOption for a table size out of range or
+    tables of another game, BadTable for a damaged table.
+    """
     weights = game.evaluation(evaluation)
     table, workspace = make_table(table_megabytes), make_workspace(game)
     workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
@@ -476,7 +480,8 @@ class AlphaBeta:
     ) -> None:
         """Allocate the transposition table and the workspace; load `tables` of exact values.
 
-        `evaluation` is as for `Game.evaluation`; a `selective` search reduces late moves. Raises
+        `evaluation` is one of the game, or its name, by default the first; a `selective` search
+        reduces late moves. Raises
         UnknownOption for an unknown evaluation, BadOption for a table size out of range or tables
         of another game, BadTable for a damaged table.
         """

@@ -100,7 +100,7 @@ class Forest(NamedTuple):
     nodes: NDArray[Any]  # [T, N]
     edges: NDArray[Any]  # [T, E]
     positions: NDArray[np.uint64]  # [T, N, F]
-    # Hash table from keys to nodes, see `_node`; its size is a power of two.
+    # Hash table from keys to nodes, with open addressing; its size is a power of two.
     slots: NDArray[np.int64]  # [T, size]
     # Number of searches started, the stamp of `slots`.
     searches: NDArray[np.int64]  # [1]
@@ -121,10 +121,10 @@ class Forest(NamedTuple):
     planes: NDArray[np.int8]  # [L, C, H, W]
     hashes: NDArray[np.uint64]  # [L]
     cache: EvaluationCache
-    # Buffers for legal actions, see `decisive`, and their logits.
+    # Buffers for the legal actions of each decision of a turn, and for their logits.
     legal: NDArray[np.int32]  # [D, A]
     logits: NDArray[np.float32]  # [A]
-    # Exact values, see `cc_env.tablebase.lookup`.
+    # Exact values of positions, NoTables or LoadedTables.
     tables: Any
 
 

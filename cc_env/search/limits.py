@@ -19,26 +19,26 @@ def check_limit(name: str, value: int | None, maximum: int = NO_LIMIT) -> int:
         return maximum
     if not is_integer(value, 1, maximum):
         span = "1 or more" if maximum == NO_LIMIT else f"1 to {maximum}"
-        raise BadOption(f"{name}={value!r}; it is {span}, or None for no limit")
+        raise BadOption(f"{name}={value!r}; expected: {span}, or None for no limit")
     return int(value)
 
 
 def check_seconds(value: float | None) -> None:
     """Raise BadOption unless this is a duration of 0 seconds or more, infinity, or None."""
     if not (value is None or value == math.inf or is_number(value, 0)):
-        raise BadOption(f"seconds={value!r}; it is 0 or more, or None for no limit")
+        raise BadOption(f"seconds={value!r}; expected: 0 or more, or None for no limit")
 
 
 def check_contempt(value: float) -> None:
     """Raise BadOption unless this is a valid penalty for a repetition, -1 to 1."""
     if not is_number(value, -1, 1):
-        raise BadOption(f"contempt={value!r}; it is -1 to 1")
+        raise BadOption(f"contempt={value!r}; expected: -1 to 1")
 
 
 def check_exploration(value: float) -> None:
     """Raise BadOption unless this is a valid exploration constant, 0 or more."""
     if not is_number(value, 0):
-        raise BadOption(f"exploration={value!r}; it is 0 or more")
+        raise BadOption(f"exploration={value!r}; expected: 0 or more")
 
 
 def require_any(**limits: float | None) -> None:

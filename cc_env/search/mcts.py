@@ -1,8 +1,7 @@
 """Monte-Carlo tree search: UCT (Kocsis and Szepesvári, 2006), with one node for each decision.
 
 A simulation selects a leaf by upper confidence bounds (UCB1), expands it, and evaluates it by a
-random playout or by the evaluation. An action that wins within the turn becomes the only child, see
-`decisive`.
+random playout or by the evaluation. An action that wins within the turn becomes the only child.
 
 Shapes: N = capacity, in nodes; D = MAX_DECISIONS, A = `num_actions`.
 """
@@ -56,7 +55,7 @@ class Tree(NamedTuple):
     total: NDArray[np.float64]  # [N]
     # Nodes of the current simulation.
     path: NDArray[np.int32]  # [MAX_DEPTH + 1]
-    # Buffer for legal actions, see `decisive`.
+    # Buffer for the legal actions of each decision of a turn.
     legal: NDArray[np.int32]  # [D, A]
     # Counters, see the indices above.
     counts: NDArray[np.int64]  # [4]
@@ -72,7 +71,7 @@ class UCTSettings(NamedTuple):
     by_evaluation: np.bool_
     # Weights, a NamedTuple.
     evaluation: Any
-    # Exact values, see `cc_env.tablebase.lookup`.
+    # Exact values of positions, NoTables or LoadedTables.
     tables: Any
 
 
@@ -138,7 +137,10 @@ def _descend(
 
 @jit
 def _expand(position: Position, node: Int, tree: Tree) -> Bool:
-    """Add the children of a node; return False if the tree is full."""
+    """Add the children of a node; only the winning one if an action wins within the turn.
+
+    Return False, without children, if the tree is full.
+    """
     count = np.int64(rules.legal_actions(position, tree.legal[0]))
     begin, player = tree.counts[SIZE], rules.to_move(position)
     if begin + count > len(tree.first):
@@ -228,13 +230,14 @@ class MCTS:
     ) -> None:
         """Allocate a tree of `capacity` nodes; once it is full, simulations go on without growth.
 
-        `evaluation` is as for `Game.evaluation`; `exploration` is the constant of UCB1; `tables`
-        have the exact values of leaves, and the best action where they know the root. Raises
+        `evaluation` is one of the game, or its name, by default the first; `exploration` is the
+        constant of UCB1; `tables` have the exact values of leaves, and the best action if they
+        contain the root. Raises
         UnknownOption for an unknown playout or evaluation, BadOption for a number out of range or
         tables of another game, BadTable for a damaged one.
         """
         if playout not in PLAYOUTS:
-            raise UnknownOption(f"playout={playout!r}; there are: {format_list(PLAYOUTS)}")
+            raise UnknownOption(f"playout={playout!r}; expected: {format_list(PLAYOUTS)}")
         limits.check_exploration(exploration)
         self.game, self._tables = game, tables
         self._options = (

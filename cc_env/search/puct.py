@@ -84,7 +84,9 @@ class Trees:
             capacity = (min(most, MAX_EDGES // game.num_actions) + batch + 2) * game.num_actions
         if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
-            raise BadOption(f"batch={batch}; with room for {capacity} edges it is 1 to {at_most}")
+            raise BadOption(
+                f"batch={batch}; expected: 1 to {at_most}, with room for {capacity} edges"
+            )
         self._settings = PUCTSettings(
             np.int64(most),
             np.int64(batch),
@@ -159,7 +161,7 @@ class Trees:
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
             shapes = f"({self.count}, {len(self.game.initial)}), ({self.count}, any number)"
             raise ValueError(
-                f"positions{positions.shape}, earlier{earlier.shape}; wanted: {shapes}"
+                f"positions{positions.shape}, earlier{earlier.shape}; expected: {shapes}"
             )
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
         restart(self.game.initial, positions, earlier, self._forest)
@@ -183,7 +185,7 @@ class Trees:
         wide = logits.ndim == 2 and logits.shape[1] >= self.game.num_actions
         if not wide or len(logits) != self._num_leaves or values.shape != (self._num_leaves,):
             shapes = f"({self._num_leaves}, {self.game.num_actions}), ({self._num_leaves},)"
-            raise ValueError(f"logits{logits.shape}, values{values.shape}; wanted: {shapes}")
+            raise ValueError(f"logits{logits.shape}, values{values.shape}; expected: {shapes}")
         self._num_leaves = 0
         forest.expand(self.game.initial, self._forest, self._current, logits, values)
 
@@ -262,9 +264,12 @@ class PUCT:
         capacity: int = MAX_EDGES,
         tables: Tablebase | None = None,
     ) -> None:
-        """Search with the network `evaluate`; the options are as for `Trees`.
+        """Search with the network `evaluate`, which maps a batch of observations to outputs.
 
-        Searches of few simulations use smaller batches than `batch`.
+        `batch` is the number of leaves per batch, less in searches of few simulations;
+        `exploration` the weight of the priors; `contempt` the penalty of a drawn repetition;
+        `capacity` the number of edges; `tables` have the exact values of leaves. Raises BadOption
+        for values out of range or tables of another game, BadTable for a damaged one.
         """
         self.game, self._evaluate, self._batch = game, evaluate, check_limit("batch", batch)
         self._trees = Trees(

@@ -42,11 +42,11 @@ class SearchResult:
 
     @property
     def nodes_per_second(self) -> float:
-        """Search speed; 0 if no time was measured."""
+        """The search speed; 0 if no time was measured."""
         return self.nodes / self.seconds if self.seconds else 0.0
 
     def details(self) -> dict[str, Any]:
-        """Return the statistics, as the `details` of a `cc_env.match.referee.Decision`."""
+        """Return the statistics by name, for the `details` of a decision."""
         details = {
             "depth": self.depth,
             "nodes": self.nodes,

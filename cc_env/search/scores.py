@@ -39,9 +39,9 @@ def terminal_score(position: Position, result: Int, player: Int, ply: Int) -> In
 
 @jit
 def exact_score(value: Int, ply: Int) -> Int:
-    """Return the score to the player to move of a position with an exact value, see `values`.
+    """Return the score to the player to move of a position with an exact value of a table.
 
-    Like `terminal_score`; every remaining turn counts as one decision.
+    It is that of the end of the game; every remaining turn counts as one decision.
     """
     if value == DRAW_VALUE:
         return np.int64(0)
@@ -53,8 +53,8 @@ def exact_score(value: Int, ply: Int) -> Int:
 def repetition_score(position: Position, player: Int) -> Int:
     """Return the score to `player` of a position that occurred before on the path.
 
-    0 for a draw. Where the game's rule decides repetitions, see `rules.repetition_outcome`, a win
-    is scored just below PROVEN: the repetition is not forced yet.
+    0 for a draw. If a rule of the game gives a repetition a winner, the score is just below PROVEN:
+    the repetition is not forced yet.
     """
     result = rules.repetition_outcome(position)
     if result == DRAW:
@@ -67,6 +67,7 @@ def proven_margin(score: int) -> int | None:
     """Return the margin of a proven win (negative: loss); None if the score proves nothing."""
     if abs(score) < PROVEN:
         return None
+    # A proven score is WIN + MARGIN * (margin - 1) minus the number of decisions, rounded away here.
     margin = 1 - (WIN - abs(score)) // MARGIN
     return margin if score > 0 else -margin
 

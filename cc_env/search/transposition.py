@@ -50,7 +50,7 @@ def make_table(megabytes: float) -> Table:
     Raises BadOption for a size below 1 KiB or above 64 GiB, or too large for this machine's memory.
     """
     if not is_number(megabytes, 1 / 1024, 2**16):
-        raise BadOption(f"table_megabytes={megabytes!r}; it is 1/1024 to {2**16}")
+        raise BadOption(f"table_megabytes={megabytes!r}; expected: 1/1024 to {2**16}")
     entries = int(megabytes * 2**20) // ENTRY_BYTES
     try:
         return np.zeros((1 << (entries.bit_length() - 1), 2), np.uint64)

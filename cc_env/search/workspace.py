@@ -32,12 +32,12 @@ class Context(NamedTuple):
     """The state shared by all nodes of a search."""
 
     table: Table
-    # A record, see `make_workspace`.
+    # The buffers and counters, a NumPy record.
     workspace: Any
     # Weights of the evaluations of leaves and of move ordering, NamedTuples.
     evaluation: Any
     ordering: Any
-    # Exact values, see `cc_env.tablebase.lookup`.
+    # Exact values of positions, NoTables or LoadedTables.
     tables: Any
 
 

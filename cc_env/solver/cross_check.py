@@ -47,7 +47,7 @@ def cross_check(
 ) -> Iterator[ComparisonCounts]:
     """Compare random positions of each table with alpha-beta at `depth` turns; yield the counts.
 
-    From each view of a table (see `Tablebase.position_at`) up to `count` positions are drawn.
+    From each view of a table, its part with one side to move, up to `count` positions are drawn.
     Finished games and positions with a single legal action are skipped. Counts so far are yielded
     after every few hundred positions. The default number of threads is one per core. Raises
     BadOption for values out of range, BadTable if the search proves another value, or, in games
@@ -55,7 +55,7 @@ def cross_check(
     """
     for name, value in {"count": count, "depth": depth}.items():
         if not is_integer(value, 1):
-            raise BadOption(f"{name}={value!r}; expected a whole number from 1")
+            raise BadOption(f"{name}={value!r}; expected: a whole number from 1")
     parts = [
         (view, min(_TASK_POSITIONS, total - begin))
         for view, total in enumerate(min(count, size) for size in tables.sizes)

@@ -109,7 +109,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
-    """Plan how to solve all materials with at most `pieces` pieces, see `parse_pieces`.
+    """Plan how to solve all materials with at most `pieces` pieces: N in all, or AvB by side.
 
     Raises BadOption for a game without numbering or if no position has these pieces,
     InsufficientSpace if the list of materials does not fit into memory, BadTable if an existing
@@ -286,7 +286,7 @@ class Solver:
         The default number of threads is one per core. Raises BadOption if it is below one.
         """
         if threads is not None and not is_integer(threads, 1, 1024):
-            raise BadOption(f"threads={threads!r}; expected 1 to 1024")
+            raise BadOption(f"threads={threads!r}; expected: 1 to 1024")
         assert game.numbering is not None
         self.game, self.step, self._numbering = game, step, game.numbering
         # Called after each wave of chunks.
@@ -544,7 +544,7 @@ class _State:
         assert game.numbering is not None
         # Whether the first pass is done.
         self.has_begun = False
-        # Completed passes, see `Solver._passes`.
+        # The current margin, and the number of its completed passes.
         self.margin, self.turns = game.max_margin, 0
         # CPU time of earlier runs.
         self.seconds = 0.0

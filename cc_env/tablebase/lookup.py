@@ -37,7 +37,7 @@ NO_TABLES = NoTables()
 
 @rule(dispatch_on=(1,))
 def exact_value(position: Position, tables: NoTables | LoadedTables) -> Int:
-    """Return the value of an unfinished position, see `values`; UNKNOWN if no table has it."""
+    """Return the 16-bit value of an unfinished position; UNKNOWN if no table has it."""
 
 
 @jit

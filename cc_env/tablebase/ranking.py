@@ -50,8 +50,8 @@ def both_views(materials: Iterable[Material]) -> list[Material]:
 class RankingTables(NamedTuple):
     """Tables for converting positions to indices of values, and back, in compiled code.
 
-    The values of several materials are in one array, see `start`. The entries of first sets of size
-    n start at `first[n]` in `orbit` and `image`, and at `own_at[n]` in `own`.
+    The values of several materials are in one array, each from its `start` on. The entries of first
+    sets of size n start at `first[n]` in `orbit` and `image`, and at `own_at[n]` in `own`.
     """
 
     # Cells on which the pieces of a set can stand.
@@ -389,7 +389,7 @@ def parse_pieces(text: str) -> tuple[tuple[int, int], int]:
         word.isascii() and word.isdigit() and len(word) < 3 for word in words
     ):
         raise BadOption(
-            f"pieces={text!r}; expected the number in all, such as 6, or by side, such as 3v3"
+            f"pieces={text!r}; expected: the number in all, such as 6, or by side, such as 3v3"
         )
     counts = sorted(map(int, words), reverse=True)
     sides = (counts[0], counts[-1])

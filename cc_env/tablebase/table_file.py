@@ -108,7 +108,7 @@ class ExactTable:
     """A table that is open for reading; its blocks are read on demand."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; raise BadTable if it is not a complete table, OSError."""
+        """Open the file; raise BadTable if it is not a complete table, OSError if it is missing."""
         self.path = path
         self._file = os.open(path, os.O_RDONLY)
         self.close = weakref.finalize(self, os.close, self._file)
@@ -136,7 +136,7 @@ class ExactTable:
         lengths = np.concatenate([[index_start + len(index)], self._index["length"]])
         self._bounds = np.cumsum(lengths, dtype=np.int64).tolist()
         if size != self._bounds[-1]:
-            raise ValueError(f"{size:,} bytes; expected {self._bounds[-1]:,}")
+            raise ValueError(f"{size:,} bytes; expected: {self._bounds[-1]:,}")
         self._first_blocks = np.cumsum([0, *block_counts]).tolist()
 
     def _read_part(self, start: int, length: int, file_size: int) -> bytes:
@@ -153,7 +153,7 @@ class ExactTable:
         if actual != expected:
             raise BadTable(
                 f"{self.path}: the table is of {_describe(*actual):.300}; "
-                f"expected {_describe(*expected)}"
+                f"expected: {_describe(*expected)}"
             )
 
     def index_of_view(self, material: Material) -> int:

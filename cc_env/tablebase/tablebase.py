@@ -74,7 +74,7 @@ class ExactValue(NamedTuple):
     turns: int
     # Legal actions, ascending; none in a finished game.
     actions: tuple[int, ...]
-    # The least value of each action, like `value`; see `Bounds`.
+    # The least value that each action can have: 1 won, 0 drawn, -1 lost.
     values: tuple[int, ...]
     # Actions that certainly keep the value.
     value_keeping: tuple[int, ...]
@@ -122,7 +122,7 @@ class Tablebase:
         or for arguments of other types.
         """
         if not isinstance(game, Game):
-            raise BadOption(f"{game!r} is not a game; expected make_game(NAME)")
+            raise BadOption(f"{game!r} is not a game; expected: make_game(NAME)")
         for folder in folders:
             if not isinstance(folder, str | os.PathLike):
                 raise BadOption(f"{folder!r} is not the name of a folder")
@@ -308,7 +308,7 @@ def open_table(path: Path, game: Game, material: Material, numbers: RankingTable
     actual = [(view.numbers, view.material) for view in table.header.views]
     expected = [(material_size(view, numbers), view) for view in both_views([material])]
     if actual != expected:
-        raise BadTable(f"{path}: numbers and materials {actual}; expected {expected}")
+        raise BadTable(f"{path}: numbers and materials {actual}; expected: {expected}")
     return table
 
 

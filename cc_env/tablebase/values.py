@@ -51,7 +51,10 @@ def result_of(value: Int) -> Int:
 
 @jit
 def ordering(value: Int) -> Int:
-    """Return a number that is greater for values that are better for the player to move."""
+    """Return a number that is greater for values that are better for the player to move.
+
+    Its size grows with the margin, then with fewer turns; it is negative for a loss, 0 for a draw.
+    """
     if value == DRAW_VALUE:
         return np.int64(0)
     size = margin_of(value) << (MARGIN_SHIFT + 1) | (_TURNS - turns_of(value))
@@ -60,7 +63,10 @@ def ordering(value: Int) -> Int:
 
 @jit
 def value_before_turn(value: Int) -> Int:
-    """Return the value of a turn to its player, given the opponent's `value` after it."""
+    """Return the value of a turn to its player, given the opponent's `value` after it.
+
+    Toggling the bit LOST swaps win and loss; adding 1 counts the turn, in the lowest bits.
+    """
     return np.int64(DRAW_VALUE) if value == DRAW_VALUE else (value ^ LOST) + 1
 
 

@@ -100,7 +100,7 @@ def _wrong_fields(game: Game, signature: types.Type) -> str:
     field_types = tuple(getattr(signature.return_type, "types", ()))
     pairs = zip(game.initial._fields, field_types, strict=False)
     wrong = ", ".join(f"{name} as {kind}" for name, kind in pairs if kind != types.uint64)
-    return f"{wrong or signature.return_type}; expected all fields uint64, by np.uint64(…)"
+    return f"{wrong or signature.return_type}; expected: all fields uint64, by np.uint64(…)"
 
 
 def _check_random_games(game: Game, games: int, seed: int) -> Iterator[Fault]:
@@ -121,7 +121,7 @@ def _check_random_games(game: Game, games: int, seed: int) -> Iterator[Fault]:
             action = _action_text(game, position, choice)
             position = game.make_position(rules.apply(position, choice))
         else:
-            expected = "expected every random game to end by the rules"
+            expected = "expected: every random game to end by the rules"
             wrong = f"random game {number + 1} exceeds {MAX_DECISIONS:,} decisions; {expected}"
             if not game.repetition_limit:
                 yield Fault(_text(game, position), action, wrong)
@@ -189,20 +189,20 @@ def _properties() -> dict[str, Property]:
 def _legal_actions(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the list of legal actions, int32[count]."""
     if ((legal < 0) | (legal >= game.num_actions)).any():
-        yield f"legal actions {legal.tolist()}; expected ids from 0 to {game.num_actions - 1}"
+        yield f"legal actions {legal.tolist()}; expected: ids from 0 to {game.num_actions - 1}"
     elif (np.diff(legal) <= 0).any():
-        yield f"legal actions {legal.tolist()}; expected ascending, each id once"
+        yield f"legal actions {legal.tolist()}; expected: ascending, each id once"
 
 
 def _outcome(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the outcome of a position with these legal actions, int32[count]."""
     outcome = game.outcome(position)
     if outcome not in (0, 1, DRAW, ONGOING):
-        yield f"outcome {outcome}; expected the winner (0 or 1), DRAW or ONGOING"
+        yield f"outcome {outcome}; expected: the winner (0 or 1), DRAW or ONGOING"
     elif outcome == ONGOING and not len(legal):
-        yield "the outcome is ONGOING, but no action is legal; expected an end"
+        yield "the outcome is ONGOING, but no action is legal; expected: an end"
     elif outcome != ONGOING and not game.ending(position):
-        yield "the ending is ''; expected a word such as won"
+        yield "the ending is ''; expected: a word such as won"
 
 
 def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
@@ -212,22 +212,22 @@ def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
     own, enemy, cells = int(position.own), int(position.enemy), set(game.grid.bits.values())
     both = [bit for bit in range(64) if own & enemy & 1 << bit]
     if both:
-        yield f"own and enemy both have bits {both}; expected at most one piece on a cell"
+        yield f"own and enemy both have bits {both}; expected: at most one piece on a cell"
     outside = [bit for bit in range(64) if (own | enemy) >> bit & 1 and bit not in cells]
     if outside:
-        yield f"pieces on bits {outside}; expected bits of cells on the board"
+        yield f"pieces on bits {outside}; expected: bits of cells on the board"
 
 
 def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the player to move, also after each of `legal` (int32[count])."""
     player = game.to_move(position)
     if player not in (0, 1):
-        yield f"player {player} is to move; expected 0 or 1"
+        yield f"player {player} is to move; expected: 0 or 1"
     for action in map(int, legal):
         after = game.make_position(rules.apply(position, action))
         if game.mid_turn(after) and (game.to_move(after), game.outcome(after)) != (player, ONGOING):
             text = _action_text(game, position, action)
-            expected = "expected the same player to move, and no end"
+            expected = "expected: the same player to move, and no end"
             yield f"after {text} the turn is unfinished (mid_turn); {expected}"
 
 
@@ -247,9 +247,9 @@ def _observation(game: Game, position: Position, legal: NDArray[np.int32]) -> It
         for plane in range(len(planes)):
             values = set(np.unique(planes[plane]).tolist())
             if _UNWRITTEN in values:
-                yield f"observe does not write all cells of plane {plane}; expected 0 or 1"
+                yield f"observe does not write all cells of plane {plane}; expected: 0 or 1"
             elif values - {0, 1}:
-                yield f"plane {plane} has the values {sorted(values)}; expected 0 and 1"
+                yield f"plane {plane} has the values {sorted(values)}; expected: 0 and 1"
 
 
 def _texts(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _texts(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator
     text = game.to_text(position)
     parsed = game.from_text(text)
     if game.key(parsed) != game.key(position) or game.to_text(parsed) != text:
-        yield f"'{text}' is read as '{game.to_text(parsed)}'; expected the same position"
+        yield f"'{text}' is read as '{game.to_text(parsed)}'; expected: the same position"
 
 
 def _notation(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
@@ -268,28 +268,28 @@ def _notation(game: Game, position: Position, legal: NDArray[np.int32]) -> Itera
     for turn in islice(game.turns(position), _MAX_TURNS):
         text = game.turn_text(position, turn)
         if text in turns:
-            yield f"actions {turns[text]} and {turn} are both written '{text}'; expected two texts"
+            yield f"actions {turns[text]} and {turn} are both written '{text}'; expected: two texts"
         turns[text] = turn
     for text in list(turns)[:: max(1, len(turns) // 4)]:
         parsed = game.turn_text(position, game.parse_turn(position, text))
         if parsed != text:
-            yield f"the turn '{text}' is read as '{parsed}'; expected the same turn"
+            yield f"the turn '{text}' is read as '{parsed}'; expected: the same turn"
 
 
 def _cells(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the pieces, tracks and `action_cells` of `legal` (int32[count]) that are invalid."""
     board = set(game.grid.bits)
     if outside := set(game.pieces(position)) - board:
-        yield f"pieces on {sorted(outside)}; expected cells of the board"
+        yield f"pieces on {sorted(outside)}; expected: cells of the board"
     for action in map(int, legal):
         path, captured = game.track(position, (action,))
         if outside := {*path, *captured} - board:
             text = _action_text(game, position, action)
-            yield f"the track of {text} leads to {sorted(outside)}; expected cells of the board"
+            yield f"the track of {text} leads to {sorted(outside)}; expected: cells of the board"
     used, counts = np.unique(game.action_cells[legal], axis=0, return_counts=True)
     if (counts > 1).any():
         cells = used[counts.argmax()].tolist()
-        yield f"two legal actions have the action_cells {cells}; expected at most one"
+        yield f"two legal actions have the action_cells {cells}; expected: at most one"
 
 
 def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
@@ -299,7 +299,7 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
         expected = sorted(symmetry.actions[legal].tolist())
         actions = _list_actions(game, image).tolist()
         if actions != expected:
-            yield f"{name}: legal in the image are {actions}; expected {expected}"
+            yield f"{name}: legal in the image are {actions}; expected: {expected}"
             return
         (_, planes), (_, image_planes) = _planes(game), _planes(game)
         rules.observe(position, game.to_move(position), planes)
@@ -312,7 +312,7 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
             if game.make_position(rules.apply(image, int(symmetry.actions[action]))) != after:
                 text = _action_text(game, position, action)
                 expected_text = _text(game, after)
-                yield f"{name}: {text} leads elsewhere in the image; expected '{expected_text}'"
+                yield f"{name}: {text} leads elsewhere in the image; expected: '{expected_text}'"
 
 
 def _key(
@@ -325,7 +325,7 @@ def _key(
     key = int(game.key(position))
     again = int(game.key(game.make_position(position)))
     if key != again:
-        yield f"the key is {key}, then {again}; expected the same for the same position"
+        yield f"the key is {key}, then {again}; expected: the same for the same position"
     actions = legal.tolist()
     other, other_actions = by_key.setdefault(key, (position, actions))
     if other_actions != actions:
@@ -345,7 +345,7 @@ def _check_environment(game: Game, seed: int) -> Iterator[Fault]:
                 position = envs.position(board)
                 legal, masked = _list_actions(game, position), masks[board].nonzero()[0]
                 if legal.tolist() != masked.tolist():
-                    wrong = f"an environment allows {masked.tolist()}; expected {legal.tolist()}"
+                    wrong = f"an environment allows {masked.tolist()}; expected: {legal.tolist()}"
                     yield Fault(_text(game, position), "", wrong)
                     return
             _, _, terminated, _, info = envs.step(envs.action_space.sample())

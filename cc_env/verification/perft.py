@@ -25,7 +25,7 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
         [1, 16, 257, 4945]
     """
     if not is_integer(depth, 0):
-        raise BadOption(f"perft: depth={depth!r}; expected a whole number, 0 or more")
+        raise BadOption(f"perft: depth={depth!r}; expected: a whole number, 0 or more")
     buffer = np.empty(0, np.int32)
     return int(_perft(position, depth, buffer, game.num_actions, decisions)) if depth else 1
 

@@ -1,7 +1,7 @@
 """Comparison of the rules with recorded positions and games.
 
 A file has one JSON object per line and may be compressed with gzip. Its fields depend on the game:
-legal turns, endings, games, perft; see `cc_env.verification.recordings`.
+legal turns, endings, games, perft. The modules of `cc_env.verification.recordings` describe them.
 """
 
 import json

@@ -199,9 +199,9 @@ def test_run_folder_is_a_valid_path(game, file, tmp_path):
 
 def test_bad_options_are_refused(game, file):
     for options, message in (
-        ("simulations=0", "simulations=0; it is 1 or more"),
-        ("seconds=-1", "seconds=-1; it is 0 or more"),
-        ("batch=0", "batch=0; it is 1 or more"),
+        ("simulations=0", "simulations=0; expected: 1 or more"),
+        ("seconds=-1", "seconds=-1; expected: 0 or more"),
+        ("batch=0", "batch=0; expected: 1 or more"),
         ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
         ("depth=3", "has no option depth; it has: simulations, seconds"),
     ):

@@ -328,10 +328,10 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
     monkeypatch.setattr(conformance, "GAMES", 2)
     out = run("check", "--game", "elsewhere.tictactoe")
     assert "2 random games of elsewhere.tictactoe: no faults" in out
-    fault = conformance.Fault("3/3/3 x", "00", "outcome 7; wanted: another")
+    fault = conformance.Fault("3/3/3 x", "00", "outcome 7; expected: another")
     monkeypatch.setattr(conformance, "check", lambda game: [fault])
     out = run("check", "--game", "elsewhere.tictactoe", status=1)
-    assert "in '3/3/3 x', after 00: outcome 7; wanted: another" in out
+    assert "in '3/3/3 x', after 00: outcome 7; expected: another" in out
     assert "elsewhere.tictactoe: 1 fault" in out
 
 
@@ -339,12 +339,12 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
     ("arguments", "why"),
     [
         (["perft", "-g", "chess"], "no game 'chess'"),
-        (["perft", "-o", "size=9"], "sizes are 4 to 8"),
+        (["perft", "-o", "size=9"], "expected: 4 to 8"),
         (["perft", "-o", "size"], "wanted NAME=VALUE"),
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
         (["perft", "-d", "0"], "'--depth' / '-d': Input should be greater than or equal to 1"),
         (["perft", "-o", "size=" + "-" * 9000], "an option has at most 4,096"),
-        (["perft", "-o", "size=" + "-" * 4000], "sizes are 4 to 8"),
+        (["perft", "-o", "size=" + "-" * 4000], "expected: 4 to 8"),
         (["perft", "-o", "name=x"], "capture_conquer has no option name"),
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
         (
@@ -364,7 +364,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
         (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
         (["analyse", "..x"], "'..x' cannot be imported"),
         (["analyse", "os.system"], "'os.system' cannot be made: TypeError"),
-        (["analyse", "mcts:exploration=1e999"], "exploration=inf; it is 0 or more"),
+        (["analyse", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
         (["replay", "", "--to", "x.pdn"], "FILE"),
         (["replay", "README.md", "--to", ""], "'--to': the path is empty"),
         (["replay", "README.md", "--to", "/"], "'/' is not the name of a file"),

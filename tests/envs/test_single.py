@@ -355,7 +355,7 @@ def test_step_after_the_end_is_rejected():
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"size": 9}, "sizes are 4 to 8"),
+        ({"size": 9}, "expected: 4 to 8"),
         ({"corner": 9}, "2 to 5"),
         ({"seat": 2}, "it is 0"),
         (
@@ -447,7 +447,7 @@ def test_rejected_reset_changes_nothing(options, error):
 
 @pytest.mark.parametrize("seed", [-1, "x", 1.5, [], True])
 def test_invalid_seed_is_rejected(seed):
-    with pytest.raises(BadOption, match="expected a whole number from 0"):
+    with pytest.raises(BadOption, match="expected: a whole number from 0"):
         make().unwrapped.reset(seed=seed)
 
 

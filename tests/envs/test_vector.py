@@ -463,7 +463,7 @@ def test_rejected_step_changes_no_board(actions, why):
         ({"opponent": 7}, "7 is not a player"),
         ({"autoreset_mode": "Sometimes"}, "NextStep"),
         ({"render_mode": "human"}, "ansi, rgb_array"),
-        ({"size": 1}, "sizes are 4 to 8"),
+        ({"size": 1}, "expected: 4 to 8"),
         ({"seat": "red"}, "seat"),
         ({"num_envs": 0}, "it is 1 to 2,147,483,647"),
     ],
@@ -585,7 +585,7 @@ def test_invalid_board_is_rejected(board):
     envs = make(3)
     envs.reset(seed=1)
     for method in (envs.position, envs.result):
-        with pytest.raises(BadOption, match=re.escape(f"board {board!r}; it is 0 to 2")):
+        with pytest.raises(BadOption, match=re.escape(f"board {board!r}; expected: 0 to 2")):
             method(board)
 
 

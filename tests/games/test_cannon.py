@@ -283,8 +283,8 @@ def test_track_of_a_bomb_leads_from_cannon_to_target(cannon):
         ("8/8 b", "8 rows of 8 cells"),
         ("b7/8/8/8/8/8/8/8 b", "w has just moved, so it needs a soldier"),
         ("bk6/8/8/8/8/8/8/w7 b", "made of b, B, w, W and numbers"),
-        ("BBBBB2b/8/8/8/8/8/8/w7 b", "5 pieces B; there are 4"),
-        ("bbbbbbbb/bbbbb3/8/8/8/8/8/w7 b", "13 pieces b; there are 12"),
+        ("BBBBB2b/8/8/8/8/8/8/w7 b", "5 pieces B; expected: at most 4"),
+        ("bbbbbbbb/bbbbb3/8/8/8/8/8/w7 b", "13 pieces b; expected: at most 12"),
         ("b6w/8/8/8/8/8/8/8 r", "side to move"),
         (1, "1 is not the text"),
     ],
@@ -492,13 +492,13 @@ def test_selected_soldier_must_be_able_to_act(cannon, selected):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("M 1 4", "expected one M or B"),
-        ("S 2 5", "expected one M or B"),
-        ("S 2 5 M 1 4 M 1 3", "expected one M or B"),
+        ("M 1 4", "expected: one M or B"),
+        ("S 2 5", "expected: one M or B"),
+        ("S 2 5 M 1 4 M 1 3", "expected: one M or B"),
         ("S 2 5 X 1 4", "is not a command"),
         ("S 2 5 M 1", "is not a command"),
         ("S 1 2 M 2 4", "not legal"),
-        ("", "expected one M or B"),
+        ("", "expected: one M or B"),
     ],
 )
 def test_invalid_command_is_rejected(cannon, command, message):
@@ -512,7 +512,7 @@ EQUAL_SCORES = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["S 2 5 M 1 4"], "line 1: move 1: .* expected a message"),
+        (["S 2 5 M 1 4"], "line 1: move 1: .* expected: a message"),
         (
             [log_line("S 2 5 M 1 4"), log_line("S 2 5 M 1 4")],
             "line 2: move 2: client 0 has a command",
@@ -523,14 +523,14 @@ EQUAL_SCORES = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         ),
         (
             [log_line("1 10 10 150", action="INIT")],
-            "INIT '1 10 10 150'; expected .* 8 8 .*columns=8;",
+            "INIT '1 10 10 150'; expected: .* 8 8 .*columns=8;",
         ),
-        ([log_line("", meta="TIMEOUT BY PLAYER 7")], "expected TIMEOUT or .* BY PLAYER 1 or 2"),
+        ([log_line("", meta="TIMEOUT BY PLAYER 7")], "expected: TIMEOUT or .* BY PLAYER 1 or 2"),
         ([log_line("", meta="Player 1 SCORE : 5")], "the score of the other player is missing"),
         ([log_line("S 2 5 M 1 4", action="FINISH")], "line 1: move 1: FINISH without scores"),
         ([log_line("S 2 5 M 1 4"), log_line("S 1 2 M 9 9", 1)], "line 2: move 2: .* not legal"),
         (["{oops} Received from client 0"], "line 1: move 1: not JSON"),
-        ([log_line("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; expected one of"),
+        ([log_line("S 2 5 M 1 4", action="MOVE")], "action 'MOVE'; expected: one of"),
         (['{"meta": 1} Received from client 0'], "expected strings for: meta, action, data"),
         ([], "the log is empty"),
         (["", " "], "the log is empty"),

@@ -334,9 +334,9 @@ def test_unknown_name_is_rejected_with_valid_names():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected rows"),
-        ("6/6/6/6/6/b4r", "expected rows"),
-        ("6/6/6/6/6/b4r w", "expected rows"),
+        ("", "expected: rows"),
+        ("6/6/6/6/6/b4r", "expected: rows"),
+        ("6/6/6/6/6/b4r w", "expected: rows"),
         ("6/6/6/6/b4r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b5r b", "6 rows of 6 cells"),
         ("6/6/6/6/6/b3kr b", "6 rows of 6 cells"),

@@ -335,7 +335,7 @@ def test_action_cells(checkers):
         ("k7/8/8/8/8/8/8/8 r", "made of r, R, b, B and numbers"),
         ("r7/8/8/8/8/8/8/8 w", "side to move"),
         ("1r6/8/8/8/8/8/8/b7 r", "r on 01, an unused cell"),
-        ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; expected at most 12"),
+        ("8/1b1b1b1b/b1b1b1b1/1b1b1b1b/b1b5/8/8/1r6 r", "14 pieces of b; expected: at most 12"),
         ("8/8/8/8/8/1r6/8/8 r", "b has just moved, so it needs a piece"),
         ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is neither a number of turns"),
         ("b7/8/8/8/8/1r6/8/8 r 81", "81 turns without progress; after 80 the game is over"),
@@ -776,7 +776,7 @@ def test_inexpressible_games_are_rejected(english):
         pdn.write(english, (), result="won")
     for tags, message in (
         ({"Event": "two\nlines"}, "a single line of text"),
-        ({"two words": ""}, "expected a word"),
+        ({"two words": ""}, "expected: a word"),
         ({"FEN": "B:W30:B1"}, "tag FEN: use the argument start"),
         ({"SetUp": "1"}, "tag SetUp: use the argument start"),
         ({"Result": "1-0"}, "tag Result: use the argument result"),

@@ -199,7 +199,7 @@ def test_random_games_are_bounded(mini):
         ("b5/6/6/6/6/6 b", "b on 00, an unused cell"),
         ("1k4/6/6/6/6/6 b", "made of b, w and numbers"),
         ("1b4/6/6/6/6/6", "side to move"),
-        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; expected at most 6"),
+        ("1b1b1b/b1b1b1/1b4/6/6/w5 b", "7 pieces of b; expected: at most 6"),
         (7, "7 is not the text"),
     ],
 )

@@ -66,9 +66,9 @@ def test_written_network_can_be_read(path, network):
 
 
 def test_network_of_another_game_or_option_is_rejected(path):
-    message = r"of capture_conquer {.*'size': 5} .*; expected .*'size': 6"
+    message = r"of capture_conquer {.*'size': 5} .*; expected: .*'size': 6"
     refused(path, message, make_game("capture_conquer"))
-    refused(path, "expected checkers", make_game("checkers"))
+    refused(path, "expected: checkers", make_game("checkers"))
     altered(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
     refused(path, "CaptureConquer-v9.*expected.*CaptureConquer-v0")
 
@@ -103,7 +103,7 @@ def test_every_altered_byte_is_detected(path):
 
 def test_newer_version_is_named_in_the_error(path):
     path.write_bytes(path.read_bytes().replace(b"network 3 ", b"network 4 ", 1))
-    refused(path, "version '4'; expected 3")
+    refused(path, "version '4'; expected: 3")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_missing_network_error_names_the_training_command():
 
 def test_network_with_too_many_inputs_is_rejected(path):
     write_network(path, GAME, random_network(np.random.default_rng(0), (0, 9, 27), sets=4))
-    refused(path, "4 sets of cells; expected at most 2")
+    refused(path, "4 sets of cells; expected: at most 2")
 
 
 def test_unpickled_network_is_aligned(network):

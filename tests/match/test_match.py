@@ -349,7 +349,7 @@ def golden(game):
         ({"reason": "max_turns"}, "recorded 1/2-1/2"),
         ({"reason": "time"}, "recorded"),
         ({"game": "chess"}, "no game 'chess'"),
-        ({"options": {"size": 77}}, "sizes are 4 to 8"),
+        ({"options": {"size": 77}}, "expected: 4 to 8"),
         ({"start": "junk"}, "cannot read position"),
         ({"limits": {"days": 3}}, "days"),
         ({"colour": "red"}, "unknown field colour"),
@@ -444,7 +444,7 @@ def test_missing_file_is_named_in_the_error(tmp_path):
 @pytest.mark.parametrize("seconds", [-1, 0, "1", True, float("nan"), 10**400])
 def test_invalid_time_limits_are_rejected(seconds):
     for name in ("seconds_per_turn", "seconds_per_game"):
-        with pytest.raises(BadOption, match=f"{name}=.* it is more than 0"):
+        with pytest.raises(BadOption, match=f"{name}=.* expected: more than 0"):
             Limits(**{name: seconds})
 
 
@@ -456,7 +456,7 @@ def test_match_start_must_be_a_position(game):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"seed": -1}, "seed=-1; expected a whole number"),
+        ({"seed": -1}, "seed=-1; expected: a whole number"),
         ({"seed": "x"}, "seed='x'"),
         ({"names": (1, "b")}, "1 is not a name"),
         (

@@ -370,7 +370,7 @@ def test_client_reports_faults_of_the_server():
     peer, connection = connect_pair()
     peer.sendall(log.message("INIT", "3 8 8 9").encode())
     peer.shutdown(socket.SHUT_WR)
-    with pytest.raises(BadRecord, match="expected id rows cols seconds"):
+    with pytest.raises(BadRecord, match="expected: id rows cols seconds"):
         server.join_game(MessageSocket(connection), partial(make_player, "random"))
     peer.close()
 

@@ -234,11 +234,11 @@ def test_expected_result_of_a_score():
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        ({"depth": 0}, "depth=0; it is 1 to 100, or None"),
-        ({"depth": 2.5}, "depth=2.5; it is 1 to 100"),
-        ({"nodes": 0}, "nodes=0; it is 1 or more"),
-        ({"seconds": -1}, "seconds=-1; it is 0 or more"),
-        ({"seconds": "long"}, "seconds='long'; it is 0 or more"),
+        ({"depth": 0}, "depth=0; expected: 1 to 100, or None"),
+        ({"depth": 2.5}, "depth=2.5; expected: 1 to 100"),
+        ({"nodes": 0}, "nodes=0; expected: 1 or more"),
+        ({"seconds": -1}, "seconds=-1; expected: 0 or more"),
+        ({"seconds": "long"}, "seconds='long'; expected: 0 or more"),
     ],
 )
 def test_limits_out_of_range_are_rejected(game, limit, message):
@@ -253,7 +253,7 @@ def test_finished_game_cannot_be_searched(game):
 
 @pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), 10**9, True, "big"])
 def test_table_size_out_of_range_is_rejected(game, size):
-    with pytest.raises(BadOption, match=f"table_megabytes={size!r}; it is 1/1024 to 65536"):
+    with pytest.raises(BadOption, match=f"table_megabytes={size!r}; expected: 1/1024 to 65536"):
         AlphaBeta(game, table_megabytes=size)
 
 

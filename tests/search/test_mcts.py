@@ -99,12 +99,12 @@ def test_single_action_is_played_without_a_search(game):
 def test_bad_input(game):
     for limit, message in (
         ({}, "give at least one of them"),
-        ({"simulations": 0}, "simulations=0; it is 1 or more"),
-        ({"seconds": -1}, "seconds=-1; it is 0 or more"),
+        ({"simulations": 0}, "simulations=0; expected: 1 or more"),
+        ({"seconds": -1}, "seconds=-1; expected: 0 or more"),
     ):
         with pytest.raises(BadOption, match=message):
             search(game, game.initial, **limit)
-    with pytest.raises(UnknownOption, match="playout='lucky'; there are: random, evaluation"):
+    with pytest.raises(UnknownOption, match="playout='lucky'; expected: random, evaluation"):
         MCTS(game, playout="lucky")
     with pytest.raises(BadOption, match="exploration=-1"):
         MCTS(game, exploration=-1)

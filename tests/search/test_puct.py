@@ -456,14 +456,14 @@ def test_bad_input(game):
     search = PUCT(game, flat)
     for limit, message in (
         ({}, "give at least one of them"),
-        ({"simulations": 0}, "simulations=0; it is 1 or more"),
-        ({"seconds": -1}, "seconds=-1; it is 0 or more"),
+        ({"simulations": 0}, "simulations=0; expected: 1 or more"),
+        ({"seconds": -1}, "seconds=-1; expected: 0 or more"),
     ):
         with pytest.raises(BadOption, match=message):
             search.search(game.initial, **limit)
     for options, message in (
         ({"exploration": -1}, "exploration=-1"),
-        ({"contempt": 2}, "contempt=2; it is -1 to 1"),
+        ({"contempt": 2}, "contempt=2; expected: -1 to 1"),
         ({"batch": 0}, "batch=0"),
         ({"count": 0}, "count=0"),
         ({"considered": 4}, "considered=4 needs a number of simulations"),
@@ -473,19 +473,19 @@ def test_bad_input(game):
     with pytest.raises(BadOption, match=r"batch=20000; with room for \d+ edges it is 1 to"):
         PUCT(game, flat, batch=20_000)
     trees, root = Trees(game, 2, simulations=4), np.array([game.initial] * 2, np.uint64)
-    with pytest.raises(BadOption, match="simulations=5; it is 1 to 4"):
+    with pytest.raises(BadOption, match="simulations=5; expected: 1 to 4"):
         trees.restart(root, simulations=5)
-    with pytest.raises(BadOption, match="batch=2; it is 1 to 1"):
+    with pytest.raises(BadOption, match="batch=2; expected: 1 to 1"):
         trees.restart(root, batch=2)
-    with pytest.raises(ValueError, match=r"wanted: \(2, 5\)"):
+    with pytest.raises(ValueError, match=r"expected: \(2, 5\)"):
         trees.restart(root[:1])
     trees.restart(root)
     logits, values = flat(trees.select())
     for wrong in ((logits[:, :300], values), (logits[:1], values[:1]), (logits, values[:1])):
-        with pytest.raises(ValueError, match=r"wanted: \(2, 410\), \(2,\)"):
+        with pytest.raises(ValueError, match=r"expected: \(2, 410\), \(2,\)"):
             trees.expand(*wrong)
     trees.expand(logits, values)
-    with pytest.raises(ValueError, match=r"wanted: \(0, 410\), \(0,\)"):
+    with pytest.raises(ValueError, match=r"expected: \(0, 410\), \(0,\)"):
         trees.expand(logits, values)  # twice
     with pytest.raises(IllegalAction, match="the game is over"):
         search.search(game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)

@@ -148,5 +148,5 @@ def test_labels_of_materials_can_be_parsed():
 
 @pytest.mark.parametrize("text", ["", "v", "3v", "3v3v3", "-1", "x", "٣", "999"])
 def test_invalid_pieces_are_rejected(text):
-    with pytest.raises(BadOption, match="expected the number in all"):
+    with pytest.raises(BadOption, match="expected: the number in all"):
         parse_pieces(text)

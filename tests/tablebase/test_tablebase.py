@@ -134,7 +134,7 @@ def test_two_pieces_on_one_cell_are_rejected(tables):
 
 
 def test_arguments_of_other_types_are_rejected(tmp_path):
-    with pytest.raises(BadOption, match=r"'checkers' is not a game; expected make_game"):
+    with pytest.raises(BadOption, match=r"'checkers' is not a game; expected: make_game"):
         Tablebase("checkers")
     for ask in (
         lambda: Tablebase(SMALL, 5),
@@ -292,7 +292,7 @@ POSITION = "b3/4/2r1/4 b"
     [
         (lambda content: b"", "the file is empty"),
         (lambda content: b"nonsense\n" + content, "not a file of the format 'cc_env exact'"),
-        (lambda content: content.replace(b"exact 1 ", b"exact 2 ", 1), "version '2'; expected 1"),
+        (lambda content: content.replace(b"exact 1 ", b"exact 2 ", 1), "version '2'; expected: 1"),
         (lambda content: content[:200], "truncated at 200 bytes"),
         (lambda content: content[:-1], "bytes; expected"),
         (lambda content: content + b"x", "bytes; expected"),
@@ -331,12 +331,12 @@ def test_table_replaced_while_open_stays_readable(copied):
 
 def test_table_of_another_material_or_game_is_rejected(copied):
     named(copied, "2v1").rename(named(copied, "1v1"))
-    with pytest.raises(BadTable, match=r"is of 2v1 .*; expected 1v1 of capture_conquer"):
+    with pytest.raises(BadTable, match=r"is of 2v1 .*; expected: 1v1 of capture_conquer"):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
     larger = make_game("capture_conquer", size=5)
     other = copied / (file_stem("capture_conquer", {"size": 5}, "1v1") + files.SUFFIX)
     named(copied, "1v1").rename(other)
-    with pytest.raises(BadTable, match=r"of 2v1 .*'size': 4.*; expected 1v1 .*'size': 5"):
+    with pytest.raises(BadTable, match=r"of 2v1 .*'size': 4.*; expected: 1v1 .*'size': 5"):
         Tablebase(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
 
 
@@ -347,7 +347,7 @@ def test_table_with_another_number_of_positions_is_rejected(copied):
     words = {**asdict(table.header), "views": (table.header.views[0],)}
     shorter = TableView(**{**asdict(table.header.views[0]), "numbers": 149})
     write_table(path, TableHeader(**{**words, "views": (shorter,)}), [values[:149]])
-    with pytest.raises(BadTable, match=r"\(149, \(1, 1\)\)\]; expected \[\(150, \(1, 1"):
+    with pytest.raises(BadTable, match=r"\(149, \(1, 1\)\)\]; expected: \[\(150, \(1, 1"):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
 
 
@@ -422,7 +422,7 @@ def test_solve_command_prints_a_plan_and_solves(tmp_path):
     out = run("--pieces", "2v2", "--check", 50)
     assert "existing tables: 3 of 3" in out
     assert re.search(r"\d\d positions compared with alpha-beta: \d+ values proven", out)
-    assert "expected the number in all" in str(run("--pieces", "many", status=2))
+    assert "expected: the number in all" in str(run("--pieces", "many", status=2))
     assert json.loads(
         named(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0] + b"}"
     )

@@ -116,12 +116,15 @@ def test_unplayed_game_is_reported_with_status_1(run, tmp_path):
     [
         (["random", "gambler"], "no player 'gambler'; there are: "),
         (["random", "arena_players.Lowest:lowest=1"], "no option lowest; it has: highest=False"),
-        (["random", HIGHEST, "--size", 9], "sizes are 4 to 8"),
+        (["random", HIGHEST, "--size", 9], "expected: 4 to 8"),
         (["random", HIGHEST, "--size", 6, "-o", "size=5"], "size is given twice"),
         (["random", HIGHEST, "--game", "chess"], "no game 'chess'"),
         (["random", HIGHEST, "--games", 5], "games=5; expected an even number"),
         (["random"], "two or more"),
-        (["random", HIGHEST, "--seconds-per-turn", 0], "seconds_per_turn=0.0; it is more than 0"),
+        (
+            ["random", HIGHEST, "--seconds-per-turn", 0],
+            "seconds_per_turn=0.0; expected: more than 0",
+        ),
     ],
 )
 def test_bad_input_prints_one_line_and_writes_nothing(

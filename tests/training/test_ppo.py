@@ -458,7 +458,7 @@ def test_policy_samples_legal_actions_by_probability(training):
         ({"boards": 0}, "boards=0; expected a whole number from 1"),
         ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
-        ({"options": {"size": 9}}, "sizes are 4 to 8"),
+        ({"options": {"size": 9}}, "expected: 4 to 8"),
     ],
 )
 def test_invalid_settings_are_refused(change, message):
@@ -477,7 +477,7 @@ def test_unavailable_opponent_writes_nothing(tmp_path):
     [
         (["--device", "cuda:7"], "this machine has: cpu"),
         (["--game", "chess"], "no game 'chess'"),
-        (["--size", "9"], "sizes are 4 to 8"),
+        (["--size", "9"], "expected: 4 to 8"),
         (["--blocks", "0"], "blocks=0"),
         (["--name", "none", "--resume"], "no run runs/none to continue"),
     ],

@@ -94,19 +94,19 @@ def own_seat(true, position, player, planes):
     ("rule", "function", "fault"),
     [
         ("legal_actions", reversed_list, "3/3/3 x : legal actions [8, 7, 6, 5, 4, 3, 2, 1, 0]; e"),
-        ("legal_actions", strange_list, "legal actions [9]; expected ids from 0 to 8"),
+        ("legal_actions", strange_list, "legal actions [9]; expected: ids from 0 to 8"),
         ("legal_actions", lambda *_: 0, "the outcome is ONGOING, but no action is legal"),
-        ("outcome", lambda *_: 7, "outcome 7; expected the winner (0 or 1), DRAW"),
-        ("apply", overwrite, "own and enemy both have bits [0]; expected at most one piece"),
-        ("apply", off_the_board, "pieces on bits [20]; expected bits of cells on the board"),
-        ("to_move", lambda *_: 2, "player 2 is to move; expected 0 or 1"),
+        ("outcome", lambda *_: 7, "outcome 7; expected: the winner (0 or 1), DRAW"),
+        ("apply", overwrite, "own and enemy both have bits [0]; expected: at most one piece"),
+        ("apply", off_the_board, "pieces on bits [20]; expected: bits of cells on the board"),
+        ("to_move", lambda *_: 2, "player 2 is to move; expected: 0 or 1"),
         (
             "mid_turn",
             lambda *_: True,
-            "the turn is unfinished (mid_turn); expected the same",
+            "the turn is unfinished (mid_turn); expected: the same",
         ),
         ("observe", wide, "observe writes outside of planes, int8[3, 3, 3], for player 0"),
-        ("observe", twos, "plane 0 has the values [0, 2]; expected 0 and 1"),
+        ("observe", twos, "plane 0 has the values [0, 2]; expected: 0 and 1"),
         ("observe", unwritten, "observe does not write all cells of plane 1"),
         ("observe", own_seat, "mirror: the observation of the image is not the image"),
         ("key", lambda *_: 5, "the key equals that of '3/3/3 x', which has other legal actions"),
@@ -150,22 +150,22 @@ def wrong_mirror(game):
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (wrong_mirror, "mirror: 00 leads elsewhere in the image; expected '"),
+        (wrong_mirror, "mirror: 00 leads elsewhere in the image; expected: '"),
         (
             lambda game: game.replace(to_text=lambda position: "3/3/3 x"),
-            "'3/3/3 x' is read as '3/3/3 x'; expected the same position",
+            "'3/3/3 x' is read as '3/3/3 x'; expected: the same position",
         ),
         (
             lambda game: game.replace(action_text=lambda position, action: "a"),
-            "actions (0,) and (1,) are both written 'a'; expected two texts",
+            "actions (0,) and (1,) are both written 'a'; expected: two texts",
         ),
         (
             lambda game: game.replace(track=lambda position, turn: Track(((9, 9),), ())),
-            "the track of 00 leads to [(9, 9)]; expected cells of the board",
+            "the track of 00 leads to [(9, 9)]; expected: cells of the board",
         ),
         (
             lambda game: game.replace(action_cells=np.zeros(9, np.int64), symmetries=()),
-            "two legal actions have the action_cells [0, 0]; expected at most one",
+            "two legal actions have the action_cells [0, 0]; expected: at most one",
         ),
     ],
 )
@@ -192,8 +192,8 @@ def player_as_an_integer(position, action):
     ("function", "fault"),
     [
         (marked_by_a_float, "cannot be compiled: No implementation of function Function(<built-in"),
-        (marked_with_an_integer, "apply returns enemy as int64; expected all fields uint64"),
-        (player_as_an_integer, "expected all fields uint64"),
+        (marked_with_an_integer, "apply returns enemy as int64; expected: all fields uint64"),
+        (player_as_an_integer, "expected: all fields uint64"),
     ],
 )
 def test_word_mixed_with_an_integer_is_reported(game, monkeypatch, function, fault):

@@ -2,7 +2,7 @@
 
 Position  soldiers and halls of both sides as bits 11r + c, each in two words, in the frame of the
           player to move (the board is turned by 180 degrees for white; soldiers go towards row 0);
-          player: 0 or 1; shape: index into SHAPES; options: bits, see RETREATS and SWITCHES
+          player: 0 or 1; shape: index into SHAPES; options: bits of RETREATS and SWITCHES
 Action    ids ascending by start, then end, of all steps, sideways captures, retreats and shifts
           that stay on the board; then for each cell a bomb on it
 Turn      S x y M x y selects a soldier and moves it, S x y B x y bombs; x is the column, y the row,
@@ -109,7 +109,7 @@ class Cannon(Game):
         return ENDINGS[int(rules.end_rule(position))]
 
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
-        """Return the scores of black and white, as `Game.score`.
+        """Return the scores of black and white at the end of a game, also by repetition.
 
         The hall margin, 10 points in all, and a hundredth for each soldier left. The opponent of a
         `loser` by a fault scores as if it had taken all halls that count.
@@ -134,7 +134,7 @@ class Cannon(Game):
         return self.grid.position_text(self.pieces(position), LETTERS, int(position.player))
 
     def parse_position(self, text: str) -> Position:
-        """As `Game.parse_position`."""
+        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
         pieces, player, _ = self.grid.parse_position(text, LETTERS)
         sets = dict.fromkeys("".join(LETTERS), 0)
         for cell, letter in pieces.items():
@@ -142,7 +142,9 @@ class Cannon(Game):
         max_counts = Counter(self.pieces(self.initial).values())
         for letter, count in Counter(pieces.values()).items():
             if count > max_counts[letter]:
-                raise BadPosition(f"{count} pieces {letter}; there are {max_counts[letter]}")
+                raise BadPosition(
+                    f"{count} pieces {letter}; expected: at most {max_counts[letter]}"
+                )
         own, enemy = LETTERS[player], LETTERS[1 - player]
         if not sets[enemy[0]]:
             raise BadPosition(f"{enemy[0]} has just moved, so it needs a soldier")
@@ -151,7 +153,7 @@ class Cannon(Game):
         return Position(*words, *rest)  # type: ignore[call-arg]
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """As `Game.is_valid`."""
+        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
         shape = self.initial.shape
         valid: NDArray[np.bool_] = positions.shape == shape
         valid &= positions.options == self.initial.options
@@ -165,7 +167,10 @@ class Cannon(Game):
         return valid
 
     def action_text(self, position: Position, action: int) -> str:
-        """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier that can."""
+        """Return S x y M x y for a move, S x y B x y for a bomb by the first soldier able to shoot.
+
+        The text of a bomb that no soldier can shoot is B x y.
+        """
         if not board.is_bomb(position, action):
             return board.move_text(position, action)
         _, target = board.ends(position, action)

@@ -165,7 +165,7 @@ class Aggressive(Bot):
     """
 
     def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """As `Bot.best_actions`."""
+        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         if candidates.takes_soldier.any():
             return _cheapest(candidates.takes_soldier, -candidates.attacks)
         if self._waits < MAX_AGGRESSIVE_WAITS:
@@ -188,7 +188,7 @@ class Enhanced(Aggressive):
         self._columns = game.observation_shape[2]
 
     def waits(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
-        """As `Aggressive.waits`."""
+        """Return sets of waiting actions (bool[K]), forward moves first."""
         (safe,) = super().waits(candidates)
         forward = candidates.ends // self._columns < candidates.starts // self._columns
         return safe & forward, safe
@@ -202,7 +202,7 @@ class Defensive(Bot):
     """
 
     def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """As `Bot.best_actions`."""
+        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         greatest = max(candidates.soldiers.values())
         threatened = [cell for cell, danger in candidates.soldiers.items() if danger == greatest]
         moves = ~candidates.is_bomb & np.isin(candidates.starts, threatened)
@@ -218,7 +218,7 @@ class Neutral(Defensive):
     """A defensive player that plays the first legal action after a run of quiet turns."""
 
     def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """As `Bot.best_actions`."""
+        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         if self._waits < MAX_NEUTRAL_WAITS:
             return super().best_actions(candidates)
         self._waits = 0

@@ -51,7 +51,7 @@ class Standard(NamedTuple):
 
 @jit
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
-    """As `rules.evaluate`."""
+    """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights, pieces, options = evaluation.weights, sides(position), position.options
     board = make_board(position)
     value: Int = _side(board, weights, options) - _side(

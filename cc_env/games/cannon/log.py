@@ -41,10 +41,10 @@ def parse_command(game: Game, position: tuple[int, ...], line: str) -> Turn:
     words = line.split()
     triples = [words[at : at + 3] for at in range(0, len(words), 3)]
     if not all(re.fullmatch("[SMB] [0-9] [0-9]", " ".join(triple)) for triple in triples):
-        raise IllegalAction(f"'{line}' is not a command; expected S x y, then M x y or B x y")
+        raise IllegalAction(f"'{line}' is not a command; expected: S x y, then M x y or B x y")
     kinds = [kind for kind, _, _ in triples]
     if len(kinds) < 2 or kinds[-1] == "S" or set(kinds[:-1]) != {"S"}:
-        raise IllegalAction(f"'{line}': expected one M or B, at the end")
+        raise IllegalAction(f"'{line}'; expected: one M or B, at the end")
     turn = game.parse_turn(position, " ".join(triples[-2] + triples[-1]))
     replaced = [" ".join(triple) for triple in triples[:-2]]
     movable = _movable_soldiers(game, position) if replaced else set()
@@ -78,7 +78,7 @@ def parse_opening(line: str) -> tuple[int, int, int, float]:
     """
     match = _OPENING.fullmatch(" ".join(line.split()))
     if not match:
-        raise BadRecord(f"{line[:40]!r}; expected id rows cols seconds, such as 1 8 8 120")
+        raise BadRecord(f"{line[:40]!r}; expected: id rows cols seconds, such as 1 8 8 120")
     player, rows, columns, seconds = match.groups()
     return int(player) - 1, int(rows), int(columns), float(seconds)
 
@@ -173,7 +173,7 @@ class _LogParser:
         if fault := fault_of(meta):
             self.fault, self.outcome = fault[0], 1 - fault[1]
         elif _BY in meta:
-            raise BadRecord(f"meta {meta!r}; expected {' or '.join(FAULTS)} {_BY} 1 or 2")
+            raise BadRecord(f"meta {meta!r}; expected: {' or '.join(FAULTS)} {_BY} 1 or 2")
         elif self.last == "KILLPROC":
             # The log does not contain the losing player.
             self.fault = "error"
@@ -183,7 +183,7 @@ class _LogParser:
     def finish(self) -> PlayedGame:
         """Return the game; raise BadRecord for an empty log."""
         if not self.last:
-            raise BadRecord("the log is empty; expected a line for each message")
+            raise BadRecord("the log is empty; expected: a line for each message")
         return PlayedGame(
             self.game.initial,
             tuple(self.turns),
@@ -205,11 +205,11 @@ def _check_board(game: Game, data: str) -> None:
     _, *shape = game.observation_shape
     if not re.fullmatch(rf"[12] {shape[0]} {shape[1]} \d+(\.\d+)?", data):
         expected = f"1 or 2, then {shape[0]} {shape[1]} and the seconds"
-        raise BadRecord(f"INIT {data!r}; expected {expected}{hint(game)}")
+        raise BadRecord(f"INIT {data!r}; expected: {expected}{hint(game)}")
 
 
 def export(game: Game, played_game: PlayedGame) -> str:
-    """Return the log of a game, see `cc_env.core.game.Format`.
+    """Return the log of a game.
 
     A resignation is logged as an unexpected stop. The log of a draw by agreement or by a limit ends
     like that of an unfinished game. Raises BadRecord for a game from another position or without
@@ -250,7 +250,7 @@ def _fault_lines(game: Game, position: Position, played_game: PlayedGame) -> Ite
 
 
 def hint(game: Game) -> str:
-    """Return the advice for a rejected log, see `cc_env.core.game.Format`."""
+    """Return advice for the error message of a log that violates the rules."""
     rows, columns = game.options["rows"], game.options["columns"]
     return f"; read with rows={rows}, columns={columns}; set these options for other boards"
 
@@ -260,7 +260,7 @@ def _parse_line(line: str) -> tuple[dict[str, str], int]:
     match = _LINE.fullmatch(line)
     if not match:
         raise BadRecord(
-            f"'{line.strip()[:40]}': expected a message, then Received from client 0 or 1"
+            f"'{line.strip()[:40]}'; expected: a message, then Received from client 0 or 1"
         )
     client = int(match["client"])
     if match["message"] == SILENCE:
@@ -277,7 +277,7 @@ def parse_message(text: str) -> dict[str, str]:
     ):
         raise BadRecord(f"expected strings for: {', '.join(fields)}")
     if parsed["action"] not in ACTIONS:
-        raise BadRecord(f"action {parsed['action']!r}; expected one of: {', '.join(ACTIONS)}")
+        raise BadRecord(f"action {parsed['action']!r}; expected: one of: {', '.join(ACTIONS)}")
     return parsed
 
 

@@ -288,7 +288,7 @@ def bomb_targets(board: Board, options: np.uint64) -> Bitboard128:
 
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.legal_actions`."""
+    """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
     board, options, shape = make_board(position), position.options, position.shape
     # The soldiers that can move by each of the VECTORS.
     movers = np.empty((16, 2), np.uint64)
@@ -325,7 +325,7 @@ def _write_set(row: NDArray[np.uint64], cells: Bitboard128) -> None:
 
 @jit
 def apply(position: Position, action: Int) -> Position:
-    """As `rules.apply`."""
+    """Return the position after a legal action."""
     shape = position.shape
     soldiers, halls, enemies, enemy_halls = sides(position)
     end = from_cell(ENDS[shape, action])
@@ -391,14 +391,14 @@ def lead(position: Position, end: Int) -> Int:
 
 @jit
 def outcome(position: Position) -> Int:
-    """As `rules.outcome`."""
+    """Return the player with the greater hall margin, DRAW for equal ones, or ONGOING."""
     end = end_rule(position)
     return ONGOING if end == NO_END else _winner(position, lead(position, end))
 
 
 @jit
 def repetition_outcome(position: Position) -> Int:
-    """As `rules.repetition_outcome`."""
+    """Return the player with the greater hall margin at a repetition, or DRAW."""
     return _winner(position, lead(position, np.int64(NO_END)))
 
 
@@ -411,14 +411,14 @@ def _winner(position: Position, lead: Int) -> Int:
 
 @jit
 def margin(position: Position) -> Int:
-    """As `rules.margin`: the hall margin of the winner minus that of the loser."""
+    """Return the hall margin of the winner minus that of the loser."""
     difference = lead(position, end_rule(position))
     return max(difference, -difference)
 
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """As `rules.observe`; the planes are named in PLANES."""
+    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
     shape, halls = position.shape, HALLS[position.shape]
     soldiers, own_halls, enemies, enemy_halls = sides(position)
     if player != np.int64(position.player):
@@ -434,7 +434,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.tactical_actions`: the actions that remove a piece."""
+    """Write the actions that remove a piece into `out` (int32[>= A]); return their number."""
     targets, shape, count = make_board(position).targets, position.shape, 0
     for index in range(legal_actions(position, out)):
         if contains(targets, ENDS[shape, np.int64(out[index])]):
@@ -457,7 +457,7 @@ rules.register(
 
 @jit
 def network_inputs(position: Position) -> tuple[np.uint64, ...]:
-    """As `rules.network_inputs`: the two words of own and enemy soldiers, own and enemy halls."""
+    """Return the two words each of own soldiers, enemy soldiers, own halls and enemy halls."""
     soldiers, halls, enemies, enemy_halls = sides(position)
     return (
         *(soldiers.low, soldiers.high, enemies.low, enemies.high),

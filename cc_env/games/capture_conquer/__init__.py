@@ -49,20 +49,23 @@ class CaptureConquer(Game):
 
     def __init__(self, size: Annotated[int, rules.SIZES] = 6, corner: int | None = None) -> None:
         if not is_integer(size, min(rules.SIZES), max(rules.SIZES)):
-            raise BadOption(f"capture_conquer: size={size!r}; sizes are 4 to 8")
+            expected = f"{min(rules.SIZES)} to {max(rules.SIZES)}"
+            raise BadOption(f"capture_conquer: size={size!r}; expected: {expected}")
         size = int(size)
         corner = CORNERS[size] if corner is None else corner
         if not is_integer(corner, 2, size - 1):
-            raise BadOption(
-                f"capture_conquer: corner={corner!r}; expected with size={size}: 2 to {size - 1}"
-            )
-        self.options = {"size": size, "corner": int(corner)}
+            expected = f"2 to {size - 1}, with size={size}"
+            raise BadOption(f"capture_conquer: corner={corner!r}; expected: {expected}")
+        corner = int(corner)
+        self.options = {"size": size, "corner": corner}
         self.initial = rules.initial(size, corner)
         self.grid = board.grid(size)
         self.action_cells = board.action_cells(size)
         self.symmetries = (board.transposition(size),)
         self.goal_cells = (size - 1, size - 1), (0, 0)
         self.evaluations = {"standard": STANDARD[size], "published": Published()}
+        # The tables of a size hold for every `corner`, which only the start depends on. The word
+        # `size` alone holds the rules: -1 selects all of its bits.
         self.numbering = Numbering(
             like=rules.initial(size, min(CORNERS.values())),
             cells=(int(rules.BOARD[size]),) * 2,
@@ -91,7 +94,7 @@ class CaptureConquer(Game):
         return f"{text} {board.pending_text(position)}".rstrip()
 
     def parse_position(self, text: str) -> Position:
-        """As `Game.parse_position`.
+        """Return the position of a text; raise BadPosition with the reason if it is invalid.
 
         A side may have any number of pieces, for problems, tests and measurements; in a game it
         never has more than at the start.
@@ -117,7 +120,7 @@ class CaptureConquer(Game):
         raise BadPosition(f"'{jump}' is not a legal jump that leaves a choice of captures")
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """As `Game.is_valid`."""
+        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
         size, own, enemy = self.initial.size, positions.own, positions.enemy
         invalid = (own | enemy) & ~rules.BOARD[size] | own & enemy
         is_jump = positions.pending <= np.uint64(rules.NUM_JUMPS[size])

@@ -42,7 +42,7 @@ class Standard(NamedTuple):
 
 @jit
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
-    """As `rules.evaluate`."""
+    """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights, size = evaluation.weights, position.size
     own, enemy = position.own, rotate(position.enemy, size)
     own_empty = BOARD[size] & ~(own | position.enemy)
@@ -113,7 +113,7 @@ for _size in SIZES:
 
 @jit
 def published(position: Position, player: Int, evaluation: Published) -> Int:
-    """As `rules.evaluate`."""
+    """Return the published evaluation of a position for `player`, in its own units."""
     size = position.size
     own, enemy = position.own, rotate(position.enemy, size)
     if player != np.int64(position.player):

@@ -85,7 +85,7 @@ def initial(size: int, corner: int) -> Position:
 
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.legal_actions`."""
+    """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
     if position.pending:
         return _legal_captures(position, out)
     occupied = position.own | position.enemy
@@ -153,7 +153,7 @@ def choices(position: Position, start: Word, end: Word) -> tuple[Word, bool]:
 
 @jit
 def apply(position: Position, action: Int) -> Position:
-    """As `rules.apply`."""
+    """Return the position after a legal action."""
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
         return play_jump(position, start, end, _victim(position, action))
@@ -192,13 +192,13 @@ def rotate(cells: Word, size: Word) -> Word:
 
 @jit
 def mid_turn(position: Position) -> bool:
-    """As `rules.mid_turn`."""
+    """Return whether a capture is to be decided."""
     return True if position.pending else False  # noqa: SIM210 (compiled)
 
 
 @jit
 def outcome(position: Position) -> Int:
-    """As `rules.outcome`."""
+    """Return the winner by conquest or capture, DRAW if no move is left, else ONGOING."""
     if position.pending:
         return ONGOING
     if is_won(position):
@@ -227,7 +227,7 @@ def _is_blocked(position: Position) -> bool:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """As `rules.observe`; the planes are named in PLANES."""
+    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
     own, enemy, start, end = position.own, position.enemy, ZERO, ZERO
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
@@ -252,13 +252,13 @@ rules.register(
 
 @jit
 def to_sets(position: Position) -> tuple[Word, Word]:
-    """As `rules.to_sets`: own and enemy pieces."""
+    """Return the own and the enemy pieces."""
     return position.own, position.enemy
 
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """As `rules.from_sets`."""
+    """Return the position with these sets, the first player to move."""
     return Position(sets[0], sets[1], ZERO, ZERO, like.size)
 
 

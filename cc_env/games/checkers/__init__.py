@@ -40,8 +40,8 @@ class Checkers(Game):
     """Checkers with its options.
 
     A man that is crowned while it captures goes on as a king if `crowning` is "continue"; English
-    draughts have "ends_move". After `no_progress_limit` turns without a capture or a man's step the
-    game is a draw; None: no limit. Raises BadOption on other values.
+    draughts have "ends_move". After `no_progress_limit` turns without a capture or a man's step, 1
+    to 1,000,000, the game is a draw; None: no limit. Raises BadOption on other values.
     """
 
     name = "checkers"
@@ -77,7 +77,8 @@ class Checkers(Game):
         check_choice("checkers: crowning", crowning, CROWNING)
         limit = no_progress_limit
         if limit is not None and not is_integer(limit, 1, 10**6):
-            raise BadOption(f"checkers: no_progress_limit={limit!r}; expected: at least 1, or None")
+            expected = "1 to 1,000,000, or None"
+            raise BadOption(f"checkers: no_progress_limit={limit!r}; expected: {expected}")
         limit = None if limit is None else int(limit)
         self.options = {"crowning": crowning, "no_progress_limit": limit}
         self.initial = rules.initial(crowning == "ends_move", limit or 0)
@@ -114,7 +115,7 @@ class Checkers(Game):
         return f"{text} {position.idle}" if position.idle else text
 
     def parse_position(self, text: str) -> Position:
-        """As `Game.parse_position`."""
+        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
         rest = "x53 or a number of turns if need be"
         men, player, words = read_position(GRID, text, LETTERS, PIECES_PER_SIDE, rest)
         own, enemy = GRID.bitboards(men, LETTERS, player)
@@ -126,7 +127,7 @@ class Checkers(Game):
         return _with_rest(position, " ".join(words)) if words else position
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """As `Game.is_valid`."""
+        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
         own, enemy, jumper = positions.own, positions.enemy, positions.jumper
         invalid = (own | enemy) & ~rules.USED | own & enemy | positions.kings & ~(own | enemy)
         # At most one piece jumps on, and it is the player's own.
@@ -137,7 +138,7 @@ class Checkers(Game):
         return valid
 
     def action_text(self, position: Position, action: int) -> str:
-        """Return 53-42 or 53x31; of a piece that jumps on x31."""
+        """Return 53-42 or 53x31; x31 for a piece that jumps on."""
         if position.jumper:
             return f"x{_square_text(position, int(rules.ENDINGS[action]))}"
         start, end = int(rules.STARTS[action]), int(rules.ENDINGS[action])

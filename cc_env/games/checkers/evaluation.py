@@ -40,7 +40,7 @@ class Standard(NamedTuple):
 
 @jit
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
-    """As `rules.evaluate`."""
+    """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights = evaluation.weights
     own, enemy, kings = position.own, position.enemy, position.kings
     value: Int = _side(own & ~kings, own & kings, weights)
@@ -110,7 +110,7 @@ for _row, _column in CELLS:
 
 @jit
 def published(position: Position, player: Int, evaluation: Published) -> Int:
-    """As `rules.evaluate`."""
+    """Return the published evaluation of a position for `player`, in its own units."""
     own, enemy = position.own, position.enemy
     value = popcount(own) + popcount(own & position.kings)
     value -= popcount(enemy) + popcount(enemy & position.kings)

@@ -59,7 +59,7 @@ def write(
     PDN cannot express.
     """
     if result not in RESULTS:
-        raise BadRecord(f"result {result!r}; expected one of: {format_list(RESULTS)}")
+        raise BadRecord(f"result {result!r}; expected: one of: {format_list(RESULTS)}")
     for name in tags or {}:
         if name in _GENERATED_TAGS:
             raise BadRecord(f"tag {name}: use the argument {_GENERATED_TAGS[name]}")
@@ -96,7 +96,7 @@ def _tag_lines(game: Game, start: Position | None, tags: dict[str, str]) -> list
     """Return the lines of all tags; Result is the last."""
     for name, value in tags.items():
         if not is_tag_name(name) or re.search(rf"[\n\r{END_OF_FILE}]", value):
-            raise BadRecord(f"tag {name!r}: {value!r}; expected a word and a single line of text")
+            raise BadRecord(f"tag {name!r}: {value!r}; expected: a word and a single line of text")
     check_game_type(tags.get("GameType", GAME_TYPE))
     result = tags.pop("Result")
     if game.options["crowning"] == ENGLISH["crowning"]:

@@ -109,7 +109,7 @@ def count(text: str) -> int:
 
 
 def hint(game: Game) -> str:
-    """Return the advice for a rejected game, see `cc_env.core.game.Format`."""
+    """Return advice for the error message of a game that violates the rules."""
     return "" if game.options == ENGLISH else f"; PDN is English draughts: {rules_text(ENGLISH)}"
 
 
@@ -128,7 +128,7 @@ def check_game_type(value: str) -> None:
     parts = [part.strip().upper() for part in value.split(",")]
     if len(parts) > len(_GAME_TYPE):
         count = len(_GAME_TYPE)
-        raise BadRecord(f"GameType {value!r} has {len(parts)} parts; expected at most {count}")
+        raise BadRecord(f"GameType {value!r} has {len(parts)} parts; expected: at most {count}")
     for part, (name, expected) in zip(parts, _GAME_TYPE.items(), strict=False):
         if part != expected:
             full = ",".join(_GAME_TYPE.values())
@@ -250,7 +250,8 @@ class _GameParser:
             return
         values = self.tags.get(name, value), value
         if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:
-            raise BadRecord(f"{name} is {format_list(values)}; an empty line separates two games")
+            hint = "separate games by an empty line"
+            raise BadRecord(f"two values of the tag {name}, {format_list(values)}; {hint}")
         self.tags[name] = value
         if name == "GameType":
             check_game_type(value)

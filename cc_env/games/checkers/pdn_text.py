@@ -126,7 +126,7 @@ def parse_position(game: Game, text: str) -> Position:
     """
     match = _FEN.fullmatch("".join(text.split()))
     if not match or re.search(r"[0-9]\s+[0-9]", text):
-        raise BadPosition(f"'{text}' is not a position; expected a text such as {_EXAMPLE}")
+        raise BadPosition(f"'{text}' is not a position; expected: a text such as {_EXAMPLE}")
     letters: dict[Cell, str] = {}
     for side in match["sides"].upper().split(":")[1:]:
         letter = "rb"[COLORS.index(side[0])]

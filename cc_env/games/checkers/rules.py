@@ -64,7 +64,7 @@ def initial(crowning_ends_move: bool, no_progress_limit: int) -> Position:
 
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.legal_actions`."""
+    """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
     jumpers = jumping(position, position.jumper if position.jumper else position.own)
     if position.jumper or _has_any(jumpers):
         return _write(jumpers, JUMP_ID, out)
@@ -111,7 +111,7 @@ def _write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> in
 
 @jit
 def apply(position: Position, action: Int) -> Position:
-    """As `rules.apply`."""
+    """Return the position after a legal action."""
     start, end = ONE << STARTS[action], ONE << ENDINGS[action]
     captured = JUMPED[action]
     is_man = not position.kings & start
@@ -139,13 +139,13 @@ def apply(position: Position, action: Int) -> Position:
 
 @jit
 def mid_turn(position: Position) -> bool:
-    """As `rules.mid_turn`."""
+    """Return whether a piece has to jump on."""
     return True if position.jumper else False  # noqa: SIM210 (compiled)
 
 
 @jit
 def outcome(position: Position) -> Int:
-    """As `rules.outcome`."""
+    """Return the winner if the player to move has no move, DRAW at the limit, else ONGOING."""
     if position.jumper:
         return ONGOING
     if not _has_any(stepping(position)) and not _has_any(jumping(position, position.own)):
@@ -168,7 +168,7 @@ def no_progress_limit(position: Position) -> np.uint64:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """As `rules.observe`; the planes are named in PLANES."""
+    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
     own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
     if player != np.int64(position.player):
         own, enemy, kings, jumper = (
@@ -185,14 +185,14 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
-    """As `rules.tactical_actions`: the captures."""
+    """Write the captures into `out` (int32[>= A]); return their number."""
     pieces = position.jumper if position.jumper else position.own
     return _write(jumping(position, pieces), JUMP_ID, out)
 
 
 @jit
 def key(position: Position) -> np.uint64:
-    """As `rules.key`, without `idle`, the number of turns without progress."""
+    """Return a hash of all fields but `idle`, the number of turns without progress."""
     own, enemy, kings, jumper, _, player, options = position
     return rules.hash_fields(Position(own, enemy, kings, jumper, ZERO, player, options))
 
@@ -211,21 +211,21 @@ rules.register(
 
 @jit
 def to_sets(position: Position) -> tuple[Word, Word, Word, Word]:
-    """As `rules.to_sets`: own men, enemy men, own kings, enemy kings."""
+    """Return the own men, the enemy men, the own kings and the enemy kings."""
     own, enemy, kings = position.own, position.enemy, position.kings
     return own & ~kings, enemy & ~kings, own & kings, enemy & kings
 
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """As `rules.from_sets`."""
+    """Return the position with these sets, the first player to move."""
     own, enemy, kings = sets[0] | sets[2], sets[1] | sets[3], sets[2] | sets[3]
     return Position(own, enemy, kings, ZERO, ZERO, ZERO, like.options)
 
 
 @jit
 def turns_to_draw(position: Position) -> Int:
-    """As `rules.turns_to_draw`."""
+    """Return the number of turns without progress until a draw, 2**31 if there is no limit."""
     limit = no_progress_limit(position)
     return np.int64(limit - min(limit, position.idle)) if limit else np.int64(2**31)
 

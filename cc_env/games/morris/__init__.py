@@ -2,7 +2,8 @@
 
 Position  own, enemy: the beads of both sides as bits of the points A to X; own_hand, enemy_hand:
           beads not yet placed; own_free, enemy_free: 1 where the next move may go anywhere;
-          pending: removals still due, 0 at a turn's beginning; player: 0 or 1; options: see RULES
+          pending: removals still due, 0 at a turn's beginning; player: 0 or 1; options: bits of the
+          rules (PROTECT to COUNT_HAND)
 Action    0 to 23: place a bead on a point, or remove the one there; then 24 + 24 * from + to
 Turn      C, or AB for a move; with what is removed C-X, AB-X-Y
 Ending    two_left (a player whose hand is empty has two beads or fewer: lost), no_moves (the player
@@ -171,13 +172,13 @@ class Morris(Game):
         return " ".join(words)
 
     def parse_position(self, text: str) -> Position:
-        """As `Game.parse_position`."""
+        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
         words = text.split()
         points, side, hands, *rest = [*words, "", "", ""][: max(3, len(words))]
         if len(points) != rules.NUM_POINTS or set(points) - set("wb.") or side not in ("w", "b"):
             raise BadPosition("expected: 24 points made of w, b and ., and side to move, w or b")
         if len(hands) != 2 or not (hands.isascii() and hands.isdigit()):
-            raise BadPosition("expected after the side to move: the beads in hand, such as 99")
+            raise BadPosition("expected: the beads in hand after the side to move, such as 99")
         free = rest.pop(0)[1:] if rest and rest[0] in ("fw", "fb", "fwb") else ""
         pending = int(rest.pop(0)[1:]) if rest and rest[0] in ("x1", "x2") else 0
         if rest:
@@ -187,11 +188,13 @@ class Morris(Game):
         sets = [sum(1 << i for i, point in enumerate(points) if point == own) for own in LETTERS]
         for beads, hand, name in zip(sets, map(int, hands), PLAYERS, strict=True):
             if beads.bit_count() + hand > rules.BEADS:
-                raise BadPosition(f"{name} has more than {rules.BEADS} beads")
+                raise BadPosition(
+                    f"{name} has {beads.bit_count() + hand} beads; expected: at most {rules.BEADS}"
+                )
         player = LETTERS.index(side)
         opponent = 1 - player
         if pending > sets[opponent].bit_count():
-            raise BadPosition("more removals are due than there are beads to remove")
+            raise BadPosition(f"x{pending}; expected: at most the number of beads to remove")
         self._check_options(free, hands, pending)
         return Position(
             np.uint64(sets[player]),
@@ -220,7 +223,7 @@ class Morris(Game):
             raise BadPosition(f"x{pending}: with removals=one a turn removes one bead")
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """As `Game.is_valid`."""
+        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
         own, enemy = positions.own, positions.enemy
         valid: NDArray[np.bool_] = ((own | enemy) & ~rules.ALL | own & enemy) == ZERO
         for hand in positions.own_hand, positions.enemy_hand:

@@ -28,7 +28,7 @@ class Standard(NamedTuple):
 
 @jit
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
-    """As `rules.evaluate`."""
+    """Return the evaluation of a position for `player`, in hundredths of a piece."""
     own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
     placing = own_hand or enemy_hand
     weights = evaluation.weights[:NUM_FEATURES] if placing else evaluation.weights[NUM_FEATURES:]

@@ -87,7 +87,7 @@ class Position(NamedTuple):
 
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> Int:
-    """As `rules.legal_actions`."""
+    """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
     empty = ALL & ~(position.own | position.enemy)
     if position.pending:
         return _write(removable(position), np.int64(0), out, np.int64(0))
@@ -143,7 +143,7 @@ def can_fly(position: Position) -> Bool:
 
 @jit
 def apply(position: Position, action: Int) -> Position:
-    """As `rules.apply`."""
+    """Return the position after a legal action."""
     own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, player, options = position
     if pending:
         enemy ^= ONE << np.uint64(action)
@@ -194,13 +194,13 @@ def _earns_free_move(is_move: Bool, options: np.uint64) -> Bool:
 
 @jit
 def mid_turn(position: Position) -> bool:
-    """As `rules.mid_turn`."""
+    """Return whether a removal is due."""
     return True if position.pending else False  # noqa: SIM210 (compiled)
 
 
 @jit
 def outcome(position: Position) -> Int:
-    """As `rules.outcome`."""
+    """Return the winner if a player has too few beads or no move, else ONGOING."""
     if position.pending:
         return ONGOING
     player = np.int64(position.player)
@@ -235,7 +235,7 @@ def is_blocked(position: Position) -> Bool:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """As `rules.observe`; the planes are named in PLANES."""
+    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
     own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
     if player != np.int64(mover):
         own, enemy, own_hand, enemy_hand = enemy, own, enemy_hand, own_hand
@@ -255,7 +255,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> Int:
-    """As `rules.tactical_actions`: removals, and actions that complete a mill."""
+    """Write the removals and the actions that complete a mill into `out`; return their number."""
     if position.pending:
         return _write(removable(position), np.int64(0), out, np.int64(0))
     count = legal_actions(position, out)
@@ -285,7 +285,7 @@ rules.register(
 
 @jit
 def to_sets(position: Position) -> tuple[Word, Word]:
-    """As `rules.to_sets`: own and enemy beads."""
+    """Return the own and the enemy beads."""
     return position.own, position.enemy
 
 
@@ -299,7 +299,7 @@ def numbering_state(position: Position) -> Int:
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """As `rules.from_sets`."""
+    """Return the position with these sets, the first player to move."""
     own_free, enemy_free = np.uint64(state & 1), np.uint64(state >> 1)
     return Position(sets[0], sets[1], ZERO, ZERO, own_free, enemy_free, ZERO, ZERO, like.options)
 

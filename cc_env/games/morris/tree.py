@@ -63,7 +63,7 @@ def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> st
     Raises BadOption for another value of `first`, BadRecord for a game too long for nested JSON.
     """
     if not is_integer(first, PERSON, MACHINE):
-        raise BadOption(f"first={first!r}; expected 1, the person, or 2, the machine")
+        raise BadOption(f"first={first!r}; expected: 1, the person, or 2, the machine")
     # The children of the node of each line.
     nodes: dict[Line, dict[str, object]] = {(): {}}
     positions: dict[Line, Position] = {(): game.initial}
@@ -87,7 +87,7 @@ def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> st
 
 def _object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise BadRecord(f"{where}: expected an object, got {value!s:.40}")
+        raise BadRecord(f"{where}: {value!s:.40}; expected: an object")
     return value
 
 

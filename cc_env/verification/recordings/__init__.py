@@ -20,7 +20,7 @@ class Recording(NamedTuple):
     """Recorded facts of a position, compared with the rules; None for unrecorded facts.
 
     `path` has the turns or decisions from `position` to the final position, which all other fields
-    describe. `final` is compared by its key. `ending` is that of a finished game, as `Game.ending`.
+    describe. `final` is compared by its key. `ending` is the word for how a finished game ended.
     `turns` maps the legal turns to the positions after them; `actions` has all notations of the
     legal decisions. `counts` are perft counts from depth 1, of decisions if `counts_decisions`.
     """

@@ -33,7 +33,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         yield read_game(game, line)
     else:
         yield read_position(game, line)
-        shorter = {_truncate(text, *crowned): None for text, _, *crowned in line["moves"]}
+        shorter = {_truncate(text, *index): None for text, _, *index in line["moves"]}
         if shorter.keys() != {text for text, *_ in line["moves"]}:
             english = make("ends_move")
             position = read_board(english, line["board"], line["turn"])
@@ -43,6 +43,11 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
 _COUNTS = {"continue_after_crowning": "continue", "stop_at_crowning": "ends_move"}
 
 
-def _truncate(text: str, crowned: int | None = None) -> str:
-    """Truncate a capture after the cell with this index."""
-    return text if crowned is None or "x" not in text else "x".join(text.split("x")[: crowned + 1])
+def _truncate(text: str, crowning_index: int | None = None) -> str:
+    """Return a capture up to the cell with this index, on which a man was crowned.
+
+    Steps, and captures without crowning (None), are returned unchanged.
+    """
+    if crowning_index is None or "x" not in text:
+        return text
+    return "x".join(text.split("x")[: crowning_index + 1])

@@ -13,7 +13,7 @@ def read_board(game: Game, board: str, turn: str) -> Position:
     """Return the position of a board, a letter per cell in use; `turn` is the player to move."""
     cells = game.grid.bits
     if len(board) != len(cells):
-        raise BadPosition(f"board {board!r} has {len(board)} cells; expected {len(cells)}")
+        raise BadPosition(f"board {board!r} has {len(board)} cells; expected: {len(cells)}")
     pieces = {cell: letter for cell, letter in zip(cells, board, strict=True) if letter != "."}
     return game.from_text(f"{game.grid.board_text(pieces)} {turn}")
 
