@@ -67,7 +67,7 @@ def proven_margin(score: int) -> int | None:
     """Return the margin of a proven win (negative: loss); None if the score proves nothing."""
     if abs(score) < PROVEN:
         return None
-    # A proven score is WIN + MARGIN * (margin - 1) minus the number of decisions, rounded away here.
+    # A proven score is WIN + MARGIN * (margin - 1), minus decisions that are rounded away here.
     margin = 1 - (WIN - abs(score)) // MARGIN
     return margin if score > 0 else -margin
 
