@@ -8,6 +8,7 @@ Turn      41-30, 41x23 or pass: row and column, from the upper left
 Ending    no_pieces (a side has no men: it has lost, by 6), both_stuck (neither side can move: the
           side with more men has won, by the difference; a draw if they are equal)
 Symmetry  none
+Shapes    A actions; C planes, H rows and W columns of an observation; K = 2 sets of a numbering
 
     start, as text:  1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 b     b black, below   w white, above
 """
@@ -152,7 +153,7 @@ def margin(position: Position) -> Int:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
+    """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
     own, enemy = position.own, position.enemy
     if player != np.int64(position.player):
         own, enemy = turned(enemy), turned(own)
@@ -189,7 +190,7 @@ def to_sets(position: Position) -> tuple[Word, Word]:
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """Return the position with these sets, the first player to move."""
+    """Return the position with these sets (uint64[K]), the first player to move."""
     return Position(sets[0], sets[1], ZERO)
 
 
@@ -299,7 +300,7 @@ class MiniCheckers(Game):
         return "both_stuck" if position.own and position.enemy else "no_pieces"
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
+        """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         own, enemy = positions.own, positions.enemy
         invalid = (own | enemy) & ~_BOARD | own & enemy
         valid: NDArray[np.bool_] = (invalid == ZERO) & (positions.player <= ONE)

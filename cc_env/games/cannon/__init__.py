@@ -153,7 +153,7 @@ class Cannon(Game):
         return Position(*words, *rest)  # type: ignore[call-arg]
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
+        """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         shape = self.initial.shape
         valid: NDArray[np.bool_] = positions.shape == shape
         valid &= positions.options == self.initial.options

@@ -1,4 +1,7 @@
-"""The compiled rules of Cannon; the package's docstring describes positions and actions."""
+"""The compiled rules of Cannon; the package's docstring describes positions and actions.
+
+Shapes: A actions; C planes, H rows and W columns of an observation.
+"""
 
 from typing import NamedTuple
 
@@ -418,7 +421,7 @@ def margin(position: Position) -> Int:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
+    """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
     shape, halls = position.shape, HALLS[position.shape]
     soldiers, own_halls, enemies, enemy_halls = sides(position)
     if player != np.int64(position.player):

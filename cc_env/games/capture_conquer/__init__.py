@@ -120,7 +120,7 @@ class CaptureConquer(Game):
         raise BadPosition(f"'{jump}' is not a legal jump that leaves a choice of captures")
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
+        """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         size, own, enemy = self.initial.size, positions.own, positions.enemy
         invalid = (own | enemy) & ~rules.BOARD[size] | own & enemy
         is_jump = positions.pending <= np.uint64(rules.NUM_JUMPS[size])

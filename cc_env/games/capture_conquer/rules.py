@@ -1,4 +1,7 @@
-"""The compiled rules of C&C; the package's docstring describes positions and actions."""
+"""The compiled rules of C&C; the package's docstring describes positions and actions.
+
+Shapes: A actions; C planes, H rows and W columns of an observation; K sets of a numbering.
+"""
 
 from typing import NamedTuple
 
@@ -227,7 +230,7 @@ def _is_blocked(position: Position) -> bool:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
+    """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
     own, enemy, start, end = position.own, position.enemy, ZERO, ZERO
     if position.pending:
         start, end = jump(position, np.int64(position.pending) - 1)
@@ -258,7 +261,7 @@ def to_sets(position: Position) -> tuple[Word, Word]:
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """Return the position with these sets, the first player to move."""
+    """Return the position with these sets (uint64[K]), the first player to move."""
     return Position(sets[0], sets[1], ZERO, ZERO, like.size)
 
 

@@ -127,7 +127,7 @@ class Checkers(Game):
         return _with_rest(position, " ".join(words)) if words else position
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
+        """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         own, enemy, jumper = positions.own, positions.enemy, positions.jumper
         invalid = (own | enemy) & ~rules.USED | own & enemy | positions.kings & ~(own | enemy)
         # At most one piece jumps on, and it is the player's own.

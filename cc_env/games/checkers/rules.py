@@ -1,4 +1,7 @@
-"""The compiled rules of checkers; the package's docstring describes positions and actions."""
+"""The compiled rules of checkers; the package's docstring describes positions and actions.
+
+Shapes: A actions; C planes, H rows and W columns of an observation; K sets of a numbering.
+"""
 
 from typing import NamedTuple
 
@@ -168,7 +171,7 @@ def no_progress_limit(position: Position) -> np.uint64:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
+    """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
     own, enemy, kings, jumper = position.own, position.enemy, position.kings, position.jumper
     if player != np.int64(position.player):
         own, enemy, kings, jumper = (
@@ -218,7 +221,7 @@ def to_sets(position: Position) -> tuple[Word, Word, Word, Word]:
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """Return the position with these sets, the first player to move."""
+    """Return the position with these sets (uint64[K]), the first player to move."""
     own, enemy, kings = sets[0] | sets[2], sets[1] | sets[3], sets[2] | sets[3]
     return Position(own, enemy, kings, ZERO, ZERO, ZERO, like.options)
 

@@ -223,7 +223,7 @@ class Morris(Game):
             raise BadPosition(f"x{pending}: with removals=one a turn removes one bead")
 
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
-        """Return which positions are valid, bool[N]; the fields of `positions` are uint64[N]."""
+        """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         own, enemy = positions.own, positions.enemy
         valid: NDArray[np.bool_] = ((own | enemy) & ~rules.ALL | own & enemy) == ZERO
         for hand in positions.own_hand, positions.enemy_hand:

@@ -1,4 +1,7 @@
-"""The compiled rules of morris; the package's docstring describes positions and actions."""
+"""The compiled rules of morris; the package's docstring describes positions and actions.
+
+Shapes: A actions; C planes, H rows and W columns of an observation; K sets of a numbering.
+"""
 
 from typing import NamedTuple
 
@@ -235,7 +238,7 @@ def is_blocked(position: Position) -> Bool:
 
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write the observation of `player`, the planes named in PLANES, in its own frame."""
+    """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
     own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
     if player != np.int64(mover):
         own, enemy, own_hand, enemy_hand = enemy, own, enemy_hand, own_hand
@@ -255,7 +258,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> Int:
-    """Write the removals and the actions that complete a mill into `out`; return their number."""
+    """Write removals, and actions that complete a mill, into int32[>= A]; return their number."""
     if position.pending:
         return _write(removable(position), np.int64(0), out, np.int64(0))
     count = legal_actions(position, out)
@@ -299,7 +302,7 @@ def numbering_state(position: Position) -> Int:
 
 @jit
 def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
-    """Return the position with these sets, the first player to move."""
+    """Return the position with these sets (uint64[K]), the first player to move."""
     own_free, enemy_free = np.uint64(state & 1), np.uint64(state >> 1)
     return Position(sets[0], sets[1], ZERO, ZERO, own_free, enemy_free, ZERO, ZERO, like.options)
 
