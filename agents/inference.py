@@ -271,7 +271,7 @@ class CompiledNetwork:
         """
         if planes.shape[1:] != self._shape:
             expected = ", ".join(map(str, self._shape))
-            raise ValueError(f"planes{planes.shape}; expected (any number, {expected})")
+            raise ValueError(f"planes{planes.shape}; expected: (any number, {expected})")
         shape = len(planes), len(self._weights.pairs)
         output = Output(np.empty(shape, np.float32), np.empty(len(planes), np.float32))
         try:

@@ -50,7 +50,7 @@ class Size:
         """Raise BadOption unless all are whole numbers from 1 to 4096."""
         for name, value in asdict(self).items():
             if not is_integer(value, 1, 4096):
-                raise BadOption(f"{name}={value!r}; expected a whole number from 1 to 4096")
+                raise BadOption(f"{name}={value!r}; expected: a whole number from 1 to 4096")
 
 
 class Network(nn.Module):
@@ -133,7 +133,7 @@ class Evaluator:
         if self.backend not in BACKENDS:
             raise UnknownOption(f"backend={backend!r}; it is one of: {format_list(BACKENDS)}")
         if self.backend == "compiled" and target.type != "cpu":
-            raise BadOption(f"backend='compiled', device={device!r}; expected 'cpu'")
+            raise BadOption(f"backend='compiled', device={device!r}; expected: 'cpu'")
         is_compiled = self.backend == "compiled"
         self._evaluate: Evaluate = (
             compile_network(network) if is_compiled else _TorchNetwork(network, target)
@@ -213,7 +213,7 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
     header, weights = weight_files.load(path, "network")
     for name, value in json.loads(json.dumps(_game_identity(game))).items():
         if header.get(name) != value:
-            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r}; expected {value!r}")
+            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r}; expected: {value!r}")
     try:
         network = _build_network(game, Size(**header["size"]), weights)
         return network, dict(header["about"])

@@ -62,7 +62,7 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
         raise BadCheckpoint(
             f"{path}: a {header.get('kind')} of format {header.get('format')}, "
             f"written by cc_env {header.get('version')}; "
-            f"expected a {kind} of format {FORMAT}, for cc_env {__version__}"
+            f"expected: a {kind} of format {FORMAT}, for cc_env {__version__}"
         )
     return header, arrays
 
@@ -76,7 +76,7 @@ def checked_array(
     array = arrays[name]
     if (array.shape, array.dtype) != (tuple(shape), np.dtype(dtype)):
         actual = f"{array.dtype}{list(array.shape)}"
-        raise BadCheckpoint(f"{name} is {actual}; expected {np.dtype(dtype)}{list(shape)}")
+        raise BadCheckpoint(f"{name} is {actual}; expected: {np.dtype(dtype)}{list(shape)}")
     return array
 
 

@@ -12,7 +12,7 @@ def file_path(text: str | Path) -> Path:
     """Parse the path of a file; raise BadParameter if it has no file name."""
     path = _path(text)
     if not path.name:
-        raise typer.BadParameter(f"{text!r} is not the name of a file")
+        raise typer.BadParameter(f"{text!r}; expected: the name of a file")
     return path
 
 
@@ -31,7 +31,10 @@ def _path(text: str | Path) -> Path:
 
 
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
-    """Parse options of a game, NAME=VALUE each; raise BadOption for another form."""
+    """Return the options of a game from NAME=VALUE texts, and its `size` if it is not None.
+
+    Raises BadOption for an invalid text.
+    """
     return parse_options([*([] if size is None else [f"size={size}"]), *(option or [])])
 
 

@@ -138,9 +138,9 @@ def perft(
     count_sequences(counted_game, start, 1, decisions=decisions)
     for turns in range(1, depth + 1):
         start_time = time.perf_counter()
-        number = count_sequences(counted_game, start, turns, decisions=decisions)
+        count = count_sequences(counted_game, start, turns, decisions=decisions)
         seconds = time.perf_counter() - start_time
-        console.print(f"depth {turns}: {number:,} in {seconds:.3f} s")
+        console.print(f"depth {turns}: {count:,} in {seconds:.3f} s")
 
 
 @app.command()
@@ -271,7 +271,9 @@ def play(
 @app.command()
 def learn(
     game: Annotated[str, typer.Argument(help="The game; `games` lists them.")],
-    lesson: Annotated[int | None, typer.Argument(help="One lesson only; default: all.")] = None,
+    lesson: Annotated[
+        int | None, typer.Argument(help="Number of the lesson; default: all.")
+    ] = None,
 ) -> None:
     """Explain a game in short lessons with boards."""
     for line in lessons.format_lessons(load_guide(game), lesson):
@@ -368,7 +370,7 @@ def replay(
     The exit status is 2 at the first invalid game; with --keep-going it is 1 at the end if any game
     is invalid.
     """
-    name = game or _game_of(file)
+    name = game or _game_for_suffix(file)
     if game is not None and RECORD_SUFFIX in file.suffixes:
         game_module(game)
         import_allowlist.allow(game)
@@ -394,11 +396,11 @@ def replay(
                 _print_turns(recorded.match)
             if to is not None:
                 exported.append(recorded.format(to))
-                recorded.check_fits(to, len(exported))
+                recorded.check_file_holds(to, len(exported))
             console.print(f"{recorded.location}: {recorded.summary}")
     if not (read or refused):
-        suffix = "" if line is None else f" number {line}"
-        raise BadRecord(f"{file} has no game{suffix}")
+        number_text = "" if line is None else f" number {line}"
+        raise BadRecord(f"{file} has no game{number_text}")
     if to is not None and read:
         write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
         console.print(f"{len(exported):,} games written to {to}")
@@ -410,8 +412,8 @@ def replay(
         raise typer.Exit(1)
 
 
-class _Replayed(NamedTuple):
-    """A game of a file, replayed."""
+class _ReplayedGame(NamedTuple):
+    """A game of a file after its replay."""
 
     # Line or number of the game in the file.
     location: str
@@ -422,7 +424,7 @@ class _Replayed(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """Players, result, its reason, scores and number of turns."""
+        """The players, the result with its reason, the scores and the number of turns."""
         result, match = self.match.result, self.match
         outcome = record.RESULTS.get(result.outcome if result else self.exported.outcome, "*")
         text = f"{' - '.join(map(escape_controls, self.exported.players))}  {outcome}"
@@ -433,12 +435,12 @@ class _Replayed(NamedTuple):
         return f"{text}, {format_count(len(match.turns), 'turn')}"
 
     def format(self, to: Path) -> str:
-        """Return the game in the format of a file; raise UnknownOption if there is none."""
+        """Return the game in the format of a file; raise UnknownOption for an unknown suffix."""
         if to.suffix.lower() == RECORD_SUFFIX:
             return (self.game_record or record_foreign(self.match, self.exported)).to_json()
         return find_format(self.match.game, to).write(self.match.game, self.exported)
 
-    def check_fits(self, to: Path, count: int) -> None:
+    def check_file_holds(self, to: Path, count: int) -> None:
         """Raise BadOption if the format of a file cannot hold `count` games."""
         if count < 2 or to.suffix.lower() == RECORD_SUFFIX:
             return
@@ -446,19 +448,19 @@ class _Replayed(NamedTuple):
             raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
 
 
-def _recorded_games(file: Path) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
+def _recorded_games(file: Path) -> Iterator[tuple[int, _ReplayedGame] | BrokenGame]:
     for entry in replay_records(file):
         if isinstance(entry, BrokenGame):
             yield entry
             continue
         number, game_record, match = entry
         exported = export_match(match, game_record.players)
-        yield number, _Replayed(f"line {number}", match, exported, game_record)
+        yield number, _ReplayedGame(f"line {number}", match, exported, game_record)
 
 
 def _foreign_games(
     file: Path, name: str, option: list[str] | None
-) -> Iterator[tuple[int, _Replayed] | BrokenGame]:
+) -> Iterator[tuple[int, _ReplayedGame] | BrokenGame]:
     """Yield the games of another program's file with their numbers, which count broken games."""
     usual = find_format(make_game(name), file).options
     game = make_game(name, **{**usual, **game_options(option)})
@@ -467,10 +469,10 @@ def _foreign_games(
             yield entry
             continue
         exported, match = entry
-        yield number, _Replayed(f"game {number}", match, exported)
+        yield number, _ReplayedGame(f"game {number}", match, exported)
 
 
-def _game_of(file: Path) -> str | None:
+def _game_for_suffix(file: Path) -> str | None:
     """Return the game whose files have this suffix, or None; raise BadOption for several games."""
     names = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
     if len(names) > 1:
@@ -502,7 +504,7 @@ def check(
     """
     if file is None:
         if game is None:
-            raise BadOption("nothing to check; give a file or --game NAME")
+            raise BadOption("nothing to check; expected: a file or --game NAME")
         is_correct = _check_conformance(make_game(game, **game_options(option)))
     elif option:
         raise BadOption(f"{file}: reference positions contain their options; omit --option")
@@ -531,8 +533,9 @@ def _check_positions(file: Path, game: str | None) -> bool:
         raise BadRecord(f"{file}: no such file")
     if game is None and name not in GAMES:
         raise BadOption(f"{file}: the file name has no game; add --game {' or '.join(GAMES)}")
-    comparisons, hidden = reference_positions.compare(file, name), not console.shows_progress
-    for comparison in track(comparisons, "comparing", console=console, disable=hidden):
+    comparisons = reference_positions.compare(file, name)
+    hides_progress = not console.shows_progress
+    for comparison in track(comparisons, "comparing", console=console, disable=hides_progress):
         total += 1
         if comparison.differences:
             differing += 1
@@ -545,6 +548,7 @@ def _check_positions(file: Path, game: str | None) -> bool:
 def _game_and_position(
     name: str, option: list[str] | None, position: str | None
 ) -> tuple[Game, Position]:
+    """Return the game and the position that options of a command describe."""
     game = make_game(name, **game_options(option))
     return game, game.initial if position is None else game.from_text(position)
 

@@ -97,7 +97,7 @@ def host(
     hosted_game = make_game(game, **game_options(option))
     specs = player or []
     if len(specs) > 2:
-        raise BadOption(f"{len(specs)} players; a game has two")
+        raise BadOption(f"{len(specs)} players; expected: at most 2")
     if check_protocol(protocol) == "cannon":
         check_game(hosted_game)
     seats: list[_Seat] = [_LocalPlayer(spec, make_player(spec, hosted_game)) for spec in specs]
@@ -107,8 +107,8 @@ def host(
         clients = _accept_clients(needed, (address, port), patience, stack)
         if len(clients) < needed:
             _turn_away(clients, protocol)
-            connected = f"{len(clients)} clients connected in {patience:g} s"
-            raise TimeoutError(f"{connected}; expected {needed}")
+            connections = f"{len(clients)} clients connected in {patience:g} s"
+            raise TimeoutError(f"{connections}; expected: {needed}")
         seats = [*seats, *clients] if len(seats) == 1 and seat == 0 else [*clients, *seats]
         play_hosted = _play_tournament if protocol == "cannon" else _play_ugi
         for line in play_hosted(hosted_game, seats, _Terms(seconds, patience, seed), write_log):
@@ -128,9 +128,9 @@ _Seat = _LocalPlayer | tcp.Connection
 class _Terms(NamedTuple):
     """Settings of a hosted game."""
 
-    # Time of each program for the game.
+    # Seconds of each program for the game.
     seconds: float
-    # Time to wait for a client.
+    # Seconds to wait for a client.
     patience: float
     seed: int
 

@@ -92,9 +92,9 @@ def solve(
 def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:
     """Compare positions with alpha-beta, showing progress; return a summary."""
     compared = ComparisonCounts()
-    with _bar() as bar:
+    with _make_progress_bar() as bar:
         total = sum(min(count, size) for size in tables.sizes)
-        task, log = bar.add_task("alpha-beta", total=total), _Log(bar)
+        task, log = bar.add_task("alpha-beta", total=total), _ProgressLog(bar)
         for compared in cross_check(tables, count, depth=depth, threads=threads):
             bar.update(task, completed=compared.positions)
             log.print(f"alpha-beta, {compared.positions:,} of at most {total:,} positions")
@@ -104,17 +104,18 @@ def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> st
     )
 
 
-def _describe_plan(steps: list[Step], seconds: tuple[float, float], count: int) -> str:
-    """Describe the work of steps; `seconds` is (minimum, maximum) on one core."""
-    numbers, positions = (sum(getattr(s, n) for s in steps) for n in ("numbers", "positions"))
+def _describe_plan(steps: list[Step], seconds: tuple[float, float], cores: int) -> str:
+    """Return a summary of the work; `seconds` is (minimum, maximum) on one core."""
+    numbers = sum(step.numbers for step in steps)
+    positions = sum(step.positions for step in steps)
     memory = max(step.memory for step in steps)
     return (
         f"{format_count(len(steps), 'table')}, {steps[0].label} to {steps[-1].label}: "
         f"{positions:,} positions, {numbers:,} without symmetric ones; "
         f"{format_bytes(memory)} of memory, "
         f"at most {format_bytes(solver.required_disk(steps))} on disk, "
-        f"{_format_duration(seconds[0] / count)} to {_format_duration(seconds[1] / count)} "
-        f"on {format_count(count, 'core')}"
+        f"{_format_duration(seconds[0] / cores)} to {_format_duration(seconds[1] / cores)} "
+        f"on {format_count(cores, 'core')}"
     )
 
 
@@ -127,7 +128,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def _describe_table(step: Step, header: TableHeader) -> str:
-    """Describe a complete table, for each side to move."""
+    """Return a summary of a complete table, for each side to move."""
     size = format_bytes(step.path.stat().st_size)
     lines = [f"{step.label}: verified, {header.seconds:.1f} s of CPU, {size}"]
     for view, label in zip(header.views, _labels(step.label), strict=False):
@@ -144,7 +145,7 @@ def _labels(label: str) -> list[str]:
     return [label, "v".join(reversed(label.split("v")))]
 
 
-def _bar() -> Bar:
+def _make_progress_bar() -> Bar:
     """Return a progress bar, disabled unless the output is a terminal."""
     columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
     bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
@@ -152,8 +153,8 @@ def _bar() -> Bar:
     return bar
 
 
-class _Log:
-    """Occasional lines about progress, if the progress bar is disabled."""
+class _ProgressLog:
+    """Progress as occasional lines, if the progress bar is disabled."""
 
     def __init__(self, bar: Bar) -> None:
         self._is_enabled, self._printed_at = bar.disable, time.monotonic()
@@ -165,9 +166,9 @@ class _Log:
 
 
 def _run(work: Solver, step: Step) -> TableHeader:
-    """Solve a step, or verify its table, showing progress."""
-    with _bar() as bar:
-        task, log = bar.add_task(step.label, total=1), _Log(bar)
+    """Solve a step, or verify its table, showing progress; return the header of the table."""
+    with _make_progress_bar() as bar:
+        task, log = bar.add_task(step.label, total=1), _ProgressLog(bar)
 
         def show_progress(progress: Progress) -> None:
             rate = progress.done / max(progress.seconds, 1e-9)

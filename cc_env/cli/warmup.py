@@ -33,16 +33,19 @@ class WarmupTask(NamedTuple):
 
 
 def warmup_tasks(name: str) -> Iterator[WarmupTask]:
-    """Yield tasks that together compile everything for a game; raise UnknownOption."""
+    """Yield tasks that together compile everything for a game.
+
+    Raises UnknownOption for an unknown game.
+    """
     game = make_game(name)
-    yield WarmupTask("rules", lambda: _rules(game))
+    yield WarmupTask("rules", lambda: _play_rules(game))
     yield WarmupTask("perft", lambda: perft.perft(game, game.initial, 1))
     yield WarmupTask("random play", lambda: play_random_games(game, 1))
-    yield WarmupTask("environment", lambda: _environment(game, "random"))
-    yield WarmupTask("environment with a player", lambda: _environment(game, "greedy"))
+    yield WarmupTask("environment", lambda: _play_environment(game, "random"))
+    yield WarmupTask("environment with a player", lambda: _play_environment(game, "greedy"))
     for opponent in (None, "random", "greedy"):
         label = f"vector environment, opponent={opponent}"
-        yield WarmupTask(label, partial(_vector_environment, game, opponent))
+        yield WarmupTask(label, partial(_play_vector_environment, game, opponent))
     for player in _players(game):
         yield WarmupTask(player, partial(_decide, game, player))
     yield WarmupTask("tree search by a network", lambda: _search_by_network(game))
@@ -60,7 +63,7 @@ def _players(game: Game) -> Iterator[str]:
         yield NETWORK_PLAYER
 
 
-def _rules(game: Game) -> None:
+def _play_rules(game: Game) -> None:
     """Play a random game and call every function of the rules in each position."""
     rng, position = np.random.default_rng(0), game.initial
     for _ in range(MAX_TURNS):
@@ -79,7 +82,7 @@ def _rules(game: Game) -> None:
     game.ending(position)
 
 
-def _environment(game: Game, opponent: str) -> None:
+def _play_environment(game: Game, opponent: str) -> None:
     env_id = GAMES[game.name].environment
     with closing(gymnasium.make(env_id, opponent=opponent, render_mode="ansi")) as env:
         _, info = env.reset(seed=0)
@@ -87,7 +90,7 @@ def _environment(game: Game, opponent: str) -> None:
         env.render()
 
 
-def _vector_environment(game: Game, opponent: str | None) -> None:
+def _play_vector_environment(game: Game, opponent: str | None) -> None:
     env_id = GAMES[game.name].environment
     with closing(gymnasium.make_vec(env_id, num_envs=2, opponent=opponent)) as envs:
         envs.reset(seed=0)

@@ -22,7 +22,8 @@ def board(
     Both are player specs or "human". `player` moves first, or second if `second`. `position` is a
     position as text, by default the initial one; `options` are options of the game. The game in
     progress is the attribute `session` of the board. Raises MissingExtra without the extra
-    `notebook`, BadOption, BadPosition.
+    `notebook`, BadOption for an invalid game, option, player or seed, BadPosition for an invalid
+    position.
     """
     from cc_env.games.factory import make_game
     from cc_env.play.notebook import NotebookBoard

@@ -18,6 +18,7 @@ from cc_env.core.rules import ONGOING, Position, reward
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import descriptions
 from cc_env.play.descriptions import choose_with_line, winning_chances
+from cc_env.players.builtin import clock_for_seconds
 from cc_env.search.compare import Comparison, Variation, play_forced
 
 
@@ -70,7 +71,7 @@ class TimeBudget:
 
 @runtime_checkable
 class ComparingPlayer(Protocol):
-    """A player that compares turns, see `cc_env.players.builtin.MinimaxPlayer.compare`."""
+    """A player that compares turns, such as `cc_env.players.builtin.MinimaxPlayer`."""
 
     def compare(
         self, position: Position, turns: Sequence[Turn], seconds_left: object
@@ -152,7 +153,7 @@ def assess_turn(
     """Return a player's assessment of a turn, or of the position alone if `turn` is empty.
 
     The turn that the player would choose loses nothing; another one is compared with it. Raises
-    IllegalAction.
+    IllegalAction if the game is over or the turn is illegal.
     """
     after = game.play_turn(position, turn)
     decision, line = _choose(game, position, player, time)
@@ -179,7 +180,7 @@ def _choose(
     game: Game, position: Position, player: Player, time: TimeBudget
 ) -> tuple[Decision, Turn]:
     """Return a player's decision and its line, in at most half of the remaining time."""
-    clock = _clock(time.seconds_left() / 2)
+    clock = clock_for_seconds(time.seconds_left() / 2)
     return choose_with_line(game, position, player_for_new_game(player), clock)
 
 
@@ -190,9 +191,9 @@ def compare_turns(
     if isinstance(player, ComparingPlayer):
         return player.compare(position, turns, time.seconds_left).lines
     lines = []
-    for number, turn in enumerate(turns):
-        share = time.seconds_left() / (len(turns) - number)
-        line = _evaluate_turn(game, position, turn, player, _clock(share))
+    for index, turn in enumerate(turns):
+        share = time.seconds_left() / (len(turns) - index)
+        line = _evaluate_turn(game, position, turn, player, clock_for_seconds(share))
         if line is None:
             return ()
         lines.append(line)
@@ -202,6 +203,7 @@ def compare_turns(
 def _evaluate_turn(
     game: Game, position: Position, turn: Turn, player: Player, clock: Clock
 ) -> Variation | None:
+    """Return the value of a turn with the reply to it; None if the player reports no value."""
     after, actions, _ = play_forced(game, position, turn)
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
@@ -211,11 +213,6 @@ def _evaluate_turn(
         return Variation(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
     sign = 1 if game.to_move(after) == mover else -1
     return Variation((*actions, int(decision.action)), sign * float(decision.value))
-
-
-def _clock(seconds: float) -> Clock:
-    """Return the clock with which a player thinks for `seconds`, see `builtin.time_budget`."""
-    return Clock(turn=(seconds + 0.02) / 0.75)
 
 
 def _action_shares(decision: Decision) -> dict[int, float]:

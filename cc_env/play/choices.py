@@ -33,19 +33,19 @@ def list_choices(
     return [_choice(game, position, action) for action in actions]
 
 
-def must_capture(moves: Sequence[Choice]) -> bool:
+def must_capture(choices: Sequence[Choice]) -> bool:
     """Return whether every choice is a capture by a piece."""
-    return bool(moves) and all(choice.captures and choice.pieces for choice in moves)
+    return bool(choices) and all(choice.captures and choice.pieces for choice in choices)
 
 
 def _choice(game: Game, position: Position, action: int) -> Choice:
     path, captured = game.track(position, (action,))
     shooters = tuple(game.shooters(position, action))
-    moves = len(path) > 1 and not shooters
+    piece_moves = len(path) > 1 and not shooters
     return Choice(
         action,
         game.action_text(position, action),
-        shooters or (path[:1] if moves else ()),
+        shooters or (path[:1] if piece_moves else ()),
         path[-1] if path else (*captured, None)[0],
         bool(shooters),
         captured,

@@ -87,7 +87,7 @@ def count_pieces(game: Game, position: Position) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a statistic as text: numbers with separators, mappings and sequences by item."""
+    """Return a statistic as text: numbers with separators, mappings and sequences item by item."""
     if isinstance(value, Mapping):
         parts = (f"{name} {format_value(part)}" for name, part in value.items())
         return ", ".join(parts) or "nothing"

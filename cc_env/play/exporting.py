@@ -13,7 +13,7 @@ from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
 
 RECORD_SUFFIX, POSITION_SUFFIX, PICTURE_SUFFIX = ".jsonl", ".txt", ".svg"
-# Media types by suffix; the others are text/plain.
+# Media types by suffix; files with other suffixes are text/plain.
 MEDIA_TYPES = {
     RECORD_SUFFIX: "application/x-ndjson",
     PICTURE_SUFFIX: "image/svg+xml",
@@ -28,9 +28,7 @@ def file_suffixes(game: Game) -> list[str]:
 def check_suffix(game: Game, suffix: str) -> None:
     """Raise UnknownOption if a game cannot be exported to a file with this suffix."""
     if suffix not in (suffixes := file_suffixes(game)):
-        raise UnknownOption(
-            f"{suffix[:40]!r} is not a file type; there are: {format_list(suffixes)}"
-        )
+        raise UnknownOption(f"unknown suffix {suffix[:40]!r}; expected: {format_list(suffixes)}")
 
 
 def export_game(session: GameSession, suffix: str) -> str:

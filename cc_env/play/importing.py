@@ -37,7 +37,7 @@ class ImportedGame:
 
 @dataclass(frozen=True)
 class ImportedGames:
-    """The games of a text, at most MAX_GAMES, and those of them that are invalid."""
+    """The valid and the invalid games among the first MAX_GAMES of a text."""
 
     games: tuple[ImportedGame, ...]
     # Number of games in the text, including invalid and unread ones.
@@ -59,22 +59,22 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
         text = record_from_svg(text)
     if _is_record(text):
         count = sum(1 for line in text.split("\n") if line.strip())
-        return _first_of(_records(text), count)
-    return _either(text, game, is_sure=True) if game else _of_any_game(text)
+        return _collect_games(_recorded_games(text), count)
+    return _read_in_game(text, game, is_sure=True) if game else _read_in_any_game(text)
 
 
-def _of_any_game(text: str) -> ImportedGames:
+def _read_in_any_game(text: str) -> ImportedGames:
     """Return the games and positions that a text has in all games of the catalogue."""
     read: list[ImportedGames] = []
     candidates = [make_game(name) for name in GAMES]
     for candidate in candidates:
         with suppress(BadRecord):
-            read.append(_either(text, candidate, is_sure=False))
+            read.append(_read_in_game(text, candidate, is_sure=False))
     if not read:
         formats = (f"{end} of {other.name}" for other in candidates for end in other.formats)
-        kinds = format_list([".jsonl", *formats])
+        known = format_list([".jsonl", *formats])
         raise BadRecord(
-            f"neither a game in a known format ({kinds}) nor a position of any game; "
+            f"neither a game in a known format ({known}) nor a position of any game; "
             "select the game to get the exact errors"
         )
     return ImportedGames(
@@ -84,8 +84,11 @@ def _of_any_game(text: str) -> ImportedGames:
     )
 
 
-def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
-    """Return the position, or the games in a format of this game; raise BadRecord."""
+def _read_in_game(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
+    """Return the position, or the games in a format of this game.
+
+    Raises BadRecord, with the reason for each format, if the text is neither.
+    """
     errors = []
     if "\n" not in text and len(text) <= MAX_POSITION_LENGTH:
         try:
@@ -94,7 +97,9 @@ def _either(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
             errors.append(str(error))
     for suffix, form in game.formats.items():
         try:
-            return _first_of(_foreign(text, game, form, is_sure=is_sure), form.count(text))
+            return _collect_games(
+                _foreign_games(text, game, form, is_sure=is_sure), form.count(text)
+            )
         except BadRecord as error:
             errors.append(f"{game.name}, as {suffix}: {error}")
     reasons = "; ".join(errors) or f"{game.name}: a position is one line"
@@ -127,8 +132,8 @@ def _is_record(text: str) -> bool:
     return isinstance(first, dict) and "game" in first
 
 
-def _first_of(entries: Iterator[ImportedGame | BrokenGame], total: int) -> ImportedGames:
-    """Return the first MAX_GAMES of a text; raise BadRecord if none of them is valid."""
+def _collect_games(entries: Iterator[ImportedGame | BrokenGame], total: int) -> ImportedGames:
+    """Return the first MAX_GAMES entries of a text; raise BadRecord if none of them is valid."""
     read, refused = list[ImportedGame](), list[BrokenGame]()
     for entry in islice(entries, MAX_GAMES):
         if isinstance(entry, BrokenGame):
@@ -140,7 +145,8 @@ def _first_of(entries: Iterator[ImportedGame | BrokenGame], total: int) -> Impor
     return ImportedGames(tuple(read), total, tuple(refused))
 
 
-def _records(text: str) -> Iterator[ImportedGame | BrokenGame]:
+def _recorded_games(text: str) -> Iterator[ImportedGame | BrokenGame]:
+    """Yield the games of records, one per line."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -151,7 +157,7 @@ def _records(text: str) -> Iterator[ImportedGame | BrokenGame]:
             yield BrokenGame(number, str(error))
 
 
-def _foreign(
+def _foreign_games(
     text: str, game: Game, form: Format, *, is_sure: bool
 ) -> Iterator[ImportedGame | BrokenGame]:
     """Yield games in another program's format, with its usual options unless `is_sure`."""

@@ -76,7 +76,7 @@ def load_guide(name: str) -> Guide:
     """Return the lessons of a game; raises UnknownOption for an unknown game."""
     if name not in GAMES:
         hint = suggest(name[:40], GAMES)
-        raise UnknownOption(f"no lessons for {name[:40]!r}; {hint}there are: {format_list(GAMES)}")
+        raise UnknownOption(f"no lessons for {name[:40]!r}; {hint}expected: {format_list(GAMES)}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
     return Guide(name, entries["introduction"], lessons)
@@ -110,7 +110,7 @@ def lesson_data(name: str) -> dict[str, Any]:
 
 
 def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a lesson as JSON values; its setting is added to `settings` unless it is there."""
+    """Return a lesson as JSON values; add its setting to `settings` unless they contain it."""
     session = lesson.start_session(name)
     setting = view.static_state(session.game)
     if setting not in settings:
@@ -124,7 +124,7 @@ def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> d
     return {
         "title": lesson.title,
         "text": _paragraphs(lesson.text),
-        "options": _options(lesson),
+        "options": _option_text(lesson),
         "setting": settings.index(setting),
         "states": states,
         "steps": steps,
@@ -132,6 +132,7 @@ def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> d
 
 
 def _lesson_state(session: GameSession) -> dict[str, Any]:
+    """Return the keys of the session's state that the page needs, and the last turn as text."""
     state = view.session_state(session)
     turn = state["turns"][-1][1] if state["turns"] else ""
     return {"turn": turn, **{key: state[key] for key in _STATE_KEYS}}
@@ -158,7 +159,7 @@ def _paragraphs(text: str) -> list[str]:
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
 
 
-def _options(lesson: Lesson) -> str:
+def _option_text(lesson: Lesson) -> str:
     return ", ".join(f"{name}={value}" for name, value in lesson.options.items())
 
 
@@ -171,7 +172,7 @@ def format_lessons(guide: Guide, number: int | None = None) -> Iterator[str]:
     Raises BadOption if there is no lesson with this number.
     """
     if number is not None and not 1 <= number <= len(guide.lessons):
-        raise BadOption(f"no lesson {number}; there are 1 to {len(guide.lessons)}")
+        raise BadOption(f"lesson={number}; expected: 1 to {len(guide.lessons)}")
     if number is None:
         yield from _wrap(guide.introduction)
     for index, lesson in enumerate(guide.lessons, 1):
@@ -185,7 +186,7 @@ def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
     yield from _wrap(lesson.text)
     session = lesson.start_session(name)
     if lesson.options:
-        yield f"options: {_options(lesson)}"
+        yield f"options: {_option_text(lesson)}"
     yield from _board_lines(session)
     for turn in lesson.turns:
         mover = session.game.players[session.mover]

@@ -34,7 +34,7 @@ def read_object(
     that are not among `valid_names`.
     """
     if not isinstance(value, Mapping):
-        raise BadRecord(f"{label} is a JSON object")
+        raise BadRecord(f"{label}: {str(value)[:40]!r}; expected: a JSON object")
     if valid_names is None:
         return value
     if unknown := [str(name)[:40] for name in value if name not in valid_names]:
@@ -44,7 +44,10 @@ def read_object(
 
 
 def read_json(text: str | bytes, label: str) -> object:
-    """Return the value of a JSON text; raise BadRecord, with the label, if it is invalid."""
+    """Return the value of a JSON text; raise BadRecord if it is invalid.
+
+    `label` names the text in the error.
+    """
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,7 +76,7 @@ def read_number(
 
 def invalid_value(name: str, value: object, expected: str) -> BadOption:
     """Return the error for an invalid value of a field."""
-    return BadOption(f"invalid {name} {str(value)[:40]!r}; expected {expected}")
+    return BadOption(f"{name}={str(value)[:40]!r}; expected: {expected}")
 
 
 def read_command(message: Mapping[str, object], commands: Collection[str]) -> str:
@@ -84,7 +87,7 @@ def read_command(message: Mapping[str, object], commands: Collection[str]) -> st
     command = message.get("command")
     if not isinstance(command, str) or command not in commands:
         raise UnknownOption(
-            f"unknown command {str(command)[:40]!r}; there are: {format_list(commands)}"
+            f"unknown command {str(command)[:40]!r}; expected: {format_list(commands)}"
         )
     read_object(message, command, ("command", "version", *COMMAND_FIELDS.get(command, ())))
     return command
@@ -108,5 +111,5 @@ def read_action(message: Mapping[str, object]) -> int:
     """Return the action id of a message, legal or not; raise IllegalAction if there is none."""
     action = message.get("action")
     if not isinstance(action, int) or isinstance(action, bool):
-        raise IllegalAction(f"{str(action)[:40]!r} is not an action id")
+        raise IllegalAction(f"action={str(action)[:40]!r}; expected: an action id")
     return action

@@ -23,22 +23,22 @@ class ParsedMove(NamedTuple):
 
 
 def parse_move(
-    game: Game, position: Position, moves: Sequence[Choice], piece: Cell | None, text: str
+    game: Game, position: Position, choices: Sequence[Choice], piece: Cell | None, text: str
 ) -> ParsedMove:
-    """Parse a move typed in a position with the choices `moves` and `piece` selected.
+    """Parse a move typed in a position with the legal `choices` and `piece` selected.
 
-    One number is an index of `moves`, counted from 1. Two numbers are the row and column of a piece
-    or, if one is selected, of its target; four numbers are both. Names of points can replace row
-    and column. Anything else is notation. Raises IllegalAction with the reason.
+    One number is an index of `choices`, counted from 1. Two numbers are the row and column of a
+    piece or, if one is selected, of its target; four numbers are both. Names of points can replace
+    row and column. Anything else is notation. Raises IllegalAction with the reason.
     """
     if re.fullmatch(r"\d{1,6}", text):
-        return ParsedMove((_numbered(moves, int(text)).action,))
+        return ParsedMove((_choice_at(choices, int(text)).action,))
     if cells := _cells(game, text):
-        if len(cells) == 1 and piece and not _starts_choice(moves, cells[0]):
+        if len(cells) == 1 and piece and not _starts_choice(choices, cells[0]):
             cells = [piece, *cells]
-        return _select_cells(game, position, moves, cells)
+        return _select_cells(game, position, choices, cells)
     normalized = normalize_notation(text)
-    for choice in moves:
+    for choice in choices:
         if normalize_notation(choice.text) == normalized:
             return ParsedMove((choice.action,))
     try:
@@ -55,70 +55,78 @@ def cell_name(game: Game, cell: Cell) -> str:
     return game.cell_names.get(cell, f"{game.row_labels[row]} {game.column_labels[column]}")
 
 
-def _numbered(moves: Sequence[Choice], number: int) -> Choice:
-    if not 1 <= number <= len(moves):
-        raise IllegalAction(f"no move number {number}; there are 1 to {len(moves)}")
-    return moves[number - 1]
+def _choice_at(choices: Sequence[Choice], number: int) -> Choice:
+    """Return the choice with a number, counted from 1; raise IllegalAction if there is none."""
+    if not 1 <= number <= len(choices):
+        raise IllegalAction(f"move number {number}; expected: 1 to {len(choices)}")
+    return choices[number - 1]
 
 
 def _cells(game: Game, text: str) -> list[Cell]:
-    """Return the one or two cells that a text names, [] if it does not name cells."""
+    """Return the one or two cells that a text names, [] if it does not name cells.
+
+    Raises IllegalAction for numbers off the board.
+    """
     words, rows, columns = text.split(), game.row_labels, game.column_labels
     if len(words) in (2, 4):
-        places = list(zip(words[::2], words[1::2], strict=True))
-        if all(row in rows and column in columns for row, column in places):
-            return [(rows.index(row), columns.index(column)) for row, column in places]
+        pairs = list(zip(words[::2], words[1::2], strict=True))
+        if all(row in rows and column in columns for row, column in pairs):
+            return [(rows.index(row), columns.index(column)) for row, column in pairs]
         if all(re.fullmatch(r"\d{1,2}", word) for word in words):
-            row, column = next((r, c) for r, c in places if r not in rows or c not in columns)
+            row, column = next((r, c) for r, c in pairs if r not in rows or c not in columns)
             raise IllegalAction(
                 f"{row} {column} is off the board: rows are {rows[0]} to {rows[-1]}, "
                 f"columns {columns[0]} to {columns[-1]}"
             )
     cells = {name.lower(): cell for cell, name in game.cell_names.items()}
-    letters = "".join(words).lower()
+    letters = normalize_notation(text)
     if letters and len(letters) <= 2 and set(letters) <= set(cells):
         return [cells[letter] for letter in letters]
     return []
 
 
-def _starts_choice(moves: Sequence[Choice], cell: Cell) -> bool:
+def _starts_choice(choices: Sequence[Choice], cell: Cell) -> bool:
     """Return whether a choice starts with this cell."""
-    return any(cell in (choice.pieces or (choice.cell,)) for choice in moves)
+    return any(cell in (choice.pieces or (choice.cell,)) for choice in choices)
 
 
 def _select_cells(
-    game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]
+    game: Game, position: Position, choices: Sequence[Choice], cells: Sequence[Cell]
 ) -> ParsedMove:
+    """Return the choice, the piece or the candidates that a piece, or piece and target, select.
+
+    Raises IllegalAction with the reason if there are none.
+    """
     piece, *targets = cells
     if targets:
-        starting = [choice for choice in moves if piece in choice.pieces]
+        starting = [choice for choice in choices if piece in choice.pieces]
     else:
-        starting = [choice for choice in moves if not choice.pieces]
+        starting = [choice for choice in choices if not choice.pieces]
     matching = tuple(choice for choice in starting if choice.cell == cells[-1])
     if len(matching) == 1:
         return ParsedMove((matching[0].action,))
     if matching:
         return ParsedMove(candidates=matching)
-    if not targets and any(piece in choice.pieces for choice in moves):
+    if not targets and any(piece in choice.pieces for choice in choices):
         return ParsedMove(piece=piece)
-    raise IllegalAction(_explain_refusal(game, position, moves, cells))
+    raise IllegalAction(_explain_refusal(game, position, choices, cells))
 
 
 def _explain_refusal(
-    game: Game, position: Position, moves: Sequence[Choice], cells: Sequence[Cell]
+    game: Game, position: Position, choices: Sequence[Choice], cells: Sequence[Cell]
 ) -> str:
     """Return why the selected cells are not a legal choice."""
     piece, *targets = cells
     name, pieces = cell_name(game, piece), game.pieces(position)
     mover = game.players[game.to_move(position)]
-    reachable = [choice.cell for choice in moves if piece in choice.pieces and choice.cell]
+    reachable = [choice.cell for choice in choices if piece in choice.pieces and choice.cell]
     if reachable:
         names = format_list(dict.fromkeys(cell_name(game, cell) for cell in reachable))
         return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {names}"
     note = f"; {remark}" if (remark := game.remark(position)) else ""
-    starts = dict.fromkeys(cell for choice in moves for cell in choice.pieces)
+    starts = dict.fromkeys(cell for choice in choices for cell in choice.pieces)
     if not starts:
-        valid = format_list(cell_name(game, choice.cell) for choice in moves if choice.cell)
+        valid = format_list(cell_name(game, choice.cell) for choice in choices if choice.cell)
         content = f"holds {pieces[piece]}" if piece in pieces else "is empty"
         return f"{name} {content}{note}; choose one of: {valid}"
     valid = format_list(cell_name(game, cell) for cell in starts)
@@ -126,5 +134,5 @@ def _explain_refusal(
         return f"{name} is empty{note}; {mover} can move from: {valid}"
     if not pieces[piece].lower().startswith(mover[0].lower()):
         return f"{name} is not {mover}'s{note}; {mover} can move from: {valid}"
-    note += "; a capture comes first" if must_capture(moves) else ""
+    note += "; a capture comes first" if must_capture(choices) else ""
     return f"{name} cannot move now{note}; {mover} can move from: {valid}"

@@ -30,15 +30,15 @@ COMMANDS = "play", "take_back", "hint", "again"
 PAUSE_SECONDS = 0.8
 
 
-def _sources(*paths: Path) -> str:
+def _read_files(*paths: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 class NotebookBoard(anywidget.AnyWidget):
     """A board with a game in progress, `session`, which "New game" replaces."""
 
-    _esm = _sources(PAGE / "board.js", FOLDER / "notebook.js")
-    _css = _sources(PAGE / "board.css", FOLDER / "notebook.css")
+    _esm = _read_files(PAGE / "board.js", FOLDER / "notebook.js")
+    _css = _read_files(PAGE / "board.css", FOLDER / "notebook.css")
     setting = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
@@ -50,7 +50,11 @@ class NotebookBoard(anywidget.AnyWidget):
         start: Position | None = None,
         seed: int = 0,
     ) -> None:
-        """Start the first game; raises as `GameSession`. Each new game has the next seed."""
+        """Start the first game; each new game has the next seed.
+
+        Raises BadOption for an invalid seed or if a player cannot be created, BadPosition if
+        `start` is no position of the game.
+        """
         self._closed = threading.Event()
         self._new_session: Callable[[int], GameSession] = lambda number: GameSession(
             game, names, start=start, seed=seed + number

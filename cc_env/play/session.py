@@ -65,8 +65,8 @@ class GameSession:
         """Start the game, with the clock of the player to move running.
 
         Each of the two `names` is HUMAN or a player spec for `player_factory`; `time_source`
-        returns the time in seconds. Raises BadOption for bad names or a bad seed, BadPosition as
-        `Match`.
+        returns the time in seconds. Raises BadOption for an invalid seed or if a player cannot be
+        created, BadPosition if `start` is no position of the game.
         """
         if len(names) != 2:
             raise BadOption(f"{len(names)} seats; expected: 2, each {HUMAN} or a player spec")
@@ -75,7 +75,7 @@ class GameSession:
         self._rngs = player_generators(seed)
         self._now = time_source
         self._begin(Match(game, start, limits))
-        self.seats = tuple(_seat(name, game, player_factory) for name in names)
+        self.seats = tuple(_make_seat(name, game, player_factory) for name in names)
         # Time at which the clock of the player to move was started; None while clocks are paused.
         self._since: float | None = time_source()
 
@@ -88,27 +88,27 @@ class GameSession:
 
     @property
     def position(self) -> Position:
-        """Return the position, which may be in the middle of a turn."""
+        """The position, which may be in the middle of a turn."""
         return self.match.position
 
     @property
     def result(self) -> Result | None:
-        """Return the result, None while the game is in progress."""
+        """The result, None while the game is in progress."""
         return self.match.result
 
     @property
     def mover(self) -> int:
-        """Return the player to move, 0 or 1."""
+        """The player to move, 0 or 1."""
         return self.match.mover
 
     @property
     def is_person_to_move(self) -> bool:
-        """Return whether the game is in progress and a person is to move."""
+        """Whether the game is in progress and a person is to move."""
         return self.result is None and self.seats[self.mover].player is None
 
     @property
     def turn_seconds(self) -> tuple[float, ...]:
-        """Return the duration of each turn, an unfinished last one included."""
+        """The duration of each turn in seconds, an unfinished last one included."""
         return tuple(self._timer.seconds)
 
     def clock(self) -> Clock:
@@ -134,10 +134,14 @@ class GameSession:
             raise IllegalAction(f"{self.seats[self.mover].name} is to move, not a person")
         self._check_action(action)
         if not self._stop_clock():
-            self._accept(Decision(int(action)))
+            self._play_decision(Decision(int(action)))
 
     def play_turn(self, turn: Turn) -> None:
-        """Play a whole turn of a person; raises as `play`, before anything changes."""
+        """Play a whole turn of a person; if the time is up, that person loses instead.
+
+        Raises IllegalAction, before anything changes, for an illegal turn and when no person is to
+        move.
+        """
         self.game.play_turn(self.position, turn)
         for action in turn:
             if self.result is None:
@@ -176,7 +180,7 @@ class GameSession:
         if self._stop_clock() or self._forfeit_on_fault(fault, decision):
             return None
         assert decision is not None
-        self._accept(decision)
+        self._play_decision(decision)
         return decision
 
     def start_clock(self) -> None:
@@ -189,7 +193,7 @@ class GameSession:
 
     @property
     def is_paused(self) -> bool:
-        """Return whether the clocks are paused."""
+        """Whether the clocks are paused."""
         return self._since is None
 
     def _elapsed(self) -> float:
@@ -201,10 +205,10 @@ class GameSession:
             self._since = self._now()
 
     def replay_decision(self, decision: Decision, seconds: float) -> None:
-        """Play a recorded decision that took `seconds`; raises IllegalAction."""
+        """Play a recorded decision that took `seconds`; raise IllegalAction if it is illegal."""
         self._check_action(decision.action)
         self._timer.add(seconds)
-        self._accept(decision)
+        self._play_decision(decision)
         self._restart_clock()
 
     def restore_result(self, result: Result, detail: str = "") -> None:
@@ -214,9 +218,9 @@ class GameSession:
 
     @property
     def last_turn(self) -> tuple[Position, Turn] | None:
-        """Return the last turn, complete or not, with the position before it; None at the start."""
-        course = self.match.history
-        return self.match.partial_turn or (course[-1] if course else None)
+        """The last turn, complete or not, with the position before it; None at the start."""
+        history = self.match.history
+        return self.match.partial_turn or (history[-1] if history else None)
 
     def forfeit_on_time(self) -> bool:
         """End the game if the time of the player to move is up; return whether it is over."""
@@ -284,7 +288,7 @@ class GameSession:
     def hint(self, name: str = "minimax") -> Decision:
         """Return the decision of another player in this position; no clock is charged for it.
 
-        Raises UnknownOption as `make_player`, IllegalAction if the game is over.
+        Raises BadOption if the player cannot be created, IllegalAction if the game is over.
         """
         self.check_in_progress()
         player = make_player(name, self.game)
@@ -306,7 +310,8 @@ class GameSession:
     def from_record(cls, recorded: Record, names: Sequence[str] | None = None) -> "GameSession":
         """Return a session that continues a recorded game, by default with the same players.
 
-        Raises BadRecord as `record.replay`, BadOption as the constructor.
+        Raises BadRecord if the record breaks the rules of its game, BadOption if a player cannot be
+        created.
         """
         match = record.replay(recorded)
         session = cls(
@@ -325,7 +330,8 @@ class GameSession:
         session.match.result, session.detail = match.result, recorded.detail
         return session
 
-    def _accept(self, decision: Decision) -> None:
+    def _play_decision(self, decision: Decision) -> None:
+        """Play a legal decision and store it."""
         # A move declines the opponent's draw offer.
         if self.draw_offered_by != self.mover:
             self.draw_offered_by = None
@@ -378,5 +384,6 @@ class GameSession:
             raise IllegalAction(f"the game is over ({self.result.reason})")
 
 
-def _seat(name: str, game: Game, make: Callable[[str, Game], Player]) -> Seat:
-    return Seat(name, None if name == HUMAN else player_for_new_game(make(name, game)))
+def _make_seat(name: str, game: Game, player_factory: Callable[[str, Game], Player]) -> Seat:
+    """Return the seat of a person, or of a new player."""
+    return Seat(name, None if name == HUMAN else player_for_new_game(player_factory(name, game)))

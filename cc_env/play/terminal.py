@@ -187,7 +187,7 @@ class Console:
 
     def _list_lines(self) -> list[str]:
         """Return the numbered legal moves, grouped by kind and by piece."""
-        numbered = self._numbered()
+        numbered = self._listed_choices()
         kinds = Counter(map(_kind, numbered))
         lines = [format_count(len(numbered), "move") + _kind_counts(kinds, len(numbered))]
         game = self.session.game
@@ -206,7 +206,7 @@ class Console:
     def _width(self) -> int:
         return min(MAX_WIDTH, self._terminal.width) if self._terminal.shows_progress else MAX_WIDTH
 
-    def _numbered(self) -> list[Choice]:
+    def _listed_choices(self) -> list[Choice]:
         """Return the choices in the order of the list: by kind, then by piece."""
         choices = list_choices(self.session.game, self.session.position)
         return sorted(choices, key=lambda choice: (KINDS.index(_kind(choice)), choice.pieces[:1]))
@@ -219,7 +219,7 @@ class Console:
 
     def _play_computer(self) -> None:
         session = self.session
-        before, mover, number = session.position, self._mover, len(session.match.turns)
+        before, mover, turns = session.position, self._mover, len(session.match.turns)
         name = session.seats[session.mover].name
         decision = session.play_computer_decision()
         if decision is not None:
@@ -228,13 +228,13 @@ class Console:
             self._print(f"\n{mover}, {name}: {text}{' (the only move)' if is_forced else ''}")
             if statistics := summarize_decision(session.game, before, decision):
                 self._print(f"  {statistics}")
-        if session.result is not None or len(session.match.turns) > number:
+        if session.result is not None or len(session.match.turns) > turns:
             self._do_board()
-            self._end()
+            self._print_result()
             time.sleep(self._pause)
 
-    def _end(self) -> None:
-        """Print the result, its reason, and the scores if the game has them."""
+    def _print_result(self) -> None:
+        """Print the result, its reason, and the scores if the game has them; nothing before."""
         session, result = self.session, self.session.result
         if result is None:
             return
@@ -258,17 +258,18 @@ class Console:
             if command:
                 command(rest.strip())
             elif line:
-                self._move(line)
+                self._play_move(line)
         except (CcEnvError, OSError) as error:
             may_be_command = isinstance(error, IllegalAction) and not re.search(r"\d", line)
             hint = "; type help for the commands" if may_be_command else ""
             self._print(f"error: {error}{hint}")
 
-    def _move(self, text: str) -> None:
+    def _play_move(self, text: str) -> None:
+        """Play a typed move or select a piece; raise IllegalAction if it is neither."""
         session = self.session
         if session.result is not None:
             raise IllegalAction("the game is over; type undo, save FILE, load FILE or quit")
-        game, numbered = session.game, self._numbered()
+        game, numbered = session.game, self._listed_choices()
         move = parse_move(game, session.position, numbered, self._selected, text)
         if move.candidates:
             numbers = {choice.action: number for number, choice in enumerate(numbered, 1)}
@@ -280,7 +281,7 @@ class Console:
         if move.turn:
             session.play_turn(move.turn)
         self._do_board()
-        self._end()
+        self._print_result()
 
     def _do_hint(self, _: str) -> None:
         decision = self.session.hint(self._hint_player)
@@ -310,7 +311,7 @@ class Console:
                 f"{other.name} declines" if other.player else f"{color} may type draw or decline"
             )
             self._print(f"a draw is offered; {reply}")
-        self._end()
+        self._print_result()
 
     def _do_decline(self, _: str) -> None:
         self.session.decline_draw(self.session.mover)
@@ -318,22 +319,22 @@ class Console:
 
     def _do_resign(self, _: str) -> None:
         self.session.resign(self.session.mover)
-        self._end()
+        self._print_result()
 
     def _do_save(self, name: str) -> None:
         if not name:
-            raise BadOption("no file name; type save FILE")
+            raise BadOption("no file name; expected: save FILE")
         save(self.session, Path(name))
         self._print(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
 
     def _do_load(self, name: str) -> None:
         if not name:
-            raise BadOption("no file name; type load FILE")
+            raise BadOption("no file name; expected: load FILE")
         self.session, count = load(Path(name), self.session)
         self._print(f"loaded the last of {format_count(count, 'game')} in {name}")
         self._selected = None
         self._print_start()
-        self._end()
+        self._print_result()
 
 
 # Kinds of choices, in the order of the list.
@@ -343,7 +344,8 @@ KINDS = "steps", "captures", "shots", "captures by shots", "others"
 def save(session: GameSession, path: Path) -> None:
     """Append a game to a file of records, or write a file in the format of its suffix.
 
-    Raises UnknownOption and BadRecord as `export_game`, OSError.
+    Raises UnknownOption for an unknown suffix, BadRecord for a game that the format cannot express,
+    and OSError.
     """
     suffix = path.suffix.lower()
     if suffix == RECORD_SUFFIX:
@@ -356,7 +358,7 @@ def check_save_path(path: Path, game: Game) -> None:
     """Raise BadOption or UnknownOption if `save` could not write a game to this path."""
     if path.is_dir() or not path.parent.is_dir():
         problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise BadOption(f"{path}: {problem}; give the name of a file")
+        raise BadOption(f"{path}: {problem}; expected: the name of a file")
     exporting.check_suffix(game, path.suffix.lower())
 
 
@@ -413,6 +415,7 @@ def line_reader() -> Callable[[str], str]:
 
 
 def _kind(choice: Choice) -> str:
+    """Return the kind of a choice, one of KINDS."""
     if choice.is_shot:
         return "captures by shots" if choice.captures else "shots"
     if choice.captures:
@@ -421,6 +424,7 @@ def _kind(choice: Choice) -> str:
 
 
 def _kind_counts(kinds: dict[str, int], total: int) -> str:
+    """Return ": 3 steps, 2 captures" for several kinds of choices, "" for one."""
     parts = (f"{count} {kind}" for kind, count in kinds.items() if count != total)
     return f": {text}" if (text := ", ".join(parts)) else ""
 

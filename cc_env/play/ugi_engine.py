@@ -75,15 +75,18 @@ class GoCommand(NamedTuple):
 
     @staticmethod
     def parse(words: list[str]) -> "GoCommand":
-        """Parse the words after `go`; raise UnknownOption for a limit, BadOption for a number."""
+        """Parse the words after `go`.
+
+        Raises UnknownOption for an unknown limit, BadOption for an invalid number.
+        """
         limits: dict[str, int] = {}
-        numeric = [word for word in words if word != "infinite"]
-        for name, text in zip(numeric[::2], [*numeric[1::2], ""], strict=False):
+        pairs = [word for word in words if word != "infinite"]
+        for name, text in zip(pairs[::2], [*pairs[1::2], ""], strict=False):
             if name not in GO_NUMBERS:
                 valid = f"{format_list(GO_NUMBERS)} N, infinite"
-                raise UnknownOption(f"go {name[:40]} {text[:40]}: limits are {valid}")
+                raise UnknownOption(f"go {name[:40]} {text[:40]}; expected: {valid}")
             minimum, maximum = _TIME_RANGE if name in _TIMES else (0, _MAX_NUMBER)
-            limits[name] = max(0, _number(f"go {name}", text, minimum, maximum))
+            limits[name] = max(0, _parse_integer(f"go {name}", text, minimum, maximum))
         return GoCommand(limits, "infinite" in words)
 
     def clock(self, player: int) -> Clock:
@@ -103,7 +106,7 @@ class GoCommand(NamedTuple):
         valid = [name for name in _LIMITS if name in option_names]
         if missing := [name for name in limits if name not in option_names]:
             raise UnknownOption(
-                f"no limit {format_list(missing)} for this player; its limits are: "
+                f"no limit {format_list(missing)} for this player; expected: "
                 f"{format_list(valid) or 'none'}"
             )
         if not limits and self.infinite and "seconds" in option_names:
@@ -117,7 +120,7 @@ class UGIEngine:
     def __init__(self, spec: str, game: Game, write: WriteLine, *, seed: int = 0) -> None:
         """Play `game` with the player of a spec; `write` is called with lines, from any thread.
 
-        The player is created when it is first used. Raises UnknownOption for an invalid spec.
+        The player is created when it is first used. Raises BadOption for an invalid spec.
         """
         self._option_names = player_option_defaults(spec).keys()
         self._spec, self._game, self._write = spec, game, write
@@ -160,7 +163,7 @@ class UGIEngine:
             return
         if word not in _COMMANDS:
             valid = ", ".join(sorted(_COMMANDS))
-            raise UnknownOption(f"unknown command '{word[:40]}'; there are: {valid}, quit")
+            raise UnknownOption(f"unknown command '{word[:40]}'; expected: {valid}, quit")
         if self._is_searching() and word in (*_SETUP_COMMANDS, "setoption", "go"):
             raise IllegalAction(f"{word}: a search is in progress; send stop first")
         self._check_setup(word)
@@ -186,11 +189,11 @@ class UGIEngine:
 
     def _do_isready(self, rest: str) -> None:
         if not self._is_searching():
-            self._get_player()
+            self._ensure_player()
         self._write("readyok")
 
-    def _get_player(self) -> Player:
-        """Return the player, creating it on first use."""
+    def _ensure_player(self) -> Player:
+        """Create the player unless it exists; return it."""
         if self._player is None:
             self._player = player_for_new_game(make_player(self._spec, self._game))
         return self._player
@@ -207,11 +210,11 @@ class UGIEngine:
         words = rest.split()
         is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
         if not is_seed or len(words) != 4:
-            raise UnknownOption(f"setoption {rest[:40]}: the only option is name Seed value N")
-        self._rng = np.random.default_rng(_number("Seed", words[3]))
+            raise UnknownOption(f"setoption {rest[:40]}; expected: name Seed value N")
+        self._rng = np.random.default_rng(_parse_integer("Seed", words[3]))
 
     def _do_uginewgame(self, rest: str) -> None:
-        self._player = player_for_new_game(self._get_player())
+        self._player = player_for_new_game(self._ensure_player())
         self._position, self._limited = self._game.initial, None
 
     def _do_position(self, rest: str) -> None:
@@ -232,7 +235,7 @@ class UGIEngine:
             "result": _RESULTS[outcome],
         }
         if rest not in responses:
-            raise UnknownOption(f"query {rest[:40]}: there are: {', '.join(responses)}")
+            raise UnknownOption(f"query {rest[:40]}; expected: {', '.join(responses)}")
         self._write(f"response {responses[rest]}")
 
     def _do_go(self, rest: str) -> None:
@@ -240,7 +243,7 @@ class UGIEngine:
         # Raises IllegalAction if the game is over.
         self._game.choices(self._position)
         # A player that cannot be stopped keeps its limits in an infinite search.
-        can_change = hasattr(self._get_player(), "stop") or not go.infinite
+        can_change = hasattr(self._ensure_player(), "stop") or not go.infinite
         changes = go.player_options(self._option_names if can_change else ())
         self._searching = self._player_with(changes)
         self._stop_requested.clear()
@@ -252,7 +255,7 @@ class UGIEngine:
     def _player_with(self, changes: dict[str, float | None]) -> Player:
         """Return the player with these options changed."""
         if not changes:
-            return self._get_player()
+            return self._ensure_player()
         if self._limited is None or self._limited[0] != changes:
             self._limited = changes, make_player(self._spec, self._game, **changes)
         return self._limited[1]
@@ -300,12 +303,12 @@ class UGIEngine:
         return [*filter(None, info), f"bestmove {best}"]
 
 
-def _number(name: str, text: str, minimum: int = 0, maximum: int = _MAX_NUMBER) -> int:
+def _parse_integer(name: str, text: str, minimum: int = 0, maximum: int = _MAX_NUMBER) -> int:
     """Parse an integer within these limits; raise BadOption for another text."""
     digits = text.removeprefix("-")
     is_integer_text = digits.isdecimal() and len(digits) <= _MAX_DIGITS
     if not is_integer_text or not minimum <= int(text) <= maximum:
-        raise BadOption(f"{name} {text[:40]}: not an integer from {minimum} to {maximum}")
+        raise BadOption(f"{name} {text[:40]}; expected: an integer, {minimum} to {maximum}")
     return int(text)
 
 

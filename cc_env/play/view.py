@@ -10,7 +10,7 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.game import Cell, Game, Track, Turn
 from cc_env.core.rules import Position
 from cc_env.play.choices import list_choices, must_capture
 from cc_env.play.descriptions import describe_result, summarize_decision
@@ -25,7 +25,7 @@ ORIGIN: Cell = (0, 0)
 
 
 def static_state(game: Game) -> dict[str, Any]:
-    """Return what never changes: names, the empty board, shapes of pieces and marks on `ORIGIN`."""
+    """Return the constant part: names, the empty board, shapes of pieces and marks on `ORIGIN`."""
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
     cells = game.cell_names or product(range(game.grid.rows), range(game.grid.columns))
@@ -52,7 +52,7 @@ def static_state(game: Game) -> dict[str, Any]:
 
 
 def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
-    """Return what to draw, the choices of the person to move, clocks, turns and result.
+    """Return the board, the choices of the person to move, clocks, turns and result.
 
     `turns` starts at index `turns_from`; it replaces all turns from there on in the front end.
     """
@@ -60,19 +60,21 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     last_decision, is_person = _last_decision(game, last), session.is_person_to_move
     caption = describe_standing(game, session.position, session.result)
     picture = draw(game, session.position, last=last, caption=caption)
-    whole_turn = picture if last and len(last[1]) == 1 else None
-    moves = list_choices(game, session.position, session.match.legal_actions) if is_person else []
+    # The track of a turn of one decision is computed already.
+    is_whole_turn = last is not None and len(last[1]) == 1
+    track = Track(picture.path, picture.captured) if is_whole_turn else None
+    choices = list_choices(game, session.position, session.match.legal_actions) if is_person else []
     return {
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
         **_picture_data(picture),
-        "last_decision": last_decision and _last_move(game, *last_decision, whole_turn),
+        "last_decision": last_decision and _last_decision_data(game, *last_decision, track),
         "mover": session.mover,
         "is_person": is_person,
         "mid_turn": session.result is None and game.mid_turn(session.position),
         "caption": picture.caption,
-        "choices": moves,
-        "must_capture": must_capture(moves),
+        "choices": choices,
+        "must_capture": must_capture(choices),
         "turns_from": turns_from,
         "turns": _turns(session, turns_from),
         "summary": _last_summary(session, last_decision),
@@ -85,9 +87,9 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
 
 
 def past_state(session: GameSession, turns: int) -> dict[str, Any]:
-    """Return what to draw for the position after `turns` complete turns."""
-    game, course = session.game, session.match.history
-    last = course[turns - 1] if turns else None
+    """Return the pieces after `turns` complete turns, with the path and captures of the last."""
+    game, history = session.game, session.match.history
+    last = history[turns - 1] if turns else None
     position = game.play_turn(*last) if last else session.match.start
     return _picture_data(draw(game, position, last=last))
 
@@ -102,7 +104,7 @@ def _picture_data(picture: Picture) -> dict[str, Any]:
 
 
 def _piece_name(game: Game, letter: str) -> str:
-    """Return the spoken name of a piece: its color, and its kind if it has one."""
+    """Return the name of a piece for screen readers: its color, and its type if it has several."""
     color = game.players[game.owner(letter)]
     return f"{color} {game.piece_names.get(letter, '')}".strip()
 
@@ -123,21 +125,21 @@ def _top_player(picture: Picture) -> int:
 
 
 def _last_decision(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:
-    """Return the last decision, with the position before it; None at the start."""
+    """Return the position before the last decision, and its action; None at the start."""
     if last is None:
         return None
     before, turn = last
     return game.play_turn(before, turn[:-1]), turn[-1]
 
 
-def _last_move(
-    game: Game, before: Position, action: int, picture: Picture | None
+def _last_decision_data(
+    game: Game, before: Position, action: int, track: Track | None
 ) -> dict[str, Any]:
-    """Return the path of the last decision alone, for animation.
+    """Return the last decision as the page draws it: path, captures, shot, notation and player.
 
-    Pass the `picture` of the position if the decision was a whole turn: it contains the path.
+    Pass the `track` of the decision if it has been computed already.
     """
-    track = picture or game.track(before, (action,))
+    track = track or game.track(before, (action,))
     return {
         "path": list(track.path),
         "captured": list(track.captured),
@@ -154,11 +156,11 @@ def _turns(session: GameSession, first: int) -> list[list[Any]]:
     """
     turns: list[list[Any]] = []
     game, match = session.game, session.match
-    course, unfinished = match.history[first:], match.partial_turn
+    history, unfinished = match.history[first:], match.partial_turn
     # Number of decisions in the turns before index `first`.
     count = len(session.decisions) - len(unfinished[1] if unfinished else ())
-    count -= sum(len(turn) for _, turn in course)
-    for (before, turn), text in zip(course, match.turns[first:], strict=True):
+    count -= sum(len(turn) for _, turn in history)
+    for (before, turn), text in zip(history, match.turns[first:], strict=True):
         count += len(turn)
         value, mover = session.decisions[count - 1].value, game.to_move(before)
         first_value = None if value is None else round(float(value) * (1 - 2 * mover), 3)
@@ -175,6 +177,7 @@ def _last_summary(session: GameSession, decision: tuple[Position, int] | None) -
 
 
 def _clocks(session: GameSession) -> list[float] | None:
+    """Return each player's remaining seconds, at least 0; None without a time limit."""
     remaining = [session.seconds_left(player) for player in (0, 1)]
     if math.isinf(remaining[0]):
         return None
@@ -182,6 +185,7 @@ def _clocks(session: GameSession) -> list[float] | None:
 
 
 def _result(session: GameSession) -> dict[str, Any] | None:
+    """Return the result as JSON, with scores if the game has them; None during the game."""
     if session.result is None:
         return None
     score = session.match.score if session.game.has_scores else None

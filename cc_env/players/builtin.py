@@ -283,9 +283,18 @@ DEFAULT_LEVELS: dict[str, dict[str, Any]] = {
 }
 
 
+# A player thinks for this share of the time for a turn, less a reserve.
+_TURN_SHARE, _RESERVE_SECONDS = 0.75, 0.02
+
+
 def time_budget(seconds: float | None, clock: Clock) -> float | None:
     """Return the thinking time in seconds: `seconds`, or a safe share of the clock if less."""
-    bound = max(0.0, min(0.75 * clock.turn - 0.02, clock.game / 25))
+    bound = max(0.0, min(_TURN_SHARE * clock.turn - _RESERVE_SECONDS, clock.game / 25))
     if bound == math.inf:
         return seconds
     return bound if seconds is None else min(seconds, bound)
+
+
+def clock_for_seconds(seconds: float) -> Clock:
+    """Return the clock whose `time_budget` is `seconds`."""
+    return Clock(turn=(seconds + _RESERVE_SECONDS) / _TURN_SHARE)

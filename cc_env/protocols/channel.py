@@ -16,7 +16,7 @@ STDERR_TAIL_BYTES = 2000
 # Interval at which a wait checks that the peer is alive.
 CHECK_INTERVAL_SECONDS = 0.1
 CHUNK_BYTES = 1 << 16
-_ENDED = "it has ended"
+_ENDED = "the program has ended"
 _TOO_LONG = f"a line of more than {MAX_LINE_LENGTH:,} characters"
 
 
@@ -25,7 +25,7 @@ class LineTooLong(CcEnvError):
 
 
 class Channel:
-    """Lines from descriptor `source` and to `sink`; `stderr` is read and its end kept."""
+    """Lines from descriptor `source` and to `sink`; the end of `stderr` is stored."""
 
     def __init__(self, source: int, sink: int | None = None, stderr: int | None = None) -> None:
         """Use these descriptors; `sink` must be non-blocking."""
@@ -41,7 +41,7 @@ class Channel:
 
     @property
     def stderr_tail(self) -> str:
-        """Return the last characters of stderr."""
+        """The last characters of stderr."""
         return self._stderr_tail.decode(errors="replace").strip()
 
     def read_line(self, until: float = inf) -> str:

@@ -39,32 +39,34 @@ class ProcessChannel(Channel):
 
     def __init__(self, command: list[str], farewell: str = "") -> None:
         """Start the program; `farewell` is the line that ends it. Raises OSError."""
-        mark = f"CC_ENV_PROGRAM_{secrets.token_hex(16)}"
+        marker = f"CC_ENV_PROGRAM_{secrets.token_hex(16)}"
         process = subprocess.Popen(
             command,
             bufsize=0,
             start_new_session=True,
-            env={**os.environ, mark: "1"},
+            env={**os.environ, marker: "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
         try:
-            guard = _guard(process.pid, mark)
+            guard = _start_guard(process.pid, marker)
         except OSError:
-            _kill(process, mark)
+            _kill(process, marker)
             raise
         source, sink, stderr = (stream.fileno() for stream in _streams(process))
         os.set_blocking(sink, False)
         super().__init__(source, sink, stderr)
-        self._process, self._mark = process, mark
-        kill = partial(_kill, process, mark)
-        self._end = weakref.finalize(self, _end, process, guard, kill, farewell, os.getpid())
+        self._process, self._marker = process, marker
+        kill = partial(_kill, process, marker)
+        self._end = weakref.finalize(
+            self, _end_program, process, guard, kill, farewell, os.getpid()
+        )
 
     def check(self) -> None:
         """Raise EOFError if the program has ended; its children may keep the descriptors open."""
         if _has_ended(self._process):
-            raise EOFError("it has ended")
+            raise EOFError("the program has ended")
 
     def close(self) -> None:
         """End the program and all its descendants."""
@@ -72,13 +74,14 @@ class ProcessChannel(Channel):
 
     def kill(self) -> None:
         """Kill the program and all its descendants."""
-        _kill(self._process, self._mark)
+        _kill(self._process, self._marker)
         self._end()
 
 
-def _guard(group: int, mark: str) -> "subprocess.Popen[bytes]":
+def _start_guard(group: int, marker: str) -> "subprocess.Popen[bytes]":
+    """Start the shell that kills the program when this process is killed."""
     return subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, str(group), mark],
+        ["/bin/sh", "-c", _GUARD, str(group), marker],
         bufsize=0,
         start_new_session=True,
         stdin=subprocess.PIPE,
@@ -101,13 +104,13 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
         return True
 
 
-def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
+def _kill(process: "subprocess.Popen[bytes]", marker: str) -> None:
     """Kill the group of a process and all processes with this marker in their environment."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     for _ in range(_MAX_SWEEPS):
-        if not (pids := list(_find_marked(mark.encode()))):
+        if not (pids := list(_marked_process_ids(marker))):
             return
         for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
@@ -115,15 +118,15 @@ def _kill(process: "subprocess.Popen[bytes]", mark: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _find_marked(mark: bytes) -> Iterator[int]:
+def _marked_process_ids(marker: str) -> Iterator[int]:
     """Yield the ids of the processes with this marker in their environment."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            if mark in path.read_bytes():
+            if marker.encode() in path.read_bytes():
                 yield int(path.parent.name)
 
 
-def _end(
+def _end_program(
     process: "subprocess.Popen[bytes]",
     guard: "subprocess.Popen[bytes]",
     kill: Callable[[], None],

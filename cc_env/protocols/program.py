@@ -1,6 +1,6 @@
 """External programs as players.
 
-    program:command="./bot --strong",seconds=2           UGI, see `cc_env.play.ugi_engine`
+    program:command="./bot --strong",seconds=2           UGI, as in `cc_env.play.ugi_engine`
     program:command=./bot.sh,protocol=cannon             lines of `cc_env.games.cannon.log`
 
 A program is started for each game and ended with all its descendants. It receives the turns played,
@@ -118,6 +118,7 @@ class ProgramConnection:
         raise self._fault
 
     def _last_error_line(self) -> str:
+        """Return the last line of stderr as a part of a message, "" if there is none."""
         lines = self._channel.stderr_tail.splitlines()
         return f"; last on stderr: {lines[-1][:200]}" if lines else ""
 
@@ -153,13 +154,16 @@ class ProgramPlayer:
         self._connection: ProgramConnection | None = None
 
     def for_new_game(self) -> "ProgramPlayer":
-        """Return a player for another game, with its program started."""
+        """Return a player for another game with a new program; raise BadPlayer if none starts."""
         player = copy(self)
         player._connection = player._start_program()
         return player
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return a decision, as `ProgramConnection.choose`."""
+        """Return the next decision of the program's turn; raise Forfeit after a fault.
+
+        Starts the program unless it is running; raises BadPlayer if that fails.
+        """
         if self._connection is None:
             self._connection = self._start_program()
         return self._connection.choose(position, rng, clock)
@@ -182,7 +186,7 @@ class ProgramPlayer:
 def check_protocol(name: str) -> str:
     """Return the name of a protocol; raise UnknownOption for an unknown one."""
     if name not in PROTOCOLS:
-        raise UnknownOption(f"unknown protocol={name!r}; there are: {format_list(PROTOCOLS)}")
+        raise UnknownOption(f"unknown protocol {name!r}; expected: {format_list(PROTOCOLS)}")
     return name
 
 
@@ -190,17 +194,20 @@ def check_seconds(**limits: float | None) -> None:
     """Raise BadOption for a limit that is neither a positive number nor None."""
     for name, value in limits.items():
         if value is not None and not (is_number(value, 0) and value):
-            raise BadOption(f"{name}={value!r}; it must be greater than 0")
+            raise BadOption(f"{name}={value!r}; expected: more than 0")
 
 
 def _split_command(command: object) -> list[str]:
-    """Return the words of a command; raise BadOption if its program does not exist."""
+    """Return the words of a command.
+
+    Raises BadOption if it is not a valid command line or its program does not exist.
+    """
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError as error:
         raise BadOption(f"command={command!r}: {error}") from None
     if not words:
-        raise BadOption(f'command={command!r} has no program; example: command="./bot --strong"')
+        raise BadOption(f'command={command!r}; expected: a program, such as "./bot --strong"')
     if "\0" in str(command) or shutil.which(words[0]) is None:
         raise BadOption(f"command={command!r}: there is no program {words[0]!r}")
     return words

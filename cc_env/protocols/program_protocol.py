@@ -46,9 +46,11 @@ class GameHistory:
 
 
 class ProgramProtocol(Protocol):
-    """A protocol for playing a game; methods raise as `Channel.read_line`, or Forfeit.
+    """A protocol for playing a game with a program.
 
-    `until` is a time of `time.perf_counter`.
+    Methods raise TimeoutError at the time `until` (of `time.perf_counter`), EOFError if the program
+    has ended, LineTooLong for an overlong line, IllegalAction for an illegal turn, and Forfeit for
+    another fault of the program.
     """
 
     # Line that ends the program, "" if there is none.
@@ -63,8 +65,10 @@ class ProgramProtocol(Protocol):
         """Return the next turn of the program."""
 
 
-def check_turn_text(text: str) -> str:
+def clean_turn_text(text: str) -> str:
     """Return the notation of a turn, stripped; raise IllegalAction if it is overlong."""
+    text = text.strip()
     if len(text) > MAX_TURN_LENGTH:
-        raise IllegalAction(f"'{text[:40]}…' has {len(text):,} characters")
-    return text.strip()
+        size = f"'{text[:40]}…' has {len(text):,} characters"
+        raise IllegalAction(f"{size}; expected: at most {MAX_TURN_LENGTH:,}")
+    return text

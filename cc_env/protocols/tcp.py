@@ -28,7 +28,7 @@ def accept(server: socket.socket) -> Connection:
 
 
 def connect(host: str, port: int) -> socket.socket:
-    """Return a connection to an address; raise OSError."""
+    """Return a connection to an address; raise OSError if it fails."""
     with _explain_errors(f"cannot connect to {host}:{port}"):
         return socket.create_connection((host, port))
 

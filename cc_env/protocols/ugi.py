@@ -37,15 +37,15 @@ def position_words(game: Game, start: Position, turns: list[str]) -> str:
 def parse_position(game: Game, arguments: str) -> tuple[Position, list[str]]:
     """Parse the arguments of `position`: return the start position and the turns played.
 
-    Raises BadPosition if there is no position.
+    Raises BadPosition if there is no position or its text is invalid.
     """
     words = arguments.split()
     end = words.index("moves") if "moves" in words else len(words)
-    kind, text, turns = words[:1], " ".join(words[1:end]), words[end + 1 :]
-    if kind == ["startpos"] and not text:
+    first, text, turns = words[:1], " ".join(words[1:end]), words[end + 1 :]
+    if first == ["startpos"] and not text:
         return game.initial, turns
-    if kind in (["text"], ["fen"]):
+    if first in (["text"], ["fen"]):
         return game.from_text(text), turns
     raise BadPosition(
-        f"position {arguments[:40]}: expected startpos or text POSITION, then moves TURN …"
+        f"position {arguments[:40]}; expected: startpos or text POSITION, then moves TURN …"
     )

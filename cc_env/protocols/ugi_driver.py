@@ -7,7 +7,7 @@ from cc_env.core.game import Game, Turn
 from cc_env.errors import Forfeit
 from cc_env.match.referee import Clock
 from cc_env.protocols.channel import Channel
-from cc_env.protocols.program_protocol import MAX_TURN_LENGTH, GameHistory, check_turn_text
+from cc_env.protocols.program_protocol import MAX_TURN_LENGTH, GameHistory, clean_turn_text
 from cc_env.protocols.ugi import game_words, position_words, split_first
 
 MAX_NAME_LENGTH = 80
@@ -17,20 +17,20 @@ _RESERVE_SECONDS = 0.02
 
 
 class UGIDriver:
-    """The protocol UGI, see `cc_env.play.ugi_engine`."""
+    """The protocol UGI, as documented in `cc_env.play.ugi_engine`."""
 
     farewell = "quit"
     # Name that the program reports.
     name = ""
 
     def begin(self, channel: Channel, game: Game, until: float) -> None:
-        """Start a game, as `ProgramProtocol.begin`."""
+        """Start a game: read the program's name, select the game, and wait for readyok."""
         channel.write_line("ugi", until)
         for word, rest in _read_lines(channel, until):
             if word == "ugiok":
                 break
-            kind, name = split_first(rest)
-            if (word, kind) == ("id", "name"):
+            field, name = split_first(rest)
+            if (word, field) == ("id", "name"):
                 self.name = name[:MAX_NAME_LENGTH]
         for line in (f"setgame {game_words(game)}", "uginewgame", "isready"):
             channel.write_line(line, until)
@@ -39,7 +39,7 @@ class UGIDriver:
     def request_turn(
         self, channel: Channel, history: GameHistory, clock: Clock, until: float
     ) -> Turn:
-        """Return the program's turn, as `ProgramProtocol.request_turn`."""
+        """Send the position and the time limits; return the turn of the reply."""
         game = history.game
         assert history.start is not None
         position = position_words(game, history.start, history.turns)
@@ -47,11 +47,14 @@ class UGIDriver:
         channel.write_line(f"go {_go_limits(clock)}", until)
         words = _await_line("bestmove", channel, until).split()
         end = words.index("ponder") if "ponder" in words else len(words)
-        return game.parse_turn(history.position, check_turn_text(" ".join(words[:end])))
+        return game.parse_turn(history.position, clean_turn_text(" ".join(words[:end])))
 
 
 def _await_line(word: str, channel: Channel, until: float) -> str:
-    """Return the rest of the next line that begins with `word`; raise Forfeit for an error."""
+    """Return the rest of the next line that begins with `word`.
+
+    Raises Forfeit if the program reports an error first.
+    """
     return next(rest for first, rest in _read_lines(channel, until) if first == word)
 
 
@@ -76,4 +79,5 @@ def _go_limits(clock: Clock) -> str:
 
 
 def _safe_milliseconds(seconds: float) -> str:
+    """Return a time less the reserve for communication, in milliseconds, at least 1."""
     return str(int(1000 * max(_TIME_SHARE * seconds - _RESERVE_SECONDS, 0.001)))

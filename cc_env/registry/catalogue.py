@@ -11,9 +11,9 @@ class GameEntry(NamedTuple):
     module: str
     # Gymnasium id of the environments.
     environment: str
-    # Players of this game only, see `Search.bots`.
+    # Names of players of this game only.
     bots: tuple[str, ...] = ()
-    # Suffixes of foreign record formats, see `Notation.formats`.
+    # Suffixes of record files of other programs.
     formats: tuple[str, ...] = ()
 
 

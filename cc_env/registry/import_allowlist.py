@@ -47,15 +47,15 @@ def import_if_allowed(module: str, name: str) -> ModuleType:
             "on the command line, or call cc_env.registry.import_allowlist.allow"
         )
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ImportError(f"{module!r} is not the name of a module")
+        raise ImportError(f"module {module!r} is not the name of a module")
     return import_module(module)
 
 
 def check_program(command: str) -> None:
-    """Trust this program in files from now on; raise BadPlayer if it is named by a file only."""
+    """Trust this program in files from now on; raise BadPlayer if only a file names it."""
     if _in_file.get() and command not in _allowed_programs:
         raise BadPlayer(
-            f"a file names the program {command!r}; if you trust it, also give its name on the"
-            " command line"
+            f"a file names the program {command!r}; if you trust it, also name it on the command"
+            " line"
         )
     _allowed_programs.add(command)

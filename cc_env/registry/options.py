@@ -21,23 +21,24 @@ def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for pair in pairs:
         if len(pair) > MAX_OPTION_LENGTH:
-            size = f"{pair[:40]!r}… has {len(pair):,} characters"
-            raise BadOption(f"{size}; an option has at most {MAX_OPTION_LENGTH:,}")
+            size = f"option {pair[:40]!r}… has {len(pair):,} characters"
+            raise BadOption(f"{size}; expected: at most {MAX_OPTION_LENGTH:,}")
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or not name:
-            raise BadOption(f"{pair!r}: wanted NAME=VALUE, for example size=8")
+            raise BadOption(f"option {pair!r}; expected: NAME=VALUE, for example size=8")
         if name in options:
-            raise BadOption(f"{pair!r}: {name} is given twice")
-        options[name] = _value(text)
+            raise BadOption(f"option {pair!r}: {name} is given twice; expected: one value")
+        options[name] = _parse_value(text)
     return options
 
 
 def split_options(text: str) -> list[str]:
-    """Split a text at its commas, except those within a value that is quoted as a whole."""
+    """Split a text at its commas, except those in a value that is one quoted string."""
     return [item[0].strip() for item in _ITEM.finditer(text) if item[0].strip()]
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
+    """Return the Python literal in a text, or the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -37,7 +37,10 @@ def make_importable() -> bool:
 
 
 def import_plugin(module: str) -> ModuleType:
-    """Return a module of `agents` or `training`; raise MissingExtra if it cannot be imported."""
+    """Return a module of `agents` or `training`.
+
+    Raises MissingExtra if the packages or a library that the module imports are missing.
+    """
     if not make_importable():
         raise MissingExtra(module, "the packages agents and training", "train")
     try:

@@ -49,9 +49,9 @@ def draw(
 
     `last` is the previous position and the turn that led here; its path and captures are marked.
     `select` is the cell of a piece whose legal targets and shots are marked. `heat` colors cells
-    and labels them with percentages, see the function `heat`. `end` is (outcome, reason) of a game
-    that was not ended by its position: by repetition, a limit or a fault. The default caption is
-    the player to move, or how the game ended, and the last turn.
+    and labels them with percentages; the function `heat` computes it. `end` is (outcome, reason) of
+    a game that was not ended by its position: by repetition, a limit or a fault. The default
+    caption is the player to move, or how the game ended, and the last turn.
 
     Raises BadOption if `select` is off the board.
 
@@ -71,7 +71,7 @@ def draw(
     rows, columns = game.grid.rows, game.grid.columns
     if select is not None and not _is_cell(select, rows, columns):
         raise BadOption(
-            f"select={select!r} is not a cell (row, column) of the board of {rows} x {columns}"
+            f"select={select!r}; expected: a cell (row, column) of the board of {rows} x {columns}"
         )
     cell = None if select is None else (int(select[0]), int(select[1]))
     targets, shots = _reachable_cells(game, position, cell) if cell else ((), ())
@@ -91,10 +91,10 @@ def draw(
 
 def frames(match: Match) -> Iterator[Picture]:
     """Yield the pictures of the initial position and of the position after each turn."""
-    course = [None, *match.history]
-    for number, last in enumerate(course, 1):
+    last_turns = [None, *match.history]
+    for number, last in enumerate(last_turns, 1):
         position = match.game.play_turn(*last) if last else match.start
-        end = match.result if number == len(course) else None
+        end = match.result if number == len(last_turns) else None
         yield draw(match.game, position, last=last, end=end)
 
 
@@ -138,7 +138,10 @@ def _is_cell(value: object, rows: int, columns: int) -> bool:
 
 
 def describe_standing(game: Game, position: Position, end: tuple[int, str] | None = None) -> str:
-    """Return the player to move, with the game's remark, or the result; `end` is as for `draw`."""
+    """Return in words who is to move, or how the game ended.
+
+    `end` is (outcome, reason) of a game that was not ended by its position.
+    """
     if end is None and game.outcome(position) == ONGOING:
         remark = f", {text}" if (text := game.remark(position)) else ""
         return f"{game.players[game.to_move(position)]} to move{remark}"
@@ -153,5 +156,6 @@ def _caption(
     last: tuple[Position, Turn] | None,
     end: tuple[int, str] | None,
 ) -> str:
+    """Return who is to move or how the game ended, and the last turn."""
     last_turn = f" · last {game.turn_text(*last)}" if last else ""
     return describe_standing(game, position, end) + last_turn

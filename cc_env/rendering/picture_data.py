@@ -19,7 +19,7 @@ class PictureData:
     selected: Cell | None = None
     # Cells that the selected piece can move to.
     targets: tuple[Cell, ...] = ()
-    # Cells that it can shoot at; its own cell if it can be removed.
+    # Cells that the selected piece can shoot at; its own cell if it can be removed.
     shots: tuple[Cell, ...] = ()
     # Values from 0 to 1; text pictures do not show them.
     heat: Mapping[Cell, float] = field(default_factory=dict)

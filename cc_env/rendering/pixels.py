@@ -55,6 +55,7 @@ class Window:
 
 
 def _surface(picture: Picture) -> Any:
+    """Return a picture as a pygame surface."""
     pygame.font.init()
     width, height = size(picture)
     surface = pygame.Surface((SCALE * width, SCALE * height))

@@ -94,22 +94,22 @@ def shapes(picture: PictureData) -> list[Shape]:
 
 
 def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
-    """Return a piece: a disc, a king (a disc with a K), a ring or a square."""
+    """Return the shapes of a piece: a disc, a king (a disc with a K), a ring or a square."""
     (x, y), (fill, rim) = _center(cell), colors(picture, picture.owner(letter))
-    kind = picture.game.figures.get(letter, "disc")
-    if kind == "square":
+    figure_name = picture.game.figures.get(letter, "disc")
+    if figure_name == "square":
         return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
     disc = Disc(x, y, 21, fill, rim, 3)
-    if kind == "ring":
+    if figure_name == "ring":
         return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
-    if kind == "king":
+    if figure_name == "king":
         return [disc, Label(x, y, "K", 20, _ink(fill))]
     return [disc]
 
 
-def mark(kind: str, cell: Cell) -> list[Shape]:
-    """Return the mark of this kind, a key of MARKS, on a cell."""
-    return MARKS[kind](*_center(cell))
+def mark(name: str, cell: Cell) -> list[Shape]:
+    """Return the shapes of a mark on a cell; `name` is a key of MARKS."""
+    return MARKS[name](*_center(cell))
 
 
 def _center(cell: Cell) -> tuple[float, float]:
@@ -118,21 +118,21 @@ def _center(cell: Cell) -> tuple[float, float]:
 
 
 def board(picture: PictureData) -> list[Shape]:
-    """Return the empty board."""
+    """Return the shapes of the empty board, colored by the picture's heat."""
     parts: list[Shape] = []
     game = picture.game
     for row, column in product(range(game.grid.rows), range(game.grid.columns)):
         corner = MARGIN + column * CELL, MARGIN + row * CELL
         heat = 0.0 if game.cell_names else picture.heat.get((row, column), 0.0)
         color = BOARD[not game.cell_names and (row + column) % 2 == game.dark_parity]
-        parts.append(Square(*corner, CELL, _warm(color, heat)))
+        parts.append(Square(*corner, CELL, _blend_with_heat(color, heat)))
     for line in game.board_lines:
         parts.append(Polyline(tuple(map(_center, line)), INK, 3))
     for point in game.cell_names:
         parts.append(Disc(*_center(point), 6, INK, INK, 0))
         if heat := picture.heat.get(point, 0.0):
-            warm = _warm(BOARD[0], heat)
-            parts.append(Disc(*_center(point), 27, warm, warm, 0))
+            color = _blend_with_heat(BOARD[0], heat)
+            parts.append(Disc(*_center(point), 27, color, color, 0))
     for player, goal in zip(game.players, game.goal_cells, strict=False):
         parts.append(_frame(*_center(goal), 22, colors(picture, player)[0], 4))
     return parts
@@ -144,8 +144,8 @@ def _frame(x: float, y: float, reach: float, color: str, width: float) -> Polyli
     return Polyline((*corners, corners[0]), color, width)
 
 
-def _warm(color: str, heat: float) -> str:
-    """Blend a color, "#rrggbb", with the heat color."""
+def _blend_with_heat(color: str, heat: float) -> str:
+    """Return a color, "#rrggbb", blended with the heat color; heat is 0 to 1."""
     ratio = 0.9 * min(1.0, max(0.0, heat)) ** 0.6
     parts = ((int(color[i : i + 2], 16), int(HEAT[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(cold + ratio * (hot - cold)):02x}" for cold, hot in parts)
@@ -164,7 +164,10 @@ def path(picture: PictureData) -> list[Shape]:
 
 
 def colors(picture: PictureData, player: str) -> tuple[str, str]:
-    """Return (fill, rim) of a player's pieces; unknown names get blue (first) or red (second)."""
+    """Return the fill and the rim color of a player's pieces.
+
+    A player whose name is not in COLORS gets blue (first) or red (second).
+    """
     default = "blue" if player == picture.game.players[0] else "red"
     return COLORS.get(player, COLORS[default])
 
@@ -175,6 +178,7 @@ def _ink(fill: str) -> str:
 
 
 def _marks(picture: PictureData) -> list[Shape]:
+    """Return the marks of selected piece, captures, heat, numbers, shots and targets."""
     marks: list[Shape] = []
     if picture.selected is not None and picture.selected in picture.pieces:
         marks += mark("selected", picture.selected)
@@ -191,7 +195,7 @@ def _marks(picture: PictureData) -> list[Shape]:
 
 
 def _number(picture: PictureData, cell: Cell, number: int) -> list[Shape]:
-    """Return a number on a cell; on a point it has a disc behind it, which hides the lines."""
+    """Return the shapes of a number on a cell; on a point, a disc behind it hides the lines."""
     disc = Disc(*_center(cell), 20, BOARD[0], BOARD[0], 0)
     label = Label(*_center(cell), str(number), 17, INK)
     return [disc, label] if picture.game.cell_names else [label]

@@ -11,7 +11,7 @@ MAX_SHEET_WIDTH = 960
 
 
 def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
-    """Return an SVG document; several pictures are arranged in rows of `columns`.
+    """Return an SVG document of pictures, arranged in rows of `columns`.
 
     `metadata` is any text; it is not drawn, and `read_metadata` returns it.
 
@@ -27,14 +27,14 @@ def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
     sizes = [size(picture) for picture in pictures]
     width, height = (max(lengths) for lengths in zip(*sizes, strict=True))
     columns = min(columns, len(pictures))
-    whole, rows = columns * width, -(-len(pictures) // columns)
-    scale = min(1.0, MAX_SHEET_WIDTH / whole) if len(pictures) > 1 else 1.0
+    sheet_width, rows = columns * width, -(-len(pictures) // columns)
+    scale = min(1.0, MAX_SHEET_WIDTH / sheet_width) if len(pictures) > 1 else 1.0
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * whole:g}" '
-        f'height="{scale * rows * height:g}" viewBox="0 0 {whole} {rows * height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{scale * sheet_width:g}" '
+        f'height="{scale * rows * height:g}" viewBox="0 0 {sheet_width} {rows * height}" '
         'font-family="sans-serif" text-anchor="middle">'
     )
-    background = f'<rect width="{whole}" height="{rows * height}" fill="#ffffff"/>'
+    background = f'<rect width="{sheet_width}" height="{rows * height}" fill="#ffffff"/>'
     parts = [head, background]
     if metadata:
         parts.insert(1, f"<metadata>{escape(metadata)}</metadata>")

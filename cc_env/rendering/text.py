@@ -16,7 +16,9 @@ COLORS = {
     "white": "1;30;47",
     "yellow": "1;33",
 }
-OTHER, TARGET, SHOT, LAST = "1", "1;32", "1;35", "33"
+# Pieces of a player whose name is not in COLORS.
+OTHER = "1"
+TARGET, SHOT, LAST = "1;32", "1;35", "33"
 
 # (text of a cell, cell) -> styled text
 Paint = Callable[[str, Cell], str]
@@ -45,6 +47,7 @@ def to_ansi(picture: PictureData) -> str:
 
 
 def _style(picture: PictureData, cell: Cell) -> str:
+    """Return the SGR code of a cell, "" for the default style."""
     if cell in picture.shots:
         return SHOT
     if cell in picture.targets:
@@ -62,10 +65,13 @@ def _mark(picture: PictureData, cell: Cell) -> str:
         return "*"
     if cell in picture.pieces:
         return "<" if cell == picture.selected else ""
-    return "x" if cell in picture.captured else "+" if cell in picture.path else ""
+    if cell in picture.captured:
+        return "x"
+    return "+" if cell in picture.path else ""
 
 
 def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:
+    """Return the lines of a board of squares: column labels, then rows with their labels."""
     rows = []
     for row, label in enumerate(picture.game.row_labels):
         line = f"{label:>2} "
@@ -77,6 +83,7 @@ def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:
 
 
 def _point_lines(picture: PictureData, paint: Paint) -> list[str]:
+    """Return the lines of a board of points, which are joined by the board's lines."""
     game = picture.game
     height, width = LINE_STEP * (game.grid.rows - 1) + 1, COLUMN_STEP * (game.grid.columns - 1) + 3
     page = [[" "] * width for _ in range(height)]
@@ -99,10 +106,19 @@ def _point_lines(picture: PictureData, paint: Paint) -> list[str]:
     return ["".join(row).rstrip() for row in page]
 
 
+def _stroke(down: int, right: int) -> str:
+    """Return the character of a line in this direction."""
+    if not down:
+        return "-"
+    if not right:
+        return "|"
+    return "\\" if right > 0 else "/"
+
+
 def _draw_line(page: list[list[str]], start: Cell, end: Cell) -> None:
     """Draw a line downwards or, within a row, to the right."""
     down, right = end[0] - start[0], end[1] - start[1]
-    stroke = "-" if not down else "|" if not right else "\\" if right > 0 else "/"
+    stroke = _stroke(down, right)
     steps = down or right
     for step in range(steps):
         page[start[0] + down * step // steps][start[1] + right * step // steps] = stroke

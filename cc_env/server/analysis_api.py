@@ -6,9 +6,9 @@ POST /open      {"room", "tokens"?}, or {"text", "game"?, "options"?, "index"?},
                 of a text also the titles of its "games", their number ("total"), the first "broken"
                 ones by line and reason, and their number ("broken_total"); at most
                 importing.MAX_GAMES games are read
-POST /position  {"game", "options"?, "start"?, "actions"}: as `view.session_state`
-POST /analyze   the same with "player" and "seconds": lines, chances of all moves, a heat map
-POST /assess    the same with "turn", a list of actions: the quality of this turn
+POST /position  {"game", "options"?, "start"?, "actions"}: the state of `view.session_state`
+POST /analyze   these fields, "player" and "seconds": lines, chances of all moves, a heat map
+POST /assess    those of /analyze and "turn", a list of actions: the quality of this turn
 
 Chances are in percent. Those of a position are the first player's, those of moves the mover's.
 The server stores nothing between requests. Work for a client that disconnects is cancelled.
@@ -85,7 +85,7 @@ class AnalysisService:
         match, (first, second) = room.session.match, room.session.seats
         result = f"the game continues after turn {len(match.turns)}; reload to update"
         imported = importing.game_from_match(match, (first.name, second.name), result)
-        return await lobby.run_io(address, _game_data, imported)
+        return await lobby.run_in_background(address, _game_data, imported)
 
     async def position(self, fields: Fields, address: str) -> dict[str, object]:
         """Return the state of a position, with the last turn only."""
@@ -104,7 +104,7 @@ class AnalysisService:
     async def _search(
         self, analyze: Callable[..., dict[str, object]], fields: Fields, address: str
     ) -> dict[str, object]:
-        """Return the result of `analyze`, as in AnalysisJob, for the requested position."""
+        """Return the result of `analyze`, a function for AnalysisJob, in the requested position."""
         lobby, limits = self._lobby, self._lobby.limits
         seconds = messages.read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
         job = await lobby.run_in_worker(address, _analysis_job, analyze, fields, limits)
@@ -112,18 +112,19 @@ class AnalysisService:
 
 
 def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
+    """Return a game of a text, or a start position; raise CcEnvError for an invalid request."""
     text, name = fields.get("text"), fields.get("game")
     game = parse_game(name, fields.get("options") or {}) if name else None
     if text is None and game:
         start = parse_start(fields.get("start"), game)
         return _game_data(ImportedGame(game, game.from_text(start) if start else game.initial))
     if not isinstance(text, str):
-        raise BadOption("invalid text; expected games or a position")
+        raise messages.invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
     index = messages.read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
     limit = limits.max_analyzed_decisions
     if sum(map(len, imported.games[index].turns)) > limit:
-        raise BadOption(f"the game is too long; at most {limit:,} decisions")
+        raise BadOption(f"the game is too long; expected: at most {limit:,} decisions")
     return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
 
 
@@ -143,7 +144,7 @@ def _analysis_job(
 
 
 def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
-    """Return a game after the requested decisions; raise CcEnvError."""
+    """Return a game after the requested decisions; raise CcEnvError for an invalid request."""
     game = parse_game(fields.get("game"), fields.get("options") or {})
     text = parse_start(fields.get("start"), game)
     start = game.from_text(text) if text else None
@@ -156,14 +157,14 @@ def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
 
 def _parse_actions(actions: object, max_length: int) -> Turn:
     if not isinstance(actions, list) or len(actions) > max_length:
-        raise BadOption(f"invalid actions; expected a list of at most {max_length:,}")
+        raise messages.invalid_value("actions", actions, f"a list of at most {max_length:,}")
     if not all(is_integer(action, 0) for action in actions):
-        raise BadOption("invalid actions; expected integers from 0")
+        raise messages.invalid_value("actions", actions, "integers from 0")
     return tuple(actions)
 
 
 def _import_data(imported: ImportedGames) -> dict[str, object]:
-    """Return the titles of the games of a text, and the numbers of the others."""
+    """Return the titles of a text's valid games, the number of all games, and the invalid ones."""
     return {
         "games": list(map(_title, imported.games)),
         "total": imported.total,
@@ -180,6 +181,7 @@ def _players(fields: Fields) -> dict[str, object]:
 
 
 def _game_data(imported: ImportedGame) -> dict[str, object]:
+    """Return a game for the page: its setting, turns and players."""
     game, position, turns = imported.game, imported.start, []
     for turn in imported.turns:
         turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
@@ -270,6 +272,8 @@ def _first_players_chances(game: Game, position: Position, value: float | None) 
 
 
 def _route(name: str) -> Route:
+    """Return the route /NAME, which calls the method `name` of the service."""
+
     async def handle(request: Request) -> Response:
         service: AnalysisService = request.app.state.analysis
         limits: ServerLimits = request.app.state.lobby.limits

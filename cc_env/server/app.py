@@ -79,9 +79,13 @@ def create_app(
 ) -> types.ASGIApp:
     """Return the application that serves the games of a folder.
 
-    Requests must be addressed to this server, see `is_allowed_host`. Players run in worker
-    processes, or else in threads, where players registered in this process are available too.
-    Raises FolderInUse, and OSError if the folder cannot be created.
+    `limits` are those of clients and of stored games. `hosts` are the names to which requests may
+    be addressed besides "localhost" and addresses; if `is_local`, only loopback addresses are
+    valid. With `in_processes`, players run in worker processes, otherwise in threads, where players
+    registered in this process are available, too.
+
+    The folder is locked from this call until the application shuts down. Raises FolderInUse if
+    another server has locked it, OSError if it cannot be created.
     """
     limits = limits or ServerLimits()
     games = GameFolder(folder, limits)
@@ -94,8 +98,10 @@ def create_app(
         app.state.lobby = Lobby(games, limits, worker_class=worker_class)
         app.state.analysis = AnalysisService(app.state.lobby)
         app.state.lobby.start_expiry()
-        yield
-        app.state.lobby.close()
+        try:
+            yield
+        finally:
+            app.state.lobby.close()
 
     routes = [
         Route("/", _get_page),
@@ -119,10 +125,11 @@ def create_app(
 def create_server(
     server_socket: socket.socket, folder: Path, limits: ServerLimits, hosts: Collection[str] = ()
 ) -> uvicorn.Server:
-    """Return a server for a listening socket; raise FolderInUse or OSError.
+    """Return a server for a listening socket.
 
     Requests may be addressed to the names in `hosts` as well as to addresses. A server on a
-    loopback address accepts only requests addressed to this machine.
+    loopback address accepts only requests addressed to this machine. Raises FolderInUse if another
+    server has locked the folder, OSError if it cannot be created.
     """
     is_local = ipaddress.ip_address(server_socket.getsockname()[0]).is_loopback
     app = create_app(folder, limits=limits, hosts=hosts, is_local=is_local, in_processes=True)
@@ -219,7 +226,7 @@ async def _export_game(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
     address, suffix = client_address(request), dot + extension
     room = await lobby.find_room(name, address)
-    text = await lobby.run_io(address, prepare_export(room.session, suffix))
+    text = await lobby.run_in_background(address, prepare_export(room.session, suffix))
     file = f"{room.setup.game}-{name}{suffix}"
     headers = {"content-disposition": f'attachment; filename="{file}"'}
     return Response(text, headers=headers, media_type=MEDIA_TYPES.get(suffix, "text/plain"))
@@ -268,7 +275,11 @@ async def _serve_client(socket: WebSocket) -> None:
 
 
 async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Room, Client]:
-    """Return the room and the client; raise CcEnvError, TimeoutError or OSError."""
+    """Return the room and the client of a connection, after its first message.
+
+    Raises CcEnvError for an invalid message, an unknown game or an exceeded limit, TimeoutError
+    without a message in time, OSError if the game cannot be read.
+    """
     lobby.rates.check("connections to games", address)
     async with asyncio.timeout(lobby.limits.request_seconds):
         first = _parse_message(await _receive_text(socket), lobby.limits)
@@ -337,7 +348,9 @@ async def _send_messages(socket: WebSocket, client: Client) -> None:
 
 
 def _parse_message(text: str, limits: ServerLimits) -> Message:
-    """Return a JSON object; raise TooLongError or BadRecord."""
+    """Return the JSON object in a message; raise TooLongError or BadRecord."""
     if len(text.encode(errors="replace")) > limits.max_message_bytes:
-        raise TooLongError(f"message too long; at most {limits.max_message_bytes:,} bytes")
+        raise TooLongError(
+            f"message too long; expected: at most {limits.max_message_bytes:,} bytes"
+        )
     return messages.read_object(messages.read_json(text, "the message"), "a message")

@@ -110,7 +110,7 @@ class _ThrottledProtocol(asyncio.Protocol):
 
     @property
     def address(self) -> str:
-        """Return the address that rate limits apply to, "" if it is unknown."""
+        """The address that rate limits apply to, "" if it is unknown."""
         return rate_limit_address(self.client[0]) if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -65,7 +65,7 @@ class FunctionCall(Generic[Result]):
     arguments: tuple[object, ...]
 
     def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
-        """Return the function's result; raises as the function does."""
+        """Return the function's result; its exceptions propagate."""
         return self.function(*self.arguments)
 
 
@@ -89,7 +89,7 @@ class DecisionJob:
     memory: object = None
 
     def run(self, pool: PlayerPool, time: TimeBudget) -> DecisionResult:
-        """Return the decision; raises as the player does."""
+        """Return the decision; exceptions of the player propagate."""
         with pool.borrow(self.spec, cached_game(self.game)) as pooled:
             time.start(pooled)
             player = player_for_new_game(pooled)
@@ -113,7 +113,7 @@ class AnalysisJob(Generic[Result]):
     position: Position
 
     def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
-        """Return the analysis; raises as `analyze` does."""
+        """Return the analysis; exceptions of `analyze` propagate."""
         game = cached_game(self.game)
         with pool.borrow(self.spec, game) as player:
             time.start(player)
@@ -121,7 +121,7 @@ class AnalysisJob(Generic[Result]):
 
 
 class DecisionRunner(Protocol):
-    """Runs decision jobs, such as `WorkerPool.run`."""
+    """A function that runs decision jobs, such as `WorkerPool.run`."""
 
     def __call__(self, job: Job[DecisionResult], /) -> DecisionResult:
         """Return the result of a job."""
@@ -136,7 +136,7 @@ class PooledPlayer:
         self._memory: object = None
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the player's decision; raises as it does."""
+        """Return the player's decision; exceptions of the player propagate."""
         key = GameKey.from_game(self._game)
         result = self._run(DecisionJob(self._spec, key, position, rng, clock, self._memory))
         rng.bit_generator.state, self._memory = result.generator, result.memory
@@ -152,7 +152,7 @@ class StatefulPooledPlayer(PooledPlayer):
 
 
 def make_pooled_player(spec: str, game: Game, run: DecisionRunner) -> Player:
-    """Return the player of a spec; trees and tables are allocated when it first decides."""
+    """Return the player of a spec; trees and tables are allocated for its first decision."""
     name = spec.partition(":")[0]
     # A game's own bots have no trees or tables.
     if name in game.bots:

@@ -52,7 +52,7 @@ class GameSetup:
     seed: int = 0
     tokens: tuple[str, str] = ("", "")
     owner: str = ""
-    # seconds between decisions of two players
+    # Seconds between decisions of two players.
     pace: float = 0.8
     assistance: bool = False
 
@@ -114,7 +114,7 @@ class Journal:
         self.bytes, self.version = len(line), 1
 
     def append(self, kind: str, **fields: object) -> None:
-        """Append a line, see `_replay`; raise OSError if that fails."""
+        """Append a line of a kind that `_replay` reads; raise OSError if that fails."""
         line = _to_json({"do": kind, **fields}) + "\n"
         append_atomically(self.path, line, must_exist=True)
         # JSON is ASCII: one byte per character.
@@ -136,13 +136,16 @@ class Journal:
         self.append("end", outcome=result.outcome, reason=result.reason, detail=detail)
 
     def read(self, make_player: PlayerFactory) -> SavedGame:
-        """Return the game after the last complete line; raise BadRecord or OSError."""
+        """Return the game after the last complete line.
+
+        Raises BadRecord for an invalid line, OSError if the file cannot be read.
+        """
         files.drop_partial_line(self.path)
         entries, number, version = read_lines(self.path), 1, 1
         try:
             first = next(entries, None)
             if first is None:
-                raise BadRecord("empty file; expected the setup of a game")
+                raise BadRecord("the file is empty; expected: the setup of a game")
             setup = _read_setup(json.loads(first[1]))
             saved_game = SavedGame(setup, setup.start_session(make_player), setup.pace)
             for line_number, text in entries:
@@ -166,7 +169,7 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     setup = GameSetup(**{**entry, **pairs})
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
-        raise BadRecord("invalid tokens; expected one string per seat, and the owner's")
+        raise BadRecord("invalid tokens; expected: one string per seat, and the owner's")
     messages.read_number(setup.pace, "pace", 0, MAX_PACE_SECONDS)
     check_bool("assistance", setup.assistance)
     return setup
@@ -195,7 +198,7 @@ def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
                 messages.read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
             requested_by = saved_game.take_back_requested_by
         case kind:
-            raise BadRecord(f"unknown kind of line: {str(kind)[:40]!r}")
+            raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
     saved_game.take_back_requested_by = requested_by
 
 

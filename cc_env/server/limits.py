@@ -13,7 +13,7 @@ from cc_env.errors import CcEnvError
 
 
 class BusyError(CcEnvError):
-    """A request that the server cannot handle now; it may succeed later."""
+    """A request that the server cannot handle now; a later one may succeed."""
 
 
 class TooManyRequestsError(BusyError):
@@ -63,7 +63,7 @@ class ServerLimits:
 
     @property
     def rates(self) -> dict[str, RateLimitItem]:
-        """The maximum rate of each action of one address."""
+        """The maximum rate of each action of an address, by the name of the action."""
         return {
             "connections": RateLimitItemPerSecond(5 * self.new_connections_per_second, 5),
             "connections to games": RateLimitItemPerSecond(5 * self.joins_per_second, 5),
@@ -85,7 +85,7 @@ class Rates:
         item = self._items[action]
         if not self._limiter.hit(item, action, address):
             rate = f"{item.amount} in {item.get_expiry()} seconds"
-            raise TooManyRequestsError(f"too many {action}; at most {rate}")
+            raise TooManyRequestsError(f"too many {action}; expected: at most {rate}")
 
 
 class ConcurrencyLimit:
@@ -100,7 +100,9 @@ class ConcurrencyLimit:
     def count(self, address: str) -> Iterator[None]:
         """Count one more during the block; raise TooManyRequestsError beyond the maximum."""
         if self._counts[address] >= self._maximum:
-            raise TooManyRequestsError(f"too many {self._name}; at most {self._maximum} at once")
+            raise TooManyRequestsError(
+                f"too many {self._name}; expected: at most {self._maximum} at once"
+            )
         self._counts[address] += 1
         try:
             yield

@@ -17,7 +17,6 @@ import numpy as np
 
 from cc_env.core.game import Game
 from cc_env.errors import (
-    BadOption,
     BadPosition,
     BadRecord,
     CcEnvError,
@@ -47,7 +46,7 @@ REQUEST_FIELDS = (
     *("game", "options", "seats", "seconds", "start"),
     *("random_seats", "seed", "assistance"),
 )
-IO_SLOTS = 2
+BACKGROUND_SLOTS = 2
 EXPIRY_INTERVAL_SECONDS = 600.0
 MIN_CLOCK_SECONDS = 1
 Result = TypeVar("Result")
@@ -73,13 +72,14 @@ class Lobby:
         self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
         cores = cores or os.cpu_count() or 1
         make_worker = partial(worker_class, self.limits.idle_player_bytes)
-        self._search_workers, self._io_workers = WorkerPool(make_worker), WorkerPool(make_worker)
+        self._search_workers = WorkerPool(make_worker)
+        self._background_workers = WorkerPool(make_worker)
         self.rooms: dict[str, Room] = {}
-        self._threads = ThreadPoolExecutor(cores + IO_SLOTS, "player")
+        self._threads = ThreadPoolExecutor(cores + BACKGROUND_SLOTS, "player")
         self._search_slots = FairSlots(cores, self._update_queue_positions)
         # Analyses may occupy half of the cores; the others are reserved for games.
         self._analysis_slots = FairSlots(max(1, cores // 2))
-        self._io_slots = FairSlots(IO_SLOTS)
+        self._background_slots = FairSlots(BACKGROUND_SLOTS)
         self._load_tasks: dict[str, asyncio.Task[None]] = {}
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._hinted_rooms: set[Room] = set()
@@ -90,19 +90,25 @@ class Lobby:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._search_workers.close()
-        self._io_workers.close()
+        self._background_workers.close()
         self._folder.close()
 
-    async def run_io(self, address: str, function: Callable[..., Result], *args: object) -> Result:
-        """Run blocking work in a slot for I/O, which searches never occupy."""
-        await self._io_slots.acquire(address)
-        return await self._run_in_slot(self._io_slots.release, function, *args)
+    async def run_in_background(
+        self, address: str, function: Callable[..., Result], *args: object
+    ) -> Result:
+        """Return the result of a function, run in a thread when a background slot is free.
+
+        Addresses take turns to get a slot; searches occupy other slots.
+        """
+        await self._background_slots.acquire(address)
+        return await self._run_in_slot(self._background_slots.release, function, *args)
 
     async def run_in_worker(
         self, address: str, function: Callable[..., Result], *args: object
     ) -> Result:
-        """Run CPU-bound work in the I/O workers, which searches never occupy."""
-        return await self.run_io(address, self._io_workers.run, FunctionCall(function, args))
+        """Return the result of a function, run in a worker when a background slot is free."""
+        call = FunctionCall(function, args)
+        return await self.run_in_background(address, self._background_workers.run, call)
 
     async def _run_in_slot(
         self, release: Callable[[], None], function: Callable[..., Result], *args: object
@@ -136,7 +142,7 @@ class Lobby:
     async def remove_expired(self) -> None:
         """Remove all expired games that are not in memory."""
         try:
-            for game in await self.run_io("", self._folder.find_expired):
+            for game in await self.run_in_background("", self._folder.find_expired):
                 if game.name not in self.rooms and game.name not in self._load_tasks:
                     self._folder.remove(game)
         except OSError as error:
@@ -145,9 +151,10 @@ class Lobby:
     # Creation and loading of games
 
     async def create_game(self, request: object, address: str = "") -> tuple[str, GameSetup]:
-        """Store a game that a client requests; return its name. Raises CcEnvError, OSError.
+        """Store a game that a client requests; return its name and its setup.
 
-        It is loaded into memory when a client joins it.
+        The game is loaded into memory when a client joins it. Raises CcEnvError for an invalid
+        request or a full folder, OSError if the file cannot be written.
         """
         setup = await self.run_in_worker(address, parse_setup, request, self.limits)
         if self._folder.is_full:
@@ -155,13 +162,17 @@ class Lobby:
         return self.store_game(setup), setup
 
     def store_game(self, setup: GameSetup) -> str:
-        """Store a game with a valid setup; return its name. Raises BusyError, OSError."""
+        """Store a game with a valid setup; return its name.
+
+        Raises BusyError if the folder is full, OSError if the file cannot be written.
+        """
         return self._folder.create(setup)
 
     async def find_room(self, name: str, address: str = "") -> Room:
-        """Return the room of a game, loaded if necessary; raise UnknownOption or BusyError.
+        """Return the room of a game, loaded if necessary.
 
-        The caller must join the room before it next yields to the event loop: idle rooms may be
+        Raises UnknownOption if there is no such game, BusyError if it cannot be loaded now. The
+        caller must join the room before it next yields to the event loop: idle rooms may be
         evicted, and a game must never have two rooms.
         """
         while name not in self.rooms:
@@ -174,7 +185,7 @@ class Lobby:
 
     async def _load(self, name: str, journal: Journal, address: str) -> None:
         try:
-            saved_game = await self.run_io(address, journal.read, self.make_player)
+            saved_game = await self.run_in_background(address, journal.read, self.make_player)
         except (BadRecord, OSError) as error:
             _log.warning("a game cannot be read: %s", error)
             raise BusyError("this game cannot be read now") from error
@@ -207,7 +218,7 @@ class Lobby:
     def make_player(self, spec: str, game: Game) -> Player:
         """Return a player that allocates nothing before its first decision.
 
-        Raises BadOption unless an untrusted client may seat it.
+        Raises BadOption unless an untrusted client may seat it in this game.
         """
         return make_pooled_player(check_spec(spec, game), game, self._search_workers.run)
 
@@ -251,7 +262,10 @@ class Lobby:
             raise
 
     def request_hint(self, room: Room, client: Client) -> None:
-        """Send a client the choice of the hint player, later; raise BusyError meanwhile."""
+        """Start to compute a hint for a client, which is sent later.
+
+        Raises BusyError while another hint for the room is being computed.
+        """
         if room in self._hinted_rooms:
             raise BusyError("a hint is already being computed")
         self._hinted_rooms.add(room)
@@ -275,7 +289,7 @@ class Lobby:
 
 
 def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
-    """Return the setup that an untrusted client requests; raise CcEnvError if it is invalid."""
+    """Return the setup that an untrusted client requests; raise CcEnvError for invalid fields."""
     fields = messages.read_object(request, "a request for a game", REQUEST_FIELDS)
     game = parse_game(fields.get("game"), fields.get("options") or {})
     seats = _parse_seats(fields.get("seats"), game)
@@ -309,6 +323,7 @@ def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
 
 
 def _catalogue() -> dict[str, object]:
+    """Return the games with their options and players, and the name of a person's seat."""
     games = {}
     for name in GAMES:
         game = make_game(name)
@@ -325,9 +340,9 @@ def _catalogue() -> dict[str, object]:
 def parse_game(name: object, option_values: object) -> Game:
     """Return the game that an untrusted client requests; raise BadOption or UnknownOption."""
     if not isinstance(name, str) or name not in GAMES:
-        raise UnknownOption(f"unknown game {str(name)[:40]!r}; valid games: {format_list(GAMES)}")
+        raise UnknownOption(f"unknown game {str(name)[:40]!r}; expected: {format_list(GAMES)}")
     if not isinstance(option_values, Mapping) or len(option_values) > 20:
-        raise BadOption("invalid options; expected an object of names and values")
+        raise messages.invalid_value("options", option_values, "an object of names and values")
     valid = game_option_defaults(name)
     if unknown := [option[:40] for option in option_values if option not in valid]:
         raise UnknownOption(
@@ -344,18 +359,22 @@ def parse_game(name: object, option_values: object) -> Game:
 
 def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
     if not isinstance(specs, list) or len(specs) != 2:
-        raise messages.invalid_value("seats", specs, "two")
+        raise messages.invalid_value("seats", specs, "a list of two")
     first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
     return first, second
 
 
 def parse_start(text: object, game: Game) -> str | None:
-    """Return an untrusted position as text, None for the game's own start; raise CcEnvError."""
+    """Return an untrusted position as text, None for the game's own start.
+
+    Raises BadPosition if the text is invalid.
+    """
     if text is None or text == "":
         return None
     if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:
         raise BadPosition(
-            f"invalid position; expected at most {importing.MAX_POSITION_LENGTH} characters"
+            f"position {str(text)[:40]!r}; expected: text of at most "
+            f"{importing.MAX_POSITION_LENGTH} characters"
         )
     start = game.from_text(text)
     return None if start == game.initial else game.to_text(start)

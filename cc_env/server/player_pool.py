@@ -63,17 +63,17 @@ def allowed_players(game: Game) -> dict[str, list[str]]:
 
 
 def check_spec(spec: object, game: Game) -> str:
-    """Return an untrusted player spec in normal form: sorted options, numbers in short.
+    """Return an untrusted player spec in normal form: options sorted, numbers abbreviated.
 
     Seconds are rounded to hundredths. Raises BadOption (BadPlayer, UnknownOption) unless an
     untrusted client may seat the player in the game.
     """
     players = allowed_players(game)
     if not isinstance(spec, str) or len(spec) > MAX_SPEC_LENGTH:
-        raise BadPlayer(f"{str(spec)[:MAX_SPEC_LENGTH]!r} is not a player spec")
+        raise BadPlayer(f"player={str(spec)[:MAX_SPEC_LENGTH]!r}; expected: a player spec")
     name, _, rest = spec.partition(":")
     if name not in players:
-        raise UnknownOption(f"unknown player {name!r}; valid players: {format_list(players, 99)}")
+        raise UnknownOption(f"unknown player {name!r}; expected: {format_list(players, 99)}")
     words = [word for word in rest.split(",") if word]
     values = parse_options(word if "=" in word else f"level={word}" for word in words)
     valid_options = OPTIONS.get(name, {})
@@ -97,9 +97,9 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
         is_valid = is_number(value, *bounds)
         if not is_valid or (isinstance(bounds[0], int) and not is_integer(value, 0)):
             low, high = bounds
-            raise BadOption(f"{player}: {option}={value!r}; expected {low:g} to {high:g}")
+            raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
     elif not isinstance(value, str):
-        raise BadOption(f"{player}: {option}={value!r} is not a word")
+        raise BadOption(f"{player}: {option}={value!r}; expected: a word")
     elif value not in (valid := _valid_words(option, game)):
         raise UnknownOption(
             f"{game.name} has no {option} {value!r}; it has: {format_list(valid) or 'none'}"

@@ -47,9 +47,9 @@ def read_tokens(fields: Mapping[str, object]) -> list[str]:
     """Return the tokens of a request, by default none; raise BadOption if they are invalid."""
     tokens = fields.get("tokens", [])
     if not isinstance(tokens, list) or len(tokens) > MAX_TOKENS:
-        raise BadOption(f"invalid tokens; expected a list of at most {MAX_TOKENS}")
+        raise BadOption(f"invalid tokens; expected: a list of at most {MAX_TOKENS}")
     if not all(isinstance(token, str) for token in tokens):
-        raise BadOption("invalid tokens; expected strings")
+        raise BadOption("invalid tokens; expected: strings")
     return tokens
 
 
@@ -61,7 +61,7 @@ async def read_json(request: Request, max_bytes: int, seconds: float) -> object:
             async for part in request.stream():
                 body += part
                 if len(body) > max_bytes:
-                    raise TooLongError(f"request too long; at most {max_bytes:,} bytes")
+                    raise TooLongError(f"request too long; expected: at most {max_bytes:,} bytes")
     except TimeoutError:
         raise TooSlowError(f"request incomplete after {seconds:g} seconds") from None
     return messages.read_json(body, "the request")

@@ -98,7 +98,7 @@ class RoomServices(Protocol):
         """Drop a room from memory."""
 
     def request_hint(self, room: "Room", client: Client) -> None:
-        """Send a client the choice of the hint player, later."""
+        """Start to compute a hint for a client, which is sent later."""
 
     async def request_decision(self, room: "Room") -> Response:
         """Return the decision of the player to move."""
@@ -137,22 +137,22 @@ class Room:
 
     @property
     def _people(self) -> set[int]:
-        """Return the seats of people."""
+        """The seats of people."""
         return {seat for seat, token in enumerate(self.setup.tokens) if token}
 
     @property
     def is_idle(self) -> bool:
-        """Return whether the room has no clients and no pending work."""
+        """Whether the room has no clients and no pending work."""
         return not (self.clients or self._decision_task or self._timer)
 
     @property
     def is_without_people(self) -> bool:
-        """Return whether players hold both seats."""
+        """Whether players hold both seats."""
         return not any(self.setup.tokens)
 
     @property
     def address(self) -> str:
-        """Return the address of a connected client, "" if there is none."""
+        """The address of a connected client, "" if there is none."""
         return next((client.address for client in self.clients), "")
 
     def admit(self, tokens: Sequence[str], address: str = "") -> Client:
@@ -167,7 +167,7 @@ class Room:
         spectators = sum(not (client.seats or client.is_owner) for client in self.clients)
         limit = self._lobby.limits.spectators_per_game
         if not (seats or is_owner) and spectators >= limit:
-            raise BusyError(f"too many spectators; at most {limit} per game")
+            raise BusyError(f"too many spectators; expected: at most {limit} per game")
         return Client(seats, is_owner=is_owner, address=address)
 
     def _roles(self, tokens: Sequence[str]) -> set[int]:
@@ -299,7 +299,9 @@ class Room:
         self._check_turn(client, message)
         text = message.get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
-            raise IllegalAction("invalid text; expected a move in notation, or a row and a column")
+            raise IllegalAction(
+                f"text={str(text)[:40]!r}; expected: a move in notation, or a row and a column"
+            )
         session, selected = self.session, message.get("piece")
         choices = list_choices(session.game, session.position, session.match.legal_actions)
         pieces = (cell for choice in choices for cell in choice.pieces)
@@ -314,7 +316,7 @@ class Room:
             client.send("candidates", piece=move.piece, actions=candidates)
 
     def _do_take_back(self, client: Client, message: Message) -> None:
-        """Take back; between two people this needs the consent of both."""
+        """Take back a turn; between two people, request it unless both consent."""
         session, seat = self.session, min(client.seats)
         if not session.decisions:
             raise IllegalAction("there is no decision to take back")
@@ -360,7 +362,7 @@ class Room:
         offer = message.get("offer")
         if not isinstance(offer, str) or offer not in offers:
             raise UnknownOption(
-                f"unknown offer {str(offer)[:40]!r}; valid offers: {format_list(offers)}"
+                f"unknown offer {str(offer)[:40]!r}; expected: {format_list(offers)}"
             )
         player = offers[offer]
         if player is None or client.seats <= {player}:
@@ -379,7 +381,7 @@ class Room:
     def allows_assistance(self, seats: Collection[int]) -> bool:
         """Return whether the holder of these seats may use hints and analysis during the game.
 
-        Between two people this must have been agreed on at the creation of the game.
+        A game between two people allows them only if it was created with assistance.
         """
         is_between_people = all(self.setup.tokens) and len(seats) < 2
         return not is_between_people or self.setup.assistance
@@ -444,7 +446,10 @@ class Room:
     # Changes of the game
 
     def _apply(self, change: Callable[[], object]) -> None:
-        """Apply a change, journal it, then broadcast it; raise CcEnvError or OSError."""
+        """Apply a change, write it to the journal, then broadcast it.
+
+        Raises CcEnvError if the change is invalid, OSError if it cannot be written.
+        """
         session = self.session
         count, seconds = len(session.decisions), sum(session.turn_seconds)
         result, draw_offered_by = session.result, session.draw_offered_by
@@ -487,7 +492,7 @@ class Room:
 
     @property
     def _has_audience(self) -> bool:
-        """Return whether players should decide: a person plays, or a client is connected."""
+        """Whether players should decide: a person plays, or a client is connected."""
         return bool(self.clients) or not self.is_without_people
 
     def _forfeit_on_time(self) -> None:
@@ -504,10 +509,10 @@ class Room:
         """Let the player to move decide, then schedule the next decision unless this failed."""
         version, session, has_failed = self._journal.version, self.session, False
         try:
-            answer = await self._lobby.request_decision(self)
+            response = await self._lobby.request_decision(self)
             if version == self._journal.version and not self.is_closed:
                 with self._close_on_write_error():
-                    self._apply(lambda: session.finish_decision(answer))
+                    self._apply(lambda: session.finish_decision(response))
         except CcEnvError as error:
             self.broadcast("error", reason=str(error))
             has_failed = True
@@ -525,6 +530,6 @@ class Room:
 
 
 def _any_equal(valid: str, tokens: Sequence[str]) -> bool:
-    """Return whether a token is among others; the time does not depend on the valid one."""
+    """Return whether the valid token is among others, in a time that does not depend on it."""
     encoded = (token.encode("utf-8", "replace") for token in tokens)
     return any(hmac.compare_digest(valid.encode(), token) for token in encoded)

@@ -30,10 +30,10 @@ REDUCED_SHARE = 0.99
 
 
 class StoredGame(NamedTuple):
-    """A journal on disk; `changed` is in seconds since the epoch."""
+    """A journal on disk; `changed_at` is in seconds since the epoch."""
 
     is_played: bool
-    changed: float
+    changed_at: float
     name: str
     bytes: int
 
@@ -73,9 +73,12 @@ class GameFolder:
         return self._file_count >= limits.stored_games or self._bytes >= limits.stored_bytes
 
     def create(self, setup: GameSetup) -> str:
-        """Store a new game and return its name; raise BusyError if the folder is full, OSError."""
+        """Store a new game and return its name.
+
+        Raises BusyError if the folder is full, OSError if the file cannot be written.
+        """
         if self.is_full:
-            raise BusyError(f"no more games can be stored; there are {self._file_count:,}")
+            raise BusyError(f"no more games can be stored; {self._file_count:,} are stored")
         name = secrets.token_urlsafe(12)
         journal = Journal(self._path / f"{name}{SUFFIX}")
         journal.create(setup)
@@ -90,7 +93,10 @@ class GameFolder:
         self._bytes -= game.bytes
 
     def find_expired(self, now: float | None = None) -> list[StoredGame]:
-        """Return the games to remove; `now` is in seconds since the epoch. Raises OSError."""
+        """Return the games to remove; `now` is in seconds since the epoch.
+
+        Raises OSError if the folder cannot be read.
+        """
         now = time.time() if now is None else now
         games, limits = sorted(self._scan()), self._limits
         self._set_totals(games)
@@ -102,7 +108,7 @@ class GameFolder:
             has_excess = (
                 file_count > share * limits.stored_games or size > share * limits.stored_bytes
             )
-            if has_excess or game.changed < now - days * DAY_SECONDS:
+            if has_excess or game.changed_at < now - days * DAY_SECONDS:
                 expired.append(game)
                 file_count -= 1
                 size -= game.bytes

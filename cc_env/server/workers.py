@@ -52,7 +52,7 @@ class LocalWorker:
         self._job, self._time = job, TimeBudget(seconds)
 
     def result(self) -> object:
-        """Run the job; raises as the job does."""
+        """Run the job; its exceptions propagate."""
         try:
             return self._job.run(self._pool, self._time)
         finally:
@@ -85,7 +85,7 @@ class ProcessWorker:
         self._connection.send((job, seconds))
 
     def result(self) -> object:
-        """Receive the result; raises as the job does, or EOFError if the process has died."""
+        """Receive the result, or raise the job's exception; EOFError if the process has died."""
         result, error = self._connection.recv()
         if error is not None:
             raise error
@@ -145,7 +145,7 @@ class WorkerPool:
         seconds: float = math.inf,
         cancellation: Cancellation | None = None,
     ) -> JobResult:
-        """Return the result of a job with a time limit; raises CcEnvError as the job does.
+        """Return the result of a job with a time limit; a CcEnvError of the job propagates.
 
         If the worker dies, another one runs the job again; if that dies too, Forfeit is raised.
         Raises CancelledError after a cancellation or after `close`.
@@ -168,7 +168,7 @@ class WorkerPool:
 
     @property
     def workers(self) -> set[Worker]:
-        """Return all living workers."""
+        """All living workers."""
         with self._lock:
             return set(self._workers)
 

@@ -122,7 +122,9 @@ def test_two_networks_do_not_share_buffers(game, compiled):
 
 
 def test_planes_of_another_shape_are_refused(game, compiled):
-    with pytest.raises(ValueError, match=r"planes\(2, 4, 6, 7\); expected \(any number, 4, 6, 6\)"):
+    with pytest.raises(
+        ValueError, match=r"planes\(2, 4, 6, 7\); expected: \(any number, 4, 6, 6\)"
+    ):
         compiled(np.zeros((2, 4, 6, 7), np.int8))
     with pytest.raises(ValueError, match=r"planes\(4, 6, 6\); expected"):
         compiled(np.zeros((4, 6, 6), np.int8))

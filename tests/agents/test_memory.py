@@ -276,7 +276,7 @@ def test_later_version_is_refused(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(BadRecord, match="is of version 9; expected version 2"):
+    with pytest.raises(BadRecord, match="is of version 9; expected: version 2"):
         Memory(path, SMALL)
 
 

@@ -78,7 +78,7 @@ def test_saved_network_is_loaded(game, network, file):
 
 
 def test_weights_of_another_size_are_refused(file):
-    expected = "options is .*'size': 6.*; expected .*'size': 8"
+    expected = "options is .*'size': 6.*; expected: .*'size': 8"
     with pytest.raises(BadCheckpoint, match=expected):
         load(file, make_game("capture_conquer", size=8))
 
@@ -121,9 +121,9 @@ def test_network_with_an_invalid_header_is_refused(game, file, network, change):
     [
         ({"blocks": 4096, "channels": 4096}, "14 arrays are too few for 4096 blocks"),
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
-        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected float32\[4096, 4"),
-        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected float32\[8192, 8\]"),
-        ({"blocks": -1}, "blocks=-1; expected a whole number"),
+        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected: float32\[4096, 4"),
+        ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected: float32\[8192, 8\]"),
+        ({"blocks": -1}, "blocks=-1; expected: a whole number"),
     ],
 )
 def test_wrong_size_is_refused_without_allocation(game, file, monkeypatch, change, message):
@@ -150,7 +150,7 @@ def test_wrong_size_is_refused_without_allocation(game, file, monkeypatch, chang
     [
         ("stem.bias", None, "there is no array stem.bias"),
         ("other", np.zeros(3, np.float32), "has no array other"),
-        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; expected float32\[8\]"),
+        ("stem.bias", np.zeros(8), r"stem\.bias is float64\[8\]; expected: float32\[8\]"),
         ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has values that are not finite"),
     ],
 )
@@ -188,11 +188,11 @@ def test_files_of_another_kind_or_format_are_refused(game, network, file, monkey
     with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         load(file, game)
     weight_files.save(file, "checkpoint", {}, {})
-    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; expected a network"):
+    with pytest.raises(BadCheckpoint, match=r"a checkpoint of format 1, .*; expected: a network"):
         load(file, game)
     save(file, network, game, {})
     monkeypatch.setattr(weight_files, "FORMAT", 2)
-    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected .* of format 2"):
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected: .* of format 2"):
         load(file, game)
 
 

@@ -340,10 +340,10 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
     [
         (["perft", "-g", "chess"], "no game 'chess'"),
         (["perft", "-o", "size=9"], "expected: 4 to 8"),
-        (["perft", "-o", "size"], "wanted NAME=VALUE"),
+        (["perft", "-o", "size"], "expected: NAME=VALUE"),
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
         (["perft", "-d", "0"], "'--depth' / '-d': Input should be greater than or equal to 1"),
-        (["perft", "-o", "size=" + "-" * 9000], "an option has at most 4,096"),
+        (["perft", "-o", "size=" + "-" * 9000], "expected: at most 4,096"),
         (["perft", "-o", "size=" + "-" * 4000], "expected: 4 to 8"),
         (["perft", "-o", "name=x"], "capture_conquer has no option name"),
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
@@ -352,7 +352,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
             "'cc_env.players.specs' (the module has no make)",
         ),
         (["check", "README.md", "-g", "json"], "no game 'json'"),
-        (["check"], "nothing to check; give a file or --game NAME"),
+        (["check"], "nothing to check; expected: a file or --game NAME"),
         (
             ["check", "README.md", "-g", "checkers", "-o", "crowning=ends_move"],
             "omit --option",
@@ -367,7 +367,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
         (["analyse", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
         (["replay", "", "--to", "x.pdn"], "FILE"),
         (["replay", "README.md", "--to", ""], "'--to': the path is empty"),
-        (["replay", "README.md", "--to", "/"], "'/' is not the name of a file"),
+        (["replay", "README.md", "--to", "/"], "'/'; expected: the name of a file"),
         (
             ["solve", "checkers", "--pieces", "2", "--out", "README.md"],
             "README.md is a file",

@@ -126,5 +126,5 @@ def test_unknown_suffix_is_rejected_with_the_valid_ones():
     session = random_session("cannon", 3)
     assert file_suffixes(session.game) == [".jsonl", ".log", ".txt", ".svg"]
     for ending in ("", ".", ".pdn", "." * 9000):
-        with pytest.raises(ValueError, match=r"there are: \.jsonl, \.log, \.txt, \.svg"):
+        with pytest.raises(ValueError, match=r"expected: \.jsonl, \.log, \.txt, \.svg"):
             export_game(session, ending)

@@ -205,17 +205,17 @@ def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
         "5 0": "5 0 cannot move now; black can move from: 4 1, 4 3, 4 5",
         "4 1 2 1": "4 1 cannot go to 2 1; it can go to: 3 0, 3 2",
         "9 9": "9 9 is off the board: rows are 0 to 5, columns 0 to 5",
-        "6": "no move number 6; there are 1 to 5",
-        "0": "no move number 0; there are 1 to 5",
+        "6": "move number 6; expected: 1 to 5",
+        "0": "move number 0; expected: 1 to 5",
         "99999999": "'99999999' is not a legal move",
         "41-21": "'41-21' is not a legal move\n",
         "41-": "'41-' is not a legal move; did you mean 41-30, 41-32?",
         "hello": "'hello' is not a legal move; type help for the commands",
         "undo": "nothing to take back",
-        "save": "no file name; type save FILE",
-        "load": "no file name; type load FILE",
+        "save": "no file name; expected: save FILE",
+        "load": "no file name; expected: load FILE",
         "load none.jsonl": "none.jsonl",
-        "save game.xyz": "'.xyz' is not a file type; there are: .jsonl, .txt, .svg",
+        "save game.xyz": "unknown suffix '.xyz'; expected: .jsonl, .txt, .svg",
     }
     for text, why in cases.items():
         out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
@@ -307,9 +307,9 @@ def test_move_list_fits_a_narrow_terminal(game, monkeypatch):
 
 def test_unwritable_save_path_prevents_the_game(monkeypatch, tmp_path):
     for place, why in (
-        (tmp_path, "is a folder; give the name of a file"),
+        (tmp_path, "is a folder; expected: the name of a file"),
         (tmp_path / "none" / "game.jsonl", "there is no folder"),
-        (tmp_path / "game.xyz", "'.xyz' is not a file type; there are: .jsonl"),
+        (tmp_path / "game.xyz", "unknown suffix '.xyz'; expected: .jsonl"),
     ):
         out = typed(monkeypatch, "--save", place, status=2)
         assert out.startswith("error: ")

@@ -39,7 +39,7 @@ TRANSCRIPT = f"""
 > query p1turn
 < response false
 > dance
-< info string error unknown command 'dance'; there are: go, isready, position, query, setgame, \
+< info string error unknown command 'dance'; expected: go, isready, position, query, setgame, \
 setoption, stop, ugi, uginewgame, quit
 > position startpos moves 9,9-8,8
 < info string error turn 1: '9,9-8,8' is not legal in 'bbb3/bb4/b5/5r/4rr/3rrr b'; legal: …
@@ -171,7 +171,7 @@ def test_bestmove_is_a_complete_turn():
 @pytest.mark.parametrize(
     ("line", "kind", "message"),
     [
-        ("fly", UnknownOption, "unknown command 'fly'; there are: go, isready, position, query"),
+        ("fly", UnknownOption, "unknown command 'fly'; expected: go, isready, position, query"),
         ("go depth -1", BadOption, "go depth -1: "),
         ("go movetime soon", BadOption, "go movetime soon: "),
         ("go movetime -", BadOption, "go movetime -: "),
@@ -182,10 +182,10 @@ def test_bestmove_is_a_complete_turn():
         (
             "go simulations 3",
             UnknownOption,
-            "go simulations 3: limits are depth, nodes",
+            "go simulations 3; expected: depth, nodes",
         ),
         ("go sideways", UnknownOption, "p1inc, p2inc N, infinite"),
-        ("position", BadPosition, "position : expected startpos"),
+        ("position", BadPosition, "position ; expected: startpos"),
         ("position startpos e2e4", BadPosition, "position startpos e2e4: "),
         ("position startpos moves e2e4", IllegalAction, "turn 1: 'e2e4' is not legal"),
         ("position text junk", BadPosition, "cannot read position 'junk'"),
@@ -197,7 +197,7 @@ def test_bestmove_is_a_complete_turn():
         ("setoption name Hash value 16", UnknownOption, "setoption name Hash value 16: "),
         ("setoption name Seed value -1", BadOption, "Seed -1: "),
         ("setoption name Seed value 99999999999", BadOption, "Seed 99999999999: "),
-        ("query mood", UnknownOption, "there are: gameover, p1turn, result"),
+        ("query mood", UnknownOption, "expected: gameover, p1turn, result"),
     ],
 )
 def test_invalid_commands_report_an_error_and_change_nothing(client, game, line, kind, message):
@@ -307,7 +307,7 @@ def test_go_limits_replace_spec_limits_once(client, game):
         "info depth 1 "
     )
     only = EngineClient("greedy", game)
-    assert "no limit depth for this player; its limits are: none" in only("go depth 3")[0]
+    assert "no limit depth for this player; expected: none" in only("go depth 3")[0]
     tree = EngineClient("mcts:seconds=100", game)
     assert " nodes 20 score value " in tree("go nodes 20", until="bestmove")[0]
 

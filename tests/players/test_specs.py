@@ -147,7 +147,7 @@ def test_option_values_are_python_literals_or_words():
     assert parse_options(["a=1", "b=2.5", "c=None", "d=word", "e='x=y'", " f = 1 "]) == {
         "a": 1, "b": 2.5, "c": None, "d": "word", "e": "x=y", "f": 1,
     }  # fmt: skip
-    with pytest.raises(BadOption, match=r"'size': wanted NAME=VALUE"):
+    with pytest.raises(BadOption, match=r"'size'; expected: NAME=VALUE"):
         parse_options(["size"])
 
 

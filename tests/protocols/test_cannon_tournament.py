@@ -294,7 +294,7 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
         ("", "UNEXPECTED STOP", "the connection has ended"),
         ('{"meta": ""', "UNEXPECTED STOP", "the connection has ended"),
         ("hello", "UNEXPECTED STOP", "not JSON"),
-        ("[" * 100_000, "UNEXPECTED STOP", "longer than 4,096 bytes"),
+        ("[" * 100_000, "UNEXPECTED STOP", "expected: at most 4,096"),
         ("{}", "UNEXPECTED STOP", "expected strings for"),
         ("{]", "UNEXPECTED STOP", "not JSON"),
         ('{"meta": "", "action": "DANCE", "data": ""}', "UNEXPECTED STOP", "action 'DANCE'"),
@@ -382,10 +382,10 @@ def test_opening_words_are_separated_by_whitespace(line):
 
 def test_missing_clients_are_reported():
     out = command_line(main, "host", "--patience", 0.05, "--player", "random", status=2)
-    assert "0 clients connected in 0.05 s; expected 1" in out
+    assert "0 clients connected in 0.05 s; expected: 1" in out
     assert "3 players" in command_line(main, "host", *["-p", "random"] * 3, status=2)
     assert "seconds=0.0" in command_line(main, "host", "--seconds", 0, status=2)
-    with pytest.raises(BadOption, match="is for the game cannon, not for checkers"):
+    with pytest.raises(BadOption, match="with the game 'checkers'; expected: 'cannon'"):
         server.play_game(make_game("checkers"), (None, None))
 
 

@@ -144,7 +144,7 @@ def test_tournament_program_plays_a_game(tmp_path, seat):
 
 def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
     name = bot("read x", protocol="cannon")
-    with pytest.raises(BadOption, match="protocol=cannon is for the game cannon"):
+    with pytest.raises(BadOption, match="protocol='cannon' with the game"):
         make_player(name, game)
     cannon = make_game("cannon")
     start = cannon.initial
@@ -161,12 +161,12 @@ def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
         (replying("echo bestmove 9,9-8,8"), "illegal", "'9,9-8,8' is not legal in"),
         (replying("echo bestmove"), "illegal", "'' is not legal in"),
         (replying("echo info string error no idea"), "error", "string error no idea"),
-        (replying("echo oops >&2; exit 3"), "error", "it has ended; last on stderr: "),
-        (replying("sleep 1000 & exit 3"), "error", "it has ended"),
-        (replying("exec 1>&-; sleep 1000"), "error", "it has ended"),
+        (replying("echo oops >&2; exit 3"), "error", "the program has ended; last on stderr: "),
+        (replying("sleep 1000 & exit 3"), "error", "the program has ended"),
+        (replying("exec 1>&-; sleep 1000"), "error", "the program has ended"),
         (replying("head -c 300000 /dev/zero"), "error", "a line of more than 262,144 characters"),
         (replying("head -c 2000000 /dev/zero >&2"), "error", "more than 1,048,576 bytes"),
-        ("exit", "error", "it has ended"),
+        ("exit", "error", "the program has ended"),
         (replying("printf 'bestmove %02000d\\n' 0"), "illegal", "has 2,000 characters"),
         (replying("yes"), "time", "no reply in 0.3 s"),
         (replying(":"), "time", "no reply in 0.3 s"),
@@ -200,7 +200,7 @@ def test_budget_limits_the_whole_game(game, bot):
         ("command=", BadOption, "command=''"),
         ("command='\"'", BadOption, "No closing quotation"),
         ("command=no-such-program", BadOption, "there is no program 'no-such-program'"),
-        ("command=sh,protocol=uci", UnknownOption, "protocol='uci'; there are: ugi, cannon"),
+        ("command=sh,protocol=uci", UnknownOption, "protocol 'uci'; expected: ugi, cannon"),
         ("command=sh,seconds=0", BadOption, "seconds=0"),
         ("command=sh,budget=many", BadOption, "budget='many'"),
         (

@@ -91,12 +91,12 @@ def test_connection_reset_loses(tmp_path, protocol):
 
 
 def test_unknown_protocol_is_rejected():
-    assert "there are: ugi, cannon" in command_line(main, "host", "--protocol", "uci", status=2)
+    assert "expected: ugi, cannon" in command_line(main, "host", "--protocol", "uci", status=2)
     out = command_line(main, "join", "127.0.0.1", 1, "random", "--protocol", "x", status=2)
-    assert "there are: ugi, cannon" in out
+    assert "expected: ugi, cannon" in out
     out = command_line(main, "host", "-g", "checkers", status=2)
-    assert "is for the game cannon, not for checkers" in out
+    assert "with the game 'checkers'; expected: 'cannon'" in out
     out = command_line(main, "host", "-p", "random", "--seat", 2, status=2)
     assert "'--seat': " in out
     out = command_line(main, "host", "--protocol", "ugi", "--patience", 0.05, status=2)
-    assert "0 clients connected in 0.05 s; expected 2" in out
+    assert "0 clients connected in 0.05 s; expected: 2" in out

@@ -130,7 +130,9 @@ def test_invalid_commands(message, error_type, text, lobby):
 def test_malformed_messages():
     limits = ServerLimits(max_message_bytes=10)
     check_error(BadRecord, "valid JSON", app._parse_message, "{", limits)
-    check_error(BadRecord, "a message is a JSON object", app._parse_message, "[1]", limits)
+    check_error(
+        BadRecord, "a message: '[1]'; expected: a JSON object", app._parse_message, "[1]", limits
+    )
     check_error(TooLongError, "10 bytes", app._parse_message, " " * 11, limits)
     check_error(BadRecord, "request for a game", parse_setup, [1], LIMITS)
     check_error(UnknownOption, "'7'", read_command, {"command": 7}, {"play": None})

@@ -582,11 +582,11 @@ def test_players_do_not_learn_by_default(tmp_path):
 
 
 def test_invalid_learning_configs_are_refused(tmp_path):
-    with pytest.raises(BadOption, match="opening_turns=4; expected 0"):
+    with pytest.raises(BadOption, match="opening_turns=4; expected: 0"):
         config(learn=True)
     with pytest.raises(BadOption, match=r"memory:path="):
         arena.run_tournament(config(learn=True, opening_turns=0), tmp_path / "run")
     for options in ({"workers": 2}, {"engine": "ray"}):
-        with pytest.raises(BadOption, match="expected workers=0"):
+        with pytest.raises(BadOption, match="expected: workers=0"):
             arena.run_tournament(learning(tmp_path), tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()

@@ -376,9 +376,9 @@ def test_unreachable_cluster_is_refused_before_writing(monkeypatch, tmp_path, ad
 
 
 def test_unknown_engine_is_refused():
-    with pytest.raises(UnknownOption, match="no engine 'spark'; there are: threads, ray"):
+    with pytest.raises(UnknownOption, match="unknown engine 'spark'; expected: threads, ray"):
         alphazero.Config(engine="spark")
-    with pytest.raises(UnknownOption, match="no engine 'spark'; there are: processes, ray"):
+    with pytest.raises(UnknownOption, match="unknown engine 'spark'; expected: processes, ray"):
         arena.play_tournament(("random", "greedy"), engine="spark")
 
 

@@ -76,19 +76,19 @@ def test_merge_replaces_old_values():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"other": 1}, "there is no other; there are: part, names, count, word"),
-        ({"part": {"other": 1}}, "there is no part.other; there are: size, rate"),
-        ({"names": 5}, "names=5; expected a word, or several as"),
-        ({"names": [1]}, r"names=\[1\]; expected a word, or several as"),
-        ({"count": "abc"}, "count='abc'; expected a number, or None"),
-        ({"count": {"x": 1}}, "count={'x': 1}; expected a number, or None"),
-        ({"word": 3}, "word=3; expected a word"),
-        ({"part": 3}, "part=3; expected part.PART=VALUE"),
-        ({"part": {"size": 0}}, "size=0; expected a whole number from 1"),
-        ({"part": {"size": 1.5}}, "size=1.5; expected a whole number from 1"),
-        ({"part": {"rate": "x"}}, "part.rate='x'; expected a number, or None"),
-        ({"part": {"rate": 1.5}}, "rate=1.5; expected 0 to 1"),
-        ({"part": {"rate": True}}, "rate=True; expected 0 to 1"),
+        ({"other": 1}, "unknown option other; expected: part, names, count, word"),
+        ({"part": {"other": 1}}, "unknown option part.other; expected: size, rate"),
+        ({"names": 5}, "names=5; expected: a word, or several as"),
+        ({"names": [1]}, r"names=\[1\]; expected: a word, or several as"),
+        ({"count": "abc"}, "count='abc'; expected: a number, or None"),
+        ({"count": {"x": 1}}, "count={'x': 1}; expected: a number, or None"),
+        ({"word": 3}, "word=3; expected: a word"),
+        ({"part": 3}, "part=3; expected: part.PART=VALUE"),
+        ({"part": {"size": 0}}, "size=0; expected: a whole number from 1"),
+        ({"part": {"size": 1.5}}, "size=1.5; expected: a whole number from 1"),
+        ({"part": {"rate": "x"}}, "part.rate='x'; expected: a number, or None"),
+        ({"part": {"rate": 1.5}}, "rate=1.5; expected: 0 to 1"),
+        ({"part": {"rate": True}}, "rate=True; expected: 0 to 1"),
     ],
 )
 def test_invalid_values_are_refused(values, message):
@@ -101,9 +101,9 @@ def test_run_limits_are_checked():
     with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one of them"):
         check_limits(minutes=None, rounds=None)
     for wrong in (0, -1, "long", True):
-        with pytest.raises(BadOption, match=f"rounds={wrong!r}; expected more than 0"):
+        with pytest.raises(BadOption, match=f"rounds={wrong!r}; expected: more than 0"):
             check_limits(minutes=1, rounds=wrong)
-    with pytest.raises(BadOption, match=r"rounds=2\.5; expected a whole number"):
+    with pytest.raises(BadOption, match=r"rounds=2\.5; expected: a whole number"):
         check_limits(minutes=1, rounds=2.5)
 
 

@@ -119,7 +119,7 @@ def test_unplayed_game_is_reported_with_status_1(run, tmp_path):
         (["random", HIGHEST, "--size", 9], "expected: 4 to 8"),
         (["random", HIGHEST, "--size", 6, "-o", "size=5"], "size is given twice"),
         (["random", HIGHEST, "--game", "chess"], "no game 'chess'"),
-        (["random", HIGHEST, "--games", 5], "games=5; expected an even number"),
+        (["random", HIGHEST, "--games", 5], "games=5; expected: an even number"),
         (["random"], "two or more"),
         (
             ["random", HIGHEST, "--seconds-per-turn", 0],

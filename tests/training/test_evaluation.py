@@ -189,7 +189,7 @@ def test_search_limits_are_checked_before_writing(tmp_path):
         ("depth=0", "depth=0"),
         ("seconds=x", "seconds='x'"),
         ("hard", "NAME=VAL"),
-        ("", "limit=''; expected options of minimax, such as seconds"),
+        ("", "limit=''; expected: options of minimax, such as seconds"),
         ("foo=3", r"unknown option .foo."),
         ("evaluation=learned", "evaluation"),
     ):

@@ -46,5 +46,5 @@ def test_accuracy_uses_the_given_tables_folder(tmp_path):
     )
     with pytest.raises(BadOption, match="none"):
         met("random", SOLVED, wrong)
-    with pytest.raises(BadOption, match="positions=-1; expected a whole number"):
+    with pytest.raises(BadOption, match="positions=-1; expected: a whole number"):
         EvaluationOpponents(positions=-1)

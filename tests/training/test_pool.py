@@ -139,9 +139,9 @@ def test_scores_are_means_since_the_last_call(pool):
     ("change", "message"),
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
-        ({"snapshots": 0}, "snapshots=0; expected a whole number from 1"),
+        ({"snapshots": 0}, "snapshots=0; expected: a whole number from 1"),
         ({"named_share": 0.8}, r"named_share=0\.8, .* a sum below 1"),
-        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected 0 to 1"),
+        ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected: 0 to 1"),
     ],
 )
 def test_invalid_values_are_refused(change, message):

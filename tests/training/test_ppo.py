@@ -354,11 +354,11 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("boards.1", lambda array: None, "there is no array boards.1"),
         ("met", numbers(9), "met has an invalid opponent number"),
         ("met", numbers(-1), "met has an invalid opponent number"),
-        ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected int64\[32\]"),
+        ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
-        ("joined", lambda _: "1", "joined is '1'; expected a whole number"),
-        ("seconds", lambda _: float("nan"), "seconds is nan; expected a number"),
+        ("joined", lambda _: "1", "joined is '1'; expected: a whole number"),
+        ("seconds", lambda _: float("nan"), "seconds is nan; expected: a number"),
     ],
 )
 def test_altered_checkpoint_is_refused(finished_run, new_training, tmp_path, part, change, message):
@@ -455,8 +455,8 @@ def test_policy_samples_legal_actions_by_probability(training):
     ("change", "message"),
     [
         ({"steps": None}, "minutes=None, steps=None; set at least one"),
-        ({"boards": 0}, "boards=0; expected a whole number from 1"),
-        ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected a whole number"),
+        ({"boards": 0}, "boards=0; expected: a whole number from 1"),
+        ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected: a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
         ({"options": {"size": 9}}, "expected: 4 to 8"),
     ],

@@ -131,9 +131,9 @@ def test_restored_buffer_samples_identically(game):
         (
             "actions",
             np.zeros((3, 64), np.int32),
-            r"replay.actions is int32\[3, 64\]; expected int16",
+            r"replay.actions is int32\[3, 64\]; expected: int16",
         ),
-        ("actions", np.zeros((3, 65), np.int16), r"expected int16\[3, 64\]"),
+        ("actions", np.zeros((3, 65), np.int16), r"expected: int16\[3, 64\]"),
         ("positions", np.zeros((3, 3), np.uint64), r"replay.positions is uint64\[3, 3\]"),
         (
             "values",

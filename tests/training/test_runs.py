@@ -256,7 +256,7 @@ def test_checkpoint_of_another_game_is_refused(path, tmp_path):
 def test_checkpoint_with_an_invalid_header_is_skipped(path, change):
     header, saved = load(checkpoint(path, 3), checkpoints.CHECKPOINT)
     save(checkpoint(path, 3), checkpoints.CHECKPOINT, saved, {**header, **change})
-    with pytest.warns(UserWarning, match=r"000003.* expected .*continuing from 000002"):
+    with pytest.warns(UserWarning, match=r"000003.* expected: .*continuing from 000002"):
         saved, _ = resume(path)
     assert is_saved_state(saved, 2)
 
@@ -293,7 +293,7 @@ def test_run_without_intact_checkpoint_is_refused(path):
 
 def test_checkpoint_of_another_format_is_refused(path, monkeypatch):
     monkeypatch.setattr("agents.weight_files.FORMAT", 2)
-    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected .* of format 2"):
+    with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected: .* of format 2"):
         load(checkpoint(path, 3), checkpoints.CHECKPOINT)
 
 
@@ -416,7 +416,7 @@ def test_run_saved_without_a_newer_field_resumes(path):
     ("name", "content", "message"),
     [
         ("config.json", '{"game": ', "config.json is not JSON"),
-        ("config.json", "[1]", r"config.json: expected an object, got \[1\]"),
+        ("config.json", "[1]", r"config.json: \[1\]; expected: an object"),
         ("log.jsonl", '{"step": 1}\nnothing\n', "log.jsonl, line 2: not a row of numbers"),
         ("log.jsonl", '{"loss": 1}\n', "log.jsonl, line 1: not a row of numbers"),
         ("log.jsonl", '{"step": "x"}\n', "log.jsonl, line 1: not a row of numbers"),

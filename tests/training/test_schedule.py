@@ -38,7 +38,7 @@ def test_seed_determines_openings_and_games():
     ("change", "message"),
     [
         ({"players": ("random",)}, "two or more"),
-        ({"players": ()}, "none; expected two or more"),
+        ({"players": ()}, "none; expected: two or more"),
         ({"players": ("random", "random")}, "random twice"),
         ({"players": ("random", "gambler")}, "no player 'gambler'; there are: .*random"),
         ({"players": ("random", "random:x=1")}, "no option x"),
@@ -46,7 +46,7 @@ def test_seed_determines_openings_and_games():
         ({"game": "chess"}, "no game 'chess' .*; there are: .*capture_conquer"),
         ({"options": {"sise": 6}}, "no option sise; did you mean size. it has: size, corner"),
         ({"options": {"size": 9}}, "expected: 4 to 8"),
-        ({"games": 7}, "games=7; expected an even number"),
+        ({"games": 7}, "games=7; expected: an even number"),
         ({"games": 0}, "games=0"),
         ({"games": 2.0}, "games=2.0"),
         ({"opening_turns": -1}, "opening_turns=-1"),

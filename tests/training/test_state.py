@@ -47,9 +47,9 @@ def test_restored_state_learns_identically():
     [
         ("a.0.weight", None, "there is no array a.0.weight"),
         ("b.1.exp_avg", None, "there is no array b.1.exp_avg"),
-        ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; expected float32\[1\]"),
+        ("a.2.bias", np.zeros(1), r"a.2.bias is float64\[1\]; expected: float32\[1\]"),
         ("a.2.bias", np.zeros(1, np.int32), r"a.2.bias is int32\[1\]"),
-        ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; expected float32\[4, 3\]"),
+        ("a.0.weight", np.zeros((3, 4), np.float32), r"float32\[3, 4\]; expected: float32\[4, 3\]"),
         ("a.2.bias", np.full(1, np.nan, np.float32), "a.2.bias has values that are not finite"),
         ("b.0.step", np.full((), np.inf, np.float32), "b.0.step has values that are not finite"),
         ("b.2.exp_avg_sq", np.zeros((0, 9), np.float32), r"b.2.exp_avg_sq is float32\[0, 9\]"),
@@ -82,11 +82,11 @@ def test_optimizer_without_steps_has_no_arrays():
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
 def test_invalid_whole_number_is_refused(value):
-    with pytest.raises(BadCheckpoint, match=r"steps is .*; expected a whole number from 0"):
+    with pytest.raises(BadCheckpoint, match=r"steps is .*; expected: a whole number from 0"):
         state.read_whole({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
 def test_invalid_number_is_refused(value):
-    with pytest.raises(BadCheckpoint, match=r"seconds is .*; expected a number"):
+    with pytest.raises(BadCheckpoint, match=r"seconds is .*; expected: a number"):
         state.read_number({"seconds": value}, "seconds")

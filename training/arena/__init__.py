@@ -204,7 +204,7 @@ def _mapper(engine: str, workers: int | None, learn: bool) -> Mapper:
     """Return the function that plays a schedule; raise as `training.parallel.tasks.mapper`."""
     if learn and (workers or engine != "processes"):
         raise BadOption(
-            f"workers={workers!r}, engine={engine!r}; expected workers=0, because players learn"
+            f"workers={workers!r}, engine={engine!r}; expected: workers=0, because players learn"
         )
     return task_mapper(engine, 0 if learn else workers)
 
@@ -215,7 +215,7 @@ def _learners(config: Config, players: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     learners = {name: player for name, player in players.items() if hasattr(player, "remember")}
     if not learners:
-        raise BadOption("learn=True, but no player learns; expected one such as memory:path=…")
+        raise BadOption("learn=True, but no player learns; expected: one such as memory:path=…")
     return learners
 
 

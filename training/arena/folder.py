@@ -71,14 +71,14 @@ def _check(path: Path, config: Config) -> None:
     """Raise BadFolder if the folder holds another tournament."""
     if not (path / CONFIG).exists():
         if (path / GAMES).exists() and (path / GAMES).stat().st_size:
-            raise BadFolder(f"{path} has {GAMES} but no {CONFIG}; expected an empty or new folder")
+            raise BadFolder(f"{path} has {GAMES} but no {CONFIG}; expected: an empty or new folder")
         return
     saved = read_config(path)
     current = json.loads(to_text(config.to_json()))
     if saved != current:
         raise BadFolder(
             f"{path} holds another tournament: {'; '.join(differences(saved, current))}; "
-            "expected the same config, or another folder"
+            "expected: the same config, or another folder"
         )
 
 

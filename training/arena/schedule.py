@@ -56,23 +56,23 @@ class Config:
             check_spec(name)
         duplicates = sorted({name for name in self.players if self.players.count(name) > 1})
         if duplicates:
-            raise BadOption(f"players: {format_list(duplicates)} twice; expected distinct players")
+            raise BadOption(f"players: {format_list(duplicates)} twice; expected: distinct players")
         if len(self.players) < 2:
             names = format_list(self.players) or "none"
-            raise BadOption(f"players: {names}; expected two or more")
+            raise BadOption(f"players: {names}; expected: two or more")
         if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(
-                f"games={self.games!r}; expected an even number, 2 or more: "
+                f"games={self.games!r}; expected: an even number, 2 or more: "
                 "each opening is played in both seats"
             )
         if self.anchor is not None and self.anchor not in self.players:
             raise BadOption(
-                f"anchor {self.anchor!r} is not a player; there are: {format_list(self.players)}"
+                f"anchor {self.anchor!r} is not a player; expected: {format_list(self.players)}"
             )
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
             raise BadOption(
-                f"learn=True, opening_turns={self.opening_turns}; expected 0: "
+                f"learn=True, opening_turns={self.opening_turns}; expected: 0: "
                 "players learn only games from the start"
             )
         object.__setattr__(self, "players", tuple(self.players))

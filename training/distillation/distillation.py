@@ -174,7 +174,7 @@ class Training(NetworkTraining[Config]):
         if checkpoint.about.get("teacher") != short_hash(self.evaluation):
             raise BadCheckpoint(
                 f"evaluation={self.config.evaluation!r} was replaced since this run started; "
-                "expected the original file"
+                "expected: the original file"
             )
         super().load(checkpoint)
 

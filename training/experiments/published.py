@@ -98,7 +98,7 @@ class Experiment:
         arena.make_players((self.first, self.second), self.make_game())
         check_wholes(self, games=1, opening_turns=0, seed=0)
         if self.opening_turns % 2:
-            raise BadOption(f"opening_turns={self.opening_turns}; expected an even number")
+            raise BadOption(f"opening_turns={self.opening_turns}; expected: an even number")
 
     def make_game(self) -> Game:
         """Return the game."""

@@ -35,7 +35,7 @@ def check_engine(engine: str, engines: Sequence[str] = ENGINES) -> None:
     Raises BadOption or MissingExtra as `training.parallel.cluster`, if the engine is "ray".
     """
     if engine not in engines:
-        raise UnknownOption(f"there is no engine {engine!r}; there are: {format_list(engines)}")
+        raise UnknownOption(f"there is no engine {engine!r}; expected: {format_list(engines)}")
     if engine == "ray":
         # Imported late: it takes a second, and needs the extra.
         from training.parallel import cluster
@@ -48,7 +48,7 @@ def check_workers(engine: str, workers: int | None) -> None:
     check_engine(engine)
     minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None and not is_integer(workers, minimum):
-        raise BadOption(f"workers={workers!r}; expected a whole number from {minimum} ({note})")
+        raise BadOption(f"workers={workers!r}; expected: a whole number from {minimum} ({note})")
 
 
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:

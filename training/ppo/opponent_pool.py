@@ -47,7 +47,7 @@ class PoolSettings:
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
-            raise BadOption(f"{shares}; expected a sum below 1")
+            raise BadOption(f"{shares}; expected: a sum below 1")
 
     @property
     def self_share(self) -> float:

@@ -95,7 +95,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     header, arrays = load(path, CHECKPOINT)
     for name in ("run", "about"):
         if not isinstance(header.get(name), dict):
-            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r:.40}; expected an object")
+            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r:.40}; expected: an object")
     for name in ("number", "logged"):
         try:
             read_whole(header, name)

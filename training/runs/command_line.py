@@ -159,7 +159,7 @@ def _folder(name: str) -> str:
     """Return the name of a run; raise BadOption if its folder would not be in `RUNS`."""
     is_outside = Path(name).is_absolute() or ".." in Path(name).parts
     if not name.strip() or is_outside:
-        raise BadOption(f"name={name!r}; expected the name of a folder in {RUNS}")
+        raise BadOption(f"name={name!r}; expected: the name of a folder in {RUNS}")
     return name
 
 

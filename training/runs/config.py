@@ -20,7 +20,7 @@ def check_wholes(config: object, **bounds: int | tuple[int, int]) -> None:
         if not is_integer(getattr(config, name), low, *high):
             valid = " to ".join(map(str, (low, *high)))
             raise BadOption(
-                f"{name}={getattr(config, name)!r}; expected a whole number from {valid}"
+                f"{name}={getattr(config, name)!r}; expected: a whole number from {valid}"
             )
 
 
@@ -28,7 +28,7 @@ def check_between(config: object, low: float, high: float, *names: str) -> None:
     """Raise BadOption unless the fields are numbers from `low` to `high`."""
     for name in names:
         if not is_number(getattr(config, name), low, high):
-            raise BadOption(f"{name}={getattr(config, name)!r}; expected {low:g} to {high:g}")
+            raise BadOption(f"{name}={getattr(config, name)!r}; expected: {low:g} to {high:g}")
 
 
 def check_limits(**limits: float | None) -> None:
@@ -40,9 +40,9 @@ def check_limits(**limits: float | None) -> None:
         if value is None:
             continue
         if not is_number(value) or value <= 0:
-            raise BadOption(f"{name}={value!r}; expected more than 0, or None for no limit")
+            raise BadOption(f"{name}={value!r}; expected: more than 0, or None for no limit")
         if name != "minutes" and not is_integer(value, 1, 10**15):
-            raise BadOption(f"{name}={value!r}; expected a whole number, or None for no limit")
+            raise BadOption(f"{name}={value!r}; expected: a whole number, or None for no limit")
 
 
 def fraction_done(*budgets: tuple[float, float | None]) -> float:
@@ -101,10 +101,10 @@ def _field_values(
         path = f"{prefix}{name}"
         if name not in own_fields:
             valid = format_list(own_fields, len(own_fields))
-            raise UnknownOption(f"there is no {path}; there are: {valid}")
+            raise UnknownOption(f"there is no {path}; expected: {valid}")
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
-                raise BadOption(f"{path}={value!r}; expected {path}.PART=VALUE")
+                raise BadOption(f"{path}={value!r}; expected: {path}.PART=VALUE")
             default = own_fields[name].default_factory()  # type: ignore[operator]
             nested = _field_values(type(default), value, f"{path}.")
             arguments[name] = replace(default, **nested)
@@ -125,9 +125,9 @@ def _convert(name: str, value: Any, hint: Any) -> Any:
     if kind is tuple:
         words = (value,) if isinstance(value, str) else value
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-            raise BadOption(f"{name}={value!r}; expected a word, or several as ['one', 'other']")
+            raise BadOption(f"{name}={value!r}; expected: a word, or several as ['one', 'other']")
         return tuple(words)
     if (kind is Mapping) != isinstance(value, Mapping) or (kind is str) != isinstance(value, str):
         valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(kind, "a number, or None")
-        raise BadOption(f"{name}={value!r}; expected {valid}")
+        raise BadOption(f"{name}={value!r}; expected: {valid}")
     return value

@@ -47,7 +47,7 @@ def read_whole(about: Mapping[str, object], name: str) -> int:
     """Return a whole number from the description of a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
     if not is_integer(value, 0, MAX_NUMBER):
-        raise BadCheckpoint(f"{name} is {value!r:.40}; expected a whole number from 0")
+        raise BadCheckpoint(f"{name} is {value!r:.40}; expected: a whole number from 0")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
@@ -55,7 +55,7 @@ def read_number(about: Mapping[str, object], name: str) -> float:
     """Return a number from the description of a checkpoint; raise BadCheckpoint."""
     value = about.get(name)
     if not is_number(value, -MAX_NUMBER, MAX_NUMBER):
-        raise BadCheckpoint(f"{name} is {value!r:.40}; expected a number")
+        raise BadCheckpoint(f"{name} is {value!r:.40}; expected: a number")
     return float(value)  # type: ignore[arg-type]
 
 

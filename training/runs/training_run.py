@@ -279,4 +279,4 @@ def _check_config(path: Path, config: Mapping[str, Any]) -> None:
         saved.pop(name, None)
         current.pop(name, None)
     if changes := "; ".join(differences(saved, current)):
-        raise BadFolder(f"{path} is another run: {changes}; expected no change, or another --name")
+        raise BadFolder(f"{path} is another run: {changes}; expected: no change, or another --name")

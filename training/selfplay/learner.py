@@ -55,7 +55,7 @@ def initial_network(start: str | None, game: Game, size: Size) -> Network:
     path = resolve_weights(start)
     network, _ = load(path, game)
     if network.size != size:
-        raise BadCheckpoint(f"{path}: a network of {network.size}; expected {size}")
+        raise BadCheckpoint(f"{path}: a network of {network.size}; expected: {size}")
     return network
 
 

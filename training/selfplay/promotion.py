@@ -45,12 +45,12 @@ class EvaluationOpponents:
             check_spec(name)
         if self.anchor not in self.names:
             raise BadOption(
-                f"anchor {self.anchor!r} is not an opponent; there are: {format_list(self.names)}"
+                f"anchor {self.anchor!r} is not an opponent; expected: {format_list(self.names)}"
             )
         if not is_integer(self.games, 2) or self.games % 2:
-            raise BadOption(f"games={self.games!r}; expected an even number, 2 or more")
+            raise BadOption(f"games={self.games!r}; expected: an even number, 2 or more")
         if not is_integer(self.positions, 0):
-            raise BadOption(f"positions={self.positions!r}; expected a whole number, 0 or more")
+            raise BadOption(f"positions={self.positions!r}; expected: a whole number, 0 or more")
 
 
 def score_against(

@@ -50,7 +50,8 @@ class MessageSocket:
         until, text = time.perf_counter() + seconds, self._pending
         while not _message_end(text):
             if len(text) > MAX_MESSAGE_LENGTH:
-                raise BadRecord(f"message longer than {MAX_MESSAGE_LENGTH:,} bytes")
+                size = f"incomplete message of {len(text):,} bytes"
+                raise BadRecord(f"{size}; expected: at most {MAX_MESSAGE_LENGTH:,}")
             text += self._read(until)
         self._sent_at = -inf
         end = _message_end(text)
@@ -58,6 +59,7 @@ class MessageSocket:
         return log.parse_message(text), text
 
     def _read(self, until: float) -> str:
+        """Return received text; raise TimeoutError at `until`, EOFError at the end."""
         remaining = until - time.perf_counter()
         if remaining <= 0:
             raise TimeoutError

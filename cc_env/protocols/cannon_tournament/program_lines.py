@@ -1,11 +1,11 @@
-"""Line protocol of the Cannon tournament's player programs, see `cc_env.games.cannon.log`."""
+"""Line protocol of the Cannon tournament's player programs, parsed by `cc_env.games.cannon.log`."""
 
 from cc_env.core.game import Game, Turn
 from cc_env.errors import BadOption, Forfeit
 from cc_env.games.cannon import log
 from cc_env.match.referee import Clock
 from cc_env.protocols.channel import Channel
-from cc_env.protocols.program_protocol import GameHistory, check_turn_text
+from cc_env.protocols.program_protocol import GameHistory, clean_turn_text
 
 # Default time of a program for a game.
 GAME_SECONDS = 150.0
@@ -29,7 +29,10 @@ class CannonProgramProtocol:
     def request_turn(
         self, channel: Channel, history: GameHistory, clock: Clock, until: float
     ) -> Turn:
-        """Return the program's turn, as `ProgramProtocol.request_turn`."""
+        """Send the opponent's last turn, or first the opening line; return the program's reply.
+
+        Raises Forfeit if the game did not begin in the initial position.
+        """
         game, position = history.game, history.position
         if history.start != game.initial:
             text = game.to_text(position)
@@ -39,10 +42,10 @@ class CannonProgramProtocol:
             self._has_started = True
         for turn in history.turns[-1:]:
             channel.write_line(turn, until)
-        return log.parse_command(game, position, check_turn_text(channel.read_line(until)))
+        return log.parse_command(game, position, clean_turn_text(channel.read_line(until)))
 
 
 def check_game(game: Game) -> None:
     """Raise BadOption unless the game is Cannon."""
     if game.name != "cannon":
-        raise BadOption(f"protocol=cannon is for the game cannon, not for {game.name}")
+        raise BadOption(f"protocol='cannon' with the game {game.name!r}; expected: 'cannon'")

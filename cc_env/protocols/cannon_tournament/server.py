@@ -47,8 +47,8 @@ class Move(NamedTuple):
 class TournamentSeat(Protocol):
     """One of the two seats of a game."""
 
-    def begin(self, match: Match, number: int, seconds: float) -> None:
-        """Start the game as player `number` with `seconds` for the whole game."""
+    def begin(self, match: Match, player: int, seconds: float) -> None:
+        """Start the game as `player`, 0 or 1, with `seconds` for the whole game."""
 
     def move(self) -> Move:
         """Return the next move."""
@@ -66,13 +66,13 @@ class RemoteSeat:
     def __init__(self, connection: MessageSocket, timeout: float = MESSAGE_TIMEOUT_SECONDS) -> None:
         self._connection, self._timeout = connection, timeout
 
-    def begin(self, match: Match, number: int, seconds: float) -> None:
-        """Start the game, as `TournamentSeat.begin`."""
-        self._number = number
-        self._connection.send(log.message("INIT", log.opening(match.game, number, seconds)))
+    def begin(self, match: Match, player: int, seconds: float) -> None:
+        """Send the client the board, its player number and its time."""
+        self._player = player
+        self._connection.send(log.message("INIT", log.opening(match.game, player, seconds)))
 
     def move(self) -> Move:
-        """Return the next move, as `TournamentSeat.move`."""
+        """Receive the client's next move, or its fault."""
         try:
             message, text = self._connection.receive(self._timeout)
         except TimeoutError:
@@ -82,7 +82,7 @@ class RemoteSeat:
         except BadRecord as error:
             return Move(fault="error", detail=str(error))
         if fault := log.fault_of(message["meta"]):
-            if fault[1] == self._number:
+            if fault[1] == self._player:
                 return Move(
                     fault=fault[0], detail="reported by the client", text=_single_line(text)
                 )
@@ -96,7 +96,7 @@ class RemoteSeat:
         self._connection.send(text)
 
     def close(self) -> None:
-        """Release the seat, as `TournamentSeat.close`."""
+        """Close the connection."""
         self._connection.close()
 
 
@@ -106,19 +106,19 @@ class LocalSeat:
     def __init__(self, player: Player, seed: int = 0) -> None:
         self._player, self._rng = player_for_new_game(player), np.random.default_rng(seed)
 
-    def begin(self, match: Match, number: int, seconds: float) -> None:
-        """Start the game, as `TournamentSeat.begin`."""
+    def begin(self, match: Match, player: int, seconds: float) -> None:
+        """Start the game; the player has `seconds` for it."""
         self._match, self._remaining = match, seconds
 
     def move(self) -> Move:
-        """Return the next move, as `TournamentSeat.move`."""
+        """Return the player's decision as a move, or its fault."""
         match, start_time = self._match, time.perf_counter()
         clock = Clock(game=self._remaining)
         response = request_decision(self._player, match.position, self._rng, clock)
         self._remaining -= time.perf_counter() - start_time
         fault, detail = response.fault or ("", "")
         if self._remaining <= 0:
-            return Move(fault="time", detail=detail or "its time is up")
+            return Move(fault="time", detail=detail or "the time is up")
         if fault:
             return Move(fault=fault, detail=detail)
         try:
@@ -130,7 +130,7 @@ class LocalSeat:
         """Do nothing: the player reads the match."""
 
     def close(self) -> None:
-        """Release the seat, as `TournamentSeat.close`."""
+        """Do nothing: a player of this process has no connection."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ def play_game(
     match = Match(game, limits=Limits(max_turns=None, repetitions=None))
     detail = ""
     try:
-        for number, seat in enumerate(seats):
-            seat.begin(match, number, seconds)
+        for player, seat in enumerate(seats):
+            seat.begin(match, player, seconds)
         while match.result is None:
             detail = _step(match, seats, write_log)
     except BaseException:
@@ -201,7 +201,7 @@ def _play_command(match: Match, move: Move) -> Move:
     for action in turn:
         match.play(action)
     if move.is_last and not match.result:
-        return Move(fault="error", detail="it reports the end of a game in progress")
+        return Move(fault="error", detail="a report of the end of a game in progress")
     return move
 
 
@@ -240,14 +240,14 @@ def join_game(
     """
     try:
         message, _ = connection.receive(MESSAGE_TIMEOUT_SECONDS)
-        number, rows, columns, seconds = log.parse_opening(message["data"])
+        player, rows, columns, seconds = log.parse_opening(message["data"])
         game = make_game("cannon", rows=rows, columns=columns)
         match = Match(game, limits=Limits(max_turns=None, repetitions=None))
         seat = LocalSeat(player_factory(game), seed)
-        seat.begin(match, number, seconds)
+        seat.begin(match, player, seconds)
         end = ""
         while not end:
-            if game.to_move(match.position) == number:
+            if game.to_move(match.position) == player:
                 end = _send_move(match, seat, connection)
             else:
                 end = _receive_move(match, connection)
@@ -258,14 +258,14 @@ def join_game(
 
 def _send_move(match: Match, seat: LocalSeat, connection: MessageSocket) -> str:
     """Play and send the local player's move; return the end message if the game is over."""
-    number = match.game.to_move(match.position)
+    player = match.game.to_move(match.position)
     move = _play_command(match, seat.move())
     if move.fault:
-        match.forfeit(number, move.fault)
-    connection.send(_move_message(match, number, move.command))
+        match.forfeit(player, move.fault)
+    connection.send(_move_message(match, player, move.command))
     if match.result is None:
         return ""
-    return _end_meta(match, number) + (f" ({move.detail})" if move.detail else "")
+    return _end_meta(match, player) + (f" ({move.detail})" if move.detail else "")
 
 
 def _receive_move(match: Match, connection: MessageSocket) -> str:
