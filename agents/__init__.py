@@ -64,7 +64,9 @@ def alphazero(
 ) -> Player:
     """Return a player that searches with a network; `tables` is a folder of exact values.
 
-    For the other options see `AlphaZeroPlayer`.
+    A decision is limited by `simulations`, `seconds` or both. `batch` leaves of the tree are
+    evaluated together, `exploration` is the weight of the policy in the PUCT formula, a draw by
+    repetition has the value -`contempt`, and `path` is a weights file or a run folder.
     """
     from agents.network_players import AlphaZeroPlayer, load_evaluator
 
@@ -84,7 +86,11 @@ def alphazero(
 def memory(
     game: Game, *, path: str = MEMORY_PATH, credit: str = "result", merge: str = "add"
 ) -> Player:
-    """Return a player that remembers games; for the options see `MemoryPlayer`."""
+    """Return a player that remembers games in the file at `path`.
+
+    `credit` selects the wins that a game adds, one of CREDITS; `merge` how they are combined with
+    those in the file, one of MERGES.
+    """
     from agents.memory_player import MemoryPlayer
 
     return MemoryPlayer(game, path=path, credit=credit, merge=merge)

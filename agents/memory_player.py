@@ -189,7 +189,7 @@ class Memory:
         if application != APPLICATION_ID:
             raise BadRecord(f"{self.path} is not a memory of games, but some other SQLite file")
         if version != VERSION:
-            raise BadRecord(f"{self.path} is of version {version}; expected: version {VERSION}")
+            raise BadRecord(f"{self.path}: version {version}; expected: {VERSION}")
         query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY sql"
         # Views and triggers of an untrusted file could change anything.
         if [sql for (sql,) in connection.execute(query)] != SCHEMA:
@@ -255,7 +255,7 @@ class MemoryPlayer:
         self._choice_id: int | None = START
 
     def for_new_game(self) -> Self:
-        """Return a copy for a new game; see `cc_env.match.referee.Player`."""
+        """Return a player for another game, with the same memory file."""
         player = copy(self)
         player._reset()
         return player

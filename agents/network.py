@@ -123,7 +123,7 @@ class Evaluator:
         `mirrored` states whether the network was trained on symmetric images of positions.
         `backend` is "torch" or "compiled", None for the faster one. Raises UnknownOption as
         `select_device` or for another backend, BadOption for compiled code on a GPU, and
-        TrainingDiverged as `CompiledNetwork`.
+        TrainingDiverged if a weight is not finite.
         """
         self.mirrored = mirrored
         # Hash of the weights file.
@@ -145,7 +145,7 @@ class Evaluator:
 
 
 def compile_network(network: Network) -> CompiledNetwork:
-    """Return a network as compiled code; raise as `CompiledNetwork`."""
+    """Return a network as compiled code; raise TrainingDiverged if a weight is not finite."""
     _, rows, columns = network.shape
     pairs = np.stack(np.divmod(network.pairs.cpu().numpy(), rows * columns + 1), 1)
     return CompiledNetwork(_weights(network), network.shape, network.size.reach, pairs)

@@ -72,7 +72,7 @@ class _HistoryPlayer:
         self.memory: tuple[Position, ...] = ()
 
     def for_new_game(self) -> Self:
-        """As `cc_env.match.referee.Player`."""
+        """Return a player for another game, with an empty history."""
         other = copy(self)
         other.memory = ()
         return other
@@ -111,7 +111,9 @@ class PolicyPlayer(_HistoryPlayer):
         contempt: float = CONTEMPT,
         mirrored: bool = True,
     ) -> None:
-        """Play by the policy of a network; for `mirrored` see `predict`.
+        """Play by the policy of a network.
+
+        If `mirrored`, the outputs for the symmetric images of a position are averaged.
 
         `contempt`, -1 to 1, is subtracted from the value of a draw by repetition. Raises
         BadOption if it is out of range.
@@ -219,7 +221,8 @@ _EVALUATORS: dict[tuple[object, ...], Evaluator] = {}
 def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     """Return the network in a file; the file is cached until it changes.
 
-    Raises BadCheckpoint as `agents.network.load`, UnknownOption if there is no such device.
+    Raises BadCheckpoint for a file of another kind or game or a damaged one, UnknownOption if there
+    is no such device.
     """
     changed = path.stat().st_mtime_ns if path.exists() else None
     key = path.absolute(), changed, device, game.name, *game.options.items()

@@ -54,9 +54,9 @@ async def quiet_moves(server: Server, seconds: float) -> list[float]:
     return latencies
 
 
-async def flood(server: Server, number: int, message: str) -> None:
+async def flood(server: Server, client: int, message: str) -> None:
     """Send a message repeatedly; join the game again when the server closes the connection."""
-    connection = Connection(server, random.Random(number), ATTACKER.format(number))
+    connection = Connection(server, random.Random(client), ATTACKER.format(client))
     game = await server.create_game("morris", PEOPLE, connection.address, start=MANY_MOVES)
     while True:
         with suppress(ConnectionError):
@@ -68,24 +68,24 @@ async def flood(server: Server, number: int, message: str) -> None:
         await asyncio.sleep(0.1)
 
 
-async def flood_requests(server: Server, number: int, path: str, content: object) -> None:
+async def flood_requests(server: Server, client: int, path: str, content: object) -> None:
     """Send a request repeatedly, eight at a time."""
 
     async def post() -> None:
         while True:
             with suppress(ConnectionError, ValueError):
-                await server.post(path, content, ATTACKER.format(number))
+                await server.post(path, content, ATTACKER.format(client))
             await asyncio.sleep(0)
 
     await asyncio.gather(*(post() for _ in range(8)))
 
 
-async def flood_bytes(server: Server, number: int, data: bytes) -> None:
-    """Send the same bytes as fast as the server reads them."""
+async def flood_bytes(server: Server, client: int, data: bytes) -> None:
+    """Send `data` over and over as the body of one request, as fast as the server reads it."""
     while True:
         with suppress(OSError):
             _, writer = await asyncio.open_connection(
-                LOCAL, server.port, local_addr=(ATTACKER.format(number), 0)
+                LOCAL, server.port, local_addr=(ATTACKER.format(client), 0)
             )
             head = f"POST /games HTTP/1.1\r\nHost: {LOCAL}:{server.port}\r\n"
             head += f"Origin: http://{LOCAL}:{server.port}\r\n"
@@ -104,16 +104,16 @@ def floods(server: Server) -> dict[str, Callable[[int], Coroutine[object, object
     long_game = {"game": "checkers", "actions": []}
     text = "1. 11-15 23-19 2. 8-11 22-17 *\n\n" * 2500
     return {
-        "nothing": lambda number: asyncio.sleep(SECONDS),
-        "play_text": lambda number: flood(server, number, typed_move),
-        "view_turn": lambda number: flood(server, number, '{"command":"view_turn","turns":0}'),
-        "not JSON": lambda number: flood(server, number, "[" * 4000),
-        "position": lambda number: flood_requests(server, number, "position", long_game),
-        "open": lambda number: flood_requests(server, number, "open", {"text": text}),
-        "new games": lambda number: flood_requests(
-            server, number, "games", {"game": "cannon", "seats": ["human", "human"]}
+        "nothing": lambda client: asyncio.sleep(SECONDS),
+        "play_text": lambda client: flood(server, client, typed_move),
+        "view_turn": lambda client: flood(server, client, '{"command":"view_turn","turns":0}'),
+        "not JSON": lambda client: flood(server, client, "[" * 4000),
+        "position": lambda client: flood_requests(server, client, "position", long_game),
+        "open": lambda client: flood_requests(server, client, "open", {"text": text}),
+        "new games": lambda client: flood_requests(
+            server, client, "games", {"game": "cannon", "seats": ["human", "human"]}
         ),
-        "small chunks": lambda number: flood_bytes(server, number, b"1\r\nx\r\n" * 10_000),
+        "small chunks": lambda client: flood_bytes(server, client, b"1\r\nx\r\n" * 10_000),
     }
 
 
@@ -147,11 +147,15 @@ async def messages(server: Server) -> None:
 
 
 def memory_of(server: Server) -> tuple[float, float]:
-    """Return the memory of a server's processes in MB: shared pages once, and per process."""
+    """Return the memory of a server's processes in MB.
+
+    The first value counts shared pages once, the second one in every process.
+    """
     main = psutil.Process(server.pid)
     used = [process.memory_full_info() for process in [main, *main.children(recursive=True)]]
-    pss, rss = (sum(getattr(memory, kind) for memory in used) for kind in ("pss", "rss"))
-    return pss / 2**20, rss / 2**20
+    proportional = sum(memory.pss for memory in used)
+    resident = sum(memory.rss for memory in used)
+    return proportional / 2**20, resident / 2**20
 
 
 async def memory(server: Server) -> None:
@@ -160,7 +164,8 @@ async def memory(server: Server) -> None:
 
     def report(event: str) -> None:
         total, per_process = memory_of(server)
-        print(f"  {event}: {total:.0f} MB; counted per process {per_process:.0f} MB", flush=True)
+        shared = f"{per_process:.0f} MB with shared pages counted in every process"
+        print(f"  {event}: {total:.0f} MB ({shared})", flush=True)
 
     report("at the start")
     options = {"options": {"size": 8}}

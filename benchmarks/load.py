@@ -81,7 +81,7 @@ class Server:
 
     @property
     def kilobytes(self) -> int:
-        """Return the resident memory in kB."""
+        """The resident memory in kB."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         resident = re.search(r"VmRSS:\s+(\d+)", status)
         assert resident
@@ -89,16 +89,19 @@ class Server:
 
     @property
     def cpu_seconds(self) -> float:
-        """Return the CPU time so far in seconds."""
+        """The CPU time so far in seconds."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         user_ticks, system_ticks = map(int, fields[11:13])
         return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
 
     async def create_game(
-        self, kind: str, seats: tuple[str, str], address: str = LOCAL, **options: Any
+        self, name: str, seats: tuple[str, str], address: str = LOCAL, **options: Any
     ) -> dict[str, Any]:
-        """Create a game; return its name and tokens. Raises ConnectionError if it is rejected."""
-        return await self.post("games", {"game": kind, "seats": seats, **options}, address)
+        """Create a game `name` of the catalogue; return the response, with its id and tokens.
+
+        Raises ConnectionError if it is rejected.
+        """
+        return await self.post("games", {"game": name, "seats": seats, **options}, address)
 
     async def post(self, path: str, content: Any, address: str = LOCAL) -> dict[str, Any]:
         """Return the response to a request; raise ConnectionError if it is rejected."""
@@ -283,27 +286,33 @@ def _make_frame(kind: int, content: bytes) -> bytes:
 
 
 async def _play_measured(
-    connection: Connection, kind: str, until: float, measurements: Measurements
+    connection: Connection, game: str, until: float, measurements: Measurements
 ) -> None:
-    """Play one move per SECONDS_PER_MOVE, in one game after another, until a time."""
+    """Play a move every SECONDS_PER_MOVE, in one game after another.
+
+    `until` is a time of `time.perf_counter`.
+    """
     move_time = time.perf_counter() + connection._rng.random() * SECONDS_PER_MOVE
     while move_time < until:
         await asyncio.sleep(move_time - time.perf_counter())
         if connection.state["result"]:
             connection.leave()
-            await connection.start_game(kind, (HUMAN, HUMAN))
+            await connection.start_game(game, (HUMAN, HUMAN))
         measurements.latencies.append(await connection.move())
         measurements.received_bytes += connection.bytes
         move_time += SECONDS_PER_MOVE
 
 
-async def _play_thinker(connection: Connection, kind: str, until: float) -> None:
-    """Play against THINKER without pauses, in one game after another, until a time."""
-    await connection.start_game(kind, (HUMAN, THINKER))
+async def _play_thinker(connection: Connection, game: str, until: float) -> None:
+    """Play against THINKER without pauses, in one game after another.
+
+    `until` is a time of `time.perf_counter`.
+    """
+    await connection.start_game(game, (HUMAN, THINKER))
     while time.perf_counter() < until:
         if connection.state["result"]:
             connection.leave()
-            await connection.start_game(kind, (HUMAN, THINKER))
+            await connection.start_game(game, (HUMAN, THINKER))
         await connection.move()
         await connection.wait_for_turn()
     connection.leave()
@@ -317,12 +326,12 @@ async def _open_games(server: Server, load: Load, rng: random.Random) -> list[Co
         for number in range(load.games)
     ]
 
-    async def start(number: int, connection: Connection) -> None:
+    async def start(index: int, connection: Connection) -> None:
         async with slots:
-            await connection.start_game(load.kinds[number % len(load.kinds)], (HUMAN, HUMAN))
+            await connection.start_game(load.kinds[index % len(load.kinds)], (HUMAN, HUMAN))
 
     await asyncio.gather(
-        *(start(number, connection) for number, connection in enumerate(connections))
+        *(start(index, connection) for index, connection in enumerate(connections))
     )
     return connections
 

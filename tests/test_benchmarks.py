@@ -46,7 +46,7 @@ def test_our_rows_of_searches_have_a_positive_rate():
 
 
 @pytest.mark.slow
-def test_first_use_has_a_positive_time(monkeypatch):
+def test_import_and_warm_start_have_positive_times(monkeypatch):
     run, warm_cache = ours._seconds_to_run, os.environ.get("NUMBA_CACHE_DIR", "")
     monkeypatch.setattr(ours, "_seconds_to_run", lambda code, cache: run(code, warm_cache))
     check([task for task in ours.tasks() if re.search("import cc_env|warm cache", task.label)])

@@ -69,7 +69,9 @@ class Config(NetworkConfig):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `train`, `make_players`, `make_opponents` and `initial_network`.
+    Raises BadOption if an opponent cannot be created, BadFolder or FolderInUse if the run cannot
+    use the folder, BadCheckpoint for weights or a checkpoint that do not fit, BadRecord for an
+    invalid config or log, TrainingDiverged if the weights are no longer finite, and OSError.
     """
     torch.set_num_threads(1)
     game = config.make_game()

@@ -134,7 +134,10 @@ class PlayerPool:
 
     @contextmanager
     def borrow(self, spec: str, game: Game) -> Iterator[Player]:
-        """Yield a player for exclusive use during the block; raises as `make_player`."""
+        """Yield a player for exclusive use during the block.
+
+        Raises BadOption if the player cannot be created.
+        """
         before, key = self._memory(), (repr(game), spec)
         player, size = self._idle.pop(key, (None, 0))
         player = player or make_player(spec, game)

@@ -276,7 +276,7 @@ def test_later_version_is_refused(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(BadRecord, match="is of version 9; expected: version 2"):
+    with pytest.raises(BadRecord, match=": version 9; expected: 2"):
         Memory(path, SMALL)
 
 
@@ -501,7 +501,7 @@ def test_invalid_first_player_is_refused():
         tree.write(MORRIS, {}, first=3)
 
 
-def test_follow_returns_the_start_for_no_choice(tmp_path):
+def test_follow_finds_known_sequences_of_choices(tmp_path):
     memory = Memory(tmp_path / "memory.sqlite", SMALL)
     memory.add(credits_of((1, 2), 0))
     assert memory.follow(START, ()) == START

@@ -148,7 +148,7 @@ def test_move_ids_ascend_by_start_then_by_end(name):
     assert all(start != end for start, end in cells)
 
 
-def test_example_actions_are_legal_and_in_notation():
+def test_example_actions_are_legal_and_match_their_notation():
     text, _ = generate("<!-- make: actions checkers -->")
     game = make_game("checkers")
     examples = [row for row in rows(text) if len(row) == 4 and row[0].isdecimal()]

@@ -43,7 +43,7 @@ def test_compared_values_equal_minimax_values():
     game = make_game("mini_checkers")
     search = AlphaBeta(game)
     turns = [(int(action),) for action in game.legal_actions(game.initial)]
-    comparison = compare(search, game.initial, turns, left=lambda: 60.0, depth=4)
+    comparison = compare(search, game.initial, turns, seconds_left=lambda: 60.0, depth=4)
     alone = search.search(game.initial, depth=4)
     assert comparison.depth == 4
     assert [line.actions[:1] for line in comparison.lines] == turns
@@ -59,7 +59,7 @@ def test_winning_move_has_the_value_of_a_win_at_any_time_limit():
     for text, best in ((won, "1,1-0,0"), (lost, "3,0-1,0x2,0")):
         position = game.from_text(text)
         turns = [(int(action),) for action in game.legal_actions(position)]
-        comparison = compare(AlphaBeta(game), position, turns, left=lambda: 0.0)
+        comparison = compare(AlphaBeta(game), position, turns, seconds_left=lambda: 0.0)
         assert comparison.depth == 2
         assert len(comparison.lines) == len(turns)
         first = max(comparison.lines, key=lambda line: line.score)

@@ -124,4 +124,4 @@ def test_all_lessons_in_the_terminal():
 def test_unknown_games_and_lessons_are_rejected():
     with pytest.raises(UnknownOption, match="expected: capture_conquer"):
         load_guide("ludo")
-    assert "there are 1 to" in command_line(main, "learn", "checkers", "99", status=2)
+    assert "expected: 1 to" in command_line(main, "learn", "checkers", "99", status=2)

@@ -196,7 +196,7 @@ def test_budget_limits_the_whole_game(game, bot):
 @pytest.mark.parametrize(
     ("player_options", "kind", "value"),
     [
-        ("", BadOption, 'command="./bot --strong"'),
+        ("", BadOption, '"./bot --strong"'),
         ("command=", BadOption, "command=''"),
         ("command='\"'", BadOption, "No closing quotation"),
         ("command=no-such-program", BadOption, "there is no program 'no-such-program'"),

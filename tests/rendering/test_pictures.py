@@ -544,7 +544,7 @@ def test_long_caption_gets_a_smaller_font(game):
 
 @pytest.mark.parametrize("cell", [(6, 0), (0, -1), 3, "a", (1,), ("a", 1), (0.5, 1)])
 def test_only_cells_of_the_board_can_be_selected(game, cell):
-    with pytest.raises(BadOption, match=r"not a cell \(row, column\) of the board of 6 x 6"):
+    with pytest.raises(BadOption, match=r"expected: a cell \(row, column\) of the board of 6 x 6"):
         draw(game, game.initial, select=cell)
 
 

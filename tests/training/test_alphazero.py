@@ -194,7 +194,7 @@ def short(tmp_path_factory):
 @pytest.mark.parametrize(
     ("part", "change", "message"),
     [
-        ("replay.actions", numbers(32000), "replay.actions has values that are not -1 to"),
+        ("replay.actions", numbers(32000), "replay.actions has invalid values; expected: -1 to"),
         ("replay.positions", numbers(2**64 - 1), "replay.positions: .* are not a position"),
         ("replay.values", lambda array: array[:-1], r"replay.values is float32\[\d+\]; expected"),
         ("replay.targets", lambda array: None, "there is no array replay.targets"),
@@ -208,9 +208,9 @@ def short(tmp_path_factory):
             lambda _: 10**9,
             r"replay.positions is uint64\[\d+, 5\]; expected",
         ),
-        ("added", lambda _: "many", "added is 'many'; expected: a whole number"),
-        ("steps", lambda _: -1, "steps is -1; expected: a whole number"),
-        ("seconds", lambda _: None, "seconds is None; expected: a number"),
+        ("added", lambda _: "many", "added='many'; expected: a whole number"),
+        ("steps", lambda _: -1, "steps=-1; expected: a whole number"),
+        ("seconds", lambda _: None, "seconds=None; expected: a number"),
     ],
 )
 def test_altered_checkpoint_is_refused(short, other, tmp_path, part, change, message):
@@ -295,7 +295,7 @@ def test_bad_settings_are_refused():
         (["--simulations", "0"], "simulations=0; expected: a whole number from 1"),
         (["--blocks", "0"], "blocks=0; expected: a whole number from 1"),
         (["--device", "tpu"], "device='tpu'; this machine has: cpu"),
-        (["--engine", "spark"], "there is no engine 'spark'"),
+        (["--engine", "spark"], "unknown engine 'spark'"),
         (["--game", "chess"], "there is no game 'chess'"),
         (["--set", "learn.learning_rate=fast"], "learn.learning_rate='fast'; expected: a number"),
         (["--set", "learn.speed=1"], "unknown option learn.speed; expected: batch_size, learning"),

@@ -86,7 +86,7 @@ def test_results_do_not_depend_on_workers(finished, tmp_path, workers):
     assert results(tmp_path) == results(finished)
 
 
-def test_results_contain_tables_and_games_without_times(finished):
+def test_results_contain_tables_and_games(finished):
     tables = json.loads(results(finished))
     assert tables["config"]["options"] == {"size": 6, "corner": 3}
     assert [game["game"] for game in tables["games"]] == list(range(30))
@@ -94,6 +94,9 @@ def test_results_contain_tables_and_games_without_times(finished):
     assert {"value", "low", "high"} == set(tables["players"][0]["elo"])
     assert sum(tables["endings"].values()) == 30
     assert tables["unplayed"] == []
+
+
+def test_results_omit_measured_times(finished):
     assert b"seconds_per_turn" in results(finished)
     assert b'"seconds"' not in results(finished)
 
@@ -386,7 +389,7 @@ def test_invalid_or_foreign_games_are_refused(interrupted, change, message):
     assert not (interrupted / "results.json").exists()
 
 
-def test_fault_is_attributed_to_the_player_to_move(tmp_path):
+def test_fault_of_the_waiting_player_is_rejected(tmp_path):
     faulty = config(players=("random", "arena_players.Raiser"), games=2)
     arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(arena.run_tournament(faulty, tmp_path, workers=0).records) == 2

@@ -107,7 +107,7 @@ def test_run_limits_are_checked():
         check_limits(minutes=1, rounds=2.5)
 
 
-def test_completed_fraction_is_that_of_the_nearest_limit():
+def test_fraction_done_is_the_largest_of_all_limits():
     assert fraction_done((3, 12), (4, 8)) == 0.5
     assert fraction_done((3, None), (4, 8)) == 0.5
     assert fraction_done((30, 12), (4, 8)) == 1

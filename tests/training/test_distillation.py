@@ -95,7 +95,7 @@ def test_loss_is_regret_minus_entropy():
     # The second position has a single legal action, so no regret.
     regret = (1 - 0.5) / 2
     nats = (0.5 * np.log(2) + 0.5 * np.log(4)) / 2
-    loss = float(distillation.expected_regret(policy.log(), values, entropy=0.1))
+    loss = float(distillation.regret_loss(policy.log(), values, entropy_weight=0.1))
     assert loss == pytest.approx(regret - 0.1 * nats)
 
 
@@ -141,8 +141,8 @@ def test_policy_prefers_an_action_that_is_never_a_mistake():
     logits = torch.zeros(3, requires_grad=True)
     values = torch.tensor([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9]])
     for _ in range(100):
-        loss = distillation.expected_regret(
-            logits.expand(2, 3).log_softmax(1), values, entropy=0.01
+        loss = distillation.regret_loss(
+            logits.expand(2, 3).log_softmax(1), values, entropy_weight=0.01
         )
         (gradient,) = torch.autograd.grad(loss, logits)
         logits = (logits - 10 * gradient).detach().requires_grad_()
@@ -255,9 +255,9 @@ def test_killed_run_resumes_identically(finished_run, tmp_path, monkeypatch):
     [
         ("replay.positions", lambda array: None, "no array replay.positions"),
         ("replay.positions", numbers(2**63), "replay.positions"),
-        ("replay.values", numbers(3), "replay.values has values that are not -1 to 1"),
+        ("replay.values", numbers(3), "replay.values has invalid values; expected: -1 to 1"),
         ("average.stem.weight", lambda array: None, "no array average.stem.weight"),
-        ("added", lambda added: -1, "added is -1"),
+        ("added", lambda added: -1, "added=-1"),
     ],
 )
 def test_altered_checkpoint_is_refused(finished_run, tmp_path, part, change, message):

@@ -97,17 +97,17 @@ def biases(pool):
 
 
 def test_newest_snapshots_have_equal_shares(pool, network):
-    assert pool.newest is None
+    assert pool.newest_network is None
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0, 0])
     pool.add_snapshot(with_bias(network, 1))
-    assert pool.newest is pool.networks[0]
+    assert pool.newest_network is pool.networks[0]
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.3, 0])
     pool.add_snapshot(with_bias(network, 2))
-    assert pool.newest is pool.networks[1]
+    assert pool.newest_network is pool.networks[1]
     assert shares(pool) == pytest.approx([0.2, 0.25, 0.25, 0.15, 0.15])
     assert biases(pool) == [1, 2]
     pool.add_snapshot(with_bias(network, 3))
-    assert pool.newest is pool.networks[0]
+    assert pool.newest_network is pool.networks[0]
     assert (pool.snapshots_taken, biases(pool)) == (3, [3, 2])
     assert sum(shares(pool)) == pytest.approx(1)
 

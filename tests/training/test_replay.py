@@ -122,11 +122,11 @@ def test_restored_buffer_samples_identically(game):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("actions", 32000, "replay.actions has values that are not -1 to"),
-        ("actions", -2, "replay.actions has values that are not -1 to"),
-        ("targets", np.nan, "replay.targets has values that are not 0 to 1"),
-        ("targets", -0.5, "replay.targets has values that are not 0 to 1"),
-        ("values", np.inf, "replay.values has values that are not -1 to 1"),
+        ("actions", 32000, "replay.actions has invalid values; expected: -1 to"),
+        ("actions", -2, "replay.actions has invalid values; expected: -1 to"),
+        ("targets", np.nan, "replay.targets has invalid values; expected: 0 to 1"),
+        ("targets", -0.5, "replay.targets has invalid values; expected: 0 to 1"),
+        ("values", np.inf, "replay.values has invalid values; expected: -1 to 1"),
         ("positions", 2**63, r"replay.positions: capture_conquer: the words \[9223372036854775808"),
         (
             "actions",

@@ -51,7 +51,7 @@ def test_seed_determines_openings_and_games():
         ({"games": 2.0}, "games=2.0"),
         ({"opening_turns": -1}, "opening_turns=-1"),
         ({"seed": -1}, "seed=-1"),
-        ({"anchor": "greedy"}, "anchor 'greedy' is not a player"),
+        ({"anchor": "greedy"}, "unknown anchor 'greedy'"),
     ],
 )
 def test_invalid_values_are_refused(change, message):

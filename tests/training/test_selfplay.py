@@ -23,7 +23,7 @@ def uniform(planes):
     return np.zeros((len(planes), 2000), np.float32), np.zeros(len(planes), np.float32)
 
 
-def test_samples_come_from_complete_games(game_4x4):
+def test_samples_have_legal_actions_and_normalized_targets(game_4x4):
     samples, tally = SelfPlayWorker(game_4x4, SETTINGS, 0).play(uniform, 60)
     assert tally.decisions == 16 * 60
     assert tally.games > 16

@@ -82,11 +82,11 @@ def test_optimizer_without_steps_has_no_arrays():
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
 def test_invalid_whole_number_is_refused(value):
-    with pytest.raises(BadCheckpoint, match=r"steps is .*; expected: a whole number from 0"):
+    with pytest.raises(BadCheckpoint, match=r"steps=.*; expected: a whole number from 0"):
         state.read_whole({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
 def test_invalid_number_is_refused(value):
-    with pytest.raises(BadCheckpoint, match=r"seconds is .*; expected: a number"):
+    with pytest.raises(BadCheckpoint, match=r"seconds=.*; expected: a number"):
         state.read_number({"seconds": value}, "seconds")

@@ -61,7 +61,7 @@ class Tournament:
 
     @cached_property
     def standings(self) -> Standings:
-        """Ratings, scores and statistics of the games played."""
+        """The ratings, scores and statistics of the games played."""
         openings = [self.schedule[index].opening for index in self.records]
         return standings(self.config, list(self.records.values()), openings)
 
@@ -168,6 +168,7 @@ def run_tournament(
 
 
 def _play_scheduled(config: Config, pairing: Pairing) -> Record:
+    """Play one game of the schedule of a tournament."""
     return play_pairing(config.make_game(), pairing, config.limits)
 
 
@@ -181,6 +182,7 @@ def _game_function(
 
 
 def _play_pickled(config: Config, pickles: Mapping[str, bytes], pairing: Pairing) -> Record:
+    """Play one game of the schedule with copies of the players that have pickles."""
     players = {name: pickle.loads(pickles[name]) for name in pairing.players if name in pickles}
     with entrants.registered(players):
         return _play_scheduled(config, pairing)
@@ -201,7 +203,11 @@ def play_pairing(game: Game, pairing: Pairing, limits: Limits | None = None) -> 
 
 
 def _mapper(engine: str, workers: int | None, learn: bool) -> Mapper:
-    """Return the function that plays a schedule; raise as `training.parallel.tasks.mapper`."""
+    """Return the function that plays a schedule.
+
+    Raises UnknownOption for an unknown engine, BadOption for an invalid number of workers or an
+    unreachable cluster, and MissingExtra without Ray.
+    """
     if learn and (workers or engine != "processes"):
         raise BadOption(
             f"workers={workers!r}, engine={engine!r}; expected: workers=0, because players learn"
@@ -210,7 +216,10 @@ def _mapper(engine: str, workers: int | None, learn: bool) -> Mapper:
 
 
 def _learners(config: Config, players: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the players that learn, by name."""
+    """Return the players that learn, by name; {} unless the config has `learn`.
+
+    Raises BadOption if the config has `learn`, but no player learns.
+    """
     if not config.learn:
         return {}
     learners = {name: player for name, player in players.items() if hasattr(player, "remember")}
@@ -220,7 +229,7 @@ def _learners(config: Config, players: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _learn(learners: Mapping[str, Any], record: Record) -> None:
-    """Let the players of a game learn from it; `remember` ignores a game that it has."""
+    """Let the players of a game learn from it; a game that was learned already has no effect."""
     for name in record.players:
         if name in learners:
             learners[name].remember(record)

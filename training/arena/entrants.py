@@ -24,7 +24,7 @@ def name_entrants(entrants: Entrants) -> dict[str, str | Player]:
         name = entrant if isinstance(entrant, str) else type(entrant).__name__
         if name in by_name:
             advice = "a mapping gives them names: {'one': …, 'other': …}"
-            raise BadPlayer(f"players: {name} twice; expected: distinct names; {advice}")
+            raise BadPlayer(f"players: {name} twice; expected: distinct names ({advice})")
         by_name[name] = entrant
     return by_name
 

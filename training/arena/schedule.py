@@ -62,31 +62,31 @@ class Config:
             raise BadOption(f"players: {names}; expected: two or more")
         if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(
-                f"games={self.games!r}; expected: an even number, 2 or more: "
-                "each opening is played in both seats"
+                f"games={self.games!r}; expected: an even number, 2 or more, "
+                "because each opening is played in both seats"
             )
         if self.anchor is not None and self.anchor not in self.players:
             raise BadOption(
-                f"anchor {self.anchor!r} is not a player; expected: {format_list(self.players)}"
+                f"unknown anchor {self.anchor!r}; expected: {format_list(self.players)}"
             )
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
             raise BadOption(
-                f"learn=True, opening_turns={self.opening_turns}; expected: 0: "
-                "players learn only games from the start"
+                f"learn=True, opening_turns={self.opening_turns}; expected: 0, "
+                "because players learn only games from the start"
             )
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))
 
     def make_game(self) -> Game:
-        """Return the game."""
+        """Create the configured game."""
         return make_game(self.game, **self.options)
 
     @cached_property
     def weights(self) -> dict[str, str]:
-        """Hashes of weights files by player, without players that learn during the tournament.
+        """The hashes of weights files by player, without players that learn in the tournament.
 
-        Raises as `make_players`.
+        Raises BadOption if a player cannot be created.
         """
         players = make_players(self.players, self.make_game())
         hashes = {
@@ -99,7 +99,7 @@ class Config:
     def to_json(self) -> dict[str, Any]:
         """Return everything that determines the games, version and weights included, as JSON.
 
-        Raises as `weights`.
+        Raises BadOption if a player cannot be created.
         """
         fields = {**asdict(self), "players": list(self.players), "version": __version__}
         del fields["anchor"]
@@ -107,7 +107,7 @@ class Config:
 
 
 def make_players(names: Iterable[str], game: Game) -> dict[str, Player]:
-    """Return players by spec; raise BadPlayer, or as `make_player`, if one cannot be created."""
+    """Return players by spec; raise BadOption if one cannot be created."""
     players = {}
     for name in names:
         try:
@@ -137,7 +137,7 @@ class Pairing:
 
 
 def schedule(config: Config) -> list[Pairing]:
-    """Return all games of the tournament; raise BadOption as `openings`."""
+    """Return all games of the tournament; raise BadOption if openings outlast the game."""
     starts = random_openings(
         config.make_game(), config.opening_turns, config.games // 2, config.seed
     )

@@ -1,7 +1,7 @@
 """python -m training.distillation: train a policy on alpha-beta's value of each action.
 
 A network plays without a search, against itself and other players, and alpha-beta evaluates all
-actions of each of its decisions (see `training.distillation.teacher`). The policy minimizes the
+actions of each of its decisions. The policy minimizes the
 expected regret, the loss of expected result relative to the best action. Where it cannot
 distinguish positions, it so prefers an action that is good in all of them to one that is best in
 some and a mistake in others. The value is trained on the value of the best action.
@@ -115,7 +115,10 @@ class Config(NetworkConfig):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `train`, `make_players`, `make_opponents`, `find_evaluation` and `initial_network`.
+    Raises BadOption if an opponent cannot be created or the evaluation is unknown, BadNetwork for
+    an invalid network file, BadFolder or FolderInUse if the run cannot use the folder,
+    BadCheckpoint for weights or a checkpoint that do not fit, BadRecord for an invalid config or
+    log, TrainingDiverged if the weights are no longer finite, and OSError.
     """
     torch.set_num_threads(available_cores())
     game = config.make_game()
@@ -208,8 +211,8 @@ def play(
     """Collect at least `count` decisions of a policy with the teacher's values, in a worker.
 
     Actions are sampled, which reaches positions beyond those of the most probable actions. The
-    decisions of unfinished games are included. The same seed gives the same samples. Raises as
-    `Teacher` and `Opponents`.
+    decisions of unfinished games are included. The same seed gives the same samples. Raises
+    BadPlayer if an opponent cannot be created, forfeits or chooses an illegal action.
     """
     rng = np.random.default_rng(seed)
     evaluate, teacher = Evaluator(network), Teacher(game, evaluation, config.depth)
@@ -245,22 +248,23 @@ def policy_loss(log_policy: Tensor, values: Tensor, *, config: Config) -> Tensor
     `log_policy` and `values` are float[B, A]: log-probabilities, -inf for illegal actions, and the
     expected results of actions, 0 to 1.
     """
-    loss = expected_regret(log_policy, values, entropy=config.entropy)
+    loss = regret_loss(log_policy, values, entropy_weight=config.entropy)
     if config.cross_entropy_weight:
         targets = softmax_targets(log_policy, values, config.target_temperature)
         loss = loss + config.cross_entropy_weight * cross_entropy(log_policy, targets)
     return loss
 
 
-def expected_regret(log_policy: Tensor, values: Tensor, *, entropy: float) -> Tensor:
-    """Return the expected regret of a policy minus `entropy` times its entropy, as a mean over B.
+def regret_loss(log_policy: Tensor, values: Tensor, *, entropy_weight: float) -> Tensor:
+    """Return the mean over B of the expected regret minus the weighted entropy of the policy.
 
-    The tensors are float[B, A], as for `policy_loss`.
+    `log_policy` and `values` are float[B, A]: log-probabilities, -inf for illegal actions, and the
+    expected results of actions, 0 to 1.
     """
     policy = log_policy.exp()
     expected = (policy * values).sum(1)
-    nats = -(policy * zero_illegal(log_policy)).sum(1)
-    return (values.amax(1) - expected - entropy * nats).mean()
+    entropy = -(policy * zero_illegal(log_policy)).sum(1)
+    return (values.amax(1) - expected - entropy_weight * entropy).mean()
 
 
 def softmax_targets(log_policy: Tensor, values: Tensor, temperature: float) -> Tensor:

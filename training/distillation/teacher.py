@@ -34,9 +34,10 @@ class Teacher:
     """
 
     def __init__(self, game: Game, evaluation: Any, depth: int) -> None:
-        """Search `depth` turns, 2 or more; `evaluation` is as for `Game.evaluation`.
+        """Search `depth` turns, 2 or more, with an evaluation of the game.
 
-        Raises as `Game.evaluation`.
+        `evaluation` is a name, an evaluation returned by `Game.evaluation`, or None for the default
+        one. Raises UnknownOption if the game has none by this name.
         """
         self._game, self._depth, self._context = game, depth, search_context(game, evaluation)
 

@@ -7,6 +7,7 @@ accuracy.png   the shares as charts
 
 import io
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,7 @@ def measure(
         int,
         typer.Option(min=1, help="Positions sampled from all, and from replies."),
     ] = 1000,
-    number: Annotated[
+    games: Annotated[
         int, typer.Option("--games", min=1, help="Games against itself and each opponent.")
     ] = 20,
     opponent: Annotated[
@@ -96,37 +97,42 @@ def measure(
     folder.mkdir(parents=True, exist_ok=True)
     measured = {}
     for name in player:
-        accuracies = sources(tablebase, name, opponents, positions, number, seed)
+        accuracies = measure_by_source(tablebase, name, opponents, positions, games, seed)
         measured[name] = dict(accuracies)
         show(name, measured[name])
         save(folder, subject, measured)
     console.print(f"results, misses and charts: {folder}")
 
 
-def sources(
+def measure_by_source(
     tables: Tablebase,
     name: str,
     opponents: Sequence[str],
-    positions: int,
-    number: int,
+    num_positions: int,
+    num_games: int,
     seed: int,
 ) -> Iterator[tuple[str, Accuracy]]:
-    """Yield each source of positions with the accuracy of the player `name` on it."""
+    """Yield each source of positions with the accuracy of the player `name` in it.
+
+    `num_positions` are sampled from the tablebase, and from the replies to the player's actions;
+    `num_games` are played against itself and each opponent.
+    """
     game = tables.game
     player = make_player(name, game)
 
     def accuracy(sample: Iterator[Position]) -> Accuracy:
         return decisions.measure(player, tables, sample, seed=seed)
 
-    yield UNIFORM, accuracy(sample_uniform(tables, positions, seed=seed))
-    for label, opponent in [("itself", name), *zip(opponents, opponents, strict=True)]:
+    yield UNIFORM, accuracy(sample_uniform(tables, num_positions, seed=seed))
+    named_opponents = [("itself", name), *((opponent, opponent) for opponent in opponents)]
+    for label, opponent in named_opponents:
         other = make_player(opponent, game)
         sample = sample_from_games(
-            tables, player, other, number, opening_turns=_OPENING_TURNS, seed=seed
+            tables, player, other, num_games, opening_turns=_OPENING_TURNS, seed=seed
         )
         yield f"against {label}", accuracy(sample)
     if game.initial in tables:
-        yield REPLIES, accuracy(enumerate_replies(tables, player, positions, seed=seed))
+        yield REPLIES, accuracy(enumerate_replies(tables, player, num_positions, seed=seed))
     if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
         yield HARDEST, accuracy(iter(suite))
 
@@ -150,7 +156,8 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
 
 
 def _percent(share: float) -> str:
-    return "-" if share != share else f"{100 * share:.1f} %"
+    """Return a fraction as a percentage, "-" for NaN."""
+    return "-" if math.isnan(share) else f"{100 * share:.1f} %"
 
 
 def folder_name(game: Game, names: Sequence[str]) -> str:
@@ -161,7 +168,7 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
 
 
 def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
-    """Write the files listed in the module's docstring; raise OSError."""
+    """Write results.json, misses.jsonl and accuracy.png; raise OSError if that fails."""
     results = {
         name: {source: summary(share, source == UNIFORM) for source, share in by_source.items()}
         for name, by_source in measured.items()
@@ -180,18 +187,20 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
 
 
 def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
-    """Return fractions and numbers of decisions as JSON, null without decisions.
+    """Return numbers of decisions and the fractions that keep the value, as JSON.
+
+    A fraction is null without decisions.
 
     `interval` is null unless the positions are an independent sample.
     """
 
     def fraction(part: Accuracy) -> dict[str, Any]:
-        return {"decisions": part.decisions, "kept": _number(part.kept)}
+        return {"decisions": part.decisions, "kept": _rounded(part.kept)}
 
     return {
         **fraction(share),
         "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
-        "kept_where_free": _number(share.kept_with_choice),
+        "kept_where_free": _rounded(share.kept_with_choice),
         "by_value": {
             RESULTS[int(key)]: fraction(part) for key, part in share.by(attrgetter("value")).items()
         },
@@ -202,8 +211,9 @@ def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
     }
 
 
-def _number(share: float) -> float | None:
-    return None if share != share else round(share, 6)
+def _rounded(share: float) -> float | None:
+    """Return a fraction with six decimals, None for NaN."""
+    return None if math.isnan(share) else round(share, 6)
 
 
 def _band(decision: GradedDecision) -> int:

@@ -88,7 +88,7 @@ def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterat
 
 
 def choice(game: Game, position: Position, depth: int) -> int:
-    """Return the action of alpha-beta with an empty transposition table."""
+    """Return the action of alpha-beta at this depth, with an empty transposition table."""
     return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
 
 

@@ -101,7 +101,7 @@ class Experiment:
             raise BadOption(f"opening_turns={self.opening_turns}; expected: an even number")
 
     def make_game(self) -> Game:
-        """Return the game."""
+        """Create the configured game."""
         return make_game("capture_conquer", size=self.size)
 
     def plan(self) -> list[Pairing]:
@@ -190,7 +190,8 @@ def seat_advantage(
 ) -> list[Experiment]:
     """Return a match of each player against itself, all from the same distinct openings.
 
-    Without names the players are STRONG of this size. Raises BadOption as Experiment.
+    Without names the players are STRONG of this size. Raises BadOption for an unknown player or
+    size or a number out of range.
     """
     players = tuple(names) or STRONG.get(size, STRONG[8])
     return [
@@ -286,7 +287,7 @@ def published_table(rows: Iterable[PlayedExperiment]) -> Table:
         experiment = row.experiment
         names = " – ".join(map(_short_name, (experiment.first, experiment.second)))
         result = _result(row.line, experiment.is_deterministic)
-        table.add_row(Text(names), str(row.line.games), *result, *_length(row))
+        table.add_row(Text(names), str(row.line.games), *result, *_length_texts(row))
         if published := experiment.published:
             result = _result(published.line, experiment.is_deterministic)
             turns = f"{published.turns}" if published.turns else ""
@@ -305,7 +306,7 @@ def seats_table(rows: Sequence[PlayedExperiment]) -> Table:
         for row in matches:
             name = Text(f"{size}×{size} {row.experiment.first}")
             reasons = "\n".join(f"{count} {reason}" for reason, count in row.draw_reasons.items())
-            table.add_row(name, *_result(row.line), *_length(row), reasons)
+            table.add_row(name, *_result(row.line), *_length_texts(row), reasons)
         if len(matches) > 1:
             table.add_row(f"{size}×{size} total", *_result(combine(matches)), style="bold")
     return table
@@ -320,7 +321,8 @@ def _result(line: Line, is_deterministic: bool = False) -> tuple[str, str]:
     )
 
 
-def _length(row: PlayedExperiment) -> tuple[str, str]:
+def _length_texts(row: PlayedExperiment) -> tuple[str, str]:
+    """Return the mean turns and the mean seconds of a game as texts."""
     return f"{row.turns:.1f}", f"{row.seconds:.2g}"
 
 

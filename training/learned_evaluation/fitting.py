@@ -122,14 +122,16 @@ class Config(BaseConfig):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `train` and `make_players`, and UnknownOption if the game has no evaluation to correct
-    or no network inputs.
+    Raises UnknownOption if the game has no evaluation to correct or no network inputs, BadOption if
+    an opponent cannot be created or `limit` is invalid, BadFolder or FolderInUse if the run cannot
+    use the folder, BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid
+    config or log, and OSError.
     """
     torch.set_num_threads(available_cores())
     game = config.make_game()
     make_players(config.evaluation_opponents.names, game)
     network_file.check_inputs(game)
-    _player(game, game.evaluation(), config.limit)
+    _make_player(game, game.evaluation(), config.limit)
     return train(Training, config, path, resume, best=FILE)
 
 
@@ -251,8 +253,8 @@ class Training(BaseTraining[Config]):
         newest = quantize(self.network)
         scores = score_against(
             self.game,
-            _player(self.game, corrected_evaluation(self.game, newest), self.config.limit),
-            _player(self.game, self.evaluation(), self.config.limit),
+            _make_player(self.game, corrected_evaluation(self.game, newest), self.config.limit),
+            _make_player(self.game, self.evaluation(), self.config.limit),
             self.config.evaluation_opponents,
             self.run.step,
             workers=self.config.workers if self.config.engine == "processes" else None,
@@ -317,10 +319,10 @@ class Training(BaseTraining[Config]):
         return f"round {newest['step']:.0f}{loss_text}{score_text}"
 
 
-def _player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
+def _make_player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
     """Return a player with an evaluation; `limit` has options of `minimax` that limit its search.
 
-    Raises UnknownOption for another option, BadOption for none, and as `MinimaxPlayer`.
+    Raises UnknownOption for another option, BadOption for none or an invalid value.
     """
     limits = parse_options(split_options(limit))
     for name in limits:

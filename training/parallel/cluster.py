@@ -36,7 +36,7 @@ RAY_OPTIONS: dict[str, Any] = {
 def connected() -> Iterator[None]:
     """Connect to the cluster during the block, unless this process is already connected.
 
-    Raises BadOption as `check_address`.
+    Raises BadOption if RAY_ADDRESS is unreachable.
     """
     if ray.is_initialized():
         yield
@@ -60,7 +60,7 @@ def check_address() -> None:
         if port.isdigit():
             socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT_SECONDS).close()
         elif address not in ("", "auto", "local"):
-            raise ValueError("expected HOST:PORT")
+            raise ValueError("expected: HOST:PORT")
     except (OSError, ValueError, OverflowError) as error:
         raise BadOption(
             f"{ADDRESS_VARIABLE}={address!r}: no cluster responds ({error}); "

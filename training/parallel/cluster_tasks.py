@@ -27,9 +27,9 @@ def map_unordered(
 ) -> Iterator[tuple[Task, Value | Failure]]:
     """Yield each task with its value or a Failure, in the order of completion.
 
-    As `training.parallel.processes.map_unordered`, on the cluster; `workers` is the number of tasks
+    `work` and the tasks are pickled and run on the cluster; `workers` is the number of tasks
     at once, None for one per CPU. A task whose process or node dies is run once more, on any node;
-    then it is a Failure. Raises BadOption as `training.parallel.cluster.check_address`.
+    then it is a Failure. Raises BadOption if RAY_ADDRESS is unreachable.
     """
     remote: Any = ray.remote(run_task)
     # Queued tasks with their remaining attempts, and tasks on the cluster by reference.
@@ -68,4 +68,4 @@ def _value(reference: Any) -> Any:
     except RayTaskError as error:
         return Failure(f"{type(error.cause).__name__}: {error.cause}")
     except RayError as error:
-        return _ProcessDied(f"its process died {MAX_ATTEMPTS} times ({type(error).__name__})")
+        return _ProcessDied(f"the process died {MAX_ATTEMPTS} times ({type(error).__name__})")

@@ -32,10 +32,10 @@ def run_tasks(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> 
 def check_engine(engine: str, engines: Sequence[str] = ENGINES) -> None:
     """Raise UnknownOption unless the engine is one of `engines`.
 
-    Raises BadOption or MissingExtra as `training.parallel.cluster`, if the engine is "ray".
+    For the engine "ray", raises BadOption if the cluster is unreachable, MissingExtra without Ray.
     """
     if engine not in engines:
-        raise UnknownOption(f"there is no engine {engine!r}; expected: {format_list(engines)}")
+        raise UnknownOption(f"unknown engine {engine!r}; expected: {format_list(engines)}")
     if engine == "ray":
         # Imported late: it takes a second, and needs the extra.
         from training.parallel import cluster
@@ -44,7 +44,10 @@ def check_engine(engine: str, engines: Sequence[str] = ENGINES) -> None:
 
 
 def check_workers(engine: str, workers: int | None) -> None:
-    """Raise as `check_engine`, and BadOption for an invalid number of workers."""
+    """Raise UnknownOption for an unknown engine, BadOption for an invalid number of workers.
+
+    For the engine "ray", raises BadOption if the cluster is unreachable, MissingExtra without Ray.
+    """
     check_engine(engine)
     minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None and not is_integer(workers, minimum):
@@ -54,7 +57,8 @@ def check_workers(engine: str, workers: int | None) -> None:
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:
     """Return the engine's `map_unordered` for at most `workers` tasks at once, None: one per core.
 
-    With 0 workers, tasks run in this process. Raises as `check_workers`.
+    With 0 workers, tasks run in this process. Raises UnknownOption for an unknown engine, BadOption
+    for an invalid number of workers or an unreachable cluster, and MissingExtra without Ray.
     """
     check_workers(engine, workers)
     if engine == "processes":

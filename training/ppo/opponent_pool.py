@@ -56,14 +56,14 @@ class PoolSettings:
 
 
 class OpponentPool:
-    """The opponents; shares are relative weights of those that exist."""
+    """The opponents; a share is the weight of an opponent among those that exist so far."""
 
     def __init__(
         self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
     ) -> None:
         """Start without snapshots; raise BadOption if a player cannot be created."""
         self.snapshots_taken = 0
-        # Ring buffer.
+        # Networks of the snapshots: a ring buffer.
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]
         self._settings, self._device = settings, device
         share = settings.named_share / max(1, len(settings.names))
@@ -73,8 +73,8 @@ class OpponentPool:
         self.opponents = [self._itself, *named, *self._snapshots]
 
     @property
-    def newest(self) -> Network | None:
-        """The network of the newest snapshot; None before the first."""
+    def newest_network(self) -> Network | None:
+        """The network of the newest snapshot; None before the first snapshot."""
         if not self.snapshots_taken:
             return None
         return self.networks[(self.snapshots_taken - 1) % len(self.networks)]

@@ -72,6 +72,7 @@ class OverlappedPPO:
         return play_seconds, learn_seconds
 
     def _learn(self) -> float:
+        """Learn from the rollout, if there is one; return the seconds."""
         start = time.perf_counter()
         if self._has_rollout:
             self.learner.train()
@@ -100,17 +101,21 @@ class OverlappedPPO:
         Raises BadCheckpoint, and changes nothing, if the arrays are not a valid rollout.
         """
         buffer: MaskableRolloutBuffer = self.learner.rollout_buffer
-        buffer.reset()
+        # A reset replaces the arrays of a buffer; the copy shares none of them afterwards.
+        empty_buffer = copy.copy(buffer)
+        empty_buffer.reset()
         rollout = {}
         for name in ROLLOUT_ARRAYS:
-            template = getattr(buffer, name)
+            template = getattr(empty_buffer, name)
             dtype = np.int8 if name in BINARY_ARRAYS else template.dtype
             array = checked_array(arrays, f"rollout.{name}", template.shape, dtype)
             rollout[name] = array.astype(template.dtype)
         _check(rollout)
+        buffer.reset()
         for name, array in rollout.items():
             setattr(buffer, name, array)
-        buffer.full = self._has_rollout = True
+        buffer.full = True
+        self._has_rollout = True
 
 
 def _check(rollout: Mapping[str, AnyArray]) -> None:

@@ -90,7 +90,9 @@ class Config(BaseConfig):
 def main(config: Config, path: Path, resume: bool = False) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    Raises as `train` and `make_players`.
+    Raises BadOption if an opponent cannot be created, BadFolder or FolderInUse if the run cannot
+    use the folder, BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid
+    config or log, TrainingDiverged if the weights are no longer finite, and OSError.
     """
     torch.set_num_threads(1)
     make_players((*config.pool.names, *config.evaluation_opponents.names), config.make_game())
@@ -171,7 +173,7 @@ class Training(BaseTraining[Config]):
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network; if it is promoted, add it to the pool. Return the scores."""
         scores, is_promoted = self.evaluate_and_promote(
-            self.network, self.pool.newest, mirrored=False, contempt=0.0
+            self.network, self.pool.newest_network, mirrored=False, contempt=0.0
         )
         if is_promoted:
             self.pool.add_snapshot(self.network)

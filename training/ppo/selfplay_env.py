@@ -49,7 +49,8 @@ def make_env(
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
     """Return copies of the state between steps, without the random generator.
 
-    These are the arrays of `Boards.snapshot` as boards.NUMBER, and `met` and `lengths`, int64[N].
+    `Boards.snapshot` gives the arrays boards.NUMBER. `met`, int64[N], has the number of the
+    opponent on each board, `lengths`, int64[N], the number of decisions of its game so far.
     """
     boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
     return {**boards, "met": env.opponent_indices.copy(), "lengths": env.lengths.copy()}
@@ -65,9 +66,10 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
         name: checked_array(arrays, name, like.shape, like.dtype) for name, like in current.items()
     }
     if not ((saved["met"] >= 0) & (saved["met"] < len(env.opponents))).all():
-        raise BadCheckpoint("met has an invalid opponent number")
+        met, last = saved["met"], len(env.opponents) - 1
+        raise BadCheckpoint(f"met has {met.min()} to {met.max()}; expected: 0 to {last}")
     if (saved["lengths"] < 0).any():
-        raise BadCheckpoint("lengths has negative numbers")
+        raise BadCheckpoint(f"lengths: {saved['lengths'].min()} is negative")
     before = env.boards.snapshot()
     env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
     try:

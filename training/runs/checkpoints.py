@@ -91,11 +91,14 @@ def _newest_intact(folder: Path) -> tuple[Path | None, int]:
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Return the header and the arrays of a checkpoint; raise BadCheckpoint as `load`."""
+    """Return the header and the arrays of a checkpoint.
+
+    Raises BadCheckpoint if the file is missing, of another kind or format, broken or altered.
+    """
     header, arrays = load(path, CHECKPOINT)
     for name in ("run", "about"):
         if not isinstance(header.get(name), dict):
-            raise BadCheckpoint(f"{path}: {name} is {header.get(name)!r:.40}; expected: an object")
+            raise BadCheckpoint(f"{path}: {name}={header.get(name)!r:.40}; expected: an object")
     for name in ("number", "logged"):
         try:
             read_whole(header, name)

@@ -52,7 +52,10 @@ def fraction_done(*budgets: tuple[float, float | None]) -> float:
 
 
 def nest(pairs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {"a": {"b": 1}} for {"a.b": 1}; raise BadOption if "a" also has a value."""
+    """Return nested mappings for dotted names: {"a": {"b": 1}} for {"a.b": 1}.
+
+    Raises BadOption if "a" also has a value.
+    """
     tree: dict[str, Any] = {}
     for name, value in pairs.items():
         *parts, last = name.split(".")
@@ -101,7 +104,7 @@ def _field_values(
         path = f"{prefix}{name}"
         if name not in own_fields:
             valid = format_list(own_fields, len(own_fields))
-            raise UnknownOption(f"there is no {path}; expected: {valid}")
+            raise UnknownOption(f"unknown option {path}; expected: {valid}")
         if is_dataclass(hints[name]):
             if not isinstance(value, Mapping):
                 raise BadOption(f"{path}={value!r}; expected: {path}.PART=VALUE")

@@ -46,7 +46,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
     if not isinstance(config, dict):
-        raise BadRecord(f"{path / CONFIG}: expected an object, got {_SHORT_REPR.repr(config)}")
+        raise BadRecord(f"{path / CONFIG}: {_SHORT_REPR.repr(config)}; expected: an object")
     return config
 
 

@@ -21,7 +21,7 @@ MOMENTS = "exp_avg", "exp_avg_sq"
 
 
 def to_arrays(**parts: nn.Module | Optimizer) -> dict[str, AnyArray]:
-    """Return the parts' arrays by PART.NAME; on CPUs they share the parts' memory."""
+    """Return the arrays of the parts by PART.NAME; on CPUs they share the memory of the parts."""
     return {
         f"{part}.{name}": tensor.detach().cpu().numpy()
         for part, module in parts.items()
@@ -35,7 +35,7 @@ def load(arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer) -> None
     Arrays of other parts are ignored. Raises BadCheckpoint, and changes nothing, if an array is
     missing, of another shape or dtype, or not finite.
     """
-    checked = {part: _checked(arrays, part, module) for part, module in parts.items()}
+    checked = {part: _checked_tensors(arrays, part, module) for part, module in parts.items()}
     for part, module in parts.items():
         if isinstance(module, nn.Module):
             module.load_state_dict(checked[part])
@@ -44,18 +44,24 @@ def load(arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer) -> None
 
 
 def read_whole(about: Mapping[str, object], name: str) -> int:
-    """Return a whole number from the description of a checkpoint; raise BadCheckpoint."""
+    """Return a whole number from the description of a checkpoint.
+
+    Raises BadCheckpoint if it is missing, negative or not a whole number.
+    """
     value = about.get(name)
     if not is_integer(value, 0, MAX_NUMBER):
-        raise BadCheckpoint(f"{name} is {value!r:.40}; expected: a whole number from 0")
+        raise BadCheckpoint(f"{name}={value!r:.40}; expected: a whole number from 0")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def read_number(about: Mapping[str, object], name: str) -> float:
-    """Return a number from the description of a checkpoint; raise BadCheckpoint."""
+    """Return a number from the description of a checkpoint.
+
+    Raises BadCheckpoint if it is missing or not a finite number.
+    """
     value = about.get(name)
     if not is_number(value, -MAX_NUMBER, MAX_NUMBER):
-        raise BadCheckpoint(f"{name} is {value!r:.40}; expected: a number")
+        raise BadCheckpoint(f"{name}={value!r:.40}; expected: a number")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -63,12 +69,13 @@ def check_finite(network: nn.Module) -> None:
     """Raise TrainingDiverged if a weight is not finite."""
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
         raise TrainingDiverged(
-            "the weights of the network are no longer finite: the learning rate is too high; "
-            "the last checkpoint is kept; start another run with another --name"
+            "the weights of the network are no longer finite, probably because the learning rate "
+            "is too high; the last checkpoint is kept; start a new run (--name) with a lower one"
         )
 
 
 def _tensors(module: nn.Module | Optimizer) -> dict[str, Tensor]:
+    """Return the state of a network by name, that of an optimizer by NUMBER.NAME."""
     if isinstance(module, nn.Module):
         return module.state_dict()
     return {
@@ -78,15 +85,15 @@ def _tensors(module: nn.Module | Optimizer) -> dict[str, Tensor]:
     }
 
 
-def _checked(
+def _checked_tensors(
     arrays: Mapping[str, AnyArray], part: str, module: nn.Module | Optimizer
 ) -> dict[str, Tensor]:
-    """Return the arrays of a part by NAME; raise BadCheckpoint if they do not fit."""
+    """Return the arrays of a part by NAME, as tensors; raise BadCheckpoint if they do not fit."""
     if isinstance(module, nn.Module):
         templates = module.state_dict()
     else:
         has_state = any(name.startswith(f"{part}.") for name in arrays)
-        templates = _moments(module) if has_state else {}
+        templates = _empty_moments(module) if has_state else {}
     checked = {}
     for name, template in templates.items():
         dtype = str(template.dtype).removeprefix("torch.")
@@ -97,8 +104,8 @@ def _checked(
     return checked
 
 
-def _moments(optimizer: Optimizer) -> dict[str, Tensor]:
-    """Return tensors shaped like an optimizer's state after its first step."""
+def _empty_moments(optimizer: Optimizer) -> dict[str, Tensor]:
+    """Return tensors with the names and shapes of an optimizer's state after its first step."""
     parameters = [tensor for group in optimizer.param_groups for tensor in group["params"]]
     moments = {}
     for number, tensor in enumerate(parameters):
@@ -108,6 +115,7 @@ def _moments(optimizer: Optimizer) -> dict[str, Tensor]:
 
 
 def _by_number(tensors: Mapping[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    """Return the tensors NUMBER.NAME as {NUMBER: {NAME: tensor}}, the state of an optimizer."""
     nested: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         number, _, rest = name.partition(".")

@@ -80,7 +80,7 @@ class Config:
         object.__setattr__(self, "options", dict(self.make_game().options))
 
     def make_game(self) -> Game:
-        """Return the game."""
+        """Create the configured game."""
         return make_game(self.game, **self.options)
 
 
@@ -132,7 +132,7 @@ class Run:
     def restore(self, load: Callable[[Checkpoint], None]) -> None:
         """Call `load` with the newest intact checkpoint, if there is one.
 
-        Raises BadCheckpoint if it belongs to another game or network, and as `load`.
+        Raises BadCheckpoint if it belongs to another game or network; errors of `load` propagate.
         """
         if checkpoint := self.latest():
             try:
@@ -149,7 +149,10 @@ class Run:
         return self._checkpoints.newest is None
 
     def latest(self) -> Checkpoint | None:
-        """Return the newest intact checkpoint, None before the first; raise as `restore`."""
+        """Return the newest intact checkpoint, None before the first.
+
+        Raises BadCheckpoint if it belongs to another game or network.
+        """
         return self._checkpoints.latest()
 
     def steps(
@@ -162,11 +165,11 @@ class Run:
         """Yield until the run is complete; the loop body is one training step.
 
         The body calls `advance`, evaluates the network if `evaluation_due`, and calls `log`. The
-        `state` is saved and the charts are drawn (see `draw`) after each evaluation, at least every
-        SAVE_INTERVAL_SECONDS, and after Ctrl-C. `status` formats the newest value of each column
-        for the progress bar. A run that has reached its limits without a best network trains for
-        one more step. The first Ctrl-C raises KeyboardInterrupt once the step is saved, the second
-        one immediately.
+        `state` is saved and the `charts`, columns of the log by title, are drawn after each
+        evaluation, at least every SAVE_INTERVAL_SECONDS, and after Ctrl-C. `status` formats the
+        newest value of each column for the progress bar. A run that has reached its limits without
+        a best network trains for one more step. The first Ctrl-C raises KeyboardInterrupt once the
+        step is saved, the second one immediately.
         """
         self._evaluate_every = evaluate_every
         is_complete = self.progress() == 1 and self._best.exists()

@@ -55,15 +55,17 @@ class SelfPlayActor:
 
     def __init__(
         self,
-        game: str,
+        game_name: str,
         options: dict[str, Any],
         settings: SelfPlaySettings,
         seed: tuple[int, ...],
     ) -> None:
         """Start the games."""
         torch.set_num_threads(1)
-        self._game = make_game(game, **options)
-        self._requester = SelfPlayWorker(self._game, settings, seed)
+        self._game = make_game(game_name, **options)
+        self._worker = SelfPlayWorker(self._game, settings, seed)
+        # The network of the weights with this number, -1 before the first.
+        self._evaluate: Evaluator | None = None
         self._weights_number = -1
 
     def location(self) -> ActorLocation:
@@ -81,7 +83,8 @@ class SelfPlayActor:
             }
             network.load_state_dict(tensors)
             self._evaluate, self._weights_number = Evaluator(network), weights.number
-        return split_samples(*self._requester.play(self._evaluate, 1, simulations), parts)
+        assert self._evaluate is not None
+        return split_samples(*self._worker.play(self._evaluate, 1, simulations), parts)
 
 
 def split_samples(

@@ -71,7 +71,11 @@ def make_engine(
     seed: tuple[int, ...],
     device: str,
 ) -> SelfPlayEngine:
-    """Return an engine by name; only threads use the `device`. Raises as `check_engine`."""
+    """Return an engine by name; only threads use the `device`.
+
+    Raises UnknownOption for another name, BadOption if the cluster is unreachable, MissingExtra
+    without Ray.
+    """
     check_engine(name, ENGINES)
     if name == "threads":
         return ThreadEngine(game, settings, workers, seed, device)

@@ -48,7 +48,7 @@ class LearnerSettings:
 def initial_network(start: str | None, game: Game, size: Size) -> Network:
     """Return the network in a run folder or weights file, or a new one if `start` is None.
 
-    Raises BadCheckpoint as `agents.network.load`, and for a network of another size.
+    Raises BadCheckpoint for a file of another kind or game, a damaged one, or another size.
     """
     if start is None:
         return Network(game, size)

@@ -44,9 +44,7 @@ class EvaluationOpponents:
         for name in self.names:
             check_spec(name)
         if self.anchor not in self.names:
-            raise BadOption(
-                f"anchor {self.anchor!r} is not an opponent; expected: {format_list(self.names)}"
-            )
+            raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
         if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(f"games={self.games!r}; expected: an even number, 2 or more")
         if not is_integer(self.positions, 0):
@@ -63,7 +61,8 @@ def score_against(
 ) -> dict[str, float]:
     """Return the newest player's score, 0 to 1, against each opponent and "best", and its "elo".
 
-    `best` None has no score; `workers` is as for `arena.play_tournament`. On a board with a
+    Without a `best` player there is no score against it. `workers` is the number of processes, 0
+    for this one, None for one per core. On a board with a
     tablebase, the accuracies are added. Raises BadTable for a damaged table.
     """
     entrants: dict[str, str | Player] = {NEWEST: newest}

@@ -49,9 +49,10 @@ def zero_samples(game: Game, count: int) -> Samples:
 
 
 class Minibatch(NamedTuple):
-    """The inputs and targets of a gradient step; targets and values are as in `Samples`.
+    """The inputs and targets of a gradient step.
 
-    Illegal actions have the target 0; for legal ones that are not stored see `ReplayBuffer`.
+    `targets` are those of Samples for stored actions, 0 for illegal ones; the constructor of
+    ReplayBuffer selects those of other legal actions. `values` are -1 to 1, for the player to move.
     """
 
     planes: NDArray[np.int8]  # [B, C, H, W]
@@ -75,8 +76,11 @@ class ReplayBuffer:
         self.samples = zero_samples(game, capacity)
         identity = np.arange(game.num_actions, dtype=np.int32)
         cells = np.arange(np.prod(game.observation_shape[1:]))
-        self._actions = np.array([identity, *(symmetry.actions for symmetry in game.symmetries)])
-        self._cells = np.array([cells, *(symmetry.cells for symmetry in game.symmetries)])
+        # Permutations by each symmetry: int32[S, A] of actions, int64[S, H * W] of cells.
+        self._action_maps = np.array(
+            [identity, *(symmetry.actions for symmetry in game.symmetries)]
+        )
+        self._cell_maps = np.array([cells, *(symmetry.cells for symmetry in game.symmetries)])
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)
@@ -117,7 +121,7 @@ class ReplayBuffer:
         """
         window = min(newest or self.capacity, len(self))
         rows = (self.added - 1 - rng.integers(window, size=size)) % self.capacity
-        symmetries = rng.integers(len(self._actions), size=size)
+        symmetries = rng.integers(len(self._action_maps), size=size)
         count = self.game.num_actions
         batch = Minibatch(
             np.zeros((size, *self.game.observation_shape), np.int8),
@@ -131,12 +135,12 @@ class ReplayBuffer:
             positions[rows],
             actions[rows],
             targets[rows].astype(np.float32),
-            self._actions[symmetries],
+            self._action_maps[symmetries],
             self.fill_missing,
             batch,
         )
         planes = batch.planes.reshape(size, batch.planes.shape[1], -1)
-        planes[:] = np.take_along_axis(planes, self._cells[symmetries][:, np.newaxis], 2)
+        planes[:] = np.take_along_axis(planes, self._cell_maps[symmetries][:, np.newaxis], 2)
         return batch
 
 
@@ -146,7 +150,7 @@ def _check(game: Game, samples: Samples) -> None:
     for name, (low, high) in ranges.items():
         array = getattr(samples, name)
         if not ((array >= low - TOLERANCE) & (array <= high + TOLERANCE)).all():
-            raise BadCheckpoint(f"replay.{name} has values that are not {low} to {high}")
+            raise BadCheckpoint(f"replay.{name} has invalid values; expected: {low} to {high}")
     try:
         game.check_positions(samples.positions)
     except BadPosition as error:
@@ -185,7 +189,10 @@ def _fill(
 def top_policy(
     actions: NDArray[np.int32], policy: NDArray[np.float32]
 ) -> tuple[NDArray[np.int16], NDArray[np.float16]]:
-    """Return the most probable actions and their normalized probabilities; as `top_targets`."""
+    """Return the most probable actions and their normalized probabilities, both [N, MAX_ACTIONS].
+
+    Rows are padded with -1 and 0. Both arguments are [N, M], with -1 for no action.
+    """
     best, probabilities = _top(actions, policy)
     return best, (probabilities / probabilities.sum(1, keepdims=True)).astype(np.float16)
 

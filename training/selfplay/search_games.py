@@ -110,7 +110,10 @@ def play(
 
 
 def search_context(game: Game, evaluation: Any) -> Context:
-    """Return the context of searches; `evaluation` and errors are as for `Game.evaluation`."""
+    """Return the context of searches with an evaluation: a name, an evaluation or None (default).
+
+    Raises UnknownOption if the game has none by this name.
+    """
     return make_context(game, evaluation, table_megabytes=_TABLE_MEGABYTES)
 
 

@@ -85,7 +85,7 @@ class BaseTraining(ABC, Generic[AnyConfig]):
 
         The first network is promoted, and one with a score of at least `gate` against the best one.
         `player_options` are options of `PolicyPlayer`. Returns the scores of `score_against` and
-        whether the network was promoted. Raises as `score_against`, and OSError.
+        whether the network was promoted. Raises BadTable for a damaged table, and OSError.
         """
         game, run, config = self.game, self.run, self.config
         newest_player = PolicyPlayer(game, Evaluator(newest), **player_options)
@@ -138,8 +138,9 @@ def train(
 ) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    `best` is the file name of the best network. Raises as `open_run`, `Run.steps` and the
-    algorithm.
+    `best` is the file name of the best network. Raises BadFolder or FolderInUse if the run cannot
+    use the folder, BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid
+    config or log, KeyboardInterrupt after Ctrl-C, and OSError. Errors of the algorithm propagate.
     """
     with (
         training_run.open_run(path, asdict(config), resume, best) as run,
@@ -184,7 +185,11 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
         policy_loss: PolicyLoss = cross_entropy,
         fill_missing: bool = False,
     ) -> None:
-        """Create the network, the learner and the buffer; for `fill_missing` see `ReplayBuffer`."""
+        """Create the network, the learner and the buffer.
+
+        With `fill_missing`, legal actions that a sample does not store have the sample's smallest
+        target instead of 0.
+        """
         super().__init__(config, run)
         network = initial_network(config.start if run.is_new else None, self.game, config.network)
         device = select_device(config.device)
