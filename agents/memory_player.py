@@ -316,4 +316,4 @@ class MemoryPlayer:
 
 def _check_option(name: str, value: str, valid: tuple[str, ...]) -> None:
     if value not in valid:
-        raise UnknownOption(f"{name}={value!r}; it is one of: {format_list(valid)}")
+        raise UnknownOption(f"{name}={value!r}; expected: {format_list(valid)}")

@@ -131,7 +131,7 @@ class Evaluator:
         target = select_device(device)
         self.backend = _fastest_backend(target) if backend is None else backend
         if self.backend not in BACKENDS:
-            raise UnknownOption(f"backend={backend!r}; it is one of: {format_list(BACKENDS)}")
+            raise UnknownOption(f"backend={backend!r}; expected: {format_list(BACKENDS)}")
         if self.backend == "compiled" and target.type != "cpu":
             raise BadOption(f"backend='compiled', device={device!r}; expected: 'cpu'")
         is_compiled = self.backend == "compiled"

@@ -184,7 +184,7 @@ def test_backend_can_be_selected(game, monkeypatch):
     model, planes = random_network(game, SIZES[1]), sample_planes(game, 3)
     outputs = [Evaluator(model, backend=backend)(planes) for backend in network.BACKENDS]
     np.testing.assert_allclose(outputs[0][0], outputs[1][0], atol=0.05)
-    with pytest.raises(UnknownOption, match="backend='hand'; it is one of: torch, compiled"):
+    with pytest.raises(UnknownOption, match="backend='hand'; expected: torch, compiled"):
         Evaluator(model, backend="hand")
     monkeypatch.setattr(network, "select_device", torch.device)
     with pytest.raises(BadOption, match="cuda:0"):

@@ -328,7 +328,7 @@ def _make_player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
     for name in limits:
         if name not in _LIMIT_OPTIONS:
             valid = format_list(_LIMIT_OPTIONS)
-            raise UnknownOption(f"limit={limit!r}: unknown option {name!r}; it is one of: {valid}")
+            raise UnknownOption(f"limit={limit!r}: unknown option {name!r}; expected: {valid}")
     if not limits:
         raise BadOption(f"limit={limit!r}; expected: options of minimax, such as {LIMIT}")
     return MinimaxPlayer(game, evaluation=evaluation, **{"table_megabytes": 4, **limits})
