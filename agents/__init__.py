@@ -44,6 +44,7 @@ def ppo(
 
 
 def _policy_player(kind: str, game: Game, contempt: float, path: str | None, device: str) -> Player:
+    """Return a policy player with the weights of a kind."""
     from agents.network_players import PolicyPlayer, load_evaluator
 
     network = load_evaluator(weights_file(game, kind, path), game, device)

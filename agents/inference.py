@@ -193,6 +193,7 @@ def _pool(buffers: Buffers, count: int) -> None:
 
 @jit
 def _write_values(network: Weights, buffers: Buffers, begin: int, output: Output) -> None:
+    """Write the values of FLOAT_LANES positions from the value head."""
     multiply(network.hidden, buffers.whole, Line(buffers.hidden, 0, WIDE_FLOAT_LANES))
     for row in range(len(buffers.hidden)):
         store(

@@ -89,6 +89,7 @@ def _array(file: Any, name: str) -> AnyArray:
 
 
 def _digest(text: str, arrays: Mapping[str, AnyArray]) -> str:
+    """Return a hash of the header and all arrays."""
     digest = hashlib.sha256(text.encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"{name} {array.dtype} {array.shape}".encode())

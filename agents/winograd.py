@@ -76,6 +76,7 @@ def tiling(rows: int, columns: int, reach: int) -> Tiling:
 
 
 def _tiling_of_size(rows: int, columns: int, reach: int, size: int) -> Tiling:
+    """Return the tiling of a board with tiles of `size` × `size` cells."""
     cells = np.full((rows + 1, columns + 1), -1)
     cells[:rows, :columns] = np.arange(rows * columns).reshape(rows, columns)
     row_groups = _tile_lines(rows, reach, size)

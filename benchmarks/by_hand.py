@@ -38,6 +38,7 @@ def tasks() -> list[Task]:
 
 
 def _tasks(size: int) -> list[Task]:
+    """Return the tasks of a board size: the rate of the C program, and our rate divided by it."""
     label, program_name = ours.LISTED.format(size, size), "C, by hand"
     note = f"{SOURCE.name}: bitboards, chains depth first; -O3 -march=native"
     ratio_note = "cc_env's speed over that of the C program, both in turn"
@@ -81,6 +82,7 @@ def program() -> ctypes.CDLL:
 
 
 def _listing(size: int) -> Chunk:
+    """Return random play by the C program."""
     play, listed = program().play, ctypes.c_int64()
     seeds = itertools.count()
     return lambda: play(size, GAMES_PER_CHUNK, next(seeds), ctypes.byref(listed))

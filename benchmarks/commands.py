@@ -76,6 +76,7 @@ def conditions(seconds: float) -> str:
 
 
 def _print(rows: Iterable[Row], seconds: float) -> None:
+    """Print the rows as a table in the terminal, and the conditions."""
     terminal, view = Terminal(), Table(*HEAD, box=None, pad_edge=False, header_style="dim")
     for column in view.columns:
         column.no_wrap = column.header != "note"
@@ -98,6 +99,7 @@ def _compile(text: str) -> re.Pattern[str]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row of the table as text."""
     value = "–" if row.value is None else _format_rate(row.value)
     return row.label, row.program, value, row.unit, row.note
 

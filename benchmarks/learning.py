@@ -22,7 +22,7 @@ COMPARISONS = (
     ("decisions/s", "compiled", "the network compiled, by CPU time"),
     ("decisions/s", "torch", "the network by torch, by CPU time"),
     ("times", "CPU", "compiled network over torch's, by CPU time"),
-    ("times", "wall", "compiled network over torch's, by the clock on the wall"),
+    ("times", "wall", "compiled network over torch's, in wall-clock time"),
 )
 
 
@@ -46,10 +46,12 @@ def tasks() -> list[Task]:
 
 
 def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
+    """Return a task of self-play in C&C 6×6."""
     return Task("AlphaZero self-play, C&C 6×6", unit, measure, note, needs="'.[train]'")
 
 
 def _batched() -> Chunk:
+    """Return self-play in two threads on two cores."""
     play = all_cores()(_start_threads())
     return lambda: sum(tally.decisions for tally in play())
 
@@ -70,6 +72,7 @@ def _long_run(seconds: float) -> tuple[float, float]:
 
 
 def _compared(seconds: float, key: str) -> float:
+    """Return one figure of the comparison of compiled and torch networks."""
     return _compare_backends(seconds)[key]
 
 
@@ -107,6 +110,7 @@ def _load_network() -> tuple[Game, Any]:
 
 
 def _self_play_settings() -> Any:
+    """Return the settings of self-play by all tasks."""
     from training.selfplay.worker import SelfPlaySettings
 
     return SelfPlaySettings(
@@ -139,6 +143,7 @@ def _start_threads() -> Callable[[], list[Any]]:
 
 
 def _plain() -> Chunk:
+    """Return self-play in one thread, one game and one leaf at a time."""
     from agents.network import Evaluator
     from cc_env.search.puct import PUCT
 

@@ -46,12 +46,12 @@ LOCAL = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Load:
-    """A load: measured games, games against THINKER, and the kinds of games, used in turn."""
+    """A load: numbers of measured games and of games against THINKER, and the games in turn."""
 
     games: int
     thinking_games: int
     seconds: float
-    kinds: tuple[str, ...]
+    game_names: tuple[str, ...]
     seed: int = 0
 
 
@@ -168,9 +168,9 @@ class Connection(asyncio.Protocol):
         # Size of the last state.
         self.bytes = 0
 
-    async def start_game(self, kind: str, seats: tuple[str, str]) -> None:
-        """Create a game and join it with all seats."""
-        await self.join(await self.server.create_game(kind, seats, self.address))
+    async def start_game(self, name: str, seats: tuple[str, str]) -> None:
+        """Create a game `name` of the catalogue and join it with all seats."""
+        await self.join(await self.server.create_game(name, seats, self.address))
 
     async def join(self, game: dict[str, Any]) -> None:
         """Join a game with all of its seats."""
@@ -243,13 +243,14 @@ class Connection(asyncio.Protocol):
             self._received = rest
             self._response.set_result(None)
         while frame := _parse_frame(self._received):
-            kind, text, self._received = frame
-            if kind == TEXT:
+            opcode, text, self._received = frame
+            if opcode == TEXT:
                 self._receive(text, now)
-            elif kind == PING:
+            elif opcode == PING:
                 self._transport.write(_make_frame(PONG, text))
 
     def _receive(self, text: bytes, now: float) -> None:
+        """Store the state in a message; an error message fails the pending response."""
         if not text.startswith((b'{"type":"state"', b'{"type":"error"')):
             return
         message = json.loads(text)
@@ -266,7 +267,10 @@ class Connection(asyncio.Protocol):
 
 
 def _parse_frame(received: bytes) -> tuple[int, bytes, bytes] | None:
-    """Split a server's first frame into (kind, content, rest); return None if it is incomplete."""
+    """Split off a server's first frame: (opcode, content, rest); return None if it is incomplete.
+
+    Lengths from 126 are in the next 2 bytes, after 127 in the next 8 (RFC 6455).
+    """
     if len(received) < 2:
         return None
     size, start = received[1], 2
@@ -277,11 +281,11 @@ def _parse_frame(received: bytes) -> tuple[int, bytes, bytes] | None:
     return None if len(received) < end else (received[0] & 15, received[start:end], received[end:])
 
 
-def _make_frame(kind: int, content: bytes) -> bytes:
-    """Return a client's frame, with a mask of zero."""
+def _make_frame(opcode: int, content: bytes) -> bytes:
+    """Return a client's frame of less than 2**16 bytes, with a mask of zero."""
     size = len(content)
     assert size < 1 << 16
-    head = bytes([0x80 | kind, 0x80 | min(size, 126)])
+    head = bytes([0x80 | opcode, 0x80 | min(size, 126)])
     return head + (size.to_bytes(2, "big") if size >= 126 else b"") + bytes(4) + content
 
 
@@ -328,7 +332,9 @@ async def _open_games(server: Server, load: Load, rng: random.Random) -> list[Co
 
     async def start(index: int, connection: Connection) -> None:
         async with slots:
-            await connection.start_game(load.kinds[index % len(load.kinds)], (HUMAN, HUMAN))
+            await connection.start_game(
+                load.game_names[index % len(load.game_names)], (HUMAN, HUMAN)
+            )
 
     await asyncio.gather(
         *(start(index, connection) for index, connection in enumerate(connections))
@@ -337,13 +343,14 @@ async def _open_games(server: Server, load: Load, rng: random.Random) -> list[Co
 
 
 async def _run(server: Server, load: Load) -> Measurements:
+    """Play all games of a load on a server; return the measurements."""
     measurements, rng = Measurements(), random.Random(load.seed)
     # Compile everything before the measurement.
-    for kind in load.kinds:
+    for game in load.game_names:
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
             connection = Connection(server, rng)
             connection.timeout = COMPILATION_TIMEOUT
-            await connection.start_game(kind, seats)
+            await connection.start_game(game, seats)
             await connection.move()
             await connection.wait_for_turn()
             connection.leave()
@@ -351,18 +358,18 @@ async def _run(server: Server, load: Load) -> Measurements:
     connections = await _open_games(server, load, rng)
     measurements.kilobytes_per_game = (server.kilobytes - before) / load.games
     until = time.perf_counter() + load.seconds
-    kinds = [load.kinds[number % len(load.kinds)] for number in range(load.games)]
+    names = [load.game_names[index % len(load.game_names)] for index in range(load.games)]
     # Pauses of the clients would count as latency.
     gc.disable()
     measured_games = [
-        _play_measured(connection, kind, until, measurements)
-        for connection, kind in zip(connections, kinds, strict=True)
+        _play_measured(connection, game, until, measurements)
+        for connection, game in zip(connections, names, strict=True)
     ]
     thinker_games = [
         _play_thinker(
-            Connection(server, rng, client_address(number)), kinds[number % len(kinds)], until
+            Connection(server, rng, client_address(index)), names[index % len(names)], until
         )
-        for number in range(load.thinking_games)
+        for index in range(load.thinking_games)
     ]
     cpu_seconds = server.cpu_seconds
     await asyncio.gather(*measured_games, *thinker_games)
@@ -393,8 +400,8 @@ def main() -> None:
     parser.add_argument("--game", choices=GAMES, action="append", help="default: all in turn")
     options = parser.parse_args()
     for count in sorted({0, options.thinking}):
-        kinds = tuple(options.game or GAMES)
-        measurements = measure(Load(options.games, count, options.seconds, kinds))
+        names = tuple(options.game or GAMES)
+        measurements = measure(Load(options.games, count, options.seconds, names))
         print(f"{options.games:,} games, {count} against {THINKER}: {measurements}", flush=True)
 
 

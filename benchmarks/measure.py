@@ -106,6 +106,7 @@ def all_cores() -> Iterator[None]:
 
 
 def _run(chunk: TimedChunk, seconds: float) -> float:
+    """Repeat a chunk for at least `seconds`; return the units per second."""
     units, spent = 0, 0.0
     while spent < seconds or not units:
         tally = chunk()
@@ -115,6 +116,7 @@ def _run(chunk: TimedChunk, seconds: float) -> float:
 
 
 def _with_version(package: str) -> str:
+    """Return the name of a package with its version, if it is installed."""
     try:
         return f"{package} {metadata.version(package)}"
     except metadata.PackageNotFoundError:

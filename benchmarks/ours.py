@@ -115,10 +115,13 @@ def tasks() -> list[Task]:
 
 
 def _game(size: int) -> Game:
+    """Return C&C of this size."""
     return make_game("capture_conquer", size=size)
 
 
 def _compiled(title: str, make: Callable[[], Game]) -> Task:
+    """Return the task of compiled random play in the game that `make` returns."""
+
     def prepare() -> Chunk:
         game, seeds = make(), itertools.count()
         return lambda: play_random_games(game, 500, next(seeds)).decisions
@@ -128,15 +131,18 @@ def _compiled(title: str, make: Callable[[], Game]) -> Task:
 
 
 def _listing(size: int) -> Task:
+    """Return the task of random play with all moves listed at every turn."""
     note = "every (start, end, capture) at every turn, one chosen"
     return Task(LISTED.format(size, size), "turns/s", timed(lambda: listing(_game(size))), note)
 
 
 def _single() -> Chunk:
+    """Return random play in one environment."""
     return loops.single(gymnasium.make(ENVIRONMENT))
 
 
 def _make_boards(boards: int, **options: Any) -> Any:
+    """Return a vector environment of C&C 6×6."""
     return gymnasium.make_vec(
         ENVIRONMENT, num_envs=boards, vectorization_mode="vector_entry_point", **options
     )
@@ -150,6 +156,8 @@ def _vector(
     with_sampling: bool = False,
     copy: bool = True,
 ) -> Task:
+    """Return the task of stepping a vector environment, with or without an opponent."""
+
     def prepare() -> TimedChunk:
         envs = _make_boards(boards, opponent=opponent, copy=copy)
         return loops.vector(envs, with_sampling=with_sampling)
@@ -179,6 +187,8 @@ def _threaded(threads: int) -> Task:
 
 
 def _alpha_beta(size: int, depth: int, evaluation: str | None) -> Task:
+    """Return the task of counting alpha-beta's nodes per second in a search from the start."""
+
     def prepare() -> Chunk:
         game = _game(size)
         search = AlphaBeta(game, evaluation)
@@ -190,6 +200,8 @@ def _alpha_beta(size: int, depth: int, evaluation: str | None) -> Task:
 
 
 def _mcts(playout: str, note: str) -> Task:
+    """Return the task of counting the simulations of MCTS per second, from the start."""
+
     def prepare() -> Chunk:
         game, rng = _game(6), np.random.default_rng(0)
         search = MCTS(game, playout=playout)
@@ -212,6 +224,7 @@ def _depth(size: int, depth: int, *, once: bool = False) -> Task:
 
 
 def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
+    """Return the task of looking up exact values."""
     return Task("exact values, C&C 5×5", "positions/s", timed(prepare), f"{note}; all in memory")
 
 
@@ -243,6 +256,7 @@ def _lookups() -> Chunk:
 def _look_up(
     start: Position, rows: NDArray[np.uint64], tables: LoadedTables, repeats: int
 ) -> rules.Int:
+    """Look up the exact value of each position, uint64[N, F], `repeats` times; return the sum."""
     raw_tables, total = as_raw(tables), np.int64(0)
     for _ in range(repeats):
         for row in range(len(rows)):
@@ -251,18 +265,22 @@ def _look_up(
 
 
 def _games() -> Chunk:
+    """Return ten games of minimax against random."""
     game, seeds = _game(6), itertools.count()
     players = make_player("minimax:depth=3", game), make_player("random", game)
     return lambda: len([play_match(game, players, seed=next(seeds)) for _ in range(10)])
 
 
 def _agents() -> Chunk:
+    """Return random play through the AEC environment."""
     from pettingzoo import make
 
     return loops.agents(make("aec", ENVIRONMENT), lambda observation, info: info["action_mask"])
 
 
 def _start(label: str, code: str, note: str, *, warm: bool = False) -> Task:
+    """Return the task of running `code` in a new process, with an empty or a warm disk cache."""
+
     def measure(_: float) -> float:
         with tempfile.TemporaryDirectory() as cache:
             if warm:
@@ -273,6 +291,7 @@ def _start(label: str, code: str, note: str, *, warm: bool = False) -> Task:
 
 
 def _first_use(name: str, title: str, *, warm: bool = False) -> Task:
+    """Return the task of the first use of a game in a new process."""
     label = f"first use of {title}, {'warm' if warm else 'cold'} cache"
     note = "make, reset, step" + ("" if warm else "; compiles")
     return _start(label, FIRST_USE.format(GAMES[name].environment), note, warm=warm)
@@ -289,6 +308,8 @@ def _seconds_to_run(code: str, cache: str) -> float:
 
 
 def _worst_case(field: str, name: str) -> Task:
+    """Return the task of measuring a field of Cost in the worst known positions."""
+
     def measure(_: float) -> float:
         game = _game(8)
         positions = [game.from_text(text) for text in worst_case.WORST]
@@ -344,6 +365,7 @@ def play_listed(
 
 @jit
 def _play_move(position: Position, move: np.uint64) -> Position:
+    """Play a move of `list_moves`."""
     start, end, captured = move & _CELL, move >> _END & _CELL, move >> _VICTIM
     victim = ZERO if captured == _NO_CELL else ONE << captured
     return play_jump(position, ONE << start, ONE << end, victim)
@@ -418,6 +440,7 @@ def _behind(start: Word, middle: Word) -> Word:
 
 @jit
 def _move(start: Word, victim: Word) -> np.uint64:
+    """Return the bits of a move without its end cell."""
     return lowest_index(start) | lowest_index(victim) << _VICTIM
 
 

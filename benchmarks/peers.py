@@ -33,12 +33,13 @@ SPIEL_GAMES = {
 
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
-    return [*_open_spiel(), *_pettingzoo(), *_pgx(), *_gymnasium()]
+    return [*_open_spiel_tasks(), *_pettingzoo_tasks(), *_pgx_tasks(), *_gymnasium_tasks()]
 
 
-def _open_spiel() -> list[Task]:
-    play = partial(_spiel, loops.states, "decisions/s")
-    search = partial(_spiel, loops.playouts, "simulations/s")
+def _open_spiel_tasks() -> list[Task]:
+    """Return the tasks of OpenSpiel."""
+    play = partial(_open_spiel_task, loops.states, "decisions/s")
+    search = partial(_open_spiel_task, loops.playouts, "simulations/s")
     play_note = "Python: legal_actions + apply_action, no observation"
     search_note = "its C++ search, from the start, random playouts"
     return [
@@ -54,20 +55,25 @@ def _open_spiel() -> list[Task]:
             "alpha-beta, checkers",
             "leaves/s",
             timed(lambda: _alpha_beta("checkers", 6)),
-            "its Python search, the only one that it offers to Python; depth 6 from the start",
+            "OpenSpiel's Python search; its C++ one is not exposed; depth 6 from the start",
             "open_spiel",
         ),
         *(search(f"MCTS, {title}", name, search_note) for title, name in SPIEL_GAMES.items()),
     ]
 
 
-def _spiel(loop: Callable[[Any], Chunk], unit: str, label: str, name: str, note: str) -> Task:
+def _open_spiel_task(
+    loop: Callable[[Any], Chunk], unit: str, label: str, name: str, note: str
+) -> Task:
     """Return the task of a loop on an OpenSpiel game, or on one of ours in OpenSpiel."""
     package = "cc_env" if "cc_env" in name else "open_spiel"
-    return Task(label, unit, timed(lambda: loop(_load(name))), note, package, "open_spiel")
+    return Task(
+        label, unit, timed(lambda: loop(_load_open_spiel_game(name))), note, package, "open_spiel"
+    )
 
 
-def _load(name: str) -> Any:
+def _load_open_spiel_game(name: str) -> Any:
+    """Return an OpenSpiel game; cc_env's games are registered first."""
     import pyspiel
     from open_spiel.python.games import tic_tac_toe  # noqa: F401  registers itself
 
@@ -76,7 +82,8 @@ def _load(name: str) -> Any:
     return pyspiel.load_game(name)
 
 
-def _pettingzoo() -> list[Task]:
+def _pettingzoo_tasks() -> list[Task]:
+    """Return the tasks of PettingZoo."""
     return [
         Task(
             f"AEC, {title}",
@@ -93,11 +100,13 @@ def _pettingzoo() -> list[Task]:
     ]
 
 
-def _pgx() -> list[Task]:
-    return [task for game in ("connect_four", "othello") for task in _pgx_tasks(game)]
+def _pgx_tasks() -> list[Task]:
+    """Return the tasks of Pgx."""
+    return [task for game in ("connect_four", "othello") for task in _pgx_game_tasks(game)]
 
 
-def _pgx_tasks(game: str) -> list[Task]:
+def _pgx_game_tasks(game: str) -> list[Task]:
+    """Return the tasks of a game of Pgx, with one and with many boards."""
     title, together = game.replace("_", " "), "one compiled call chooses and steps"
     rows = (
         (1, timed(partial(_pgx_together, game, 1)), together),
@@ -111,7 +120,8 @@ def _pgx_tasks(game: str) -> list[Task]:
     ]
 
 
-def _gymnasium() -> list[Task]:
+def _gymnasium_tasks() -> list[Task]:
+    """Return the tasks of Gymnasium's CartPole, which costs little itself."""
     note = "the floor of API overhead"
     single = timed(lambda: loops.single(gymnasium.make("CartPole-v1")))
     vector = self_timed(_cart_poles)
@@ -122,24 +132,27 @@ def _gymnasium() -> list[Task]:
 
 
 def _time_steps(name: str) -> Chunk:
+    """Return random play through OpenSpiel's RL environment."""
     from open_spiel.python import rl_environment
 
     env = rl_environment.Environment(name)
-    rng, now = random.Random(0), env.reset()
+    rng, time_step = random.Random(0), env.reset()
 
     def chunk(steps: int = 500) -> int:
-        nonlocal now
+        nonlocal time_step
         for _ in range(steps):
-            if now.last():
-                now = env.reset()
-            actions = now.observations["legal_actions"][now.observations["current_player"]]
-            now = env.step([actions[int(rng.random() * len(actions))]])
+            if time_step.last():
+                time_step = env.reset()
+            observations = time_step.observations
+            actions = observations["legal_actions"][observations["current_player"]]
+            time_step = env.step([actions[int(rng.random() * len(actions))]])
         return steps
 
     return chunk
 
 
 def _alpha_beta(name: str, depth: int) -> Chunk:
+    """Return OpenSpiel's alpha-beta search from the start; its units are evaluated leaves."""
     import pyspiel
     from open_spiel.python.algorithms import minimax
 
@@ -163,6 +176,7 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
 
 
 def _classic(name: str, *modules: str) -> Chunk:
+    """Return random play in a classic game of PettingZoo; `modules` must be installed."""
     # PettingZoo's own error for a missing module is not an ImportError.
     for module in modules:
         importlib.import_module(module)
@@ -173,6 +187,7 @@ def _classic(name: str, *modules: str) -> Chunk:
 
 
 def _pgx_together(name: str, boards: int) -> Chunk:
+    """Return random play in Pgx; one compiled call chooses actions and steps."""
     import jax
 
     choose, step, state = _pgx_functions(name, boards)
@@ -195,6 +210,7 @@ def _pgx_together(name: str, boards: int) -> Chunk:
 
 
 def _pgx_alone(name: str, boards: int) -> TimedChunk:
+    """Return random play in Pgx; only the compiled call that steps is timed."""
     import jax
 
     choose, step, state = _pgx_functions(name, boards)
@@ -239,5 +255,6 @@ def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable
 
 
 def _cart_poles() -> TimedChunk:
+    """Return random play on 1024 boards of CartPole."""
     envs = gymnasium.make_vec("CartPole-v1", num_envs=1024, vectorization_mode="vector_entry_point")
     return loops.vector(envs)

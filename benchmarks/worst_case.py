@@ -43,7 +43,7 @@ class Cost(NamedTuple):
     slowest
         Playing the slowest action, including the generation of its capture decisions.
     everything
-        Generating and playing all of them.
+        Generating and playing all legal actions.
     """
 
     legal: float
@@ -53,6 +53,7 @@ class Cost(NamedTuple):
 
 @jit
 def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
+    """Generate the legal actions `generations` times; return their total number."""
     actions = 0
     for _ in range(generations):
         actions += rules.legal_actions(position, out)
@@ -61,6 +62,7 @@ def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
 
 @jit
 def _everything(position: Position, out: NDArray[np.int32]) -> int:
+    """Play every legal action; return the number of unfinished turns."""
     captures = 0
     for index in range(rules.legal_actions(position, out)):
         captures += rules.mid_turn(rules.apply(position, np.int64(out[index])))
@@ -79,6 +81,7 @@ def cost(game: Game, position: Position, repeats: int = 5) -> Cost:
 
 
 def _microseconds(call: Callable[[], object], repeats: int) -> float:
+    """Return the minimum duration of a call, in microseconds."""
     return 1e6 * min(repeat(call, number=1, repeat=repeats))
 
 
@@ -98,6 +101,7 @@ def search(seconds: float, seed: int) -> None:
 
 
 def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cost]:
+    """Improve a position by random changes until 1000 fail; return it as text, and its cost."""
     cells = _cells(rng.choice(list(WORST))) if rng.random() < 0.5 else _crowded(rng)
     best = cost(game, _position(game, cells), 1)
     out = np.empty(game.num_actions, np.int32)
@@ -125,11 +129,13 @@ def _crowded(rng: np.random.Generator) -> NDArray[np.str_]:
 
 
 def _cells(text: str) -> NDArray[np.str_]:
+    """Return the letters of a position text, str[8, 8]."""
     rows = re.sub(r"\d", lambda digit: "." * int(digit[0]), text.split()[0]).split("/")
     return np.array([list(row) for row in rows])
 
 
 def _position(game: Game, cells: NDArray[np.str_]) -> Position:
+    """Return the position with these letters, str[8, 8], and blue to move."""
     sides = [sum(1 << int(i) for i in np.flatnonzero(cells.ravel() == letter)) for letter in "br"]
     own, enemy = map(np.uint64, sides)
     return game.initial._replace(own=own, enemy=enemy)

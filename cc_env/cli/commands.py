@@ -554,6 +554,7 @@ def _game_and_position(
 
 
 def _print_turns(match: Match) -> None:
+    """Print the board at the start and after each turn."""
     start, *pictures = frames(match)
     console.print(str(start))
     for number, (text, picture) in enumerate(zip(match.turns, pictures, strict=True), 1):

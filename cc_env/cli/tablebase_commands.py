@@ -120,6 +120,7 @@ def _describe_plan(steps: list[Step], seconds: tuple[float, float], cores: int) 
 
 
 def _format_duration(seconds: float) -> str:
+    """Return a duration in seconds, minutes or hours."""
     if seconds < 90:
         return format_count(max(1, round(seconds)), "second")
     if seconds < 5400:

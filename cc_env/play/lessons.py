@@ -150,6 +150,7 @@ def instruction(game: Game, choice: Choice) -> str:
 
 
 def _cell_text(game: Game, cell: Cell) -> str:
+    """Return the name of a cell, or its row and column in words."""
     row, column = cell
     labels = f"row {game.row_labels[row]}, column {game.column_labels[column]}"
     return game.cell_names.get(cell, labels)
@@ -183,6 +184,7 @@ def format_lessons(guide: Guide, number: int | None = None) -> Iterator[str]:
 
 
 def _lesson_lines(name: str, lesson: Lesson) -> Iterator[str]:
+    """Yield a lesson as lines: text, board, turns, and the board after them."""
     yield from _wrap(lesson.text)
     session = lesson.start_session(name)
     if lesson.options:

@@ -114,6 +114,7 @@ class NotebookBoard(anywidget.AnyWidget):
         return {"version": self._version, **view.session_state(self.session)}
 
     def _publish(self) -> None:
+        """Send the changed state to the front end; let the next player think."""
         self._version += 1
         self.state = self._state_data()
         self._start_player()
@@ -169,6 +170,7 @@ class NotebookBoard(anywidget.AnyWidget):
             self._hint_thread.start()
 
     def _send_hint(self, session: GameSession, version: int) -> None:
+        """Compute a hint; send it unless the position has changed meanwhile."""
         position = session.position
         decision = session.hint(HINT_PLAYER)
         with self._lock:

@@ -80,6 +80,7 @@ class GameSession:
         self._since: float | None = time_source()
 
     def _begin(self, match: Match) -> None:
+        """Set the match and the state that belongs to it."""
         self.match, self._timer = match, Timer(match)
         self.decisions: list[Decision] = []
         # Description of the fault that ended the game, "" if none did.

@@ -100,6 +100,7 @@ class Console:
                 self._print(f"unfinished, after {turns}")
 
     def _run(self) -> None:
+        """Let players decide and execute lines until the end."""
         self._print_start()
         people = any(seat.player is None for seat in self.session.seats)
         while self.session.result is None or people:
@@ -127,6 +128,7 @@ class Console:
             self._print("\n".join(lines))
 
     def _print_start(self) -> None:
+        """Print the game, its players and the board."""
         game, seats = self.session.game, self.session.seats
         names = (f"{name} {seat.name}" for name, seat in zip(game.players, seats, strict=True))
         self._print(f"{game.name}: {', '.join(names)}; {game.players[self.session.mover]} begins")
@@ -218,6 +220,7 @@ class Console:
     # Decisions of players
 
     def _play_computer(self) -> None:
+        """Play a player's decision; print it with its statistics."""
         session = self.session
         before, mover, turns = session.position, self._mover, len(session.match.turns)
         name = session.seats[session.mover].name
@@ -322,12 +325,14 @@ class Console:
         self._print_result()
 
     def _do_save(self, name: str) -> None:
+        """Save the game; raise BadOption without a file name."""
         if not name:
             raise BadOption("no file name; expected: save FILE")
         save(self.session, Path(name))
         self._print(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
 
     def _do_load(self, name: str) -> None:
+        """Continue the last game of a file; raise BadOption without a file name."""
         if not name:
             raise BadOption("no file name; expected: load FILE")
         self.session, count = load(Path(name), self.session)

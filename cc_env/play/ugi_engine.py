@@ -159,6 +159,7 @@ class UGIEngine:
         self._interrupt(_SHUTDOWN_SECONDS)
 
     def _execute(self, word: str, rest: str) -> None:
+        """Execute a command with the rest of its line; raise CcEnvError if it is invalid."""
         if not word:
             return
         if word not in _COMMANDS:
@@ -199,6 +200,7 @@ class UGIEngine:
         return self._player
 
     def _do_setgame(self, rest: str) -> None:
+        """Select a game and create the player for it."""
         name, *pairs = rest.split()[:100] or [""]
         # The input is untrusted.
         with untrusted_names():
@@ -218,6 +220,7 @@ class UGIEngine:
         self._position, self._limited = self._game.initial, None
 
     def _do_position(self, rest: str) -> None:
+        """Set the position; raise BadPosition or IllegalAction, before any change, if invalid."""
         start, turns = parse_position(self._game, rest)
         position = start
         for number, text in enumerate(turns, 1):
@@ -228,6 +231,7 @@ class UGIEngine:
         self._position = position
 
     def _do_query(self, rest: str) -> None:
+        """Report whether the game is over, whose turn it is, or the result."""
         outcome = self._game.outcome(self._position)
         responses = {
             "gameover": str(outcome != ONGOING).lower(),
@@ -239,6 +243,7 @@ class UGIEngine:
         self._write(f"response {responses[rest]}")
 
     def _do_go(self, rest: str) -> None:
+        """Start a search in a thread; raise IllegalAction if the game is over."""
         go = GoCommand.parse(rest.split())
         # Raises IllegalAction if the game is over.
         self._game.choices(self._position)

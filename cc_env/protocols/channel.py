@@ -95,7 +95,10 @@ class Channel:
         self._lines.extend(lines)
 
     def _next_line(self) -> str | None:
-        """Return the next complete line, None if there is none yet; raise LineTooLong."""
+        """Return the next complete line, None if there is none yet.
+
+        Raises LineTooLong for an overlong line, whose rest is then skipped.
+        """
         while self._lines:
             line = self._lines.popleft()
             if self._is_skipping:

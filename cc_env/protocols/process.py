@@ -38,7 +38,10 @@ class ProcessChannel(Channel):
     """Lines to and from a program, started by the constructor."""
 
     def __init__(self, command: list[str], farewell: str = "") -> None:
-        """Start the program; `farewell` is the line that ends it. Raises OSError."""
+        """Start the program; `farewell` is the line that ends it.
+
+        Raises OSError if the program cannot be started.
+        """
         marker = f"CC_ENV_PROGRAM_{secrets.token_hex(16)}"
         process = subprocess.Popen(
             command,

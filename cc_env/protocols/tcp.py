@@ -15,7 +15,7 @@ class Connection(NamedTuple):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 selects a free port. Raises OSError."""
+    """Return a listening socket; port 0 selects a free port. Raises OSError if it fails."""
     with _explain_errors(f"cannot listen on {host}:{port}"):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)

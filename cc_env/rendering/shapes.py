@@ -216,6 +216,7 @@ MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {
 
 
 def _caption(picture: PictureData) -> Shape:
+    """Return the caption, in a font that fits the width."""
     width, height = size(picture)
     font_size = min(17, 1.9 * (width - 16) / max(1, len(picture.caption)))
     return Label(width / 2, height - FOOT / 2 - 4, picture.caption, font_size, INK)

@@ -156,6 +156,7 @@ def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
 
 
 def _parse_actions(actions: object, max_length: int) -> Turn:
+    """Return a list of action ids as a turn; raise BadOption if it is invalid."""
     if not isinstance(actions, list) or len(actions) > max_length:
         raise messages.invalid_value("actions", actions, f"a list of at most {max_length:,}")
     if not all(is_integer(action, 0) for action in actions):
@@ -174,6 +175,7 @@ def _import_data(imported: ImportedGames) -> dict[str, object]:
 
 
 def _players(fields: Fields) -> dict[str, object]:
+    """Return the players for a game with these options, and the player to move first."""
     game = parse_game(fields.get("game"), fields.get("options") or {})
     text = parse_start(fields.get("start"), game)
     start = game.from_text(text) if text else game.initial
@@ -211,6 +213,7 @@ def _title(imported: ImportedGame) -> str:
 
 
 def _analyze(game: Game, position: Position, player: Player, time: TimeBudget) -> dict[str, object]:
+    """Return the analysis of a position as JSON."""
     result = analysis.analyze(game, position, player, time)
     best = result.lines[0].value if result.lines else 0.0
     return {
@@ -237,6 +240,7 @@ def _heat_data(
 def _move_data(
     game: Game, position: Position, line: Turn, value: float, best: float
 ) -> dict[str, object]:
+    """Return a move with its line, chances and grade, which depends on the `best` value."""
     chances = winning_chances(value)
     loss = max(0.0, winning_chances(best) - chances)
     return {
@@ -250,6 +254,7 @@ def _move_data(
 def _assess(
     game: Game, position: Position, player: Player, time: TimeBudget, *, turn: Turn
 ) -> dict[str, object]:
+    """Return the assessment of a turn as JSON."""
     assessment = analysis.assess_turn(game, position, turn, player, time)
     return {
         "chances": _first_players_chances(game, position, assessment.value),
@@ -266,6 +271,7 @@ def _turn_texts(game: Game, position: Position, line: Turn) -> list[str]:
 
 
 def _first_players_chances(game: Game, position: Position, value: float | None) -> float | None:
+    """Return a value for the player to move as the first player's chances in percent."""
     if value is None:
         return None
     return round(winning_chances(value * (1 - 2 * game.to_move(position))), 1)

@@ -132,6 +132,7 @@ class _ThrottledProtocol(asyncio.Protocol):
             self.transport.pause_reading()
 
     def _parse(self) -> None:
+        """Parse slices for MAX_PARSE_SECONDS; schedule the rest for later."""
         was_paused = self._parse_timer is not None
         self._parse_timer = None
         start = time.perf_counter()

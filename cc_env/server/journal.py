@@ -165,6 +165,7 @@ _INVALID_ENTRY_ERRORS = (
 
 
 def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
+    """Return the setup in the first line of a journal; raise BadRecord or TypeError if invalid."""
     pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
     setup = GameSetup(**{**entry, **pairs})
     tokens = *setup.tokens, setup.owner
@@ -213,6 +214,7 @@ def _replay_decline(saved_game: SavedGame, offer: object) -> int | None:
 
 
 def _read_decision(entry: Mapping[str, Any]) -> Decision:
+    """Return the decision of a line "play"; raise CcEnvError or KeyError if it is invalid."""
     value, details = entry.get("value"), entry.get("details", {})
     if value is not None:
         messages.read_number(value, "value", -1, 1)

@@ -130,6 +130,7 @@ class Lobby:
         self._start_task(self._expire_regularly())
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
+        """Run work in the background; keep a reference until it is done."""
         task = asyncio.create_task(work)
         self._background_tasks.add(task)
         task.add_done_callback(self._background_tasks.discard)
@@ -272,6 +273,7 @@ class Lobby:
         self._start_task(self._send_hint(room, client))
 
     async def _send_hint(self, room: Room, client: Client) -> None:
+        """Compute a hint and send it to the client, or an error."""
         game, position, spec = room.session.game, room.session.position, self.limits.hint_player
         clock = Clock(turn=self.limits.decision_seconds)
         job = DecisionJob(spec, GameKey.from_game(game), position, np.random.default_rng(0), clock)
@@ -315,6 +317,7 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
 
 
 def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
+    """Return the limits with an untrusted time for the game, by default without a clock."""
     if seconds is None:
         return Limits()
     maximum, alternative = limits.clock_seconds, ", or null for no clock"
@@ -338,7 +341,10 @@ def _catalogue() -> dict[str, object]:
 
 
 def parse_game(name: object, option_values: object) -> Game:
-    """Return the game that an untrusted client requests; raise BadOption or UnknownOption."""
+    """Return the game that an untrusted client requests.
+
+    Raises UnknownOption for an unknown game or option, BadOption for an invalid value.
+    """
     if not isinstance(name, str) or name not in GAMES:
         raise UnknownOption(f"unknown game {str(name)[:40]!r}; expected: {format_list(GAMES)}")
     if not isinstance(option_values, Mapping) or len(option_values) > 20:
@@ -358,6 +364,7 @@ def parse_game(name: object, option_values: object) -> Game:
 
 
 def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
+    """Return two checked player specs or HUMAN; raise BadOption if they are invalid."""
     if not isinstance(specs, list) or len(specs) != 2:
         raise messages.invalid_value("seats", specs, "a list of two")
     first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)

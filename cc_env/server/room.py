@@ -208,6 +208,7 @@ class Room:
             self._cancel_timer()
 
     def _broadcast_presence(self) -> None:
+        """Send all clients the occupied seats and the number of spectators."""
         seats = sorted({seat for client in self.clients for seat in client.seats})
         spectators = sum(not client.seats for client in self.clients)
         self.broadcast("presence", seats=seats, spectators=spectators)
@@ -344,6 +345,7 @@ class Room:
         self._apply(lambda: self.session.resign(seat))
 
     def _do_draw(self, client: Client, message: Message) -> None:
+        """Offer a draw or accept the offer."""
         seat = self._acting_seat(client)
         # A client with both seats accepts its own offer.
         if len(client.seats) == 2 and self.session.draw_offered_by == seat:
@@ -406,6 +408,7 @@ class Room:
         client.send("past_state", turns=turns, **view.past_state(self.session, turns))
 
     def _do_rematch(self, client: Client, message: Message) -> None:
+        """Create the rematch if both sides agree; otherwise offer it."""
         if self.session.result is None:
             raise IllegalAction("a rematch is possible only after the game")
         if self.rematch is None:
@@ -430,6 +433,7 @@ class Room:
         self._change_pace(seconds)
 
     def _change_pace(self, seconds: float | None) -> None:
+        """Set the seconds between two decisions and store them; None pauses the game."""
         if seconds != self.pace:
             self._journal.append("pace", seconds=seconds)
             self.pace = seconds

@@ -282,7 +282,7 @@ def test_later_version_is_refused(tmp_path):
 
 @pytest.mark.parametrize("option", ["credit=luck", "merge=mix"])
 def test_unknown_option_values_are_refused(option):
-    with pytest.raises(UnknownOption, match="it is one of: "):
+    with pytest.raises(UnknownOption, match="; expected: "):
         agents.make_player(f"memory:{option}", SMALL)
 
 

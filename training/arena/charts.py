@@ -23,9 +23,9 @@ NAME_WIDTH = 24
 
 def ladder(standings: Standings) -> Figure:
     """Return a chart of the players' Elo with intervals, best first."""
-    figure, axes = _rows(len(standings.players))
-    _points(axes, [player.elo for player in standings.players], "{:+.0f}")
-    _names(axes, [player.name for player in standings.players])
+    figure, axes = _make_row_chart(len(standings.players))
+    _draw_intervals(axes, [player.elo for player in standings.players], "{:+.0f}")
+    _label_rows(axes, [player.name for player in standings.players])
     axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
     axes.set(title="Elo with 95 % intervals", xlabel="Elo")
     axes.margins(x=0.12)
@@ -36,7 +36,7 @@ def matrix(standings: Standings) -> Figure:
     """Return a matrix of scores: the row's player against the column's, wins-draws-losses."""
     names = [player.name for player in standings.players]
     count = len(names)
-    figure, axes = _figure(0.85 * count + 2.6, 0.62 * count + 1.6)
+    figure, axes = _make_figure(0.85 * count + 2.6, 0.62 * count + 1.6)
     scores = np.full((count, count), np.nan)
     size = 9.5 if count < 9 else 7
     for row, column in zip(*np.nonzero(~np.eye(count, dtype=bool)), strict=True):
@@ -45,8 +45,8 @@ def matrix(standings: Standings) -> Figure:
         text = f"{line.score.value:.0%}\n{line}"
         axes.text(column, row, text, ha="center", va="center", fontsize=size, color="#1d2026")
     axes.imshow(scores, cmap=_two_colors(), vmin=0, vmax=1, aspect="auto")
-    _names(axes, names)
-    labels = [_wrapped(name, 12) for name in names]
+    _label_rows(axes, names)
+    labels = [_wrap_name(name, 12) for name in names]
     axes.set_xticks(range(count), labels, fontsize=8.5)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -59,9 +59,9 @@ def seats(standings: Standings) -> Figure:
     rows = [("all games", standings.first_seat.score)]
     if len(standings.pairs) > 1:
         rows += [(" – ".join(pair.players), pair.first_seat) for pair in standings.pairs]
-    figure, axes = _rows(len(rows))
-    _points(axes, [score for _, score in rows], "{:.0%}")
-    _names(axes, [name for name, _ in rows], 2 * NAME_WIDTH)
+    figure, axes = _make_row_chart(len(rows))
+    _draw_intervals(axes, [score for _, score in rows], "{:.0%}")
+    _label_rows(axes, [name for name, _ in rows], 2 * NAME_WIDTH)
     axes.axvline(0.5, color=FAINT, linewidth=1, zorder=0)
     axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.set(title="Score of the first seat", xlim=(-0.02, 1.02))
@@ -70,7 +70,7 @@ def seats(standings: Standings) -> Figure:
 
 def lengths(standings: Standings) -> Figure:
     """Return a histogram of the lengths of games, in turns."""
-    figure, axes = _figure(WIDTH_INCHES, 3)
+    figure, axes = _make_figure(WIDTH_INCHES, 3)
     turns = np.array(standings.turns)
     width = max(1, round(turns.max(initial=1) / 40))
     edges = np.arange(turns.min(initial=0), turns.max(initial=1) + 2 * width, width) - 0.5
@@ -84,11 +84,11 @@ def lengths(standings: Standings) -> Figure:
 
 def learning(standings: Standings) -> Figure:
     """Return a chart of each player's score over the course of a tournament with learning."""
-    figure, axes = _figure(WIDTH_INCHES, 3)
+    figure, axes = _make_figure(WIDTH_INCHES, 3)
     for name, scores in standings.learning.items():
         parts = np.linspace(0, 1, len(scores) + 1)
         axes.plot(
-            (parts[1:] + parts[:-1]) / 2, scores, "o-", markersize=4, label=_wrapped(name, 40)
+            (parts[1:] + parts[:-1]) / 2, scores, "o-", markersize=4, label=_wrap_name(name, 40)
         )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -121,25 +121,28 @@ def to_svg(name: str, standings: Standings) -> str:
 
 
 def _render(name: str, standings: Standings, options: dict[str, Any]) -> bytes:
+    """Return a chart as a file; `options` are those of savefig."""
     with matplotlib.rc_context(STYLE | {"svg.hashsalt": name}), io.BytesIO() as file:
         CHARTS[name](standings).savefig(file, **options)
         return file.getvalue()
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+def _make_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """Return an empty chart of this size in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
-def _rows(count: int) -> tuple[Figure, Axes]:
+def _make_row_chart(count: int) -> tuple[Figure, Axes]:
     """Return a chart with `count` rows, the first on top."""
-    figure, axes = _figure(WIDTH_INCHES, 1.1 + 0.42 * count)
+    figure, axes = _make_figure(WIDTH_INCHES, 1.1 + 0.42 * count)
     axes.set_ylim(count - 0.5, -0.5)
     axes.grid(axis="x", color=FAINT, alpha=0.25)
     return figure, axes
 
 
-def _points(axes: Axes, rows: Sequence[Interval], text: str) -> None:
+def _draw_intervals(axes: Axes, rows: Sequence[Interval], text: str) -> None:
+    """Draw intervals as points with error bars, one per row."""
     for row, (value, low, high) in enumerate(rows):
         axes.plot((low, high), (row, row), color=DATA, linewidth=5, alpha=0.35)
         axes.plot(value, row, "o", color=DATA, markersize=7)
@@ -153,12 +156,13 @@ def _points(axes: Axes, rows: Sequence[Interval], text: str) -> None:
         )
 
 
-def _names(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
-    labels = [_wrapped(name, width) for name in names]
+def _label_rows(axes: Axes, names: Sequence[str], width: int = NAME_WIDTH) -> None:
+    """Label the rows with names, broken into lines of at most `width` characters."""
+    labels = [_wrap_name(name, width) for name in names]
     axes.set_yticks(range(len(names)), labels, fontsize=9)
 
 
-def _wrapped(name: str, width: int) -> str:
+def _wrap_name(name: str, width: int) -> str:
     """Return the name broken after punctuation into lines of at most `width` characters."""
     lines = [""]
     for word in re.split(r"(?<=[:,.=–/])", name):
@@ -169,6 +173,7 @@ def _wrapped(name: str, width: int) -> str:
 
 
 def _two_colors() -> matplotlib.colors.Colormap:
+    """Return a color map for scores, from losses to wins."""
     colors = ["#e58a7e", "#f5f1ea", "#7fb0e0"]
     color_map = matplotlib.colors.LinearSegmentedColormap.from_list("score", colors)
     return color_map.with_extremes(bad=(0, 0, 0, 0.06))

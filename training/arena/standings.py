@@ -149,6 +149,7 @@ def tally(points: Array, openings: NDArray[np.int64]) -> Line:
 
 
 def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> Pair:
+    """Return the result of the games between two players; `indices` has the better one first."""
     better, worse = indices
     mask = np.isin(results.first, indices) & np.isin(results.second, indices)
     columns: list[Any] = [column[mask] for column in results]
@@ -158,18 +159,21 @@ def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> P
 
 
 def _reversed(line: Line) -> Line:
+    """Return a line from the other player's point of view."""
     value, low, high = line.score
     return Line(line.losses, line.draws, line.wins, Interval(1 - value, 1 - high, 1 - low))
 
 
 def _faults(records: Sequence[Record], name: str) -> dict[str, int]:
+    """Return a player's number of faults by reason."""
     lost = (game.reason for game in records if game.reason in FAULTS and name == loser(game))
     return dict(sorted(Counter(lost).items()))
 
 
 def loser(game: Record) -> str:
     """Return the name of the player that lost a game."""
-    return game.players[game.result == "1-0"]
+    first, second = game.players
+    return second if game.result == "1-0" else first
 
 
 def _rounded(value: Any) -> Any:

@@ -36,6 +36,7 @@ def show(tournament: Tournament, console: Terminal) -> None:
 
 
 def _ladder(tournament: Tournament) -> Table:
+    """Return the table of players, best first."""
     player_times = times(tournament.config.players, list(tournament.records.values()))
     players = tournament.standings.players
     table = make_number_table("player", "Elo", "score", "95 %", "W-D-L", "per turn", "longest")
@@ -59,6 +60,7 @@ def _ladder(tournament: Tournament) -> Table:
 
 
 def _learning(tournament: Tournament) -> Table:
+    """Return the table of each player's scores over the course of the tournament."""
     learning = tournament.standings.learning
     parts = max(map(len, learning.values()))
     numbers = (str(number + 1) for number in range(parts))
@@ -69,6 +71,7 @@ def _learning(tournament: Tournament) -> Table:
 
 
 def _pairs(tournament: Tournament) -> Table:
+    """Return the table of pairs, the better player first."""
     table = make_number_table("pair", "score", "95 %", "W-D-L", "first seat")
     for pair in tournament.standings.pairs:
         table.add_row(

@@ -327,6 +327,7 @@ def _length_texts(row: PlayedExperiment) -> tuple[str, str]:
 
 
 def _short_name(name: str) -> str:
+    """Return the published name of a player, by default its spec."""
     return "smart" if name == SMART else name
 
 
@@ -370,6 +371,7 @@ def run(
 
 
 def _show_game(game: record.Record) -> None:
+    """Print the turns of a game and its result."""
     *_, last = frames(record.replay(game))
     console.print("\nThe only game of smart against smart:")
     turns = numbered(game)

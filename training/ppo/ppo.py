@@ -116,10 +116,10 @@ class Training(BaseTraining[Config]):
         self.ppo = OverlappedPPO(self.make_ppo, self.network)
         run.restore(self.load)
 
-    def make_ppo(self, kind: type[MaskablePPO], network: Network) -> MaskablePPO:
+    def make_ppo(self, algorithm_class: type[MaskablePPO], network: Network) -> MaskablePPO:
         """Return an instance of a MaskablePPO class for a network."""
         config = self.config
-        return kind(
+        return algorithm_class(
             Policy,
             self.env,
             learning_rate=lambda _: self.interpolate(

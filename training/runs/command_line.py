@@ -166,7 +166,10 @@ def _folder(name: str) -> str:
 def _saved_config(
     path: Path, config_class: type[AnyConfig], changes: Mapping[str, Any]
 ) -> AnyConfig:
-    """Return the saved config of a run with `changes`; raise BadOption or BadRecord."""
+    """Return the saved config of a run with `changes`.
+
+    Raises BadOption for an invalid change, BadRecord for an invalid file.
+    """
     try:
         # Typed names have been checked already.
         with untrusted_names():

@@ -77,28 +77,28 @@ def merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def build_config(kind: type[Config], values: Mapping[str, Any]) -> Config:
+def build_config(config_class: type[Config], values: Mapping[str, Any]) -> Config:
     """Return a config with these values, and defaults for the other fields.
 
     The value of a nested config is a mapping. Raises UnknownOption for an unknown field, BadOption
     for an invalid value.
     """
-    return kind(**_field_values(kind, values))
+    return config_class(**_field_values(config_class, values))
 
 
-def type_of(kind: type[object], name: str) -> Any:
+def type_of(config_class: type[object], name: str) -> Any:
     """Return the type of a config field; `name` is dotted if the field is nested."""
     first, _, rest = name.partition(".")
-    hint = get_type_hints(kind)[first]
+    hint = get_type_hints(config_class)[first]
     return type_of(hint, rest) if rest else hint
 
 
 def _field_values(
-    kind: "type[DataclassInstance]", values: Mapping[str, Any], prefix: str = ""
+    config_class: "type[DataclassInstance]", values: Mapping[str, Any], prefix: str = ""
 ) -> dict[str, Any]:
-    """Return the constructor arguments for a mapping; `prefix` is the dotted path of `kind`."""
-    hints = get_type_hints(kind)
-    own_fields = {field.name: field for field in fields(kind)}
+    """Return constructor arguments for a mapping; `prefix` is the dotted path of the class."""
+    hints = get_type_hints(config_class)
+    own_fields = {field.name: field for field in fields(config_class)}
     arguments: dict[str, Any] = {}
     for name, value in values.items():
         path = f"{prefix}{name}"
@@ -119,18 +119,22 @@ def _field_values(
 def _convert(name: str, value: Any, hint: Any) -> Any:
     """Convert a value to a field's type: a list to a tuple, a word to a tuple of length 1.
 
-    Raises BadOption if the value is of another kind.
+    Raises BadOption if the value is of another config_class.
     """
     kinds = [part for part in get_args(hint) if part is not NoneType]
     if isinstance(hint, UnionType) and len(kinds) == 1:
         return value if value is None else _convert(name, value, kinds[0])
-    kind = get_origin(hint) or hint
-    if kind is tuple:
+    config_class = get_origin(hint) or hint
+    if config_class is tuple:
         words = (value,) if isinstance(value, str) else value
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
             raise BadOption(f"{name}={value!r}; expected: a word, or several as ['one', 'other']")
         return tuple(words)
-    if (kind is Mapping) != isinstance(value, Mapping) or (kind is str) != isinstance(value, str):
-        valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(kind, "a number, or None")
+    if (config_class is Mapping) != isinstance(value, Mapping) or (
+        config_class is str
+    ) != isinstance(value, str):
+        valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(
+            config_class, "a number, or None"
+        )
         raise BadOption(f"{name}={value!r}; expected: {valid}")
     return value

@@ -44,7 +44,7 @@ class Log:
         )
 
     def add(self, step: int, metrics: Mapping[str, float | None]) -> None:
-        """Append a row, without None, NaN and infinities; raise OSError."""
+        """Append a row, without None, NaN and infinities; raise OSError if it cannot be written."""
         row = {name: float(value) for name, value in metrics.items() if _is_number(value)}
         self.rows.append({"step": step, **row})
         self.newest |= self.rows[-1]
@@ -54,7 +54,7 @@ class Log:
             self._writer.add_scalar(name, value, step)
 
     def sync(self) -> None:
-        """Flush the rows to disk; raise OSError."""
+        """Flush the rows to disk; raise OSError if that fails."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:

@@ -193,6 +193,7 @@ class Run:
                 raise KeyboardInterrupt
 
     def _show(self, show: Callable[[float, str], None], status: str) -> None:
+        """Show the progress of the run with the status and the latest Elo."""
         if "elo" in self._log.newest:
             status += f", Elo {self._log.newest['elo']:+.0f}"
         show(self.progress(), status)
@@ -208,6 +209,7 @@ class Run:
         self.evaluation_due = is_multiple or self.progress() == 1
 
     def _add_time(self) -> None:
+        """Add the time since the last call to `seconds`."""
         now = time.perf_counter()
         self.seconds += now - self._timer_start
         self._timer_start = now

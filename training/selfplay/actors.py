@@ -183,6 +183,7 @@ class ClusterEngine:
         self._warned_workers: set[_Worker] = set()
 
     def _create_worker(self, failed_starts: int = 0) -> _Worker:
+        """Start an actor with the next seed."""
         remote: Any = ray.remote(SelfPlayActor)
         seed = next(self._seeds)
         actor = remote.options(**RAY_OPTIONS, max_restarts=0).remote(*self._arguments, seed)
@@ -239,6 +240,7 @@ class ClusterEngine:
         return [pending[reference] for reference in ready]
 
     def _replace(self, worker: _Worker, error: RayError) -> None:
+        """Replace a lost worker and warn; raise ChildProcessError if it never starts."""
         failed_starts = worker.failed_starts + 1 if worker.location is None else 0
         if failed_starts == MAX_START_ATTEMPTS:
             last_line = str(error).strip().splitlines()[-1]
@@ -271,5 +273,6 @@ class ClusterEngine:
 
 
 def _kill(worker: _Worker) -> None:
+    """Kill the actor of a worker, if it is alive."""
     with suppress(RayError):
         ray.kill(worker.actor)

@@ -100,6 +100,7 @@ def charts(game: Game, opponents: EvaluationOpponents) -> dict[str, list[str]]:
 
 
 def _accuracies(game: Game, player: Player, opponents: EvaluationOpponents) -> dict[str, float]:
+    """Return the accuracies of a player by name, without NaN; {} without a test set."""
     test_set = accuracy_test_set(game, opponents)
     if test_set is None:
         return {}
@@ -109,9 +110,10 @@ def _accuracies(game: Game, player: Player, opponents: EvaluationOpponents) -> d
 
 
 def accuracy_test_set(game: Game, opponents: EvaluationOpponents) -> TestSet | None:
-    """Return a tablebase and test positions; None if the start of the game is in no table.
+    """Return a tablebase and test positions; None if accuracy cannot be measured.
 
-    Raises BadOption for a missing folder.
+    That is the case for games without tables, with 0 test positions, and if the start of the game
+    is in no table. Raises BadOption for a missing folder.
     """
     if game.numbering is None or not opponents.positions:
         return None
@@ -122,6 +124,7 @@ def accuracy_test_set(game: Game, opponents: EvaluationOpponents) -> TestSet | N
 def _sample_test_set(
     name: str, options: tuple[tuple[str, Any], ...], opponents: EvaluationOpponents
 ) -> TestSet | None:
+    """Return the tablebase and the sampled positions; None if the start is in no table."""
     game = make_game(name, **dict(options))
     tables = Tablebase(game, opponents.tables or SHIPPED)
     if game.initial not in tables:

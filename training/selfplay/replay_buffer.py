@@ -211,6 +211,7 @@ def top_targets(
 def _top(
     actions: NDArray[np.int32], targets: NDArray[np.float32]
 ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    """Return the actions with the greatest targets, and these targets, padded with -1 and 0."""
     targets = np.where(actions < 0, -1.0, targets)
     order = np.argsort(-targets, axis=1, kind="stable")[:, :MAX_ACTIONS]
     best = np.full((len(actions), MAX_ACTIONS), -1, np.int16)

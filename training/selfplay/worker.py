@@ -186,6 +186,7 @@ class SelfPlayWorker:
         self._stopped = True
 
     def _search(self, evaluate: Evaluate, simulations: int, tally: SelfPlayTally) -> None:
+        """Search on every board; add times and the number of evaluated positions to the tally."""
         clock = time.perf_counter
         previous = clock()
         rows, earlier = self._boards.positions, self._boards.position_keys
@@ -204,6 +205,7 @@ class SelfPlayWorker:
         tally.search_seconds += clock() - previous
 
     def _decide(self) -> None:
+        """Store the decisions of the search, play them and those of the opponents."""
         search = self._trees.results()
         if (search.selected_actions < 0).any():
             raise TrainingDiverged("the network's logits or values are not finite")
