@@ -48,7 +48,7 @@ def test_perfect_player_keeps_every_value():
     assert not accuracy.misses
 
 
-def test_specs_and_policy_functions_are_measured():
+def test_players_may_be_specs_or_policy_functions():
     def first_legal(observation, info):
         assert observation.shape == GAME.observation_shape
         return info["action_mask"].argmax()
@@ -130,7 +130,7 @@ def test_game_samples_are_decisions_of_the_player():
     assert {int(position.player) for position in positions} == {0, 1}
 
 
-def test_replies_cover_all_opponent_moves():
+def test_enumerated_positions_include_all_first_turns_of_the_opponent():
     first = make_player("minimax:depth=2", GAME)
     positions = list(enumerate_replies(TABLES, first, 1000))
     assert len(positions) == len(set(positions)) == 1000

@@ -78,7 +78,7 @@ def test_position_text_has_rows_mover_and_changed_fields(position, text):
 
 
 @pytest.mark.parametrize("fields", [(1, 8, 0, 5), (8, 3, 1, 5), (0, 0, 1, 0), (5, 2, 0, 2**64 - 1)])
-def test_positions_survive_as_text(fields):
+def test_positions_round_trip_as_text(fields):
     game = Row()
     assert game.from_text(game.to_text(row(*fields))) == row(*fields)
 

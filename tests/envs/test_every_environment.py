@@ -64,7 +64,7 @@ def test_stable_baselines_check_env(name, options):
 
 
 @pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
-def test_pettingzoo_tests(name, options, capsys):
+def test_environments_pass_pettingzoo_tests(name, options, capsys):
     seed_test(lambda: pettingzoo.make("aec", name, **options), num_cycles=30)
     api_test(pettingzoo.make("aec", name, **options), num_cycles=300)
     assert capsys.readouterr().out.endswith("Passed API test\n")

@@ -78,7 +78,7 @@ def test_infos_of_an_episode_have_the_same_structure(name):
 
 @MODES
 @NAMES
-def test_vector_infos_have_the_same_structure(name, mode):
+def test_vector_infos_have_the_same_structure_at_every_step(name, mode):
     envs = BoardGameVectorEnv(name, 4, max_turns=MAX_TURNS, autoreset_mode=mode)
     rng, (_, info) = np.random.default_rng(0), envs.reset(seed=0)
     first = tree(info)
@@ -158,7 +158,7 @@ def test_mask_after_truncation_has_the_legal_actions(name):
 
 @MODES
 @NAMES
-def test_vector_masks_at_the_end(name, mode):
+def test_last_vector_mask_is_full_after_an_end_and_legal_after_truncation(name, mode):
     envs = BoardGameVectorEnv(name, 8, max_turns=40, opponent=None, autoreset_mode=mode)
     rng, (_, info) = np.random.default_rng(1), envs.reset(seed=1)
     counts = {False: 0, True: 0}
@@ -181,7 +181,7 @@ def test_vector_masks_at_the_end(name, mode):
 
 
 @NAMES
-def test_aec_masks_at_the_end(name):
+def test_last_aec_masks_are_full_after_an_end_and_legal_after_truncation(name):
     for limit in MAX_TURNS, None:
         env, rng = BoardGameAEC(name, max_turns=limit), np.random.default_rng(2)
         env.reset(seed=0)

@@ -79,7 +79,7 @@ def test_steps_agree_with_single_environments_in_dummy_vec_env(name, limits, sea
     assert any(ends)
 
 
-def test_methods_and_attributes_of_some_boards():
+def test_methods_apply_to_some_boards_and_attributes_to_all():
     env = OpponentVecEnv("capture_conquer", 5, size=4)
     env.seed(1)
     env.reset()

@@ -161,7 +161,7 @@ def test_observation_is_in_the_learners_frame(seat):
     assert observation[0, 0, 0] == 1
 
 
-def test_random_seats_include_both():
+def test_random_seats_are_balanced():
     env = make()
     seats = [env.reset(seed=0)[1]["seat"]] + [env.reset()[1]["seat"] for _ in range(40)]
     assert 10 < sum(seats) < 31
@@ -311,7 +311,7 @@ def test_text_pictures_show_the_last_turn():
     assert "last " in env.render()
 
 
-def test_pixel_and_svg_pictures():
+def test_frames_are_pixels_and_notebooks_show_svg():
     env = make(render_mode="rgb_array")
     env.reset(seed=0)
     frame = env.render()

@@ -65,7 +65,7 @@ def same(first, second):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("opponent", ["random", None])
-def test_shapes_dtypes_and_spaces(mode, opponent):
+def test_outputs_have_the_documented_shapes_and_dtypes(mode, opponent):
     envs = make(5, autoreset_mode=mode, opponent=opponent)
     assert isinstance(envs, gymnasium.vector.VectorEnv)
     assert envs.metadata["autoreset_mode"] == mode
@@ -401,7 +401,7 @@ def test_gymnasium_can_split_the_infos():
     assert ended["final_obs"].shape == (4, 6, 6)
 
 
-def test_frames():
+def test_render_returns_a_frame_for_each_board():
     envs = make(2, render_mode="ansi")
     envs.reset(seed=0)
     assert len(envs.render()) == 2

@@ -57,7 +57,7 @@ def commands(game, position, start=None):
 
 @pytest.mark.parametrize("rows", [8, 10])
 @pytest.mark.parametrize("columns", [8, 10])
-def test_start_positions_of_all_board_sizes(rows, columns):
+def test_start_has_three_columns_of_soldiers_on_boards_of_every_size(rows, columns):
     """cannon: n x m boards of 8 and 10."""
     game = make_game("cannon", rows=rows, columns=columns)
     letters = game.pieces(game.initial)
@@ -67,13 +67,13 @@ def test_start_positions_of_all_board_sizes(rows, columns):
         assert line == {0: "Ww", rows - 1: "bB"}.get(row, inner) * (columns // 2)
 
 
-def test_start_position(cannon):
+def test_start_has_53_commands_and_37_actions(cannon):
     assert len(commands(cannon, cannon.initial)) == 53
     assert len(cannon.legal_actions(cannon.initial)) == 37
     assert commands(cannon, cannon.initial, "07") == {"07M16", "07M04", "07B03", "07B02"}
 
 
-def test_steps_and_retreats(cannon):
+def test_soldier_near_an_enemy_steps_captures_and_retreats(cannon):
     position = place(cannon, "b", b="33", w="32")
     assert commands(cannon, position) == {"33M22", "33M32", "33M42", "33M15", "33M35", "33M55"}
 
@@ -249,7 +249,7 @@ def test_perft_from_the_start(rows, columns, counts):
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
 
-def test_random_games_end(cannon):
+def test_random_games_end_and_commands_are_parsed_to_their_actions(cannon):
     """cannon: random bot as a template: 1,000 games without an invalid command."""
     playouts = play_random_games(cannon, 1000, seed=2)
     assert not playouts.unfinished

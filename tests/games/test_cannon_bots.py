@@ -146,6 +146,6 @@ def test_bots_play_on_boards_of_every_size(rows, columns):
         assert match_record.reason not in ("illegal", "error"), match_record.detail
 
 
-def test_other_games_are_rejected():
+def test_bot_rejects_other_games():
     with pytest.raises(BadOption, match="aggressive does not play morris, only: cannon"):
         make_player("aggressive", make_game("morris"))

@@ -98,7 +98,7 @@ def test_chains_with_different_captures_are_different_turns():
 # Published examples
 
 
-def test_published_jumps():
+def test_published_jumps_are_legal():
     published = """3,2x2,2 3,0x2,2 3,4x2,2 1,4x2,2 3,0x- 3,2x3,1 3,4x3,1 1,4x3,1 1,0x- 3,2x- 3,4x3,3
     1,4x3,3 3,4x2,3 1,4x2,3"""
     legal = turns(EXAMPLE)
@@ -120,7 +120,7 @@ def test_published_example_has_37_jump_chains():
     assert paths - 1 == 37
 
 
-def test_published_draw():
+def test_published_blocked_position_is_a_draw():
     assert turns("6/6/6/6/5b/3brr b") == set()
     assert result("6/6/6/6/5b/3brr b") == (DRAW, "blocked")
 
@@ -385,7 +385,7 @@ def test_illegal_turn_is_rejected_with_similar_turns(game):
         game.parse_turn(position, "9,9-9,9")
 
 
-def test_line_of_actions_is_described_by_turns(game):
+def test_sequence_of_actions_is_written_turn_by_turn(game):
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     turn = game.parse_turn(position, "1,2-3,0x3,3")
     assert len(turn) == 2
@@ -398,7 +398,7 @@ def test_line_of_actions_is_described_by_turns(game):
 
 
 @pytest.mark.parametrize("size", range(4, 9))
-def test_action_cells(size):
+def test_action_cells_agree_with_the_notation_and_the_symmetry(size):
     game = make_game("capture_conquer", size=size)
     texts = [game.action_text(game.initial, action) for action in range(game.num_actions)]
     cells = [divmod(cell, size) for cell in game.action_cells.ravel().tolist()]

@@ -47,7 +47,7 @@ def published(text):
         "6/6/..b.../6/6/r...r.",
     ],
 )
-def test_published_evaluation(game, board, player):
+def test_published_evaluation_equals_its_formula(game, board, player):
     position = game.from_text(f"{board} {player}")
     value = published(f"{board} {player}")
     mover = "br".index(player)
@@ -86,7 +86,7 @@ def value(game, text, weight_index, player=0):
         ("6/6/6/...b../r...../.r.... r", RACE + 4, 1),
     ],
 )
-def test_feature_counts(game, text, weight_index, count):
+def test_each_weight_counts_its_feature_for_either_side(game, text, weight_index, count):
     player = "br".index(text[-1])
     assert value(game, text, weight_index, player) == count
     assert value(game, text, weight_index, 1 - player) == -count

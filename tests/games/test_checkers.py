@@ -63,7 +63,7 @@ def turns(game, position):
 # Worked examples
 
 
-def test_first_turns(checkers):
+def test_start_has_seven_turns(checkers):
     legal = turns(checkers, checkers.initial)
     assert legal == {"51-40", "51-42", "53-42", "53-44", "55-44", "55-46", "57-46"}
 
@@ -309,7 +309,7 @@ def test_observations_show_men_and_kings_in_both_frames(checkers):
     assert own[7, 1] == own_kings[0, 0] == enemy[2, 2] == enemy_kings[7, 7] == 1
 
 
-def test_track_of_a_turn(checkers):
+def test_track_has_the_path_and_the_captured_pieces(checkers):
     position = place(checkers, "b", black="11", red="22 44")
     (turn,) = checkers.turns(position)
     path, captured = checkers.track(position, turn)
@@ -317,7 +317,7 @@ def test_track_of_a_turn(checkers):
     assert captured == ((2, 2), (4, 4))
 
 
-def test_action_cells(checkers):
+def test_action_cells_agree_with_the_notation_and_are_distinct(checkers):
     position = checkers.initial
     for action in checkers.legal_actions(position):
         start, end = checkers.action_cells[action]
@@ -400,7 +400,7 @@ def test_stronger_player_wins(checkers):
 # Portable Draughts Notation
 
 
-def test_pdn_numbers_of_cells():
+def test_pdn_numbers_the_cells_from_1_to_32():
     assert pdn_text.number((7, 1)) == 1
     assert pdn_text.number((0, 6)) == 32
     assert sorted(map(pdn_text.number, CELLS)) == list(range(1, 33))

@@ -49,7 +49,7 @@ def turns(game, position):
     return {game.turn_text(position, turn) for turn in game.turns(position)}
 
 
-def test_first_turns_of_both_sides(mini):
+def test_either_side_may_begin_with_five_turns(mini):
     """checkers6: choose to move first or second."""
     assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
     other = make_game("mini_checkers", first="white")
@@ -118,7 +118,7 @@ def test_perft_from_the_start(mini):
 
 
 @pytest.mark.slow
-def test_start_is_solved(mini, solver):
+def test_search_proves_the_start_a_draw_and_a_losing_first_turn(mini, solver):
     result = solver.search(mini.initial, depth=80)
     assert (result.score, result.margin, result.is_exact) == (0, 0, True)
     assert result.depth < 60
@@ -145,7 +145,7 @@ def test_solver_finds_recorded_values(mini, solver, every, least):
     assert checked > least
 
 
-def test_published_levels_and_statistics(mini):
+def test_levels_have_published_limits_and_count_cutoffs(mini):
     """checkers6: three levels; 15 s limit; statistics (depth, value, cut-offs max/min, nodes)."""
     rng = np.random.default_rng(0)
     for level, depth in (("easy", 5), ("normal", 15)):
@@ -172,7 +172,7 @@ def test_published_levels_and_statistics(mini):
         ("..w.....b.........", "b", 5 - 2),
     ],
 )
-def test_published_evaluation(mini, board, side, value):
+def test_published_evaluation_equals_a_hand_computation(mini, board, side, value):
     """checkers6: four-term evaluation."""
     position = compact(mini, board, side)
     black = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "b"]

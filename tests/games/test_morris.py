@@ -118,7 +118,7 @@ def test_turn_with_a_removal_grants_one_free_move(morris):
     ("free_move", "placed", "moved"),
     [("always", True, True), ("moving_phase_only", False, True), ("never", False, False)],
 )
-def test_free_move_option(free_move, placed, moved):
+def test_free_move_option_decides_which_turns_earn_one(free_move, placed, moved):
     game = make_game("morris", free_move=free_move)
     last = place(game, "w 10", white="ABOUR", black="DEXVS")
     assert ("fw" in game.to_text(after(game, last, "C-X"))) == placed
@@ -166,7 +166,7 @@ def test_perft_from_the_start_in_decisions(options):
     assert perfts == [24, 552, 12144, 255024, 5100480, 96223680]
 
 
-def test_random_games_end(morris):
+def test_random_games_end_without_draws(morris):
     playouts = play_random_games(morris, 1000, seed=2)
     assert playouts.unfinished < 20
     assert playouts.draws == 0
@@ -176,7 +176,7 @@ def test_random_games_end(morris):
 # Symmetries
 
 
-def test_sixteen_symmetries(morris):
+def test_fifteen_symmetries_differ_from_each_other_and_from_the_identity(morris):
     assert len({symmetry.actions.tobytes() for symmetry in morris.symmetries}) == 15
     assert len({symmetry.name for symmetry in morris.symmetries}) == 15
     identity = list(range(morris.num_actions))

@@ -390,7 +390,7 @@ def test_value_iteration_solves_a_small_board(value_iteration):
     assert best == minimax_value(ours.initial, 3)
 
 
-def test_exploitability_of_uniform_play():
+def test_exploitability_of_uniform_play_equals_plain_recursion():
     game = pyspiel.load_game("python_cc_env_capture_conquer(size=4,max_game_length=3)")
     ours = game.game
 

@@ -46,7 +46,7 @@ def starts(count, seed=0):
             count -= 1
 
 
-def test_initial_positions_are_draws():
+def test_starts_of_4x4_and_5x5_are_draws():
     assert TABLES.probe(GAME.initial).value == 0
     larger = make_game("capture_conquer", size=5, corner=2)
     solved = Tablebase(larger).probe(larger.initial)

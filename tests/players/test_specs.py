@@ -392,13 +392,13 @@ def final_position(game):
         ("mcts:evaluation=()", r"evaluation=\(\) is not a name"),
         ("mcts:exploration=1e999", "exploration=inf; expected: 0 or more"),
         ("mcts:exploration=True", "exploration=True; expected: 0 or more"),
-        ("minimax:seconds=" + "9" * 400, "it is 0 or more"),
+        ("minimax:seconds=" + "9" * 400, "expected: 0 or more"),
         ("minimax:table_megabytes=1e9", "table_megabytes=1000000000.0; expected: 1/1024 to 65536"),
         ("os.system", "player 'os.system' cannot be made: TypeError: expected str"),
         ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
     ],
 )
-def test_unusual_values_are_rejected(game, spec, error):
+def test_values_of_wrong_types_or_sizes_are_rejected(game, spec, error):
     with pytest.raises(BadOption, match=error):
         make_player(spec, game)
 

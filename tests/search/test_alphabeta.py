@@ -149,7 +149,7 @@ def test_single_action_is_played_without_a_search(game):
     assert (result.nodes, result.depth, result.score, result.value) == (0, 0, None, None)
 
 
-def test_limits(game):
+def test_search_stops_at_limits_of_nodes_and_seconds(game):
     search = AlphaBeta(game)
     search.search(game.initial, depth=1)
     result = search.search(game.initial, nodes=5000)

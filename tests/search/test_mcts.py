@@ -43,7 +43,7 @@ def test_prevents_an_immediate_loss(game):
     assert all(game.outcome(reply) != 1 for reply in replies)
 
 
-def test_statistics_of_a_result(game):
+def test_visits_add_up_and_the_most_visited_action_is_played(game):
     result = search(game, game.initial, simulations=500)
     legal = game.legal_actions(game.initial)
     actions, visits = zip(*result.visits, strict=True)
@@ -79,7 +79,7 @@ def test_turn_of_several_decisions_is_valued_for_its_player():
     assert "x-" not in game.action_text(pending, result.action)
 
 
-def test_limits_and_full_tree(game):
+def test_search_stops_in_time_and_continues_with_a_full_tree(game):
     result = search(game, game.initial, seconds=0.1)  # nothing else would stop it
     assert result.nodes >= 1
     assert result.seconds > 0
@@ -96,7 +96,7 @@ def test_single_action_is_played_without_a_search(game):
     assert (result.nodes, result.value) == (0, None)
 
 
-def test_bad_input(game):
+def test_invalid_arguments_and_finished_games_are_rejected(game):
     for limit, message in (
         ({}, "give at least one of them"),
         ({"simulations": 0}, "simulations=0; expected: 1 or more"),

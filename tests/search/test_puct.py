@@ -283,7 +283,7 @@ def test_virtual_losses_are_undone(game, some_positions, batch):
                 assert -1.01 <= total / node["visits"] <= 1.01
 
 
-def test_sequential_halving_schedule():
+def test_sequential_halving_visits_half_of_the_actions_again():
     assert _halving(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
     assert _halving(1, 3) == [0, 1, 2]
     assert _halving(0, 0) == []
@@ -403,7 +403,7 @@ def test_gumbel_noise_samples_the_policy():
     np.testing.assert_allclose(frequencies, expected, atol=0.03)
 
 
-def test_statistics_of_a_result(game):
+def test_visits_add_up_and_the_most_visited_action_is_played(game):
     result = PUCT(game, opinionated).search(game.initial, simulations=300)
     actions, visits = zip(*result.visits, strict=True)
     assert sorted(actions) == game.legal_actions(game.initial).tolist()
@@ -435,7 +435,7 @@ def test_latest_positions_of_long_games_are_remembered(game):
         assert trees.results().selected_actions[0] == game.legal_actions(game.initial)[3]
 
 
-def test_limits_of_time_and_capacity(game, stopwatch):
+def test_search_stops_at_limits_of_time_and_capacity(game, stopwatch):
     search = PUCT(game, flat, batch=1)
     # One second per evaluated leaf.
     stopwatch(tick=1)
@@ -452,7 +452,7 @@ def test_single_action_is_played_without_a_search(game):
     assert (result.nodes, result.value) == (0, None)
 
 
-def test_bad_input(game):
+def test_invalid_arguments_and_finished_games_are_rejected(game):
     search = PUCT(game, flat)
     for limit, message in (
         ({}, "give at least one of them"),
@@ -470,7 +470,7 @@ def test_bad_input(game):
     ):
         with pytest.raises(BadOption, match=message):
             Trees(game, **options)
-    with pytest.raises(BadOption, match=r"batch=20000; with room for \d+ edges it is 1 to"):
+    with pytest.raises(BadOption, match=r"batch=20000; expected: 1 to \d+, with room for"):
         PUCT(game, flat, batch=20_000)
     trees, root = Trees(game, 2, simulations=4), np.array([game.initial] * 2, np.uint64)
     with pytest.raises(BadOption, match="simulations=5; expected: 1 to 4"):

@@ -106,7 +106,7 @@ def test_draughts_have_the_published_number_of_positions(pieces, published):
     assert sum(count_positions(numbering, material) for material in exactly) == published
 
 
-def test_number_of_capture_conquer_positions():
+def test_capture_conquer_positions_are_counted_by_binomials():
     numbering = make_game("capture_conquer", size=6).numbering
     assert count_positions(numbering, (3, 3)) == comb(36, 3) * comb(33, 3) == 38_955_840
 

@@ -51,7 +51,7 @@ def tables(folder):
         ("4/4/rr2/1b1b r", -1, 0, []),
     ],
 )
-def test_position_has_its_value(tables, text, value, turns, keeping):
+def test_probe_returns_value_turns_and_best_actions(tables, text, value, turns, keeping):
     position = SMALL.from_text(text)
     solved = tables.probe(position)
     assert (solved.value, solved.margin, solved.turns) == (value, abs(value), turns)
