@@ -107,7 +107,7 @@ def test_options_and_limits_are_those_of_the_environment():
 
 @pytest.mark.parametrize("count", [0, 7, 2.0, True, "2"])
 def test_number_of_games_must_be_even(count):
-    with pytest.raises(BadOption, match="it is an even number"):
+    with pytest.raises(BadOption, match="expected: an even number"):
         score(first, "capture_conquer", games=count)
 
 

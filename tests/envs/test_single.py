@@ -357,7 +357,7 @@ def test_step_after_the_end_is_rejected():
     [
         ({"size": 9}, "expected: 4 to 8"),
         ({"corner": 9}, "2 to 5"),
-        ({"seat": 2}, "it is 0"),
+        ({"seat": 2}, "expected: 0"),
         (
             {"opponent": "kasparov"},
             "no player 'kasparov'; there are: .*greedy, mcts, .*minimax",
@@ -368,7 +368,7 @@ def test_step_after_the_end_is_rejected():
         ({"max_turns": 5.5}, "1 or more"),
         ({"max_turns": 10**20}, "1 or more"),
         ({"max_turns": "9"}, "1 or more"),
-        ({"seat": True}, "it is 0"),
+        ({"seat": True}, "expected: 0"),
         ({"repetitions": 1}, "2 or more"),
         ({"repetitions": 3, "max_turns": None}, "with max_turns set"),
         (

@@ -465,7 +465,7 @@ def test_rejected_step_changes_no_board(actions, why):
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "expected: 4 to 8"),
         ({"seat": "red"}, "seat"),
-        ({"num_envs": 0}, "it is 1 to 2,147,483,647"),
+        ({"num_envs": 0}, "expected: 1 to 2,147,483,647"),
     ],
 )
 def test_invalid_arguments_are_rejected(arguments, why):
@@ -492,7 +492,7 @@ def test_invalid_arguments_are_rejected(arguments, why):
         ({"seed": 1.5}, BadOption, "seed=1.5"),
         ({"options": 5}, BadOption, "options=5"),
         ({"options": {5: 5, "x": 1}}, UnknownOption, "5, x"),
-        ({"options": {"reset_mask": ["a", "b", "c"]}}, BadOption, "it is True or False for each"),
+        ({"options": {"reset_mask": ["a", "b", "c"]}}, BadOption, "expected: True or False for each"),
         ({"options": {"reset_mask": [[1], 2, 3]}}, BadOption, "reset_mask: "),
     ],
 )

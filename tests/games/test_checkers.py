@@ -717,7 +717,7 @@ def test_last_of_repeated_tags_counts(english):
 )
 def test_contradicting_tags_are_rejected(english, name, values):
     tags = [f'[{name} "{value}"]\n' for value in values]
-    with pytest.raises(BadRecord, match=f"line 2: move 1: {name} is {values[0]}, {values[1]}"):
+    with pytest.raises(BadRecord, match=f"line 2: move 1: .* {name}: {values[0]}, {values[1]}"):
         list(record.valid_games("text", pdn.read("".join(tags), english)))
     assert len(list(pdn.read("*\n\n".join([*tags, ""]), english))) == 2
     assert len(list(pdn.read(f"{tags[0]}{tags[0]}*", english))) == 1

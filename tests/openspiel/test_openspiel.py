@@ -289,7 +289,7 @@ def test_pickled_states_load_in_another_process(tictactoe, tmp_path):
         ("capture_conquer(position=6/6)", BadPosition, "'6/6'"),
         ("morris(max_game_length=0)", BadOption, "max_game_length=0; expected: 1 to 1,048,576"),
         ("morris(repetitions=1)", BadOption, "repetitions=1; expected: 2 or more, or 0"),
-        ("cannon(repetitions=3)", BadOption, "it is 0 for cannon, whose own rules"),
+        ("cannon(repetitions=3)", BadOption, "expected: 0 for cannon, whose own rules"),
     ],
 )
 def test_invalid_parameters_are_rejected(parameters, error, message):

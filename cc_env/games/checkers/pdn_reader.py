@@ -251,7 +251,7 @@ class _GameParser:
         values = self.tags.get(name, value), value
         if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:
             hint = "separate games by an empty line"
-            raise BadRecord(f"two values of the tag {name}, {format_list(values)}; {hint}")
+            raise BadRecord(f"two values of the tag {name}: {format_list(values)}; {hint}")
         self.tags[name] = value
         if name == "GameType":
             check_game_type(value)
