@@ -492,7 +492,11 @@ def test_invalid_arguments_are_rejected(arguments, why):
         ({"seed": 1.5}, BadOption, "seed=1.5"),
         ({"options": 5}, BadOption, "options=5"),
         ({"options": {5: 5, "x": 1}}, UnknownOption, "5, x"),
-        ({"options": {"reset_mask": ["a", "b", "c"]}}, BadOption, "expected: True or False for each"),
+        (
+            {"options": {"reset_mask": ["a", "b", "c"]}},
+            BadOption,
+            "expected: True or False for each",
+        ),
         ({"options": {"reset_mask": [[1], 2, 3]}}, BadOption, "reset_mask: "),
     ],
 )
