@@ -103,10 +103,10 @@ class Accuracy:
         parts: dict[int | str, list[GradedDecision]] = {}
         for decision in self.graded_decisions:
             parts.setdefault(key_function(decision), []).append(decision)
-        return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_order)}
+        return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_group_order)}
 
 
-def _order(key: int | str) -> tuple[bool, int | str]:
+def _group_order(key: int | str) -> tuple[bool, int | str]:
     return isinstance(key, str), key
 
 
@@ -177,7 +177,7 @@ def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[
     Positions that the rules may draw early are skipped, as their value is uncertain. Raises
     BadOption for a count below 1, or tables without unfinished games.
     """
-    _check(count, seed)
+    _check_count_and_seed(count, seed)
     rng = np.random.default_rng(seed)
     sizes = np.array(tables.sizes)
     if not sizes.sum():
@@ -210,7 +210,7 @@ def sample_from_games(
     BadOption for fewer games than 1 or openings below 0, or if a player cannot be created,
     BadPlayer if a game ends by a fault.
     """
-    _check(games, seed)
+    _check_count_and_seed(games, seed)
     if not is_integer(opening_turns, 0):
         raise BadOption(f"opening_turns={opening_turns!r}; expected: 0 or more")
     rng, yielded = np.random.default_rng(seed), set[Position]()
@@ -256,7 +256,7 @@ def enumerate_replies(
     be created, MissingTable if no table has the start, since most replies would lead to unknown
     positions.
     """
-    _check(limit, seed)
+    _check_count_and_seed(limit, seed)
     tables.probe(tables.game.initial)
     player = as_player(player, tables.game)
     game, rng = tables.game, np.random.default_rng(seed)
@@ -281,7 +281,7 @@ def enumerate_replies(
                 queue.append(after)
 
 
-def _check(count: int, seed: int) -> None:
+def _check_count_and_seed(count: int, seed: int) -> None:
     if not is_integer(count, 1):
         raise BadOption(f"{count!r} positions or games; expected: 1 or more")
     check_seed(seed)

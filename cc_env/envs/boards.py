@@ -162,7 +162,7 @@ class Boards:
         for _ in range(kernels.MAX_RESET_ATTEMPTS if self._opponent else 1):
             if callable(starts):
                 rows = starts(pending)
-            self._run(pending * _RESET, self._no_actions, rows)
+            self._run_kernel(pending * _RESET, self._no_actions, rows)
             self.has_begun = self._has_masks = True
             self._reply()
             pending = pending & self.done
@@ -170,13 +170,13 @@ class Boards:
                 self.was_illegal &= ~selected
                 return
         self.has_begun = False
-        raise self._no_decision(self._position(rows[pending.argmax() % len(rows)]))
+        raise self._no_decision_error(self._position(rows[pending.argmax() % len(rows)]))
 
     def parse_start(self, text: str) -> Position:
         """Return the position of a text; raise BadPosition if it is invalid or the game is over."""
         position = self.game.from_text(text)
         if self.game.outcome(position) != ONGOING:
-            raise self._no_decision(position)
+            raise self._no_decision_error(position)
         return position
 
     def parse_options(self, options: object) -> list[Position]:
@@ -188,7 +188,7 @@ class Boards:
         valid = check_reset_options(options, ["position"])
         return [self.parse_start(valid["position"])] if "position" in valid else []
 
-    def _no_decision(self, position: Position) -> BadPosition:
+    def _no_decision_error(self, position: Position) -> BadPosition:
         reason = "the game is over, or ends before the first decision"
         return BadPosition(f"no episode can begin in '{self.game.to_text(position)}': {reason}")
 
@@ -204,9 +204,9 @@ class Boards:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
             self._set_was_illegal(actions)
-        refused = self._run(self._decisions, actions, self._initial)
+        refused = self._run_kernel(self._decisions, actions, self._initial)
         if refused != kernels.ACCEPTED:
-            raise self._refusal(refused, actions[refused])
+            raise self._refusal_error(refused, actions[refused])
         if self._opponent:
             self._reply()
 
@@ -225,10 +225,10 @@ class Boards:
         try:
             self._action[0] = number
         except OverflowError:
-            raise self._illegal(0, action) from None
+            raise self._illegal_error(0, action) from None
         self.step(self._action)
 
-    def _run(
+    def _run_kernel(
         self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
         """Call `kernels.step`, on slices of the boards if there are several threads."""
@@ -263,13 +263,13 @@ class Boards:
                 is_due = ~self.done & (self.to_move != self.seats)
                 if not len(numbers := np.flatnonzero(is_due)):
                     return
-                actions = self._checked_replies(numbers, self._opponent(self, numbers))
+                actions = self._check_replies(numbers, self._opponent(self, numbers))
                 kernels.play_replies(*self._kernel_arguments, numbers, actions)
         except BaseException:
             self.has_begun = False
             raise
 
-    def _checked_replies(
+    def _check_replies(
         self, numbers: NDArray[np.int64], replies: Sequence[object] | NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return an opponent's actions as int64[M]; raise IllegalAction if one is not legal."""
@@ -287,13 +287,13 @@ class Boards:
         bits = self._batch.masks[np.arange(self.count), np.where(is_valid, actions, 0)]
         self.was_illegal[:] = ~self.done & (bits == 0)
 
-    def _refusal(self, board: int, action: int) -> IllegalAction | ResetNeeded:
+    def _refusal_error(self, board: int, action: int) -> IllegalAction | ResetNeeded:
         prefix = f"board {board}: " if self.count > 1 else ""
         if self.done[board]:
             return ResetNeeded(f"{prefix}the episode is over; call reset() before step({action})")
-        return IllegalAction(f"{prefix}{self._illegal(board, int(action))}")
+        return IllegalAction(f"{prefix}{self._illegal_error(board, int(action))}")
 
-    def _illegal(self, board: int, action: object) -> IllegalAction:
+    def _illegal_error(self, board: int, action: object) -> IllegalAction:
         error = self.game.illegal_action(self.position(board), action)
         return IllegalAction(f"{error}; {MASK_HINT}" if self.raises else str(error))
 

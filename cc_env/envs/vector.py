@@ -101,7 +101,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         """
         check_render_mode(render_mode, self.metadata["render_modes"])
         check_bool("copy", copy)
-        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.autoreset_mode = _parse_autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.game = arguments.make_environment_game(BoardGameVectorEnv, game, options)
         self.render_mode, self.is_two_sided = render_mode, opponent is None
@@ -143,9 +143,9 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         arguments, before any change.
         """
         valid = arguments.check_reset_options(options, RESET_OPTIONS)
-        positions = self._starts(valid.get("position", []))
-        selected = self._reset_mask(valid.get("reset_mask"))
-        seeds = _seeds(seed)
+        positions = self._parse_starts(valid.get("position", []))
+        selected = self._parse_reset_mask(valid.get("reset_mask"))
+        seeds = _parse_seeds(seed)
         if isinstance(seeds, list) and len(seeds) != self.num_envs:
             raise BadOption(f"{len(seeds)} seeds for {self.num_envs} boards")
         episodes = self._boards.episodes if self._collects else None
@@ -155,7 +155,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             self._boards.observe()
         super().reset(seed=seeds if isinstance(seeds, int) else None)
         self._collect_frames(episodes)
-        return self._output(self._boards.observations, is_writable=True), self._info()
+        return self._copy_or_view(self._boards.observations, is_writable=True), self._info()
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions[i] (int[N]) on board i.
@@ -170,13 +170,13 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self._collect_frames(episodes)
         info = self._info()
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            info |= self._finals(seats)
+            info |= self._final_infos(seats)
         # Wrappers may change the arrays that no step reads.
         return (
-            self._output(boards.observations, is_writable=True),
-            self._output(boards.rewards, is_writable=True),
-            self._output(boards.terminated),
-            self._output(boards.truncated),
+            self._copy_or_view(boards.observations, is_writable=True),
+            self._copy_or_view(boards.rewards, is_writable=True),
+            self._copy_or_view(boards.terminated),
+            self._copy_or_view(boards.truncated),
             info,
         )
 
@@ -201,7 +201,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
 
         Raises BadOption for an invalid board, ResetNeeded before the first reset.
         """
-        self._check(board)
+        self._check_board(board)
         return self._boards.position(board)
 
     def result(self, board: int) -> Info:
@@ -231,7 +231,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         if self._collects:
             frames, self._frames = self._frames, [[] for _ in range(self.num_envs)]
             return tuple(frames)
-        return tuple(map(self._frame, range(self.num_envs)))
+        return tuple(map(self._draw_frame, range(self.num_envs)))
 
     def _collect_frames(self, episodes: NDArray[np.uint64] | None) -> None:
         """Append a frame of each board to its list; do nothing if `episodes` is None.
@@ -245,28 +245,28 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         for board, frames in enumerate(self._frames):
             if has_begun[board]:
                 frames.clear()
-            frames.append(self._frame(board))
+            frames.append(self._draw_frame(board))
 
-    def _frame(self, board: int) -> Frame:
+    def _draw_frame(self, board: int) -> Frame:
         return self._renderer.frame(self._boards.picture(board))
 
-    def _check(self, board: int) -> None:
+    def _check_board(self, board: int) -> None:
         if as_int(board) not in range(self.num_envs):
             raise BadOption(f"board {board!r}; expected: 0 to {self.num_envs - 1}")
 
     def _check_ended(self, board: int) -> None:
-        self._check(board)
+        self._check_board(board)
         if not self._boards.has_begun or not self._boards.has_ended(board):
             raise BadOption(f"board {board}: its game is not over, or the next one is running")
 
-    def _starts(self, texts: object) -> list[Position]:
+    def _parse_starts(self, texts: object) -> list[Position]:
         """Return the starting positions of a text or a list of texts."""
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise BadOption(f"{len(texts)} positions for {self.num_envs} boards")
         return list(map(self._boards.parse_start, texts))
 
-    def _reset_mask(self, value: object) -> NDArray[np.bool_] | None:
+    def _parse_reset_mask(self, value: object) -> NDArray[np.bool_] | None:
         """Return the boards to reset, bool[N], or None for all; raise BadOption."""
         if value is None:
             return None
@@ -282,7 +282,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise BadOption(f"reset_mask={value!r}; expected: True or False for each board")
         return mask.astype(np.bool_)
 
-    def _output(self, array: NDArray[Scalar], is_writable: bool = False) -> NDArray[Scalar]:
+    def _copy_or_view(self, array: NDArray[Scalar], is_writable: bool = False) -> NDArray[Scalar]:
         """Return a copy or, with `copy=False`, a view."""
         if self._copy:
             return array.copy()
@@ -293,15 +293,15 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     def _info(self) -> Info:
         boards = self._boards
         info: Info = {
-            "action_mask": self._output(boards.masks),
-            "to_move": self._output(boards.to_move),
+            "action_mask": self._copy_or_view(boards.masks),
+            "to_move": self._copy_or_view(boards.to_move),
             "seat": boards.seats,
-            "outcome": self._output(boards.outcomes),
-            "illegal_action": self._output(boards.was_illegal),
+            "outcome": self._copy_or_view(boards.outcomes),
+            "illegal_action": self._copy_or_view(boards.was_illegal),
         }
         return info | {f"_{key}": self._all_boards for key in info}
 
-    def _finals(self, seats: Batch) -> Info:
+    def _final_infos(self, seats: Batch) -> Info:
         """Return final_obs and final_info; `seats`, int8[N], are those before the step."""
         boards = self._boards
         over = boards.terminated | boards.truncated
@@ -318,11 +318,11 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             for key, values in boards.results(numbers).items():
                 final[key][numbers] = values
         final |= {f"_{key}": over for key in final}
-        finals = {"final_obs": self._output(boards.final_observations), "final_info": final}
+        finals = {"final_obs": self._copy_or_view(boards.final_observations), "final_info": final}
         return finals | {f"_{key}": over for key in finals}
 
 
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+def _parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     try:
         return AutoresetMode(mode)
     except ValueError:
@@ -330,7 +330,7 @@ def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         raise UnknownOption(f"unknown autoreset_mode {mode!r}; valid: {valid}") from None
 
 
-def _seeds(seed: object) -> int | list[int | None] | None:
+def _parse_seeds(seed: object) -> int | list[int | None] | None:
     """Return a seed or a list of seeds; raise BadOption if one is invalid."""
     if isinstance(seed, np.ndarray):
         seed = seed.tolist()

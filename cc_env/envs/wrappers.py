@@ -100,7 +100,7 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
             raise BadOption(f"{env} is not an environment of cc_env with one board")
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         gymnasium.Wrapper.__init__(self, env)
-        self._board, self._tables = board, _tables_of(board.game, tables)
+        self._board, self._tables = board, _load_tables(board.game, tables)
         self._position = self._board.game.initial
         self._solved: ExactValue | None = None
 
@@ -150,7 +150,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
             raise BadOption(f"{env} is not a vector environment of cc_env; {hint}")
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         VectorWrapper.__init__(self, env)
-        self._boards, self._tables = boards, _tables_of(boards.game, tables)
+        self._boards, self._tables = boards, _load_tables(boards.game, tables)
         self._solved: list[ExactValue | None] = [None] * boards.num_envs
         self._positions = [boards.game.initial] * boards.num_envs
 
@@ -183,7 +183,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self._positions = positions
         outcomes = np.where(over, ONGOING, info["outcome"])
         entries = _with_mask(
-            list(map(self._value_to, self._solved, positions, info["seat"], outcomes))
+            list(map(self._value_for_seat, self._solved, positions, info["seat"], outcomes))
         )
         if "final_info" not in info:
             return entries
@@ -191,7 +191,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         values: list[int | None] = [None] * self.num_envs
         for board in np.flatnonzero(over).tolist():
             position = boards.final_position(board)
-            values[board] = self._value_to(
+            values[board] = self._value_for_seat(
                 self._tables.get(position),
                 position,
                 final["seat"][board],
@@ -199,14 +199,14 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
             )
         return entries | {"final_info": {**final, **_with_mask(values)}}
 
-    def _value_to(
+    def _value_for_seat(
         self, solved: ExactValue | None, position: Position, seat: int, outcome: int
     ) -> int | None:
         to_move = self._boards.game.to_move(position)
         return _value(solved, to_move, to_move if self._boards.is_two_sided else seat, outcome)
 
 
-def _tables_of(game: Game, tables: Tablebase | str | os.PathLike[str] | None) -> Tablebase:
+def _load_tables(game: Game, tables: Tablebase | str | os.PathLike[str] | None) -> Tablebase:
     """Return the tables of a game, by default the shipped ones; raise BadOption, MissingTable."""
     if not isinstance(tables, Tablebase):
         tables = Tablebase(game, *([] if tables is None else [tables]))

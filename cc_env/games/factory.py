@@ -62,11 +62,11 @@ def make_game(name: str, /, **options: Any) -> Game:
 
 def _check_rules(game: Game) -> None:
     """Raise BadGame if no rules are registered for the positions of the game."""
-    kind = type(game.initial)
+    position_class = type(game.initial)
     try:
-        rules.outcome.function_for([kind])  # type: ignore[attr-defined]
+        rules.outcome.function_for([position_class])  # type: ignore[attr-defined]
     except TypeError as error:
-        expected = f"rules.register({kind.__name__}, …), in the module of the game"
+        expected = f"rules.register({position_class.__name__}, …), in the module of the game"
         raise BadGame(f"{game.name}: {error}; expected: {expected}") from None
 
 

@@ -302,7 +302,7 @@ class MiniCheckers(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         own, enemy = positions.own, positions.enemy
-        invalid = (own | enemy) & ~_BOARD | own & enemy
+        invalid = ((own | enemy) & ~_BOARD) | (own & enemy)
         valid: NDArray[np.bool_] = (invalid == ZERO) & (positions.player <= ONE)
         return valid
 

@@ -85,7 +85,7 @@ def play_match(
         >>> record.players, record.result
         (('Anna', 'Bob'), '1-0')
     """
-    _check(players, names, seed)
+    _check_arguments(players, names, seed)
     match, players = Match(game, start, limits), [player_for_new_game(player) for player in players]
     timer, rngs = Timer(match), player_generators(seed)
     detail = ""
@@ -152,7 +152,7 @@ class Timer:
         return self._player_seconds[player]
 
 
-def _check(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
+def _check_arguments(players: Sequence[Player], names: Sequence[str], seed: int) -> None:
     if len(players) != 2 or len(names) != 2:
         raise BadOption(f"{len(players)} players and {len(names)} names; expected: two of each")
     for player, name in zip(players, names, strict=True):
@@ -200,10 +200,10 @@ def request_decision(
     except Forfeit as error:
         return Response(None, (error.fault, str(error)))
     except (Exception, SystemExit) as error:
-        return Response(None, ("error", f"{type(error).__name__}: {_text(error)}"))
+        return Response(None, ("error", f"{type(error).__name__}: {_error_text(error)}"))
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return the message of an error in valid UTF-8, or "?" if that fails."""
     try:
         return str(error).encode("utf-8", "backslashreplace").decode()

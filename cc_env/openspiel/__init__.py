@@ -101,8 +101,8 @@ class BoardGame(pyspiel.Game):
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         """Create the game with all parameters of its GameType; raise BadOption or BadPosition."""
         limits = {limit: parameters[limit] for limit in LIMITS}
-        self.game = make_game(self.name, **_options(self.name, parameters))
-        _check(self.game, limits["max_game_length"], limits["repetitions"])
+        self.game = make_game(self.name, **_parse_options(self.name, parameters))
+        _check_limits(self.game, limits["max_game_length"], limits["repetitions"])
         self.utility_limit = self.game.max_margin if limits["utility_margin"] else 1
         info = pyspiel.GameInfo(
             num_distinct_actions=self.game.num_actions,
@@ -324,22 +324,22 @@ def _specification(name: str) -> dict[str, Any]:
     for option, default in game_option_defaults(name).items():
         if option in LIMITS:
             raise BadOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
-        kind, _ = _kind(name, option)
+        kind, _ = _option_type(name, option)
         values[option] = _EMPTY[kind] if default is None else default
     return values
 
 
-def _options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a game in OpenSpiel parameters."""
     values = {option: parameters[option] for option in parameters if option not in LIMITS}
     for option, value in values.items():
-        kind, may_be_none = _kind(name, option)
+        kind, may_be_none = _option_type(name, option)
         if may_be_none and value == _EMPTY[kind]:
             values[option] = None
     return values
 
 
-def _kind(name: str, option: str) -> tuple[type, bool]:
+def _option_type(name: str, option: str) -> tuple[type, bool]:
     """Return the type of an option and whether it may be None; raise BadOption."""
     hint = game_option_types(name).get(option)
     hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
@@ -352,7 +352,7 @@ def _kind(name: str, option: str) -> tuple[type, bool]:
     return kinds[0], may_be_none
 
 
-def _check(game: Game, length: int, repetitions: int) -> None:
+def _check_limits(game: Game, length: int, repetitions: int) -> None:
     if not is_integer(length, 1, MAX_GAME_LENGTH):
         raise BadOption(f"max_game_length={length!r}; expected: 1 to {MAX_GAME_LENGTH:,}")
     if repetitions and not is_integer(repetitions, 2):

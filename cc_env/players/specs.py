@@ -137,7 +137,7 @@ def player_option_defaults(name: str) -> dict[str, Any]:
     not a player spec.
     """
     factory, _ = _parse(name)
-    return _defaults(name, factory)
+    return _option_defaults(name, factory)
 
 
 def register_player(
@@ -189,43 +189,47 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
     """Return the factory and the options of a player spec."""
     if not isinstance(name, str):
         raise BadPlayer(f"{name!r} is not a player spec")
-    kind, _, rest = name.partition(":")
-    if kind in LEARNED_PLAYERS:
+    player_name, _, rest = name.partition(":")
+    if player_name in LEARNED_PLAYERS:
         _load_learned_players()
-    factory = _import_factory(kind) if "." in kind else PLAYERS.get(kind)
+    factory = _import_factory(player_name) if "." in player_name else PLAYERS.get(player_name)
     if factory is None:
         names = sorted({*PLAYERS, *LEARNED_PLAYERS})
         valid = f"there are: {format_list(names, 99)}, "
         valid += "and MODULE.NAME of any module that can be imported"
-        raise UnknownOption(f"there is no player {kind!r}; {suggest(kind, names)}{valid}")
-    defaults = _defaults(kind, factory)
+        raise UnknownOption(
+            f"there is no player {player_name!r}; {suggest(player_name, names)}{valid}"
+        )
+    defaults = _option_defaults(player_name, factory)
     words = split_options(rest)
     levels = [word for word in words if "=" not in word]
     numbers = [level for level in levels if level.isdecimal()]
-    if numbers and kind in _NUMERIC_OPTIONS:
-        example = f"{kind}:{_NUMERIC_OPTIONS[kind]}={numbers[0]}"
-        raise UnknownOption(f"player {kind} has no level {numbers[0]!r}; did you mean {example}?")
+    if numbers and player_name in _NUMERIC_OPTIONS:
+        example = f"{player_name}:{_NUMERIC_OPTIONS[player_name]}={numbers[0]}"
+        raise UnknownOption(
+            f"player {player_name} has no level {numbers[0]!r}; did you mean {example}?"
+        )
     if levels and "level" not in defaults:
-        raise UnknownOption(f"player {kind} has no levels, such as {levels[0]!r}")
+        raise UnknownOption(f"player {player_name} has no levels, such as {levels[0]!r}")
     values = parse_options(word if "=" in word else f"level={word}" for word in words)
     if unknown := sorted(set(values) - set(defaults)):
         options = (name if value is None else f"{name}={value}" for name, value in defaults.items())
         valid = format_list(options) or "none"
         hint = f"{suggest(unknown[0], defaults)}it has: {valid}"
-        raise UnknownOption(f"player {kind} has no option {format_list(unknown)}; {hint}")
+        raise UnknownOption(f"player {player_name} has no option {format_list(unknown)}; {hint}")
     if factory is make_program_player:
         import_allowlist.check_program(str(values.get("command")))
     return factory, values
 
 
-def _defaults(kind: str, factory: PlayerFactory) -> dict[str, Any]:
+def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]:
     """Return the options of a factory with their defaults; raise BadPlayer if it takes no game."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     if not parameters:
-        raise BadPlayer(f"player {kind!r} cannot be made with a game: it takes no arguments")
+        raise BadPlayer(f"player {player_name!r} cannot be made with a game: it takes no arguments")
     return {parameter.name: parameter.default for parameter in parameters[1:]}
 
 

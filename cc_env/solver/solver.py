@@ -137,10 +137,10 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
             f"needs {format_bytes(min_memory)} of memory or more; "
             f"{format_bytes(available)} are free; solve fewer pieces"
         )
-    return [_step(game, folder, material) for material in materials]
+    return [_plan_step(game, folder, material) for material in materials]
 
 
-def _step(game: Game, folder: Path, material: Material) -> Step:
+def _plan_step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
     needed = tuple(numbering.prerequisites(material))
@@ -186,7 +186,7 @@ def check_space(steps: Sequence[Step], folder: Path) -> None:
             f"{format_bytes(available)} are free{'' if largest.is_done else '; solve fewer pieces'}"
         )
     disk = required_disk([step for step in steps if not step.is_done])
-    free = shutil.disk_usage(_existing(folder)).free
+    free = shutil.disk_usage(_existing_parent(folder)).free
     if disk > free:
         raise InsufficientSpace(
             f"{folder}: the tables need up to {format_bytes(disk)}; "
@@ -204,7 +204,7 @@ def required_disk(steps: Sequence[Step]) -> int:
     )
 
 
-def _existing(folder: Path) -> Path:
+def _existing_parent(folder: Path) -> Path:
     """Return the folder, or its closest existing parent."""
     folder = folder.absolute()
     return next(path for path in (folder, *folder.parents) if path.is_dir())
@@ -329,12 +329,12 @@ class Solver:
         """
         try:
             if not self._state.load([self._part(view) for view in self._views]):
-                self._sum("first pass", initialize)
+                self._sum_counts("first pass", initialize)
                 self._state.has_begun = True
             if self._numbering.is_acyclic:
-                self._settle()
+                self._solve_acyclic()
             else:
-                self._passes()
+                self._run_passes()
         except BaseException:
             self._save()
             raise
@@ -361,11 +361,11 @@ class Solver:
             )
         return header
 
-    def _settle(self) -> None:
+    def _solve_acyclic(self) -> None:
         legal = _GAME_LISTS * self.game.num_actions
-        self._check_missing(self._sum("settling", solve_acyclic, legal=legal))
+        self._check_missing(self._sum_counts("settling", solve_acyclic, legal=legal))
 
-    def _passes(self) -> None:
+    def _run_passes(self) -> None:
         """Do the passes, for the greatest margin first."""
         state, census = self._state, self._census
         for view in self._views:
@@ -374,12 +374,12 @@ class Solver:
         census[:, :, 0] += 1
         while state.margin:
             if census[:, state.margin, state.turns :].any():
-                self._pass()
+                self._run_pass()
                 state.turns += 1
             else:
                 state.margin, state.turns = state.margin - 1, 0
 
-    def _pass(self) -> None:
+    def _run_pass(self) -> None:
         """Find the wins and losses in one turn more than `turns`."""
         margin, turns = self._state.margin, self._state.turns
         losses, wins = self._census[:, margin, turns] > 0
@@ -389,7 +389,7 @@ class Solver:
             return
         sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
         legal = _TURN_LISTS * self.game.num_actions
-        changed = self._sum(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
+        changed = self._sum_counts(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
         self._check_missing(changed)
         self._census[_WON, sought.margin, sought.turns] += changed[WINS]
         self._census[_LOST, sought.margin, sought.turns] += changed[LOSSES]
@@ -402,7 +402,7 @@ class Solver:
         """Raise BadTable if a value does not follow from those that its turns lead to."""
         faults = 0
         legal = _TURN_LISTS * self.game.num_actions
-        for work, counts in self._run("verifying", retrograde.verify, legal=legal):
+        for work, counts in self._run_chunks("verifying", retrograde.verify, legal=legal):
             if counts[0] and not faults:
                 position = self._position(work.material, int(counts[1]))
             faults += int(counts[0])
@@ -416,14 +416,16 @@ class Solver:
         fields = position_fields(number, material.tolist(), self._numbers, self._numbering.like)
         return self.game.make_position(fields)
 
-    def _sum(self, stage: str, function: Any, *arguments: Any, legal: int = 0) -> NDArray[np.int64]:
+    def _sum_counts(
+        self, stage: str, function: Any, *arguments: Any, legal: int = 0
+    ) -> NDArray[np.int64]:
         """Run a function over all numbers; return the sum of its counts, int64[3]."""
         counts = np.zeros(3, np.int64)
-        for _, part in self._run(stage, function, *arguments, legal=legal):
+        for _, part in self._run_chunks(stage, function, *arguments, legal=legal):
             counts += part
         return counts
 
-    def _run(
+    def _run_chunks(
         self, stage: str, function: Any, *arguments: Any, legal: int = 0
     ) -> Iterator[tuple[Work, NDArray[np.int64]]]:
         """Run a compiled function over all numbers; yield its counts, int64[3], by chunk.

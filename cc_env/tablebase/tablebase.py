@@ -132,7 +132,7 @@ class Tablebase:
             )
         self.game, self._numbering = game, game.numbering
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
-        self.paths = _find(game, game.numbering, self._folders)
+        self.paths = _find_tables(game, game.numbering, self._folders)
         self._open: dict[Material, ExactTable] = {}
         # Protects what has been read, and the buffers.
         self._lock = threading.RLock()
@@ -284,7 +284,9 @@ def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables
     return tables.load_all()
 
 
-def _find(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Mapping[Material, Path]:
+def _find_tables(
+    game: Game, numbering: Numbering, folders: Iterable[Path]
+) -> Mapping[Material, Path]:
     """Return the files of the game's tables by material, in the order of solving."""
     paths: dict[Material, Path] = {}
     prefix = file_stem(game.name, numbering.options) + "-"

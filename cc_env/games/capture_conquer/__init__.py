@@ -122,7 +122,7 @@ class CaptureConquer(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         size, own, enemy = self.initial.size, positions.own, positions.enemy
-        invalid = (own | enemy) & ~rules.BOARD[size] | own & enemy
+        invalid = ((own | enemy) & ~rules.BOARD[size]) | (own & enemy)
         is_jump = positions.pending <= np.uint64(rules.NUM_JUMPS[size])
         valid: NDArray[np.bool_] = (invalid == ZERO) & is_jump & (positions.player <= ONE)
         valid &= positions.size == size

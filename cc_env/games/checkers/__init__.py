@@ -129,9 +129,9 @@ class Checkers(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         own, enemy, jumper = positions.own, positions.enemy, positions.jumper
-        invalid = (own | enemy) & ~rules.USED | own & enemy | positions.kings & ~(own | enemy)
+        invalid = ((own | enemy) & ~rules.USED) | (own & enemy) | (positions.kings & ~(own | enemy))
         # At most one piece jumps on, and it is the player's own.
-        invalid |= jumper & ~own | jumper & (jumper - ONE)
+        invalid |= (jumper & ~own) | (jumper & (jumper - ONE))
         is_writable = positions.idle < np.uint64(10**_MAX_IDLE_DIGITS)
         valid: NDArray[np.bool_] = (invalid == ZERO) & is_writable & (positions.player <= ONE)
         valid &= positions.options == self.initial.options

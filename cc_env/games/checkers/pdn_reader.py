@@ -307,14 +307,14 @@ class _GameParser:
         return PdnGame(
             self.start,
             self._turns(),
-            players=(self._first_player(), self.tags.get("White") or "?"),
+            players=(self._first_player_name(), self.tags.get("White") or "?"),
             outcome=RESULTS.get(self._result(), ONGOING),
             game=self.game,
             line=line,
             tags=self.tags,
         )
 
-    def _first_player(self) -> str:
+    def _first_player_name(self) -> str:
         """Return the name of Black, also from the tag Red; raise BadRecord if the two differ."""
         red = self.tags.pop("Red", "")
         black = self.tags.get("Black", "")

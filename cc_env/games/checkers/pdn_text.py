@@ -46,8 +46,10 @@ _CELL = {number(cell): cell for cell in CELLS}
 
 def turn_text(game: Game, position: Position, turn: Turn) -> str:
     """Return the notation of a whole turn, such as 9-13; raise IllegalAction if it is illegal."""
-    numbers = tuple(map(number, game.track(position, turn).path))
-    if "x" not in game.turn_text(position, turn):
+    game.play_turn(position, turn)
+    track = game.track(position, turn)
+    numbers = tuple(map(number, track.path))
+    if not track.captured:
         return "-".join(map(str, numbers))
     ends = numbers[0], numbers[-1]
     is_unique = len(find_plays(game, position, ends)) == 1

@@ -225,7 +225,7 @@ class Morris(Game):
     def is_valid(self, positions: Position) -> NDArray[np.bool_]:
         """Return which positions are valid; the fields of `positions` are arrays of any shape."""
         own, enemy = positions.own, positions.enemy
-        valid: NDArray[np.bool_] = ((own | enemy) & ~rules.ALL | own & enemy) == ZERO
+        valid: NDArray[np.bool_] = (((own | enemy) & ~rules.ALL) | (own & enemy)) == ZERO
         for hand in positions.own_hand, positions.enemy_hand:
             valid &= hand <= np.uint64(rules.BEADS)
         for flag in positions.own_free, positions.enemy_free, positions.player:
