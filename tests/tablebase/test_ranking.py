@@ -98,7 +98,7 @@ def is_fixed(game, position):
 @pytest.mark.parametrize(
     ("pieces", "published"), [(1, 120), (2, 6_972), (3, 261_224), (4, 7_092_774), (5, 148_688_232)]
 )
-def test_draughts_have_the_published_number_of_positions(pieces, published):
+def test_checkers_has_the_published_number_of_positions(pieces, published):
     """Schaeffer et al., "Solving checkers" (IJCAI 2005), table 1; either side may have none."""
     numbering = replace(make_game("checkers").numbering, min_pieces=0)
     materials = numbering.materials((pieces, pieces), pieces)
