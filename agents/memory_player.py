@@ -102,7 +102,10 @@ class Memory:
         raise BadRecord(f"{self.path}: choice {id!r}, after {parent}, is invalid: {row}")
 
     def follow(self, parent: int | None, turn: Turn) -> int | None:
-        """Return the id of the last choice of a turn after `parent`; None if it is not stored."""
+        """Return the id of the last choice of a turn after `parent`; None if it is not stored.
+
+        An empty turn leads to `parent` itself.
+        """
         for action in turn:
             choices = [] if parent is None else self.choices(parent)
             parent = next((choice.id for choice in choices if choice.action == action), None)
@@ -250,6 +253,7 @@ class MemoryPlayer:
         self._reset()
 
     def _reset(self) -> None:
+        """Return to the initial position."""
         self._position: Position = self._game.initial
         # The choice that led to the position; None if it is not remembered.
         self._choice_id: int | None = START
@@ -267,7 +271,10 @@ class MemoryPlayer:
         return file_hash(path) if path.exists() else ""
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the remembered choice with the most wins, else a random new one."""
+        """Return the remembered choice with the most wins, else a random action.
+
+        Actions that are not remembered take precedence. Raises BadRecord if the file is invalid.
+        """
         self._locate(position)
         legal, player = self._game.choices(position), self._game.to_move(position)
         choices = [] if self._choice_id is None else self._memory.choices(self._choice_id)
@@ -290,7 +297,8 @@ class MemoryPlayer:
         """Add a game to the memory; a repeated call with the same credit scheme has no effect.
 
         Games from another start, unfinished games and those decided by a fault are ignored. Raises
-        BadRecord if the record is of another game.
+        BadRecord if the record is of another game or breaks its rules, OSError if the file cannot
+        be written.
         """
         match = replay(record)
         if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
@@ -315,5 +323,6 @@ class MemoryPlayer:
 
 
 def _check_option(name: str, value: str, valid: tuple[str, ...]) -> None:
+    """Raise UnknownOption unless the value is valid."""
     if value not in valid:
         raise UnknownOption(f"{name}={value!r}; expected: {format_list(valid)}")

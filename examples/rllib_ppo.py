@@ -1,12 +1,12 @@
-"""RLlib: PPO with RLlib's own masking module; against an opponent, or both players by one policy.
+"""RLlib: PPO with RLlib's own masking module, against an opponent or with one policy for both.
 
 Run        python -m examples.rllib_ppo --size 4 --steps 8192
            python -m examples.rllib_ppo --size 4 --steps 8192 --players both
 Reached    94.5 % (42.3 % untrained) in 22 s of CPU time;
            as both players 91.8 %, 64 s
 
-RLlib's module wants observations {"observations": a flat float vector, "action_mask"};
-`MaskInObservation(env, key="observations", flat=True)` makes them.
+RLlib's module requires observations {"observations": a flat float vector, "action_mask"}, which
+`MaskInObservation(env, key="observations", flat=True)` returns.
 """
 
 import argparse
@@ -32,7 +32,7 @@ FOR_RLLIB: dict[str, Any] = {"key": "observations", "flat": True}
 
 
 def make_one(config: dict[str, Any]) -> gymnasium.Env:
-    """Return the environment of one player, whom an opponent answers."""
+    """Return the environment of one player; an opponent replies to each action."""
     return single.MaskInObservation(gymnasium.make(ID, **config), **FOR_RLLIB)
 
 
@@ -41,14 +41,14 @@ def make_both(config: dict[str, Any]) -> PettingZooEnv:
     return PettingZooEnv(aec.MaskInObservation(aec.env("capture_conquer", **config), **FOR_RLLIB))
 
 
-def configure(size: int, players: str, seed: int) -> PPOConfig:
-    """Return PPO's settings."""
+def configure(size: int, env_name: str, seed: int) -> PPOConfig:
+    """Return the PPO config for the environment registered as `env_name`, "one" or "both"."""
     module = RLModuleSpec(
         module_class=ActionMaskingTorchRLModule, model_config={"fcnet_hiddens": [128]}
     )
     config = (
         PPOConfig()
-        .environment(players, env_config={"size": size}, disable_env_checking=True)
+        .environment(env_name, env_config={"size": size}, disable_env_checking=True)
         .env_runners(num_env_runners=0)
         .training(
             train_batch_size_per_learner=2048,
@@ -62,7 +62,7 @@ def configure(size: int, players: str, seed: int) -> PPOConfig:
         )
         .debugging(seed=seed, log_level="ERROR")
     )
-    if players == "both":
+    if env_name == "both":
         config = config.multi_agent(policies={"p0"}, policy_mapping_fn=lambda *_, **__: "p0")
         return config.rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={"p0": module}))
     return config.rl_module(rl_module_spec=module)

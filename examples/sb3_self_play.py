@@ -4,8 +4,8 @@ Run        python -m examples.sb3_self_play --steps 1000000
 Reached    100.0 % (63.0 % untrained) in 416 s of CPU time;
            on 4×4 in 16,000 steps 96.0 % (53.0 %), 9 s
 
-A callback adds a snapshot of the policy to the opponents every now and then; half of the games are
-against the policy as it is. `python -m training.ppo` does the same with more care.
+A callback adds a snapshot of the policy to the opponents at regular intervals; half of the games
+are against the current policy. `python -m training.ppo` also selects snapshots by their strength.
 """
 
 import argparse
@@ -22,15 +22,16 @@ SNAPSHOTS = 5
 
 
 class Snapshots(BaseCallback):
-    """Lets the policy meet itself as it was after each of some parts of the training."""
+    """Adds a snapshot of the policy to the opponents every `every` steps, up to SNAPSHOTS."""
 
     def __init__(self, env: OpponentVecEnv, every: int) -> None:
         super().__init__()
         self.env, self.every = env, every
 
     def _on_rollout_start(self) -> None:
-        met = len(self.env.opponents) - 1
-        if self.num_timesteps >= self.every * (met + 1) and met < SNAPSHOTS:
+        # One of the opponents is the policy itself.
+        snapshots = len(self.env.opponents) - 1
+        if self.num_timesteps >= self.every * (snapshots + 1) and snapshots < SNAPSHOTS:
             name, choose = (
                 f"after {self.num_timesteps} steps",
                 wrap_policy(copy_policy(self.model.policy)),
@@ -42,7 +43,7 @@ class Snapshots(BaseCallback):
 
 
 def main(size: int = 6, steps: int = 1_000_000, seed: int = 1) -> tuple[float, float]:
-    """Train; return the scores against random play, which it never met, before and after."""
+    """Train; return the scores against random play, which is no opponent, before and after."""
     env = OpponentVecEnv("capture_conquer", 64, size=size)
     model = MaskablePPO(
         "MlpPolicy", env, n_steps=32, batch_size=256, learning_rate=1e-3, gamma=0.97, seed=seed

@@ -36,11 +36,11 @@ class WithoutInfos(PettingZooEnv):
     """
 
     def reset(self, *args: Any, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begin a game."""
+        """Start a game."""
         return super().reset(*args, **kwargs)[0], {}
 
     def step(self, action: Any) -> tuple[dict[str, Any], list[int], bool, bool, dict[str, Any]]:
-        """Play an action of whoever is to move."""
+        """Play an action of the player to move."""
         return (*super().step(action)[:4], {})
 
 

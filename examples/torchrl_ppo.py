@@ -32,7 +32,7 @@ FRAMES, EPOCHS, MINIBATCHES = 1024, 4, 4
 
 
 def make(size: int) -> TransformedEnv:
-    """Return the environment, with float planes and a mask that its action spec knows."""
+    """Return the environment, with float planes and a mask that its action spec applies."""
     env = GymWrapper(
         MaskInObservation(gymnasium.make(ID, size=size), flat=True),
         categorical_action_encoding=True,

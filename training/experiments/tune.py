@@ -100,28 +100,30 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
     """Yield the rounds; the last adopted round has the best weights."""
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
-    for round_ in range(config.rounds):
-        samples = [*samples, self_play(game, best, config, round_)][-config.remembered :]
-        joined = Sample(*map(np.concatenate, zip(*samples, strict=True)))
-        weights, loss = fit(game, joined, config.penalty)
-        score = match(game, weights, best, config, seed=round_)
+    for round_index in range(config.rounds):
+        samples = [*samples, self_play(game, best, config, round_index)][-config.remembered :]
+        all_positions = Sample(*map(np.concatenate, zip(*samples, strict=True)))
+        weights, loss = fit(game, all_positions, config.penalty)
+        score = match(game, weights, best, config, seed=round_index)
         is_adopted = score.value > 0.5
         best = weights if is_adopted else best
         yield Round(weights, loss, score, is_adopted)
 
 
-def self_play(game: Game, weights: Weights, config: Config, round_: int) -> Sample:
+def self_play(game: Game, weights: Weights, config: Config, round_index: int) -> Sample:
     """Return positions of games that the search with these weights played against itself."""
     settings = search_games.play_settings(config.depth, config.opening_turns, config.exploration)
     count, size = search_games.split_work(config.positions)
-    work = partial(_turns, game, _with_weights(game, weights), settings, size)
-    seeds = np.random.SeedSequence((config.seed, round_)).generate_state(count).tolist()
+    work = partial(_play_turns, game, _evaluation_with_weights(game, weights), settings, size)
+    seeds = np.random.SeedSequence((config.seed, round_index)).generate_state(count).tolist()
     samples = run_tasks(task_mapper("processes", config.workers), work, seeds)
     return Sample(*map(np.concatenate, zip(*samples, strict=True)))
 
 
-def _turns(game: Game, evaluation: Any, settings: PlaySettings, count: int, seed: int) -> Sample:
-    """Play in a worker; return positions between turns and the results of their games."""
+def _play_turns(
+    game: Game, evaluation: Any, settings: PlaySettings, count: int, seed: int
+) -> Sample:
+    """Play games in a worker; return the positions at the start of turns, and their results."""
     games = search_games.play(game, evaluation, settings, 1, count, seed)
     return Sample(games.positions[games.turn_starts], games.results[games.turn_starts])
 
@@ -145,10 +147,11 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
     counts = counts[:, used]
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the mean loss with the penalty, and its gradient."""
         logits = counts @ weights
-        misses = 1 / (1 + np.exp(-logits)) - results
+        errors = 1 / (1 + np.exp(-logits)) - results
         value = np.logaddexp(0, logits) - results * logits
-        gradient = counts.T @ misses / len(counts) + 2 * penalty * weights
+        gradient = counts.T @ errors / len(counts) + 2 * penalty * weights
         return float(value.mean() + penalty * (weights @ weights)), gradient
 
     solution = minimize(loss, np.zeros(len(used)), jac=True, method="L-BFGS-B")
@@ -187,7 +190,8 @@ def _write_features(
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
     """Play a match; return the score of the new weights against the best ones."""
     with temporary_players(
-        new=lambda _: _player(game, new, config), best=lambda _: _player(game, best, config)
+        new=lambda _: _make_player(game, new, config),
+        best=lambda _: _make_player(game, best, config),
     ):
         tournament = arena.play_tournament(
             ("new", "best"),
@@ -200,14 +204,17 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
     return tournament.standings.pair("new", "best").line.score
 
 
-def _player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
+def _make_player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:
     """Return a minimax player with these weights."""
     return MinimaxPlayer(
-        game, depth=config.depth, evaluation=_with_weights(game, weights), table_megabytes=1
+        game,
+        depth=config.depth,
+        evaluation=_evaluation_with_weights(game, weights),
+        table_megabytes=1,
     )
 
 
-def _with_weights(game: Game, weights: Weights) -> Any:
+def _evaluation_with_weights(game: Game, weights: Weights) -> Any:
     """Return the game's default evaluation with these weights."""
     return _evaluation(game)._replace(weights=weights)
 

@@ -213,7 +213,7 @@ class Training(BaseTraining[Config]):
     def losses(self, rows: torch.Tensor) -> dict[str, float]:
         """Return the losses of predicted game results, with and without the network.
 
-        `rows` are those of the sample, int64[N]. Returns {} without rows.
+        `rows`, int64[N], are indices in the sample. Returns {} without rows.
         """
         if not len(rows):
             return {}
@@ -229,8 +229,8 @@ class Training(BaseTraining[Config]):
     def batch(self, rows: torch.Tensor, permutation: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return bits uint8[B, S * CELLS], base logits, targets and results float32[B].
 
-        They are those of `rows` int64[B] of the sample, with the bits permuted by a symmetry
-        int64[S * CELLS].
+        `rows`, int64[B], are indices in the sample; `permutation`, int64[S * CELLS], permutes the
+        bits by a symmetry.
         """
         sample = select_rows(self.sample, rows.numpy())
         bits = torch.from_numpy(_bits(sample.inputs))[:, permutation]

@@ -112,7 +112,7 @@ class SmallNetwork(nn.Module):
     def keep_in_range(self) -> None:
         """Shrink weights so that no sum of the quantized network can overflow."""
         states = self.states.weight.view(-1, STATES, WIDTH)
-        # The bias will include the state of empty windows, see `quantize`.
+        # The quantized bias will include the state of empty windows.
         empty = states[:, 0]
         bias = (self.cells.bias + empty.sum(0)).abs()
         worst = (states - empty[:, None]).abs().amax(1).sum(0) + bias  # [WIDTH]
