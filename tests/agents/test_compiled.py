@@ -121,7 +121,7 @@ def test_two_networks_do_not_share_buffers(game, compiled):
         assert np.array_equal(other(planes)[0], before[1])
 
 
-def test_planes_of_another_shape_are_refused(game, compiled):
+def test_planes_of_another_shape_are_rejected(game, compiled):
     with pytest.raises(
         ValueError, match=r"planes\(2, 4, 6, 7\); expected: \(any number, 4, 6, 6\)"
     ):
@@ -132,7 +132,7 @@ def test_planes_of_another_shape_are_refused(game, compiled):
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["stem.weight", "tower.1.second.bias", "value.2.weight"])
-def test_non_finite_weights_are_refused(game, name, number):
+def test_non_finite_weights_are_rejected(game, name, number):
     model = random_network(game, SIZES[1])
     model.state_dict()[name].view(-1)[0] = number
     with pytest.raises(

@@ -179,7 +179,7 @@ def test_weights_file_is_cached_until_it_changes(game, file, tmp_path):
     assert load_evaluator(copy, game) is not first
 
 
-def test_missing_or_foreign_weights_are_refused(game, file, tmp_path):
+def test_missing_or_foreign_weights_are_rejected(game, file, tmp_path):
     with pytest.raises(BadCheckpoint, match=r"options is .* expected"):
         make_player(f"policy:path={file}", make_game("capture_conquer", size=5))
     with pytest.raises(BadCheckpoint, match="no such file"):
@@ -197,7 +197,7 @@ def test_run_folder_is_a_valid_path(game, file, tmp_path):
     assert len(decisions) == 1
 
 
-def test_bad_options_are_refused(game, file):
+def test_bad_options_are_rejected(game, file):
     for options, message in (
         ("simulations=0", "simulations=0; expected: 1 or more"),
         ("seconds=-1", "seconds=-1; expected: 0 or more"),

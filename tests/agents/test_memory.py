@@ -129,7 +129,7 @@ def test_choices_match_the_recording(tmp_path):
     assert compared > 20
 
 
-def test_every_choice_of_the_winner_is_credited():
+def test_every_choice_is_credited_to_the_winner():
     assert credits(SMALL, (3, 5), FIRST_WINS) == {(3,): (1, 0), (3, 5): (1, 0)}
     assert credits(SMALL, (3, 5), SECOND_WINS) == {(3,): (0, 1), (3, 5): (0, 1)}
     assert credits(SMALL, (3, 5), DRAW) == {(3,): (0, 0), (3, 5): (0, 0)}
@@ -143,7 +143,7 @@ def test_wins_of_games_are_added_or_replaced(tmp_path):
         assert memory.counts() == {(1,): expected, (1, 2): expected}
 
 
-def test_games_and_options_do_not_mix(tmp_path):
+def test_memories_of_games_and_options_are_separate(tmp_path):
     path = tmp_path / "memory.sqlite"
     Memory(path, SMALL).add(credits_of((1, 2), 0))
     Memory(path, MORRIS).add({(7,): (0, 1)})
@@ -256,7 +256,7 @@ def test_missing_file_gives_random_play_and_is_not_created(tmp_path):
         (b"SQLite format 3\0" + b"\0" * 9, "is not a memory of games"),
     ],
 )
-def test_file_of_another_kind_is_refused_unchanged(tmp_path, content, message):
+def test_file_of_another_kind_is_rejected_unchanged(tmp_path, content, message):
     path = tmp_path / "memory.sqlite"
     if content is None:
         with sqlite3.connect(path) as connection:
@@ -270,7 +270,7 @@ def test_file_of_another_kind_is_refused_unchanged(tmp_path, content, message):
     assert path.read_bytes() == before
 
 
-def test_later_version_is_refused(tmp_path):
+def test_later_version_is_rejected(tmp_path):
     path = tmp_path / "memory.sqlite"
     Memory(path, SMALL).add(credits_of((1,), 0))
     with sqlite3.connect(path) as connection:
@@ -281,7 +281,7 @@ def test_later_version_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["credit=luck", "merge=mix"])
-def test_unknown_option_values_are_refused(option):
+def test_unknown_option_values_are_rejected(option):
     with pytest.raises(UnknownOption, match="; expected: "):
         agents.make_player(f"memory:{option}", SMALL)
 
@@ -332,7 +332,7 @@ ROW = "UPDATE choices SET {} WHERE id = 2"
         ("DROP TABLE remembered", "does not have the tables"),
     ],
 )
-def test_altered_memory_is_refused(memory_file, command, message):
+def test_altered_memory_is_rejected(memory_file, command, message):
     execute(memory_file, command)
     with pytest.raises(BadRecord, match=message):
         Memory(memory_file, SMALL).counts()
@@ -355,13 +355,13 @@ def test_altered_memory_is_not_extended(memory_file, value):
     ],
     ids=["a circle", "its own parent"],
 )
-def test_cyclic_choices_are_refused(memory_file, commands):
+def test_cyclic_choices_are_rejected(memory_file, commands):
     execute(memory_file, *commands)
     with pytest.raises(BadRecord, match="is invalid: action"):
         Memory(memory_file, SMALL).counts()
 
 
-def test_unrelated_rows_that_are_no_text_are_ignored(memory_file):
+def test_unrelated_undecodable_rows_are_ignored(memory_file):
     execute(memory_file, "INSERT INTO games VALUES (9, CAST(x'ff' AS TEXT))")
     execute(memory_file, "INSERT INTO remembered VALUES (CAST(x'fe' AS TEXT))")
     assert len(Memory(memory_file, SMALL).counts()) == 3
@@ -491,12 +491,12 @@ def test_empty_memory_is_not_exported_over_a_file(tmp_path):
         ('{"A": {"wins": 0, "looses": 0, "phase": 1, "player": 1}}', "A: "),
     ],
 )
-def test_broken_tree_is_refused(tmp_path, text, message):
+def test_broken_tree_is_rejected(tmp_path, text, message):
     with pytest.raises(BadRecord, match=message):
         tree.read(MORRIS, text)
 
 
-def test_invalid_first_player_is_refused():
+def test_invalid_first_player_is_rejected():
     with pytest.raises(BadOption, match="first=3"):
         tree.write(MORRIS, {}, first=3)
 

@@ -77,13 +77,13 @@ def test_saved_network_is_loaded(game, network, file):
         assert torch.equal(tensor, loaded.state_dict()[name])
 
 
-def test_weights_of_another_size_are_refused(file):
+def test_weights_of_another_size_are_rejected(file):
     expected = "options is .*'size': 6.*; expected: .*'size': 8"
     with pytest.raises(BadCheckpoint, match=expected):
         load(file, make_game("capture_conquer", size=8))
 
 
-def test_broken_files_are_refused(game, file, tmp_path):
+def test_broken_files_are_rejected(game, file, tmp_path):
     whole = file.read_bytes()
     for content in (b"", whole[:100], whole[:-7], b"\0" * 50, b"PK\3\4 something else"):
         file.write_bytes(content)
@@ -96,7 +96,7 @@ def test_broken_files_are_refused(game, file, tmp_path):
         load(tmp_path / "none", game)
 
 
-def test_every_altered_header_byte_is_refused(game, file):
+def test_every_altered_header_byte_is_rejected(game, file):
     whole = file.read_bytes()
     length = 8 + int.from_bytes(whole[:8], "little")
     for place in range(8, length, 7):
@@ -106,7 +106,7 @@ def test_every_altered_header_byte_is_refused(game, file):
 
 
 @pytest.mark.parametrize("change", [{"size": {"heads": 2}}, {"size": None}, {"about": None}, {}])
-def test_network_with_an_invalid_header_is_refused(game, file, network, change):
+def test_network_with_an_invalid_header_is_rejected(game, file, network, change):
     header, weights = weight_files.load(file, "network")
     header |= change
     if not change:
@@ -126,7 +126,7 @@ def test_network_with_an_invalid_header_is_refused(game, file, network, change):
         ({"blocks": -1}, "blocks=-1; expected: a whole number"),
     ],
 )
-def test_wrong_size_is_refused_without_allocation(game, file, monkeypatch, change, message):
+def test_wrong_size_is_rejected_without_allocation(game, file, monkeypatch, change, message):
     header, weights = weight_files.load(file, "network")
     weights["stem.bias"] = weights["stem.bias"].copy()
     header["size"] |= change
@@ -154,7 +154,7 @@ def test_wrong_size_is_refused_without_allocation(game, file, monkeypatch, chang
         ("stem.bias", np.full(8, np.nan, np.float32), "stem.bias has values that are not finite"),
     ],
 )
-def test_unfit_weights_are_refused(game, file, name, array, message):
+def test_unfit_weights_are_rejected(game, file, name, array, message):
     header, weights = weight_files.load(file, "network")
     if array is None:
         del weights[name]
@@ -166,7 +166,7 @@ def test_unfit_weights_are_refused(game, file, name, array, message):
 
 
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "C64"])
-def test_dtypes_that_numpy_lacks_are_refused(game, file, kind):
+def test_dtypes_that_numpy_lacks_are_rejected(game, file, kind):
     size = {"BF16": 2, "C64": 8}.get(kind, 1)
     entry = {"dtype": kind, "shape": [2], "data_offsets": [0, 2 * size]}
     about = {"cc_env": "{}", "sha256": ""}
@@ -176,14 +176,14 @@ def test_dtypes_that_numpy_lacks_are_refused(game, file, kind):
         load(file, game)
 
 
-def test_deeply_nested_header_is_refused(game, file):
+def test_deeply_nested_header_is_rejected(game, file):
     about = {"cc_env": "[" * 10**5, "sha256": ""}
     file.write_bytes(safetensors.numpy.save({"x": np.zeros(1)}, about))
     with pytest.raises(BadCheckpoint, match="incomplete or altered: RecursionError"):
         load(file, game)
 
 
-def test_files_of_another_kind_or_format_are_refused(game, network, file, monkeypatch):
+def test_files_of_another_kind_or_format_are_rejected(game, network, file, monkeypatch):
     file.write_bytes(safetensors.torch.save(network.state_dict()))
     with pytest.raises(BadCheckpoint, match="incomplete or altered"):
         load(file, game)
@@ -206,11 +206,11 @@ def test_failed_save_keeps_the_old_file(game, network, file, monkeypatch):
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_unavailable_device_is_refused():
+def test_unavailable_device_is_rejected():
     with pytest.raises(UnknownOption, match="device='cuda:9'; this machine has: cpu"):
         select_device("cuda:9")
 
 
-def test_sizes_are_checked():
+def test_invalid_size_is_rejected():
     with pytest.raises(BadOption, match="blocks=0"):
         Size(blocks=0)

@@ -32,7 +32,7 @@ NAMES = {
 }
 
 
-def test_weights_are_shipped():
+def test_shipped_weights_are_small():
     assert FOLDERS
     assert sum(file.stat().st_size for file in WEIGHTS.rglob("*") if file.is_file()) < 12e6
 

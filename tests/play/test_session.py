@@ -76,7 +76,7 @@ def test_record_of_a_mixed_game_can_be_continued(name):
     assert record.replay(again.record()).result == again.result
 
 
-def test_only_the_side_to_move_can_move(game):
+def test_illegal_and_untimely_decisions_are_rejected(game):
     session = GameSession(game, (HUMAN, "random"))
     with pytest.raises(IllegalAction, match="a person is to move"):
         session.play_computer_decision()

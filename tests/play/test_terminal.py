@@ -465,7 +465,7 @@ def test_player_decisions_in_morris_are_printed(monkeypatch):
 
 
 @pytest.mark.parametrize("person", ["white", "black"])
-def test_winner_is_announced(monkeypatch, person):
+def test_result_is_printed_for_winner_and_loser(monkeypatch, person):
     """morris: winner announced, both ways."""
     start, players = "ww......bbb...w......... w 00", ["human", "minimax:depth=2"]
     lines = ["OC", "I", "quit"] if person == "white" else ["quit"]
@@ -544,7 +544,7 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
     assert (tmp_path / "end.pdn").read_text() == path.read_text()
 
 
-def test_hints_analysis_and_draws(monkeypatch):
+def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
     arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
     out = typed(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
     assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)

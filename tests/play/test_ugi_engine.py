@@ -319,7 +319,7 @@ def test_finished_game_is_reported(client):
     client("uginewgame")
 
 
-def test_seed_can_be_set(game):
+def test_seed_determines_random_moves(game):
     client = EngineClient("random", game)
 
     def moves(seed):

@@ -260,7 +260,7 @@ def test_log_gets_one_line_a_minute_per_message(caplog):
     assert "Traceback" not in caplog.text
 
 
-def test_keys_take_turns():
+def test_slots_are_granted_to_keys_in_turn():
     async def scenario():
         slots, order = FairSlots(1), []
 

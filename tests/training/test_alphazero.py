@@ -157,14 +157,14 @@ def test_resumed_run_restores_its_state(tmp_path):
     assert rows[2]["samples"] >= rows[1]["samples"]
 
 
-def test_resume_with_another_config_is_refused(finished_run):
+def test_resume_with_another_config_is_rejected(finished_run):
     with pytest.raises(BadFolder, match=r"blocks is 1 there, 2 here"):
         main(replace(TINY, network=Size(2, 8, 4)), finished_run, resume=True)
     with pytest.raises(BadFolder, match=r"exists: --resume continues"):
         main(TINY, finished_run)
 
 
-def test_broken_checkpoints_are_refused(finished_run, tmp_path):
+def test_broken_checkpoints_are_rejected(finished_run, tmp_path):
     shutil.copytree(finished_run, tmp_path / "run")
     for file in (tmp_path / "run" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-5])
@@ -213,7 +213,7 @@ def short(tmp_path_factory):
         ("seconds", lambda _: None, "seconds=None; expected: a number"),
     ],
 )
-def test_altered_checkpoint_is_refused(short, other, tmp_path, part, change, message):
+def test_altered_checkpoint_is_rejected(short, other, tmp_path, part, change, message):
     """The hash is valid, and compiled code would not check the values."""
     alter(short, tmp_path / "run", part, change)
     with (
@@ -276,7 +276,7 @@ def test_diverged_run_raises_and_saves_nothing(tmp_path, monkeypatch):
         assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")
 
 
-def test_bad_settings_are_refused():
+def test_bad_settings_are_rejected():
     with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one"):
         Config(minutes=None)
     with pytest.raises(UnknownOption, match="device='cuda'; this machine has: cpu"):

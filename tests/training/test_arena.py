@@ -160,7 +160,7 @@ def test_worker_processes_use_copies_of_players():
     assert turns[0] == turns[1]
 
 
-def test_invalid_entrants_are_refused():
+def test_invalid_entrants_are_rejected():
     lowest = Lowest(make_game("capture_conquer"))
     with pytest.raises(BadPlayer, match="Lowest twice"):
         arena.play_tournament((lowest, lowest))
@@ -326,20 +326,20 @@ def test_tournament_resumes_after_a_full_disk(finished, tmp_path, size):
         ({"players": (LOWEST, HIGHEST)}, "players is .* there"),
     ],
 )
-def test_folder_of_another_tournament_is_refused_unchanged(interrupted, change, message):
+def test_folder_of_another_tournament_is_rejected_unchanged(interrupted, change, message):
     before = {path: path.read_bytes() for path in interrupted.iterdir()}
     with pytest.raises(BadFolder, match=f"holds another tournament: .*{message}"):
         arena.run_tournament(config(**change), interrupted, workers=0)
     assert {path: path.read_bytes() for path in interrupted.iterdir()} == before
 
 
-def test_folder_with_games_but_no_config_is_refused(interrupted):
+def test_folder_with_games_but_no_config_is_rejected(interrupted):
     (interrupted / "config.json").unlink()
     with pytest.raises(BadFolder, match=r"has games\.jsonl but no config\.json"):
         arena.run_tournament(config(), interrupted, workers=0)
 
 
-def test_folder_in_use_is_refused(interrupted):
+def test_folder_in_use_is_rejected(interrupted):
     def again(done, total):
         with pytest.raises(FolderInUse, match="is in use"):
             arena.run_tournament(config(), interrupted, workers=0)
@@ -379,7 +379,7 @@ def test_folder_in_use_is_refused(interrupted):
         (lambda line: 2 * line, "4: game 2 of the tournament is duplicated"),
     ],
 )
-def test_invalid_or_foreign_games_are_refused(interrupted, change, message):
+def test_invalid_or_foreign_games_are_rejected(interrupted, change, message):
     lines = (interrupted / "games.jsonl").read_text().splitlines(keepends=True)
     lines[2] = change(lines[2])
     (interrupted / "games.jsonl").write_text("".join(lines))
@@ -408,7 +408,7 @@ def test_failing_player_creation_writes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5])
-def test_invalid_number_of_workers_is_refused(tmp_path, workers):
+def test_invalid_number_of_workers_is_rejected(tmp_path, workers):
     with pytest.raises(BadOption, match=f"workers={workers}"):
         arena.run_tournament(config(), tmp_path / "new", workers=workers)
     assert not (tmp_path / "new").exists()
@@ -584,7 +584,7 @@ def test_players_do_not_learn_by_default(tmp_path):
     assert set(tournament.standings.learning) == set(tournament.config.players)
 
 
-def test_invalid_learning_configs_are_refused(tmp_path):
+def test_invalid_learning_configs_are_rejected(tmp_path):
     with pytest.raises(BadOption, match="opening_turns=4; expected: 0"):
         config(learn=True)
     with pytest.raises(BadOption, match=r"memory:path="):

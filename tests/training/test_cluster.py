@@ -364,7 +364,7 @@ def test_missing_ray_names_the_extra(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["nonsense", "localhost:9"])
-def test_unreachable_cluster_is_refused_before_writing(monkeypatch, tmp_path, address):
+def test_unreachable_cluster_is_rejected_before_writing(monkeypatch, tmp_path, address):
     monkeypatch.setenv("RAY_ADDRESS", address)
     message = f"RAY_ADDRESS='{address}': no cluster responds"
     with pytest.raises(BadOption, match=message):
@@ -375,7 +375,7 @@ def test_unreachable_cluster_is_refused_before_writing(monkeypatch, tmp_path, ad
     assert not (tmp_path / "new").exists()
 
 
-def test_unknown_engine_is_refused():
+def test_unknown_engine_is_rejected():
     with pytest.raises(UnknownOption, match="unknown engine 'spark'; expected: threads, ray"):
         alphazero.Config(engine="spark")
     with pytest.raises(UnknownOption, match="unknown engine 'spark'; expected: processes, ray"):
@@ -383,6 +383,6 @@ def test_unknown_engine_is_refused():
 
 
 @pytest.mark.parametrize("workers", [0, 1.5])
-def test_invalid_number_of_workers_is_refused(workers):
+def test_invalid_number_of_workers_is_rejected(workers):
     with pytest.raises(BadOption, match=f"workers={workers}; .* from 1"):
         arena.play_tournament(("random", "greedy"), engine="ray", workers=workers)

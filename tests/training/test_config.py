@@ -91,12 +91,12 @@ def test_merge_replaces_old_values():
         ({"part": {"rate": True}}, "rate=True; expected: 0 to 1"),
     ],
 )
-def test_invalid_values_are_refused(values, message):
+def test_invalid_values_are_rejected(values, message):
     with pytest.raises(BadOption, match=message):
         build_config(Whole, values)
 
 
-def test_run_limits_are_checked():
+def test_invalid_run_limits_are_rejected():
     check_limits(minutes=0.5, rounds=None)
     with pytest.raises(BadOption, match="minutes=None, rounds=None; set at least one of them"):
         check_limits(minutes=None, rounds=None)

@@ -120,7 +120,7 @@ def test_loss_adds_the_weighted_cross_entropy_to_the_regret():
     assert loss == pytest.approx(0.75 * 0.5 + 0.2 * cross_entropy)
 
 
-def test_an_improbable_best_action_gains_probability():
+def test_improbable_best_action_gains_probability_by_cross_entropy():
     """The expected regret alone has almost no gradient there."""
     values = torch.tensor([[1.0, 0.5]])
     probability = {}
@@ -260,14 +260,14 @@ def test_killed_run_resumes_identically(finished_run, tmp_path, monkeypatch):
         ("added", lambda added: -1, "added=-1"),
     ],
 )
-def test_altered_checkpoint_is_refused(finished_run, tmp_path, part, change, message):
+def test_altered_checkpoint_is_rejected(finished_run, tmp_path, part, change, message):
     alter(finished_run, tmp_path / "run", part, change)
     with pytest.raises(BadCheckpoint, match=message):
         main(replace(TINY, rounds=6), tmp_path / "run", resume=True)
 
 
 @pytest.mark.slow
-def test_replaced_teacher_file_is_refused(tmp_path):
+def test_replaced_teacher_file_is_rejected(tmp_path):
     path, teacher = tmp_path / "run", tmp_path / "teacher.network"
     game = make_game("capture_conquer", size=4)
     make = partial(SmallNetwork, 2, find_windows(game.grid))

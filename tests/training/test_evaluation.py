@@ -141,18 +141,18 @@ def test_remembered_positions_are_limited(tmp_path):
         ("adopted", lambda adopted: "often", "adopted is 'often'"),
     ],
 )
-def test_altered_checkpoint_is_refused(run, tmp_path, part, change, message):
+def test_altered_checkpoint_is_rejected(run, tmp_path, part, change, message):
     alter(run, tmp_path / "run", part, change)
     with pytest.raises(BadCheckpoint, match=message):
         main(replace(TINY, rounds=3), tmp_path / "run", resume=True)
 
 
-def test_another_config_is_refused(run):
+def test_another_config_is_rejected(run):
     with pytest.raises(BadFolder, match="depth"):
         main(replace(TINY, depth=3, rounds=3), run, resume=True)
 
 
-def test_game_without_network_inputs_is_refused(tmp_path, monkeypatch):
+def test_game_without_network_inputs_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
     evaluation_opponents = EvaluationOpponents(names=("random",), anchor="random")
@@ -179,7 +179,7 @@ def with_empty_evaluation(game):
         {"workers": -1},
     ],
 )
-def test_settings_out_of_range_are_refused(change):
+def test_settings_out_of_range_are_rejected(change):
     with pytest.raises((BadOption, UnknownOption), match=next(iter(change))):
         replace(TINY, **change)
 

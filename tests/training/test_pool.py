@@ -144,11 +144,11 @@ def test_scores_are_means_since_the_last_call(pool):
         ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected: 0 to 1"),
     ],
 )
-def test_invalid_values_are_refused(change, message):
+def test_invalid_values_are_rejected(change, message):
     with pytest.raises(BadOption, match=message):
         PoolSettings(**change)
 
 
-def test_unavailable_player_is_refused(game, network):
+def test_unavailable_player_is_rejected(game, network):
     with pytest.raises(BadOption, match="depth=0"):
         OpponentPool(game, network, PoolSettings(names=("minimax:depth=0",)))

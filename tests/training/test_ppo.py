@@ -137,7 +137,7 @@ def test_run_writes_its_folder(finished_run):
         assert 0 <= row["learning_share"] < 1
 
 
-def test_learner_meets_every_opponent(finished_run):
+def test_log_has_a_score_against_every_opponent(finished_run):
     opponents = {
         name for row in log_of(finished_run) for name in row if name.startswith("learning against")
     }
@@ -361,7 +361,9 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("seconds", lambda _: float("nan"), "seconds=nan; expected: a number"),
     ],
 )
-def test_altered_checkpoint_is_refused(finished_run, new_training, tmp_path, part, change, message):
+def test_altered_checkpoint_is_rejected(
+    finished_run, new_training, tmp_path, part, change, message
+):
     alter(finished_run, tmp_path / "run", part, change)
     with (
         training_run.open_run(tmp_path / "run", asdict(TINY), True) as run,
@@ -461,7 +463,7 @@ def test_policy_samples_legal_actions_by_probability(training):
         ({"options": {"size": 9}}, "expected: 4 to 8"),
     ],
 )
-def test_invalid_settings_are_refused(change, message):
+def test_invalid_settings_are_rejected(change, message):
     with pytest.raises(BadOption, match=message):
         replace(TINY, **change)
 

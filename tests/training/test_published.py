@@ -168,7 +168,7 @@ def test_failing_player_is_an_error():
         ({"seed": -1}, "seed=-1"),
     ],
 )
-def test_invalid_values_are_refused(change, message):
+def test_invalid_values_are_rejected(change, message):
     with pytest.raises(BadOption, match=message):
         Experiment(**{"first": "random", "second": "random", "games": 2, **change})
 

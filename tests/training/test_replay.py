@@ -143,7 +143,7 @@ def test_restored_buffer_samples_identically(game):
         ("values", None, "there is no array replay.values"),
     ],
 )
-def test_invalid_samples_are_refused_unchanged(game, name, change, message):
+def test_invalid_samples_are_rejected_unchanged(game, name, change, message):
     saved = ReplayBuffer(game, 5)
     saved.add(samples_of(game, [game.initial] * 3))
     arrays = {name: array.copy() for name, array in saved.state().items()}

@@ -229,7 +229,7 @@ def test_rewritten_checkpoint_keeps_the_previous_one(path):
     ]
 
 
-def test_checkpoint_of_another_game_is_refused(path, tmp_path):
+def test_checkpoint_of_another_game_is_rejected(path, tmp_path):
     with open_test_run(tmp_path / "other", options={"size": 4}) as run:
         train(run, [7])
     checkpoint(path, 7).write_bytes(checkpoint(tmp_path / "other", 7).read_bytes())
@@ -282,7 +282,7 @@ def test_broken_checkpoint_is_kept_until_the_next_save(path):
     assert sorted(checkpoint(path, 1).parent.iterdir()) == [checkpoint(path, 2)]
 
 
-def test_run_without_intact_checkpoint_is_refused(path):
+def test_run_without_intact_checkpoint_is_rejected(path):
     for number in (2, 3):
         checkpoint(path, number).write_bytes(b"PK\3\4 something else")
     before = (path / "log.jsonl").read_bytes()
@@ -291,7 +291,7 @@ def test_run_without_intact_checkpoint_is_refused(path):
     assert (path / "log.jsonl").read_bytes() == before
 
 
-def test_checkpoint_of_another_format_is_refused(path, monkeypatch):
+def test_checkpoint_of_another_format_is_rejected(path, monkeypatch):
     monkeypatch.setattr("agents.weight_files.FORMAT", 2)
     with pytest.raises(BadCheckpoint, match=r"format 1, written by .*; expected: .* of format 2"):
         load(checkpoint(path, 3), checkpoints.CHECKPOINT)
@@ -399,7 +399,7 @@ def test_run_killed_after_its_config_resumes(tmp_path, monkeypatch):
     assert resume(tmp_path / "run") == (None, [])
 
 
-def test_another_config_is_refused_and_the_run_unchanged(path):
+def test_another_config_is_rejected_and_the_run_unchanged(path):
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with pytest.raises(BadFolder, match="size is 6 there, 8 here; seed is 0 there, 4 here"):
         resume(path, options={"size": 8}, seed=4)
@@ -426,7 +426,7 @@ def test_run_saved_without_a_newer_field_resumes(path):
         ("config.json", "[" * 10**5, "config.json is not JSON: maximum recursion depth"),
     ],
 )
-def test_broken_config_or_log_is_refused_unchanged(path, name, content, message):
+def test_broken_config_or_log_is_rejected_unchanged(path, name, content, message):
     (path / name).write_text(content)
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with pytest.raises(BadRecord, match=message):
@@ -448,7 +448,7 @@ def test_checkpoints_without_config_are_no_run(path):
         resume(path)
 
 
-def test_folder_in_use_is_refused(path):
+def test_folder_in_use_is_rejected(path):
     with open_test_run(path, resume=True), pytest.raises(FolderInUse, match="is in use"):
         resume(path)
     resume(path)

@@ -54,11 +54,11 @@ def test_seed_determines_openings_and_games():
         ({"anchor": "greedy"}, "unknown anchor 'greedy'"),
     ],
 )
-def test_invalid_values_are_refused(change, message):
+def test_invalid_values_are_rejected(change, message):
     with pytest.raises(BadOption, match=message):
         Config(**{"players": THREE, **change})
 
 
-def test_openings_that_outlast_the_game_are_refused():
+def test_openings_that_outlast_the_game_are_rejected():
     with pytest.raises(BadOption, match=r"opening_turns=5000: .* end earlier"):
         schedule(Config(players=THREE, options={"size": 4}, opening_turns=5000))

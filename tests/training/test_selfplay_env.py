@@ -55,7 +55,7 @@ def test_learner_is_to_move_on_every_board(env, game):
         observations = env.step(random_actions(env, rng))[0]
 
 
-def test_the_learner_plays_both_seats(env):
+def test_learner_plays_both_seats_equally_often(env):
     env.reset()
     rng, count = np.random.default_rng(0), np.zeros(2)
     for _ in range(100):
@@ -147,7 +147,7 @@ def test_same_seed_repeats_the_games(game):
     assert (play(5) != play(6)).any()
 
 
-def test_illegal_actions_are_refused(env):
+def test_illegal_actions_are_rejected(env):
     env.reset()
     legal = random_actions(env, np.random.default_rng(0))
     wrong = legal.copy()
@@ -158,7 +158,7 @@ def test_illegal_actions_are_refused(env):
 
 
 @pytest.mark.parametrize("action", [-1, 10**6])
-def test_illegal_replies_are_refused(game, action):
+def test_illegal_replies_are_rejected(game, action):
     pool = [Opponent("cheat", lambda batch, rng: np.full(len(batch.masks), action), 1.0)]
     with pytest.raises(IllegalAction, match=f"action {action} is not legal in"):
         make_env(game, 8, pool, opening_turns=0, seed=0).reset()

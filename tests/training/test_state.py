@@ -56,7 +56,7 @@ def test_restored_state_learns_identically():
         ("b.3.step", np.zeros((2, 2), np.float32), r"b.3.step is float32\[2, 2\]"),
     ],
 )
-def test_unfit_arrays_are_refused_unchanged(name, array, message):
+def test_unfit_arrays_are_rejected_unchanged(name, array, message):
     network, optimizer = learner(0)
     learn(network, optimizer)
     saved = {name: array.copy() for name, array in state.to_arrays(a=network, b=optimizer).items()}
@@ -81,12 +81,12 @@ def test_optimizer_without_steps_has_no_arrays():
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
-def test_invalid_whole_number_is_refused(value):
+def test_invalid_whole_number_is_rejected(value):
     with pytest.raises(BadCheckpoint, match=r"steps=.*; expected: a whole number from 0"):
         state.read_whole({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])
-def test_invalid_number_is_refused(value):
+def test_invalid_number_is_rejected(value):
     with pytest.raises(BadCheckpoint, match=r"seconds=.*; expected: a number"):
         state.read_number({"seconds": value}, "seconds")

@@ -103,7 +103,7 @@ def test_one_round_improves_zero_weights():
     assert not {"new", "best"} & set(PLAYERS)
 
 
-def test_game_without_weights_is_refused(game):
+def test_game_without_weights_is_rejected(game):
     published = {"published": game.evaluations["published"]}
     bare = game.replace(evaluations=published)
     with pytest.raises(BadOption, match="capture_conquer has no evaluation with weights"):
@@ -111,6 +111,6 @@ def test_game_without_weights_is_refused(game):
 
 
 @pytest.mark.parametrize("change", [{"positions": 10}, {"depth": 0}, {"exploration": 2}])
-def test_settings_out_of_range_are_refused(change):
+def test_settings_out_of_range_are_rejected(change):
     with pytest.raises(BadOption, match=next(iter(change))):
         Config(**change)
