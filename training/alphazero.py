@@ -59,7 +59,7 @@ class Config(NetworkConfig):
     evaluate_every: int = 40
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, workers=1, decisions=1, warm_up=1, least_window=1)
         check_between(self, 0, 1, "window")
@@ -88,7 +88,10 @@ class Training(NetworkTraining[Config]):
     algorithm = "alphazero"
 
     def __init__(self, config: Config, run: Run) -> None:
-        """Start a run, or resume it from its newest checkpoint."""
+        """Start a run, or resume it from its newest checkpoint.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run.
+        """
         super().__init__(config, run)
         run.restore(self.load)
         seed = config.seed, 2, run.step

@@ -54,7 +54,7 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
     """
     text = normalize_newlines(text).strip("\ufeff \t\n")
     if not text:
-        raise BadRecord("the text is empty; it must contain a game or a position")
+        raise BadRecord("the text is empty; expected: a game or a position")
     if text.startswith("<svg"):
         text = record_from_svg(text)
     if _is_record(text):

@@ -173,7 +173,7 @@ def test_invalid_entrants_are_rejected():
 
 @pytest.mark.slow
 def test_dying_process_fails_a_match():
-    with pytest.raises(ChildProcessError, match=r"game \d could not be played: its process died"):
+    with pytest.raises(ChildProcessError, match=r"game \d could not be played: the process died"):
         arena.play_tournament(("random", "arena_players.Crash"), games=2, workers=1)
 
 
@@ -454,7 +454,7 @@ def test_game_of_a_dead_process_is_reported_and_retried(tmp_path):
             if pairing.players == ("random", "arena_players.Crash")
         ]
         assert sorted(tournament.unplayed) == crashed
-        assert set(tournament.unplayed.values()) == {"its process died (SIGKILL)"}
+        assert set(tournament.unplayed.values()) == {"the process died (SIGKILL)"}
         assert len(tournament.records) == 2
     assert [failure["game"] for failure in json.loads(results(tmp_path))["unplayed"]] == crashed
 

@@ -295,7 +295,7 @@ def test_alphazero_moves_from_cluster_to_threads(cluster, tmp_path):
 def test_cluster_tasks_return_the_values_of_processes(cluster):
     from training.parallel.cluster_tasks import map_unordered
 
-    death = "its process died 2 times (WorkerCrashedError)"
+    death = "the process died 2 times (WorkerCrashedError)"
     check_values_and_failures(map_unordered, death)
     check_worker_environment(map_unordered)
 

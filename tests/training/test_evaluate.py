@@ -106,7 +106,7 @@ def test_full_disk_prints_one_line_with_progress(tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_unplayed_game_is_reported_with_status_1(run, tmp_path):
     out = run("random", "arena_players.Crash", "--games", 2, "--workers", 1, status=1)
-    assert "random – arena_players.Crash, could not be played: its process died (SIGKILL)" in out
+    assert "random – arena_players.Crash, could not be played: the process died (SIGKILL)" in out
     (page,) = tmp_path.glob("runs/*/report.html")
     assert "1 game could not be played" in page.read_text()
 

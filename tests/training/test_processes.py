@@ -30,7 +30,7 @@ def test_zero_workers_run_in_this_process_in_order():
 
 
 def test_dead_process_loses_only_its_task():
-    check_values_and_failures(map_unordered, "its process died (SIGKILL)")
+    check_values_and_failures(map_unordered, "the process died (SIGKILL)")
 
 
 def receives_interrupts(task):
@@ -87,5 +87,5 @@ def test_closing_the_iterator_stops_the_workers():
 
 
 def test_workers_that_cannot_start_raise():
-    with pytest.raises(ChildProcessError, match=r"could not start: its process died .*status 7"):
+    with pytest.raises(ChildProcessError, match=r"could not start: the process died .*status 7"):
         list(map_unordered(Unloadable(), [1, 2], 1))

@@ -51,7 +51,7 @@ class Config:
     anchor: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         for name in self.players:
             check_spec(name)
         duplicates = sorted({name for name in self.players if self.players.count(name) > 1})

@@ -100,7 +100,7 @@ class Config(NetworkConfig):
     engine: str = "processes"
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, depth=(2, MAX_DEPTH), opening_turns=(0, MAX_TURNS))
         check_wholes(self, max_turns=1, repetitions=2)
@@ -136,7 +136,10 @@ class Training(NetworkTraining[Config]):
     algorithm = "distillation"
 
     def __init__(self, config: Config, run: Run) -> None:
-        """Start a run, or resume it from its newest checkpoint."""
+        """Start a run, or resume it from its newest checkpoint.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run.
+        """
         super().__init__(config, run, partial(policy_loss, config=config), fill_missing=True)
         self.evaluation = find_evaluation(self.game, config.evaluation)
         run.restore(self.load)

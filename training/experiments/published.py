@@ -94,7 +94,7 @@ class Experiment:
     published: Figures | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Raise BadOption if a field is invalid."""
         arena.make_players((self.first, self.second), self.make_game())
         check_wholes(self, games=1, opening_turns=0, seed=0)
         if self.opening_turns % 2:

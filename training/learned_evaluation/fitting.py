@@ -110,7 +110,7 @@ class Config(BaseConfig):
     engine: str = "processes"
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
         check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
@@ -139,7 +139,10 @@ class Training(BaseTraining[Config]):
     """A run in progress; its steps are rounds."""
 
     def __init__(self, config: Config, run: Run) -> None:
-        """Start a run, or resume it from its newest checkpoint."""
+        """Start a run, or resume it from its newest checkpoint.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run.
+        """
         super().__init__(config, run)
         sets = len(rules.network_inputs(self.game.initial))
         windows = find_windows(self.game.grid)

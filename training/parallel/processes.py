@@ -98,7 +98,7 @@ class _Worker(Generic[Task, Value]):
         except (EOFError, OSError):
             self.alive = False
             self.process.join()
-            result = Failure(f"its process died ({_exit_reason(self.process.exitcode or 0)})")
+            result = Failure(f"the process died ({_exit_reason(self.process.exitcode or 0)})")
             if not self.tasks:
                 raise ChildProcessError(f"a worker could not start: {result}") from None
         return [(self.tasks.pop(), result)] if self.tasks else []

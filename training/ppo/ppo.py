@@ -80,7 +80,7 @@ class Config(BaseConfig):
     gate: float = 0.45
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, opening_turns=0)
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
@@ -105,7 +105,10 @@ class Training(BaseTraining[Config]):
     algorithm = "ppo"
 
     def __init__(self, config: Config, run: Run) -> None:
-        """Start a run, or resume it from its newest checkpoint."""
+        """Start a run, or resume it from its newest checkpoint.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run.
+        """
         super().__init__(config, run)
         self.network = Network(self.game, config.network)
         self.pool = OpponentPool(self.game, self.network, config.pool, config.device)

@@ -73,7 +73,7 @@ class Config:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         check_limits(**{name: getattr(self, name) for name in LIMITS if hasattr(self, name)})
         check_wholes(self, seed=0)
         select_device(self.device)

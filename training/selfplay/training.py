@@ -48,7 +48,7 @@ class BaseConfig(training_run.Config):
     gate: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, evaluate_every=1)
         check_between(self, 0, 1, "gate")
@@ -166,7 +166,7 @@ class NetworkConfig(BaseConfig):
     replay_ratio: float = 1
 
     def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, replay=1)
         check_between(self, 0, 1000, "replay_ratio")
