@@ -86,7 +86,10 @@ class Accuracy:
 
     @property
     def interval(self) -> Interval:
-        """`kept` with its 95 % interval, if positions were drawn one by one; 0 to 1 if none was."""
+        """The share `kept` with its 95 % interval, valid if positions were drawn one by one.
+
+        Without decisions the share is NaN and the interval 0 to 1.
+        """
         if not self.graded_decisions:
             return Interval(math.nan, 0.0, 1.0)
         return wilson_interval(self.kept, self.decisions)

@@ -466,8 +466,8 @@ class Game:
 
         A caller that already has the legal actions passes them as `legal`.
         """
-        checked = self.check_action(position, action, legal)
-        return self.make_position(rules.apply(position, checked))
+        legal_action = self.check_action(position, action, legal)
+        return self.make_position(rules.apply(position, legal_action))
 
     def check_action(
         self, position: Position, action: object, legal: Container[int] | None = None
@@ -608,8 +608,12 @@ class Game:
         for turn, turn_text in self._matching_turns(position, normalized):
             if normalize_notation(turn_text) == normalized:
                 return turn
-        near = self.completions(position, text)
-        hint = f"did you mean {format_list(near)}?" if near else self._legal_hint(position)
+        similar_texts = self.completions(position, text)
+        hint = (
+            f"did you mean {format_list(similar_texts)}?"
+            if similar_texts
+            else self._legal_hint(position)
+        )
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {hint}")
 
     def completions(self, position: Position, text: str, limit: int = 12) -> list[str]:

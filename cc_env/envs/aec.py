@@ -113,8 +113,8 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
 
         `seed` determines the actions that replace illegal ones if `illegal` is "random".
 
-        Raises UnknownOption for other options and BadPosition for a text that is not an unfinished
-        position; then nothing has changed.
+        Raises UnknownOption for other options, BadOption for an invalid seed, and BadPosition for a
+        text that is not an unfinished position; then nothing has changed.
         """
         seed = as_seed(seed)
         start = self._boards.parse_options(None if options == API_TEST_OPTIONS else options)

@@ -204,9 +204,9 @@ class Boards:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
             self._set_was_illegal(actions)
-        refused = self._run_kernel(self._decisions, actions, self._initial)
-        if refused != kernels.ACCEPTED:
-            raise self._refusal_error(refused, actions[refused])
+        refused_board = self._run_kernel(self._decisions, actions, self._initial)
+        if refused_board != kernels.ACCEPTED:
+            raise self._refusal_error(refused_board, actions[refused_board])
         if self._opponent:
             self._reply()
 
@@ -235,10 +235,10 @@ class Boards:
         if self._threads.thread_count == 1:
             return kernels.step(*self._kernel_arguments, kinds, actions, starts)
         _, settings, batch = self._kernel_arguments
-        refused = kernels.find_refused(settings, batch, kinds, actions)
-        if refused == kernels.ACCEPTED:
+        refused_board = kernels.find_refused(settings, batch, kinds, actions)
+        if refused_board == kernels.ACCEPTED:
             self._threads.run_slices(partial(self._run_slice, kinds, actions, starts), self.count)
-        return refused
+        return refused_board
 
     def _run_slice(
         self,
@@ -278,8 +278,10 @@ class Boards:
         actions = np.array([action if action in valid else -1 for action in integers], np.int64)
         is_legal = (actions >= 0) & (self._batch.masks[numbers, actions] == 1)
         if not is_legal.all():
-            refused = int(is_legal.argmin())
-            raise self.game.illegal_action(self.position(int(numbers[refused])), replies[refused])
+            first_illegal = int(is_legal.argmin())
+            raise self.game.illegal_action(
+                self.position(int(numbers[first_illegal])), replies[first_illegal]
+            )
         return actions
 
     def _set_was_illegal(self, actions: NDArray[np.int64]) -> None:
@@ -470,8 +472,8 @@ class Boards:
     def restore(self, snapshot: list[NDArray[np.generic]]) -> None:
         """Restore the state of the boards from a `snapshot`, taken after a reset."""
         _, _, arrays = self._kernel_arguments
-        for array, saved in zip(arrays, snapshot, strict=True):
-            array[...] = saved
+        for array, saved_array in zip(arrays, snapshot, strict=True):
+            array[...] = saved_array
         self.has_begun = self._has_masks = True
 
 

@@ -66,8 +66,8 @@ class _PlayerReplies:
         return [self._choose(boards, board, episodes[board]) for board in numbers.tolist()]
 
     def _choose(self, boards: Boards, board: int, episode: int) -> object:
-        latest, player = self._games.get(board, (0, self._player))
-        if episode != latest:
+        latest_episode, player = self._games.get(board, (0, self._player))
+        if episode != latest_episode:
             player = player_for_new_game(self._player)
             self._games[board] = episode, player
         return player.choose(boards.position(board), boards.generator(board), Clock()).action

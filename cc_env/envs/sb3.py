@@ -183,24 +183,24 @@ class OpponentVecEnv(VecEnv):
         began, boards = time.perf_counter(), self.boards
         boards.step(self._actions)
         self.lengths += 1
-        rewards, over = boards.rewards.astype(np.float32), boards.done.copy()
-        self._pool.record_results(over, rewards)
-        infos = self._infos(np.flatnonzero(over).tolist())
-        if over.any():
-            self._begin(over)
+        rewards, has_ended = boards.rewards.astype(np.float32), boards.done.copy()
+        self._pool.record_results(has_ended, rewards)
+        infos = self._infos(np.flatnonzero(has_ended).tolist())
+        if has_ended.any():
+            self._begin(has_ended)
         self._seconds += time.perf_counter() - began
-        return boards.observations.copy(), rewards, over, infos
+        return boards.observations.copy(), rewards, has_ended, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return bool[N, A], true for legal actions."""
         return self.boards.masks.astype(np.bool_)
 
-    def _infos(self, over: list[int]) -> list[dict[str, Any]]:
-        """Return the infos of all boards; games have ended on the boards `over`."""
+    def _infos(self, ended_boards: list[int]) -> list[dict[str, Any]]:
+        """Return the infos of all boards; games have ended on the boards `ended_boards`."""
         boards, seconds = self.boards, round(time.perf_counter() - self._created, 6)
         running = {"outcome": ONGOING, "illegal_action": False, "TimeLimit.truncated": False}
         infos: list[dict[str, Any]] = [{"seat": seat, **running} for seat in boards.seats.tolist()]
-        for board in over:
+        for board in ended_boards:
             reward, length = float(boards.rewards[board]), int(self.lengths[board])
             infos[board] |= {
                 "terminal_observation": boards.observations[board].copy(),

@@ -25,7 +25,10 @@ class MaskLayout:
     """The layout of observations that contain planes and a mask, for `MaskInObservation`."""
 
     def __init__(self, key: str, flat: bool) -> None:
-        """Put the planes under `key`, as float32[C * H * W] if `flat`; raise BadOption."""
+        """Put the planes under `key`, as float32[C * H * W] if `flat`.
+
+        Raises BadOption for a key that is no text or action_mask, and for a flag that is no bool.
+        """
         if not isinstance(key, str) or key == "action_mask":
             raise BadOption(f"key={key!r}; expected: a name for the planes, other than action_mask")
         check_bool("flat", flat)

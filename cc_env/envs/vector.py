@@ -199,7 +199,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     def position(self, board: int) -> Position:
         """Return the position on a board.
 
-        Raises BadOption for an invalid board, ResetNeeded before the first reset.
+        Raises BadOption for an invalid board, ResetNeeded if a reset is needed.
         """
         self._check_board(board)
         return self._boards.position(board)
@@ -304,22 +304,22 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     def _final_infos(self, seats: Batch) -> Info:
         """Return final_obs and final_info; `seats`, int8[N], are those before the step."""
         boards = self._boards
-        over = boards.terminated | boards.truncated
+        has_ended = boards.terminated | boards.truncated
         final: Info = {
             "action_mask": np.zeros(boards.masks.shape, np.int8),
             "to_move": np.zeros(self.num_envs, np.int8),
-            "seat": np.where(over, seats, np.int8(0)),
-            "illegal_action": boards.was_illegal & over,
+            "seat": np.where(has_ended, seats, np.int8(0)),
+            "illegal_action": boards.was_illegal & has_ended,
             "outcome": np.full(self.num_envs, ONGOING, np.int8),
             "ending": np.full(self.num_envs, "", object),
             "score": np.full((self.num_envs, 2), NO_SCORE),
         }
-        if len(numbers := np.flatnonzero(over)):
+        if len(numbers := np.flatnonzero(has_ended)):
             for key, values in boards.results(numbers).items():
                 final[key][numbers] = values
-        final |= {f"_{key}": over for key in final}
+        final |= {f"_{key}": has_ended for key in final}
         finals = {"final_obs": self._copy_or_view(boards.final_observations), "final_info": final}
-        return finals | {f"_{key}": over for key in finals}
+        return finals | {f"_{key}": has_ended for key in finals}
 
 
 def _parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

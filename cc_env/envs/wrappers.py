@@ -177,11 +177,11 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
 
     def _values(self, info: Info) -> Info:
         """Probe the positions, also final ones, and store them; return their entries of `info`."""
-        boards, over = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
+        boards, has_ended = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
         positions = [boards.position(board) for board in range(self.num_envs)]
         self._solved = [self._tables.get(position) for position in positions]
         self._positions = positions
-        outcomes = np.where(over, ONGOING, info["outcome"])
+        outcomes = np.where(has_ended, ONGOING, info["outcome"])
         entries = _with_mask(
             list(map(self._value_for_seat, self._solved, positions, info["seat"], outcomes))
         )
@@ -189,7 +189,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
             return entries
         final = info["final_info"]
         values: list[int | None] = [None] * self.num_envs
-        for board in np.flatnonzero(over).tolist():
+        for board in np.flatnonzero(has_ended).tolist():
             position = boards.final_position(board)
             values[board] = self._value_for_seat(
                 self._tables.get(position),

@@ -48,12 +48,12 @@ def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> JumpTables:
     ids = np.zeros((2, 64, len(directions)), np.int32)
     cell_pairs: list[tuple[int, int]] = []
     for row, column in cells:
-        moves = [
+        jumps_and_steps = [
             ((row + distance * down, column + distance * right), distance, direction)
             for direction, (down, right) in enumerate(directions)
             for distance in (1, 2)
         ]
-        for end, distance, direction in sorted(moves):
+        for end, distance, direction in sorted(jumps_and_steps):
             if end in cells:
                 ids[distance - 1, 8 * row + column, direction] = len(cell_pairs)
                 cell_pairs.append((8 * row + column, 8 * end[0] + end[1]))

@@ -123,8 +123,8 @@ class Timer:
         limits, turn = self._match.limits, len(self._match.turns)
         per_turn = limits.seconds_per_turn or math.inf
         per_game = limits.seconds_per_game or math.inf
-        spent = self.seconds_spent(self._match.mover)
-        return Clock(per_turn - sum(self.seconds[turn:]), per_game - spent)
+        seconds_spent = self.seconds_spent(self._match.mover)
+        return Clock(per_turn - sum(self.seconds[turn:]), per_game - seconds_spent)
 
     def add(self, seconds: float) -> str:
         """Add thinking time of the player to move; return a message if it exceeds a limit, else "".

@@ -143,14 +143,14 @@ class MinimaxPlayer:
         return Decision(result.action, result.value, result.details())
 
     def compare(
-        self, position: Position, turns: Sequence[Turn], left: Callable[[], float]
+        self, position: Position, turns: Sequence[Turn], seconds_left: Callable[[], float]
     ) -> Comparison:
         """Return the values of `turns`, all searched to the same depth.
 
-        `left` returns the remaining time in seconds.
+        `seconds_left` returns the remaining time in seconds.
         """
         depth = self._depth or MAX_DEPTH
-        return compare(self._search, position, turns, seconds_left=left, depth=depth)
+        return compare(self._search, position, turns, seconds_left=seconds_left, depth=depth)
 
     def stop(self) -> None:
         """Stop a search in another thread; it returns its best result so far."""

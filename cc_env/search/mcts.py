@@ -279,14 +279,16 @@ class MCTS:
         require_any(simulations=simulations, seconds=seconds)
         most = np.int64(check_limit("simulations", simulations))
         if len(legal) == 1:
-            spent = time.perf_counter() - began
-            return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
+            elapsed = time.perf_counter() - began
+            return SearchResult(
+                line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=elapsed
+            )
         counts = self._tree.counts
         counts[:] = 0
         state = rng.integers(2**64, dtype=np.uint64)
         with limits.alarm(counts, STOP, seconds):
             run_simulations(position, self._tree, UCTSettings(most, *self._options), state)
-        line, visits, value = self._read()
+        line, visits, value = self._read_results()
         exact = None if self._tables is None else self._tables.get(position)
         # Simulations do not distinguish wins: take one of the soonest.
         if exact is not None:
@@ -305,7 +307,7 @@ class MCTS:
         """Stop a search that runs in another thread; later searches are not affected."""
         self._tree.counts[STOP] = 1
 
-    def _read(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
+    def _read_results(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
         """Return the most visited line, the root's actions with their visits, and its value."""
         tree, node, line = self._tree, 0, []
         while tree.visits[node] and tree.children[node]:

@@ -148,7 +148,7 @@ class Trees:
         With `rng` the root's actions get Gumbel noise, so that the chosen action is a sample.
         `earlier` are the keys of the positions that occurred in each game so far, uint64[T, K],
         padded with 0. `simulations` and `batch` may be lower than the trees were allocated for.
-        Raises BadOption if they are higher, ValueError for arrays of another shape.
+        Raises BadOption if they are higher or below 1, ValueError for arrays of another shape.
         """
         allocated = self._settings
         self._current = allocated._replace(
@@ -303,8 +303,10 @@ class PUCT:
         require_any(simulations=simulations, seconds=seconds)
         most = check_limit("simulations", simulations)
         if len(legal) == 1:
-            spent = time.perf_counter() - began
-            return SearchResult(line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=spent)
+            elapsed = time.perf_counter() - began
+            return SearchResult(
+                line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=elapsed
+            )
         batch = max(1, min(self._batch, most // MIN_BATCHES))
         keys = np.array([[self.game.key(occurred) for occurred in earlier]], np.uint64)
         root = np.array([position], np.uint64)
@@ -323,13 +325,13 @@ class PUCT:
 
     def _run(self, deadline: float) -> None:
         """Search until the end, or until another batch would pass the deadline."""
-        longest, now = 0.0, time.perf_counter()
+        longest_batch, now = 0.0, time.perf_counter()
         while (planes := self._trees.select()) is not None:
             if len(planes):
                 self._trees.expand(*self._evaluate(planes))
             before, now = now, time.perf_counter()
-            longest = max(longest, now - before)
-            if now + longest > deadline:
+            longest_batch = max(longest_batch, now - before)
+            if now + longest_batch > deadline:
                 return
 
 

@@ -283,7 +283,7 @@ class Solver:
     def __init__(self, game: Game, step: Step, *, threads: int | None = None) -> None:
         """Read the required tables; raise BadTable if one is missing or damaged.
 
-        The default number of threads is one per core. Raises BadOption if it is below one.
+        The default number of threads is one per core. Raises BadOption unless it is 1 to 1024.
         """
         if threads is not None and not is_integer(threads, 1, 1024):
             raise BadOption(f"threads={threads!r}; expected: 1 to 1024")
@@ -298,12 +298,12 @@ class Solver:
         # Number of losses and wins by margin and turns.
         self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)
         for material in step.needed:
-            self._read(material)
+            self._read_table(material)
         self._state = _State(game, step)
-        self._saved = time.monotonic()
-        self._cpu = time.process_time()
+        self._last_save = time.monotonic()
+        self._cpu_start = time.process_time()
 
-    def _read(self, material: Material) -> TableHeader:
+    def _read_table(self, material: Material) -> TableHeader:
         """Read the table of a material; return its header."""
         options, label = self._numbering.options, self._numbering.label(material)
         path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
@@ -352,7 +352,7 @@ class Solver:
         Raises OSError, BadTable if a value does not follow from those that its turns lead to, or if
         the counts in the header differ from those of the values.
         """
-        header = self._read(self.step.material)
+        header = self._read_table(self.step.material)
         self._verify()
         table_views = tuple(map(self._view, self._views))
         if table_views != header.views:
@@ -442,7 +442,7 @@ class Solver:
             done += sum(task.high - task.low for task in wave)
             seconds = time.perf_counter() - began
             self.report(Progress(self.step.label, stage, done, total, seconds))
-            if time.monotonic() - self._saved > SAVE_INTERVAL_SECONDS and stage != "verifying":
+            if time.monotonic() - self._last_save > SAVE_INTERVAL_SECONDS and stage != "verifying":
                 self._save()
 
     def _tasks(self) -> Iterator["_Task"]:
@@ -454,13 +454,13 @@ class Solver:
 
     def _seconds(self) -> float:
         """Return the CPU seconds so far, including those of interrupted runs."""
-        return self._state.seconds + time.process_time() - self._cpu
+        return self._state.seconds + time.process_time() - self._cpu_start
 
     def _save(self) -> None:
         """Save the intermediate values if the first pass is done."""
         if self._state.has_begun:
             self._state.save([self._part(view) for view in self._views], self._seconds())
-        self._saved = time.monotonic()
+        self._last_save = time.monotonic()
 
     def _header(self) -> TableHeader:
         return TableHeader(

@@ -324,10 +324,10 @@ def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
 def _images(numbering: Numbering) -> NDArray[np.uint64]:
     """Return the images of the cells, uint64[G, 64], the identity first."""
     rows = [list(range(MAX_CELLS))]
-    used = [bit for bit in range(MAX_CELLS) if numbering.cells[0] >> bit & 1]
+    used_bits = [bit for bit in range(MAX_CELLS) if numbering.cells[0] >> bit & 1]
     for symmetry in numbering.symmetries:
         row = [0] * MAX_CELLS
-        for bit in used:
+        for bit in used_bits:
             alone = numbering.like._replace(own=np.uint64(1 << bit))
             row[bit] = int(symmetry.position(alone).own).bit_length() - 1
         rows.append(row)

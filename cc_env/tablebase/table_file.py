@@ -108,7 +108,7 @@ class ExactTable:
     """A table that is open for reading; its blocks are read on demand."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; raise BadTable if it is not a complete table, OSError if it is missing."""
+        """Open the file; raise OSError if that fails, BadTable if it is not a complete table."""
         self.path = path
         self._file = os.open(path, os.O_RDONLY)
         self.close = weakref.finalize(self, os.close, self._file)

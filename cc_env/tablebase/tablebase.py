@@ -233,7 +233,7 @@ class Tablebase:
                 if length == _IMPOSSIBLE:
                     raise BadPosition(f"{position}: two pieces stand on one cell")
                 for block in probing.required[:-length].tolist():
-                    self._read(block)
+                    self._read_block(block)
             output = probing.output[:length].tolist()
         return _exact_value(output) if output else None
 
@@ -241,7 +241,7 @@ class Tablebase:
         """Read all tables into memory, for searches; raise BadTable if a file is damaged."""
         with self._lock:
             for block in np.flatnonzero(~self._probing.is_read).tolist():
-                self._read(block)
+                self._read_block(block)
         return LoadedTables(self._probing.numbers, self._probing.values)
 
     def table(self, material: Material) -> ExactTable:
@@ -263,7 +263,7 @@ class Tablebase:
             table.close()
         self._open.clear()
 
-    def _read(self, block: int) -> None:
+    def _read_block(self, block: int) -> None:
         """Read a block of values; raise BadTable."""
         if self._probing.is_read[block]:
             return
@@ -302,7 +302,10 @@ def _find_tables(
 
 
 def open_table(path: Path, game: Game, material: Material, numbers: RankingTables) -> ExactTable:
-    """Return the open table of a material; raise OSError, BadTable if it is of anything else."""
+    """Return the open table of a material.
+
+    Raises OSError if the file cannot be opened, BadTable if it is damaged or of anything else.
+    """
     assert game.numbering is not None
     table = ExactTable(path)
     label = game.numbering.label(material)

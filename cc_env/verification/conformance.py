@@ -286,9 +286,9 @@ def _cells(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator
         if outside := {*path, *captured} - board:
             text = _action_text(game, position, action)
             yield f"the track of {text} leads to {sorted(outside)}; expected: cells of the board"
-    used, counts = np.unique(game.action_cells[legal], axis=0, return_counts=True)
+    distinct_cells, counts = np.unique(game.action_cells[legal], axis=0, return_counts=True)
     if (counts > 1).any():
-        cells = used[counts.argmax()].tolist()
+        cells = distinct_cells[counts.argmax()].tolist()
         yield f"two legal actions have the action_cells {cells}; expected: at most one"
 
 

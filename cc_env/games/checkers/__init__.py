@@ -174,12 +174,12 @@ def _with_rest(position: Position, rest: str) -> Position:
 
 def _numbering(crowning: str) -> Numbering:
     """Return the numbering of positions, which leaves out the limit of turns without progress."""
-    used, far_row = int(rules.USED), 0xFF
+    used_cells, far_row = int(rules.USED), 0xFF
     # A man on its far row is crowned.
-    own_men, enemy_men = used & ~far_row, used & ~(far_row << 56)
+    own_men, enemy_men = used_cells & ~far_row, used_cells & ~(far_row << 56)
     return Numbering(
         like=rules.initial(crowning == "ends_move", 0),
-        cells=(own_men, enemy_men, used, used),
+        cells=(own_men, enemy_men, used_cells, used_cells),
         weights=(PIECES_PER_SIDE * 2 + 1, PIECES_PER_SIDE * 2),
         kinds=("m", "k"),
         max_pieces=PIECES_PER_SIDE,

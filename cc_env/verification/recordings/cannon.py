@@ -25,7 +25,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         if line["count"] == "effects":
             yield Recording(game, game.initial, counts=tuple(line["nodes"]))
     elif line["kind"] == "game":
-        final = _read(game, line["final"], line["next"])
+        final = _read_board(game, line["final"], line["next"])
         recording = Recording(game, game.initial, path=tuple(line["cmds"]), final=final)
         # A position does not contain the repetitions that end a stagnant game.
         if line["end"] == "stagnant":
@@ -34,19 +34,19 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
             recording = recording._replace(ending=line["end"])
         yield recording
     else:
-        position = _read(game, line["board"], line["turn"])
+        position = _read_board(game, line["board"], line["turn"])
         if line.get("end"):
             yield Recording(game, position, ending=line["end"])
             return
         commands = {_command(move) for move in line["moves"].split()}
         yield Recording(game, position, outcome=ONGOING, actions=frozenset(commands))
         for move, board, *reason in line["succ"]:
-            final = _read(game, board, "bw"[line["turn"] == "b"])
+            final = _read_board(game, board, "bw"[line["turn"] == "b"])
             after = Recording(game, position, path=(_command(move),), final=final)
             yield after._replace(ending=reason[0]) if reason else after._replace(outcome=ONGOING)
 
 
-def _read(game: Game, board: str, turn: str) -> Position:
+def _read_board(game: Game, board: str, turn: str) -> Position:
     return game.from_text(f"{board} {turn}")
 
 

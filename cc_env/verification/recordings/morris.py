@@ -32,7 +32,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
             if field in line:
                 game = make(**options)
                 # The position need not be reachable by these rules.
-                default = _read(make(), line["board"], line, line["pending"])
+                default = _read_board(make(), line["board"], line, line["pending"])
                 position = default._replace(options=game.initial.options)
                 yield Recording(game, position, counts=tuple(line[field]), counts_decisions=True)
 
@@ -45,7 +45,7 @@ _OPTIONS_BY_FIELD: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _read(game: Game, board: str, line: Mapping[str, Any], pending: int = 0) -> Position:
+def _read_board(game: Game, board: str, line: Mapping[str, Any], pending: int = 0) -> Position:
     letters = board.translate(str.maketrans("12", "".join(LETTERS)))
     free = "".join(LETTERS[side] for side, flag in enumerate(line.get("free", ())) if flag)
     words = [letters, LETTERS[line["turn"] - 1], "".join(map(str, line["hand"]))]
@@ -57,7 +57,7 @@ def _read(game: Game, board: str, line: Mapping[str, Any], pending: int = 0) -> 
 def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     game = make() if "free" in line else make(**STANDARD_RULES)
     removes = line["step"] == "remove"
-    position = _read(game, line["board"], line, line.get("pending", 1) if removes else 0)
+    position = _read_board(game, line["board"], line, line.get("pending", 1) if removes else 0)
     # The recorded flag is that of the start of the turn.
     if removes and "free" in line:
         position = position._replace(own_free=ONE)
@@ -69,7 +69,7 @@ def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     if "next" not in line or line.get("ref_removals", 0) != line.get("mills", 0):
         return
     move = ("-" if removes else "") + line["move"]
-    final = _read(game, line["after"], line["next"])
+    final = _read_board(game, line["after"], line["next"])
     recording = Recording(game, position, path=(move,), final=final)
     # A blocked player is recorded on a line of its own.
     if "end" in line:
