@@ -118,7 +118,7 @@ class Training(NetworkTraining[Config]):
         return {**losses, **play_metrics, "samples": self.replay.added, "simulations": simulations}
 
     def learn(self) -> dict[str, float]:
-        """Learn from samples of earlier rounds, after the warm-up; return the metrics."""
+        """Learn from samples of earlier rounds; return the metrics, {} before `warm_up` samples."""
         config = self.config
         if self.replay.added < config.warm_up:
             return {}

@@ -27,8 +27,9 @@ GAMES, RESULTS = "games.jsonl", "results.json"
 def open_tournament(path: Path, config: Config) -> Iterator[None]:
     """Lock the folder for this tournament and process during the block.
 
-    Writes the config and drops a partial last game. Raises BadFolder, and changes nothing, if the
-    folder holds another tournament, and FolderInUse if another process uses it.
+    Writes the config and drops a partial last game. Before any change, raises BadFolder if the
+    folder holds another tournament, BadRecord if its config is invalid, and FolderInUse if another
+    process uses it.
     """
     _check(path, config)
     path.mkdir(parents=True, exist_ok=True)
@@ -45,8 +46,8 @@ def read_games(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[
     """Return the finished games by their index in the schedule.
 
     Each is replayed, so its turns and its result agree with the rules. A fault (time, an error, an
-    illegal action) cannot be replayed; it is accepted for the player to move. Raises BadRecord,
-    with the line number, if a game is invalid, not in the schedule, or duplicated.
+    illegal action) cannot be replayed; it is accepted if the player to move committed it. Raises
+    BadRecord, with the line number, if a game is invalid, not in the schedule, or duplicated.
     """
     by_seed = {pairing.seed: pairing for pairing in schedule}
     game = config.make_game()
@@ -68,7 +69,7 @@ def read_games(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[
 
 
 def _check(path: Path, config: Config) -> None:
-    """Raise BadFolder if the folder holds another tournament."""
+    """Raise BadFolder if the folder holds another tournament, BadRecord for an invalid config."""
     if not (path / CONFIG).exists():
         if (path / GAMES).exists() and (path / GAMES).stat().st_size:
             raise BadFolder(f"{path} has {GAMES} but no {CONFIG}; expected: an empty or new folder")

@@ -50,12 +50,12 @@ def score(points: Array, openings: NDArray[np.int64]) -> Interval:
     """Return the mean of points float64[N], 0 to 1, clustered by openings; 1/2 without games."""
     if not len(points):
         return Interval(0.5, 0.0, 1.0)
-    _, number = np.unique(openings, return_inverse=True)
-    means = np.bincount(number, points) / np.bincount(number)
+    _, opening_indices = np.unique(openings, return_inverse=True)
+    means = np.bincount(opening_indices, points) / np.bincount(opening_indices)
     padded = np.append(means, (0.0, 1.0))
-    # 1 if every opening scores 0 or 1.
-    spread = padded.var() / (padded.mean() * (1 - padded.mean()))
-    return wilson_interval(float(points.mean()), len(means) / float(spread))
+    # Variance relative to that of independent games; 1 if every opening scores 0 or 1.
+    variance_ratio = padded.var() / (padded.mean() * (1 - padded.mean()))
+    return wilson_interval(float(points.mean()), len(means) / float(variance_ratio))
 
 
 def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]:
@@ -72,9 +72,9 @@ def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]
     np.add.at(wins, (games.second, games.first), 1 - games.points)
     wins += PRIOR * (1 - np.eye(players))
     rating = choix.ilsr_pairwise_dense(wins)
-    # Weights of the players in the zero of the scale.
-    zero = np.full(players, 1 / players) if anchor is None else np.eye(players)[anchor]
-    contrasts = np.eye(players) - zero
+    # Weights of the players in the mean that has Elo 0.
+    origin = np.full(players, 1 / players) if anchor is None else np.eye(players)[anchor]
+    contrasts = np.eye(players) - origin
     variance = np.diag(contrasts @ _covariance(games, wins, rating) @ contrasts.T)
     openings = len(np.unique(games.openings))
     width = stdtrit(openings, UPPER_PROBABILITY) if openings > 1 else Z_95
@@ -92,12 +92,12 @@ def _covariance(games: Games, wins: Array, rating: Array) -> Array:
     expected = 1 / (1 + np.exp(rating - rating[:, None]))
     bread = np.linalg.pinv(_laplacian((wins + wins.T) * expected * expected.T), hermitian=True)
     prior = PRIOR * (expected**2 + expected.T**2) * (wins > 0)
-    _, number = np.unique(games.openings, return_inverse=True)
+    _, opening_indices = np.unique(games.openings, return_inverse=True)
     # Points above expectation, by opening and player.
-    excess = np.zeros((number.max(initial=0) + 1, len(rating)))
+    excess = np.zeros((opening_indices.max(initial=0) + 1, len(rating)))
     above = games.points - expected[games.first, games.second]
-    np.add.at(excess, (number, games.first), above)
-    np.add.at(excess, (number, games.second), -above)
+    np.add.at(excess, (opening_indices, games.first), above)
+    np.add.at(excess, (opening_indices, games.second), -above)
     spread = excess.T @ excess
     # A single opening has no variance: assume that all games of a pair have the same result.
     if len(excess) == 1:
@@ -107,5 +107,5 @@ def _covariance(games: Games, wins: Array, rating: Array) -> Array:
 
 def _laplacian(weights: Array) -> Array:
     """Return the sum of weights[i, j] (e_i - e_j)(e_i - e_j)' over all pairs, float64[P, P]."""
-    off = weights - np.diag(np.diag(weights))
-    return np.diag(off.sum(axis=1)) - off
+    off_diagonal = weights - np.diag(np.diag(weights))
+    return np.diag(off_diagonal.sum(axis=1)) - off_diagonal

@@ -86,13 +86,17 @@ class _Worker(Generic[Task, Value]):
         child_pipe.close()
 
     def send(self, task: Task) -> None:
+        """Send a task to the process."""
         self.tasks.append(task)
         # If the process died, `receive` reports it.
         with suppress(OSError):
             self.pipe.send(task)
 
     def receive(self) -> list[tuple[Task, Value | Failure]]:
-        """Return the finished task with its value; nothing if the worker has just started."""
+        """Return the finished task with its value, or a Failure if the process died.
+
+        Returns [] if the worker has just started. Raises ChildProcessError if it cannot start.
+        """
         try:
             result = self.pipe.recv()
         except (EOFError, OSError):
@@ -104,12 +108,14 @@ class _Worker(Generic[Task, Value]):
         return [(self.tasks.pop(), result)] if self.tasks else []
 
     def stop(self) -> None:
+        """Terminate the process and wait for its end."""
         self.process.terminate()
         self.process.join()
         self.pipe.close()
 
 
 def _exit_reason(code: int) -> str:
+    """Return the signal or the exit status of a process; a negative code is a signal."""
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
