@@ -174,7 +174,7 @@ def test_commands_run_from_the_wheel(command, tmp_path):
     printed_lines, error = done.stdout.splitlines()
     place, _, function = printed_lines.partition(" ")
     assert Path(place).is_relative_to(command.parents[1])
-    assert function.startswith("<function hold")
+    assert function.startswith("<function play_tournament")
     assert error == "this needs that: pip install 'cc_env[train]'"
 
 
