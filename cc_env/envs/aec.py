@@ -213,5 +213,8 @@ class MaskInObservation(BaseWrapper):
         return self._spaces[agent]
 
     def observe(self, agent: str) -> dict[str, NDArray[np.generic]]:
-        """Return the planes, int8[C, H, W] or flat, and the mask, int8[num_actions], of `agent`."""
+        """Return the observation and the action mask, int8[num_actions], of `agent`.
+
+        The observation is int8[C, H, W] or, if it is flat, float32[C * H * W].
+        """
         return self._layout.combine(self.env.observe(agent), self.env.infos[agent]["action_mask"])

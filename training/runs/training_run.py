@@ -242,11 +242,12 @@ def open_run(
 ) -> Iterator[Run]:
     """Start a run in a new folder or, with `resume`, continue the run in a folder.
 
-    `best` is the file name of the algorithm's best network. The config is written first; it makes
-    the folder a run. Nothing changes before these checks: BadFolder if there is a run and not
-    `resume`, or the reverse, or if its config differs in a field that is not CHANGEABLE;
-    FolderInUse if another process uses it. Raises BadCheckpoint if all checkpoints are broken,
-    BadRecord if the config or the log is invalid.
+    `best` is the file name of the algorithm's best network. The config makes the folder a run.
+
+    Raises BadFolder if there is a run and not `resume`, or the reverse, or if its config differs in
+    a field that is not CHANGEABLE; FolderInUse if another process uses it; BadCheckpoint if all
+    checkpoints are broken; BadRecord if the config or the log is invalid. After an error, config,
+    log and checkpoints are unchanged.
     """
     exists, is_unused = (path / CONFIG).exists(), _is_unused(path)
     if not exists and not is_unused:

@@ -255,7 +255,7 @@ class ClusterEngine:
         )
 
     def _warn_of_pending(self) -> None:
-        """Warn once about workers that have not started."""
+        """Warn of workers that have not started, once per worker."""
         pending = [worker for worker in self._workers if worker.location is None]
         limit = time.monotonic() - PENDING_WARNING_SECONDS
         late = {worker for worker in pending if worker.requested_at < limit}

@@ -20,7 +20,7 @@ class CannonProgramProtocol:
     farewell = ""
 
     def __init__(self, seconds: float) -> None:
-        """Announce `seconds` as the program's time for the game."""
+        """Use `seconds` as the program's time for the game, which the opening line announces."""
         self._seconds, self._has_started = seconds, False
 
     def begin(self, channel: Channel, game: Game, until: float) -> None:
