@@ -114,8 +114,15 @@ def test_random_game_option_values_give_clean_errors(name, data):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Files to name on command lines, in the folder where commands run."""
-    path, patch = tmp_path_factory.mktemp("typed"), pytest.MonkeyPatch()
-    patch.chdir(path)
+    path = tmp_path_factory.mktemp("typed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        _write_files(path)
+        _skip_long_work(patch)
+        yield path
+
+
+def _write_files(path):
     game = make_game("capture_conquer", size=4)
     line = play_match(game, (RandomPlayer(game),) * 2, limits=Limits(max_turns=6)).to_json()
     odd = json.loads(line) | {"players": ["\ud800", "\x1b[31m"]}
@@ -127,6 +134,10 @@ def folder(tmp_path_factory):
     (path / "bytes.jsonl").write_bytes(bytes(range(256)))
     (path / "empty.jsonl").write_text("")
     (path / "capture_conquer.jsonl").write_text('{"size": 4}\n[]\n')
+
+
+def _skip_long_work(patch):
+    """Replace what takes long once a command has read its arguments."""
     patch.setattr(program_commands, "serve", lambda *_: None)
     patch.setattr(program_commands, "_accept_clients", lambda *_: [])
     patch.setattr(tcp.socket, "create_connection", no_connection)
@@ -146,13 +157,11 @@ def folder(tmp_path_factory):
     patch.setattr(alphazero, "main", lambda *_: None)
     patch.setattr(evaluate, "run_and_report", lambda config, *_, **__: try_config(config))
     patch.setattr(tune, "tune", lambda *_: ())
-    patch.setattr(accuracy, "sources", lambda *_, **__: ())
+    patch.setattr(accuracy, "measure_by_source", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
     patch.setattr(hard_positions, "hard", lambda *_: ())
     patch.setattr(published, "play_experiments", lambda *_, **__: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
-    yield path
-    patch.undo()
 
 
 def no_connection(address):

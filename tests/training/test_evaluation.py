@@ -138,7 +138,7 @@ def test_remembered_positions_are_limited(tmp_path):
         ("sample.results", numbers(np.nan), "sample.results is not between 0 and 1"),
         ("best.second.weight", lambda array: None, "no array best.second.weight"),
         ("network.cells.bias", numbers(np.inf), "network.cells.bias has values that are not"),
-        ("adopted", lambda adopted: "often", "adopted is 'often'"),
+        ("adopted", lambda adopted: "often", "adopted='often'"),
     ],
 )
 def test_altered_checkpoint_is_rejected(run, tmp_path, part, change, message):
