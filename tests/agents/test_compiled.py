@@ -193,4 +193,4 @@ def test_backend_can_be_selected(game, monkeypatch):
 
 def test_warmup_compiles_shipped_networks():
     assert "policy" in {use.label for use in warmup_tasks("checkers")}
-    assert "policy" not in {use.label for use in warmup_tasks("mini_checkers")}
+    assert "policy" not in {use.label for use in warmup_tasks("elsewhere.tictactoe")}

@@ -264,7 +264,7 @@ def test_learned_players_are_listed_if_torch_and_weights_exist(monkeypatch):
     assert names == {
         "capture_conquer": learned,
         "checkers": {"policy", "alphazero"},
-        "mini_checkers": set(),
+        "mini_checkers": {"policy", "alphazero"},
     }
     assert not learned & set(player_pool.allowed_players(make_game("capture_conquer", size=4)))
     assert "memory" not in player_pool.allowed_players(make_game("checkers"))

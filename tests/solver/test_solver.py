@@ -199,7 +199,9 @@ def count_passes(monkeypatch):
 def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
     """The first Ctrl+C comes while both threads work, the second during the shutdown."""
     barrier, resumed = threading.Barrier(3), threading.Event()
+    all_submitted = threading.Event()
     finished, shutdowns = [], []
+    tasks = [solver._Task(None, low, low + 1) for low in range(20)]
 
     def work(_, low, high, counts):
         barrier.wait(60)
@@ -207,6 +209,12 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
         finished.append(low)
 
     class Executor(ThreadPoolExecutor):
+        def submit(self, function, task):
+            future = super().submit(function, task)
+            if task is tasks[-1]:
+                all_submitted.set()
+            return future
+
         def shutdown(self, **options):
             shutdowns.append(len(finished))
             if len(shutdowns) == 1:
@@ -216,12 +224,12 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
 
     def press():
         barrier.wait(60)
+        all_submitted.wait(60)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     monkeypatch.setattr(solver, "ThreadPoolExecutor", Executor)
     presser = threading.Thread(target=press)
     presser.start()
-    tasks = [solver._Task(None, low, low + 1) for low in range(20)]
     with pytest.raises(KeyboardInterrupt):
         solver._run_threads(work, tasks, (), 0, 2)
     presser.join()
