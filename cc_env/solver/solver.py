@@ -508,7 +508,8 @@ def _run_threads(
 ) -> list[tuple[Work, NDArray[np.int64]]]:
     """Run a compiled function that releases the GIL in threads; return the counts of each task.
 
-    No thread is running when this returns or raises, however often Ctrl+C is pressed.
+    No thread is running when this returns or raises, however often Ctrl+C is pressed, unless it is
+    pressed in the moment in which the executor starts a thread: that thread is not waited for.
     """
 
     def count(task: _Task) -> tuple[Work, NDArray[np.int64]]:
