@@ -18,6 +18,7 @@ from cc_env.envs import kernels
 from cc_env.envs.arguments import as_int, check_choice, check_integer, check_reset_options
 from cc_env.envs.kernels import EPISODE, SEAT, STATUS, STREAM, TURNS, Autoreset, EpisodeStatus
 from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded
+from cc_env.jit.compiler import specialize
 from cc_env.jit.threads import ThreadPool
 from cc_env.rendering.picture import Picture, draw
 
@@ -128,6 +129,10 @@ class Boards:
         self._decisions = np.full(count, kernels.StepKind.DECISION, np.int8)
         self._initial = np.array([game.initial], np.uint64)
         self._threads = ThreadPool(threads)
+        self._specialized_step: Callable[..., int] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_specialized_step": None}
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
@@ -200,11 +205,14 @@ class Boards:
         has changed. If the opponent raises an error, or IllegalAction is raised for its choice, all
         boards need a reset.
         """
+        self._step(actions, self._run_kernel)
+
+    def _step(self, actions: NDArray[np.int64], run: Callable[..., int]) -> None:
         if not self.has_begun:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
             self._set_was_illegal(actions)
-        refused_board = self._run_kernel(self._decisions, actions, self._initial)
+        refused_board = run(self._decisions, actions, self._initial)
         if refused_board != kernels.ACCEPTED:
             raise self._refusal_error(refused_board, actions[refused_board])
         if self._opponent:
@@ -226,7 +234,14 @@ class Boards:
             self._action[0] = number
         except OverflowError:
             raise self._illegal_error(0, action) from None
-        self.step(self._action)
+        self._step(self._action, self._run_specialized)
+
+    def _run_specialized(self, *arrays: NDArray[np.generic]) -> int:
+        """Call `kernels.step` with arrays of this object, so that their types are known."""
+        arguments = (*self._kernel_arguments, *arrays)
+        if self._specialized_step is None:
+            self._specialized_step = specialize(kernels.step, *arguments)
+        return self._specialized_step(*arguments)
 
     def _run_kernel(
         self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]

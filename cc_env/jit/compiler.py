@@ -27,6 +27,7 @@ from cc_env.jit import fingerprints
 from cc_env.jit.disk_cache import DiskCache, modules_of
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Result = TypeVar("Result")
 
 # Environment variable that hides the messages about compiling.
 QUIET_VARIABLE = "CC_ENV_QUIET"
@@ -338,6 +339,19 @@ def jit(function: Callable[..., object] | None = None, *, nogil: bool = False) -
         return functools.partial(jit, nogil=nogil)
     fingerprints.follow_package(function.__module__)
     return _Compiled(function, {**_OPTIONS, "nogil": nogil})
+
+
+def specialize(function: Callable[..., Result], *arguments: object) -> Callable[..., Result]:
+    """Return the machine code of a compiled function for arguments of these types.
+
+    Calling it saves the lookup of the arguments' types, 1.6 µs for those of a step. It accepts no
+    keywords, and its behavior is undefined for arguments of other types.
+    """
+    assert isinstance(function, _Compiled)
+    entry_point: Callable[..., Result] = function.compile(
+        tuple(map(function.typeof_pyval, arguments))
+    )
+    return entry_point
 
 
 @overload

@@ -14,7 +14,7 @@ import pytest
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game
-from cc_env.jit.compiler import jit
+from cc_env.jit.compiler import jit, specialize
 from cc_env.jit.raw_arrays import as_raw
 
 PACKAGE = Path(__file__).parents[2] / "cc_env"
@@ -31,6 +31,19 @@ def write_raw(arrays, nested):
     for _ in range(1000):
         arrays[0][0] += 1
         nested.pair[1][0] += nested.number
+
+
+def test_specialized_code_returns_the_same_and_compiles_nothing_twice():
+    position, legal = make_game("capture_conquer").initial, np.zeros(200, np.int32)
+
+    @jit
+    def count(position, legal):
+        return rules.legal_actions(position, legal)
+
+    entry_point = specialize(count, position, legal)
+    assert entry_point(position, legal) == count(position, legal) == 16
+    assert specialize(count, position, legal) is entry_point
+    assert len(count.overloads) == 1
 
 
 def test_raw_arrays_share_memory_without_reference_counts():
