@@ -5,7 +5,7 @@ A message names the problem, the value, and the valid values.
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -164,7 +164,9 @@ def check_bool(name: str, value: object) -> None:
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Raise BadOption unless the value is one of the choices; True is not 1."""
-    if isinstance(value, bool) or value not in list(choices):
+    # Arrays, whose comparison has no truth value, are not hashable.
+    is_comparable = isinstance(value, Hashable) and not isinstance(value, bool)
+    if not is_comparable or value not in list(choices):
         raise BadOption(f"{name}={value!r}; expected: {' or '.join(map(str, choices))}")
 
 

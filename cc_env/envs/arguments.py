@@ -5,7 +5,7 @@ Shapes: N boards.
 
 import inspect
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,14 +64,6 @@ def check_actions(actions: object, count: int) -> NDArray[np.int64]:
     if array.shape != (count,):
         raise IllegalAction(f"actions have shape {array.shape}; expected: ({count},)")
     return array.astype(np.int64, copy=False)
-
-
-def check_choice(name: str, value: object, valid: Iterable[str]) -> str:
-    """Return a text argument that is one of `valid`; raise BadOption otherwise."""
-    words = list(valid)
-    if not isinstance(value, str) or value not in words:
-        raise BadOption(f"{name}={value!r}; expected: one of: {format_list(words)}")
-    return value
 
 
 def check_reset_options(options: object, valid_names: Sequence[str]) -> Mapping[str, Any]:

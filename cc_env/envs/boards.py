@@ -15,9 +15,9 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int, check_choice, check_integer, check_reset_options
+from cc_env.envs.arguments import as_int, check_integer, check_reset_options
 from cc_env.envs.kernels import EPISODE, SEAT, STATUS, STREAM, TURNS, Autoreset, EpisodeStatus
-from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded
+from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, check_choice
 from cc_env.jit.compiler import specialize
 from cc_env.jit.threads import ThreadPool
 from cc_env.rendering.picture import Picture, draw
@@ -95,7 +95,8 @@ class Boards:
         """
         count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1))
         threads = check_integer("threads", threads, range(1, MAX_THREADS + 1))
-        mode = ILLEGAL_MODES[check_choice("illegal", illegal, ILLEGAL_MODES)]
+        check_choice("illegal", illegal, ILLEGAL_MODES)
+        mode = ILLEGAL_MODES[illegal]
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             autoreset=int(autoreset), illegal=int(mode)
         )

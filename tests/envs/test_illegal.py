@@ -166,7 +166,7 @@ def test_illegal_action_of_the_opponent_is_an_error():
     "make_env", [make, BoardGameVectorEnv, BoardGameAEC], ids=["single", "vector", "aec"]
 )
 def test_unknown_handling_is_rejected(make_env):
-    with pytest.raises(BadOption, match="illegal='ignore'; expected: one of: raise, lose, random"):
+    with pytest.raises(BadOption, match="illegal='ignore'; expected: raise or lose or random"):
         make_env("capture_conquer", illegal="ignore")
 
 
