@@ -14,8 +14,7 @@ Chances are in percent. Those of a position are the first player's, those of mov
 The server stores nothing between requests. Work for a client that disconnects is cancelled.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 
 from starlette.requests import Request
@@ -33,8 +32,8 @@ from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import heat
-from cc_env.server.jobs import AnalysisJob, GameKey
-from cc_env.server.limits import ConcurrencyLimit, ServerLimits
+from cc_env.server.jobs import PlayerJob
+from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_game, parse_start
 from cc_env.server.player_pool import allowed_players, check_spec
 from cc_env.server.requests import cancel_on_disconnect, client_address, read_json, read_tokens
@@ -44,80 +43,58 @@ CLIENT_CLOSED_REQUEST = 499
 MAX_SECONDS = 60
 MAX_LINE_TURNS = 6
 MAX_LISTED_BROKEN_GAMES = 20
-_POSITION_FIELDS = "game", "options", "start", "actions"
-# The fields of each kind of request.
-FIELDS = {
-    "players": ("game", "options", "start"),
-    "open": ("room", "tokens", "text", "game", "options", "start", "index"),
-    "position": _POSITION_FIELDS,
-    "analyze": (*_POSITION_FIELDS, "player", "seconds"),
-    "assess": (*_POSITION_FIELDS, "player", "seconds", "turn"),
-}
+POSITION_FIELDS = "game", "options", "start", "actions"
 Fields = Mapping[str, object]
+Data = dict[str, object]
+# (lobby, fields of a request, address of the client) -> response
+Handler = Callable[[Lobby, Fields, str], Coroutine[object, object, Data]]
 
 
-class AnalysisService:
-    """Handles requests for analysis."""
-
-    def __init__(self, lobby: Lobby) -> None:
-        """Use the games, players and workers of a lobby."""
-        self._lobby = lobby
-        self._concurrency = ConcurrencyLimit("analyses", lobby.limits.analyses_at_once)
-
-    @contextmanager
-    def admit(self, address: str) -> Iterator[None]:
-        """Count a request during the block; raise TooManyRequestsError beyond the limits."""
-        self._lobby.rates.check("analyses", address)
-        with self._concurrency.count(address):
-            yield
-
-    async def players(self, fields: Fields, address: str) -> dict[str, object]:
-        """Return the players for a game with these options, and the player to move first."""
-        return await self._lobby.run_in_worker(address, _players, fields)
-
-    async def open(self, fields: Fields, address: str) -> dict[str, object]:
-        """Return a game to analyze: a served game, a game of a text, or a start position."""
-        lobby = self._lobby
-        if "room" not in fields:
-            return await lobby.run_in_worker(address, _open, fields, lobby.limits)
-        room = await lobby.find_room(str(fields["room"]), address)
-        room.check_analysis(read_tokens(fields))
-        match, (first, second) = room.session.match, room.session.seats
-        result = f"the game continues after turn {len(match.turns)}; reload to update"
-        imported = importing.game_from_match(match, (first.name, second.name), result)
-        return await lobby.run_in_background(address, _game_data, imported)
-
-    async def position(self, fields: Fields, address: str) -> dict[str, object]:
-        """Return the state of a position, with the last turn only."""
-        return await self._lobby.run_in_worker(address, _position, fields, self._lobby.limits)
-
-    async def analyze(self, fields: Fields, address: str) -> dict[str, object]:
-        """Return a player's analysis of a position."""
-        return await self._search(_analyze, fields, address)
-
-    async def assess(self, fields: Fields, address: str) -> dict[str, object]:
-        """Return a player's assessment of a turn."""
-        limit = self._lobby.limits.max_analyzed_decisions
-        turn = _parse_actions(fields.get("turn", []), limit)
-        return await self._search(partial(_assess, turn=turn), fields, address)
-
-    async def _search(
-        self, analyze: Callable[..., dict[str, object]], fields: Fields, address: str
-    ) -> dict[str, object]:
-        """Return the result of `analyze`, a function for AnalysisJob, in the requested position."""
-        lobby, limits = self._lobby, self._lobby.limits
-        seconds = messages.read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
-        job = await lobby.run_in_worker(address, _analysis_job, analyze, fields, limits)
-        return await lobby.run_analysis(job, min(seconds, limits.decision_seconds), address)
+async def _list_players(lobby: Lobby, fields: Fields, address: str) -> Data:
+    """Return the players for a game with these options, and the player to move first."""
+    return await lobby.run_in_worker(address, _players_data, fields)
 
 
-def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
+async def _open(lobby: Lobby, fields: Fields, address: str) -> Data:
+    """Return a game to analyze: a served game, a game of a text, or a start position."""
+    if "room" not in fields:
+        return await lobby.run_in_worker(address, _open_text, fields, lobby.limits)
+    room = await lobby.find_room(str(fields["room"]), address)
+    room.check_analysis(read_tokens(fields))
+    match = room.session.match
+    first, second = room.session.seats
+    result = f"the game continues after turn {len(match.turns)}; reload to update"
+    imported = importing.game_from_match(match, (first.name, second.name), result)
+    return await lobby.run_in_background(address, _game_data, imported)
+
+
+async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
+    """Return the state of a position, with the last turn only."""
+    return await lobby.run_in_worker(address, _position_data, fields, lobby.limits)
+
+
+async def _assess(lobby: Lobby, fields: Fields, address: str) -> Data:
+    """Return a player's assessment of a turn."""
+    turn = _parse_actions(fields.get("turn", []), lobby.limits.max_analyzed_decisions)
+    return await _search(partial(assess_turn, turn=turn), lobby, fields, address)
+
+
+async def _search(
+    function: Callable[..., Data], lobby: Lobby, fields: Fields, address: str
+) -> Data:
+    """Return the result of `function`, that of a PlayerJob, for the requested position."""
+    limits = lobby.limits
+    seconds = messages.read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
+    job = await lobby.run_in_worker(address, _player_job, function, fields, limits)
+    return await lobby.run_analysis(job, min(seconds, limits.decision_seconds), address)
+
+
+def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     """Return a game of a text, or a start position; raise CcEnvError for an invalid request."""
     text, name = fields.get("text"), fields.get("game")
     game = parse_game(name, fields.get("options") or {}) if name else None
     if text is None and game:
-        start = parse_start(fields.get("start"), game)
-        return _game_data(ImportedGame(game, game.from_text(start) if start else game.initial))
+        return _game_data(ImportedGame(game, parse_start(fields.get("start"), game)))
     if not isinstance(text, str):
         raise messages.invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
@@ -128,26 +105,25 @@ def _open(fields: Fields, limits: ServerLimits) -> dict[str, object]:
     return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
 
 
-def _position(fields: Fields, limits: ServerLimits) -> dict[str, object]:
+def _position_data(fields: Fields, limits: ServerLimits) -> Data:
     state = view.session_state(_replay(fields, limits))
     return {**state, "turns": state["turns"][-1:]}
 
 
-def _analysis_job(
-    analyze: Callable[..., dict[str, object]], fields: Fields, limits: ServerLimits
-) -> AnalysisJob[dict[str, object]]:
-    """Return the requested analysis; raise CcEnvError if the request is invalid."""
+def _player_job(
+    function: Callable[..., Data], fields: Fields, limits: ServerLimits
+) -> PlayerJob[Data]:
+    """Return the job of a requested analysis; raise CcEnvError if the request is invalid."""
     session = _replay(fields, limits)
     session.check_in_progress()
     spec = check_spec(fields.get("player", "minimax:extreme"), session.game)
-    return AnalysisJob(analyze, spec, GameKey.from_game(session.game), session.position)
+    return PlayerJob(function, spec, session.game, session.position)
 
 
 def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
     """Return a game after the requested decisions; raise CcEnvError for an invalid request."""
     game = parse_game(fields.get("game"), fields.get("options") or {})
-    text = parse_start(fields.get("start"), game)
-    start = game.from_text(text) if text else None
+    start = parse_start(fields.get("start"), game)
     unlimited = Limits(max_turns=None, repetitions=None)
     session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
     for action in _parse_actions(fields.get("actions", []), limits.max_analyzed_decisions):
@@ -164,7 +140,7 @@ def _parse_actions(actions: object, max_length: int) -> Turn:
     return tuple(actions)
 
 
-def _import_data(imported: ImportedGames) -> dict[str, object]:
+def _import_data(imported: ImportedGames) -> Data:
     """Return the titles of a text's valid games, the number of all games, and the invalid ones."""
     return {
         "games": list(map(_title, imported.games)),
@@ -174,15 +150,14 @@ def _import_data(imported: ImportedGames) -> dict[str, object]:
     }
 
 
-def _players(fields: Fields) -> dict[str, object]:
+def _players_data(fields: Fields) -> Data:
     """Return the players for a game with these options, and the player to move first."""
     game = parse_game(fields.get("game"), fields.get("options") or {})
-    text = parse_start(fields.get("start"), game)
-    start = game.from_text(text) if text else game.initial
+    start = parse_start(fields.get("start"), game)
     return {"players": allowed_players(game), "mover": game.to_move(start)}
 
 
-def _game_data(imported: ImportedGame) -> dict[str, object]:
+def _game_data(imported: ImportedGame) -> Data:
     """Return a game for the page: its setting, turns and players."""
     game, position, turns = imported.game, imported.start, []
     for turn in imported.turns:
@@ -212,8 +187,8 @@ def _title(imported: ImportedGame) -> str:
     return f"{game.name}: {', '.join(parts)}"
 
 
-def _analyze(game: Game, position: Position, player: Player, time: TimeBudget) -> dict[str, object]:
-    """Return the analysis of a position as JSON."""
+def analyze_position(game: Game, position: Position, player: Player, time: TimeBudget) -> Data:
+    """Return a player's analysis of a position as JSON."""
     result = analysis.analyze(game, position, player, time)
     best = result.lines[0].value if result.lines else 0.0
     return {
@@ -237,9 +212,7 @@ def _heat_data(
     return [[*cell, round(share, 4)] for cell, share in shares.items()]
 
 
-def _move_data(
-    game: Game, position: Position, line: Turn, value: float, best: float
-) -> dict[str, object]:
+def _move_data(game: Game, position: Position, line: Turn, value: float, best: float) -> Data:
     """Return a move with its line, chances and grade, which depends on the `best` value."""
     chances = winning_chances(value)
     loss = max(0.0, winning_chances(best) - chances)
@@ -251,10 +224,10 @@ def _move_data(
     }
 
 
-def _assess(
+def assess_turn(
     game: Game, position: Position, player: Player, time: TimeBudget, *, turn: Turn
-) -> dict[str, object]:
-    """Return the assessment of a turn as JSON."""
+) -> Data:
+    """Return a player's assessment of a turn as JSON."""
     assessment = analysis.assess_turn(game, position, turn, player, time)
     return {
         "chances": _first_players_chances(game, position, assessment.value),
@@ -265,9 +238,9 @@ def _assess(
     }
 
 
-def _turn_texts(game: Game, position: Position, line: Turn) -> list[str]:
-    """Return the first turns of a line; the last one may be unfinished."""
-    return [text.strip() for text in game.turn_texts(position, line)[:MAX_LINE_TURNS]]
+def _turn_texts(game: Game, position: Position, actions: Turn) -> list[str]:
+    """Return the notation of the first turns of a line; the last one may be unfinished."""
+    return [text.strip() for text in game.turn_texts(position, actions)[:MAX_LINE_TURNS]]
 
 
 def _first_players_chances(game: Game, position: Position, value: float | None) -> float | None:
@@ -277,24 +250,28 @@ def _first_players_chances(game: Game, position: Position, value: float | None) 
     return round(winning_chances(value * (1 - 2 * game.to_move(position))), 1)
 
 
-def _route(name: str) -> Route:
-    """Return the route /NAME, which calls the method `name` of the service."""
+def _route(path: str, valid_names: Sequence[str], handler: Handler) -> Route:
+    """Return the route of a kind of request with these fields."""
 
-    async def handle(request: Request) -> Response:
-        service: AnalysisService = request.app.state.analysis
-        limits: ServerLimits = request.app.state.lobby.limits
-        work: Callable[[Fields, str], Coroutine[object, object, dict[str, object]]]
-        work = getattr(service, name)
-        address = client_address(request)
-        with service.admit(address):
+    async def respond(request: Request) -> Response:
+        lobby: Lobby = request.app.state.lobby
+        limits, address = lobby.limits, client_address(request)
+        lobby.rates.check("analyses", address)
+        with lobby.analyses.count(address):
             body = await read_json(request, limits.max_request_bytes, limits.request_seconds)
-            fields = messages.read_object(body, f"a request to /{name}", FIELDS[name])
-            result = await cancel_on_disconnect(request, work(fields, address))
+            fields = messages.read_object(body, f"a request to {path}", valid_names)
+            result = await cancel_on_disconnect(request, handler(lobby, fields, address))
         if result is None:
             return Response(status_code=CLIENT_CLOSED_REQUEST)
         return JSONResponse(result)
 
-    return Route(f"/{name}", handle, methods=["POST"])
+    return Route(path, respond, methods=["POST"])
 
 
-ROUTES = list(map(_route, FIELDS))
+ROUTES = [
+    _route("/players", ("game", "options", "start"), _list_players),
+    _route("/open", ("room", "tokens", "text", "game", "options", "start", "index"), _open),
+    _route("/position", POSITION_FIELDS, _show_position),
+    _route("/analyze", (*POSITION_FIELDS, "player", "seconds"), partial(_search, analyze_position)),
+    _route("/assess", (*POSITION_FIELDS, "player", "seconds", "turn"), _assess),
+]

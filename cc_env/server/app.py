@@ -35,8 +35,7 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
-    from cc_env.server import connections
-    from cc_env.server.analysis_api import CLIENT_CLOSED_REQUEST, ROUTES, AnalysisService
+    from cc_env.server import analysis_api, connections
     from cc_env.server.limits import BusyError, ServerLimits, TooManyRequestsError
     from cc_env.server.lobby import Lobby
     from cc_env.server.requests import (
@@ -96,7 +95,6 @@ def create_app(
             start_fork_server()
         worker_class = ProcessWorker if in_processes else LocalWorker
         app.state.lobby = Lobby(games, limits, worker_class=worker_class)
-        app.state.analysis = AnalysisService(app.state.lobby)
         app.state.lobby.start_expiry()
         try:
             yield
@@ -109,7 +107,7 @@ def create_app(
         Route("/lessons/{game}", _get_lessons),
         Route("/games", _create_game, methods=["POST"]),
         Route("/games/{file}", _export_game),
-        *ROUTES,
+        *analysis_api.ROUTES,
         WebSocketRoute("/play/{name}", _serve_client),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
@@ -251,7 +249,7 @@ async def _respond_to_system_error(request: Request, error: Exception) -> Respon
 
 
 async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
-    return Response(status_code=CLIENT_CLOSED_REQUEST)
+    return Response(status_code=analysis_api.CLIENT_CLOSED_REQUEST)
 
 
 async def _serve_client(socket: WebSocket) -> None:

@@ -1,18 +1,17 @@
-"""Jobs of workers: decisions of players, analyses of positions, function calls.
+"""Jobs of workers: function calls, some of them with a player from the worker's pool.
 
 A job is sent to a worker, which may be another process, so it contains only picklable data.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play.analysis import TimeBudget
 from cc_env.players.specs import make_player
@@ -32,31 +31,6 @@ class Job(Protocol[JobResult]):
         """Return the result; another thread may end `time` early."""
 
 
-@runtime_checkable
-class StatefulPlayer(Protocol):
-    """A player with a memory of its game."""
-
-    memory: object
-
-
-class GameKey(NamedTuple):
-    """The name of a game in the catalogue, and its options."""
-
-    name: str
-    options: tuple[tuple[str, object], ...]
-
-    @classmethod
-    def from_game(cls, game: Game) -> "GameKey":
-        """Return the key of a game."""
-        return cls(game.name, tuple(game.options.items()))
-
-
-@lru_cache(maxsize=16)
-def cached_game(key: GameKey) -> Game:
-    """Return the game of a key."""
-    return make_game(key.name, **dict(key.options))
-
-
 @dataclass(frozen=True)
 class FunctionCall(Generic[Result]):
     """A call of an importable function with picklable arguments."""
@@ -69,6 +43,32 @@ class FunctionCall(Generic[Result]):
         return self.function(*self.arguments)
 
 
+@dataclass(frozen=True)
+class PlayerJob(Generic[Result]):
+    """A call of an importable function with a pooled player.
+
+    The arguments of `function` are the game, the position, the player and its time.
+    """
+
+    function: Callable[[Game, Position, Player, TimeBudget], Result]
+    spec: str
+    game: Game
+    position: Position
+
+    def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
+        """Return the function's result; its exceptions propagate."""
+        with pool.borrow(self.spec, self.game) as player:
+            time.start(player)
+            return self.function(self.game, self.position, player, time)
+
+
+@runtime_checkable
+class StatefulPlayer(Protocol):
+    """A player with a memory of its game."""
+
+    memory: object
+
+
 class DecisionResult(NamedTuple):
     """A decision, and the states of the random generator and of the player after it."""
 
@@ -77,54 +77,27 @@ class DecisionResult(NamedTuple):
     memory: object
 
 
-@dataclass(frozen=True)
-class DecisionJob:
-    """The decision of a player in a position."""
-
-    spec: str
-    game: GameKey
-    position: Position
-    rng: np.random.Generator
-    clock: Clock
-    memory: object = None
-
-    def run(self, pool: PlayerPool, time: TimeBudget) -> DecisionResult:
-        """Return the decision; exceptions of the player propagate."""
-        with pool.borrow(self.spec, cached_game(self.game)) as pooled:
-            time.start(pooled)
-            player = player_for_new_game(pooled)
-            if self.memory is not None and isinstance(player, StatefulPlayer):
-                player.memory = self.memory
-            decision = player.choose(self.position, self.rng, self.clock)
-            memory = player.memory if isinstance(player, StatefulPlayer) else None
-            return DecisionResult(decision, self.rng.bit_generator.state, memory)
+def _decide(
+    game: Game,
+    position: Position,
+    pooled: Player,
+    time: TimeBudget,
+    *,
+    rng: np.random.Generator,
+    clock: Clock,
+    memory: object,
+) -> DecisionResult:
+    """Return the decision of a pooled player that has this memory of its game, None at first."""
+    player = player_for_new_game(pooled)
+    if memory is not None and isinstance(player, StatefulPlayer):
+        player.memory = memory
+    decision = player.choose(position, rng, clock)
+    memory = player.memory if isinstance(player, StatefulPlayer) else None
+    return DecisionResult(decision, rng.bit_generator.state, memory)
 
 
-@dataclass(frozen=True)
-class AnalysisJob(Generic[Result]):
-    """A player's analysis of a position.
-
-    `analyze` is an importable function of the game, the position, the player and its time.
-    """
-
-    analyze: Callable[[Game, Position, Player, TimeBudget], Result]
-    spec: str
-    game: GameKey
-    position: Position
-
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
-        """Return the analysis; exceptions of `analyze` propagate."""
-        game = cached_game(self.game)
-        with pool.borrow(self.spec, game) as player:
-            time.start(player)
-            return self.analyze(game, self.position, player, time)
-
-
-class DecisionRunner(Protocol):
-    """A function that runs decision jobs, such as `WorkerPool.run`."""
-
-    def __call__(self, job: Job[DecisionResult], /) -> DecisionResult:
-        """Return the result of a job."""
+# Runs a job, as `WorkerPool.run` does.
+DecisionRunner = Callable[[Job[DecisionResult]], DecisionResult]
 
 
 class PooledPlayer:
@@ -137,9 +110,10 @@ class PooledPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the player's decision; exceptions of the player propagate."""
-        key = GameKey.from_game(self._game)
-        result = self._run(DecisionJob(self._spec, key, position, rng, clock, self._memory))
-        rng.bit_generator.state, self._memory = result.generator, result.memory
+        decide = partial(_decide, rng=rng, clock=clock, memory=self._memory)
+        result = self._run(PlayerJob(decide, self._spec, self._game, position))
+        rng.bit_generator.state = result.generator
+        self._memory = result.memory
         return result.decision
 
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.errors import (
     BadPosition,
     BadRecord,
@@ -32,7 +33,7 @@ from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
-from cc_env.server.jobs import DecisionJob, FunctionCall, GameKey, Job, make_pooled_player
+from cc_env.server.jobs import FunctionCall, Job, make_pooled_player
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, Rates, ServerLimits
 from cc_env.server.player_pool import allowed_players, check_spec
@@ -70,6 +71,7 @@ class Lobby:
         self._folder, self.limits = folder, limits or ServerLimits()
         self.rates = Rates(self.limits)
         self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
+        self.analyses = ConcurrencyLimit("analyses", self.limits.analyses_at_once)
         cores = cores or os.cpu_count() or 1
         make_worker = partial(worker_class, self.limits.idle_player_bytes)
         self._search_workers = WorkerPool(make_worker)
@@ -275,13 +277,13 @@ class Lobby:
     async def _send_hint(self, room: Room, client: Client) -> None:
         """Compute a hint and send it to the client, or an error."""
         game, position, spec = room.session.game, room.session.position, self.limits.hint_player
-        clock = Clock(turn=self.limits.decision_seconds)
-        job = DecisionJob(spec, GameKey.from_game(game), position, np.random.default_rng(0), clock)
+        player = make_pooled_player(spec, game, self._search_workers.run)
+        rng, clock = np.random.default_rng(0), Clock(turn=self.limits.decision_seconds)
         try:
             await self._search_slots.acquire(room.address)
             release = self._search_slots.release
-            result = await self._run_in_slot(release, self._search_workers.run, job)
-            action = int(result.decision.action)
+            decision = await self._run_in_slot(release, player.choose, position, rng, clock)
+            action = int(decision.action)
             text = game.action_text(position, action)
             client.send("hint", player=spec, action=action, text=text)
         except CcEnvError as error:
@@ -295,6 +297,7 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
     fields = messages.read_object(request, "a request for a game", REQUEST_FIELDS)
     game = parse_game(fields.get("game"), fields.get("options") or {})
     seats = _parse_seats(fields.get("seats"), game)
+    start = parse_start(fields.get("start"), game)
     seed = messages.read_integer(fields.get("seed", secrets.randbelow(2**31)), "seed")
     assistance = fields.get("assistance", False)
     check_bool("assistance", assistance)
@@ -305,7 +308,7 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
         game=game.name,
         options=dict(game.options),
         seats=seats,
-        start=parse_start(fields.get("start"), game),
+        start=None if start == game.initial else game.to_text(start),
         limits=asdict(_parse_limits(fields.get("seconds"), limits)),
         seed=seed,
         pace=limits.pace_seconds,
@@ -371,17 +374,16 @@ def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
     return first, second
 
 
-def parse_start(text: object, game: Game) -> str | None:
-    """Return an untrusted position as text, None for the game's own start.
+def parse_start(text: object, game: Game) -> Position:
+    """Return the position of an untrusted text, the initial one for None or "".
 
     Raises BadPosition if the text is invalid.
     """
     if text is None or text == "":
-        return None
+        return game.initial
     if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:
         raise BadPosition(
             f"position {str(text)[:40]!r}; expected: text of at most "
             f"{importing.MAX_POSITION_LENGTH} characters"
         )
-    start = game.from_text(text)
-    return None if start == game.initial else game.to_text(start)
+    return game.from_text(text)

@@ -10,7 +10,6 @@ import logging
 import math
 import multiprocessing
 import os
-import queue
 import signal
 import threading
 from collections.abc import Callable
@@ -215,7 +214,7 @@ def start_fork_server() -> None:
 
 
 def _run_worker(connection: Connection, max_bytes: int) -> None:
-    """Run jobs until the server process has ended."""
+    """Run jobs until the server process has ended; an unexpected error ends this process."""
     # Ctrl+C is handled by the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -223,27 +222,29 @@ def _run_worker(connection: Connection, max_bytes: int) -> None:
     # Exclude imported modules from garbage collection.
     gc.freeze()
     worker = LocalWorker(max_bytes)
-    jobs: queue.SimpleQueue[None] = queue.SimpleQueue()
-    threading.Thread(target=_send_results, args=(connection, worker, jobs), daemon=True).start()
-    with suppress(EOFError, OSError):
-        while True:
+    started_jobs = threading.Semaphore(0)
+    arguments = connection, worker, started_jobs
+    threading.Thread(target=_send_results, args=arguments, daemon=True).start()
+    while True:
+        try:
             message = connection.recv()
-            if message is None:
-                worker.stop()
-            else:
-                worker.start(*message)
-                jobs.put(None)
-    # Exit even in the middle of a search.
-    os._exit(0)
+        except (EOFError, OSError):
+            # The server has ended: exit even in the middle of a search.
+            os._exit(0)
+        if message is None:
+            worker.stop()
+        else:
+            worker.start(*message)
+            started_jobs.release()
 
 
 def _send_results(
-    connection: Connection, worker: LocalWorker, jobs: "queue.SimpleQueue[None]"
+    connection: Connection, worker: LocalWorker, started_jobs: threading.Semaphore
 ) -> None:
     """Send a (result, error) pair for every started job."""
     try:
         while True:
-            jobs.get()
+            started_jobs.acquire()
             response: tuple[object, CcEnvError | None]
             try:
                 response = worker.result(), None

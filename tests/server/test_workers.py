@@ -19,12 +19,11 @@ from cc_env.play.analysis import analyze
 from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import analysis_api, player_pool, workers
-from cc_env.server.jobs import AnalysisJob, GameKey, make_pooled_player
+from cc_env.server.jobs import PlayerJob, make_pooled_player
 from cc_env.server.player_pool import PlayerPool
 from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
 
 GAME = make_game("mini_checkers")
-KEY = GameKey.from_game(GAME)
 MEGABYTE = 2**20
 
 
@@ -66,14 +65,14 @@ def test_worker_decides_as_the_local_player(pool):
 
 def test_workers_analyze(pool):
     spec = "minimax:depth=2"
-    result = pool.run(AnalysisJob(analyze, spec, KEY, GAME.initial), 5.0)
+    result = pool.run(PlayerJob(analyze, spec, GAME, GAME.initial), 5.0)
     assert {line.actions[0] for line in result.lines} == set(GAME.legal_actions(GAME.initial))
     turn = next(GAME.turns(GAME.initial))
-    assess = partial(analysis_api._assess, turn=turn)
-    assert pool.run(AnalysisJob(assess, spec, KEY, GAME.initial), 5.0)["mark"]
-    assess_illegal_turn = partial(analysis_api._assess, turn=(0,))
+    assess = partial(analysis_api.assess_turn, turn=turn)
+    assert pool.run(PlayerJob(assess, spec, GAME, GAME.initial), 5.0)["mark"]
+    assess_illegal_turn = partial(analysis_api.assess_turn, turn=(0,))
     with pytest.raises(IllegalAction):
-        pool.run(AnalysisJob(assess_illegal_turn, spec, KEY, GAME.initial), 5.0)
+        pool.run(PlayerJob(assess_illegal_turn, spec, GAME, GAME.initial), 5.0)
 
 
 def test_player_errors_are_raised_by_the_worker_pool(pool):
@@ -146,7 +145,7 @@ def test_cancellation_ends_an_analysis(pool):
         has_started.set()
 
     cancellation.attach = report
-    job = AnalysisJob(analyze, "minimax:seconds=60", KEY, GAME.initial)
+    job = PlayerJob(analyze, "minimax:seconds=60", GAME, GAME.initial)
     analysis = threading.Thread(target=lambda: results.append(pool.run(job, 60.0, cancellation)))
     analysis.start()
     has_started.wait()
