@@ -19,19 +19,14 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import torch
+from functools import partial
 
 from cc_env.cli.application import run as run_command
-from training.arena import make_players
 from training.parallel.tasks import check_engine
 from training.runs import command_line
 from training.runs.config import check_between, check_wholes
-from training.runs.log import Row
 from training.runs.training_run import Run
 from training.selfplay import engines, worker
-from training.selfplay.learner import initial_network
 from training.selfplay.opponents import make_opponents
 from training.selfplay.training import NetworkConfig, NetworkTraining, train
 from training.selfplay.worker import SelfPlayTally
@@ -65,21 +60,10 @@ class Config(NetworkConfig):
         check_between(self, 0, 1, "window")
         check_engine(self.engine, engines.ENGINES)
 
-
-def main(config: Config, path: Path, resume: bool = False) -> Row:
-    """Train in a folder with a progress bar; return the last row of the log.
-
-    Raises BadOption if an opponent cannot be created, BadFolder or FolderInUse if the run cannot
-    use the folder, BadCheckpoint for weights or a checkpoint that do not fit, BadRecord for an
-    invalid config or log, TrainingDiverged if the weights are no longer finite, and OSError.
-    """
-    torch.set_num_threads(1)
-    game = config.make_game()
-    make_players(config.evaluation_opponents.names, game)
-    make_opponents(game, config.play.opponents, config.play.opponents_share)
-    if not resume:
-        initial_network(config.start, game, config.network)
-    return train(Training, config, path, resume)
+    def check(self, resume: bool) -> None:
+        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
+        super().check(resume)
+        make_opponents(self.make_game(), self.play.opponents, self.play.opponents_share)
 
 
 class Training(NetworkTraining[Config]):
@@ -143,6 +127,7 @@ class Training(NetworkTraining[Config]):
         return ", ".join(words)
 
 
+main = partial(train, Training)
 app = command_line.training_command(
     "alphazero",
     main,

@@ -137,7 +137,7 @@ def test_resumed_run_restores_its_state(tmp_path):
     path = tmp_path / "run"
     main(replace(TINY, rounds=2), path)
     with training_run.open_run(path, json.loads((path / "config.json").read_text()), True) as run:
-        saved = run.latest()
+        saved = run.checkpoints.latest()
         resumed = Training(TINY, run)
         parts = state.to_arrays(**resumed.learner.parts())
         resumed.close()
@@ -160,7 +160,7 @@ def test_resumed_run_restores_its_state(tmp_path):
 def test_resume_with_another_config_is_rejected(finished_run):
     with pytest.raises(BadFolder, match=r"blocks is 1 there, 2 here"):
         main(replace(TINY, network=Size(2, 8, 4)), finished_run, resume=True)
-    with pytest.raises(BadFolder, match=r"exists: --resume continues"):
+    with pytest.raises(BadFolder, match=r"the run .* exists"):
         main(TINY, finished_run)
 
 
@@ -271,8 +271,8 @@ def test_diverged_run_raises_and_saves_nothing(tmp_path, monkeypatch):
         with pytest.raises(TrainingDiverged, match="no longer finite"):
             training.train()
         assert "policy_loss" in metrics
-        assert run.latest().number == run.step > 0
-        arrays = run.latest().arrays.values()
+        assert run.checkpoints.latest().number == run.step > 0
+        arrays = run.checkpoints.latest().arrays.values()
         assert all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f")
 
 
@@ -305,7 +305,10 @@ def test_bad_settings_are_rejected():
         (["--rounds", "2", "--set", "options=5"], "options=5; expected: options.PART=VALUE"),
         (["--set", "learn"], "'learn'; expected: NAME=VALUE"),
         (["--set", "evaluation_opponents.names=['max']"], "there is no player 'max'"),
-        (["--name", "it", "--resume"], "there is no run runs/it to continue"),
+        (
+            ["--name", "it", "--resume"],
+            "there is no run runs/it; omit --resume to start",
+        ),
     ],
 )
 def test_bad_input_prints_one_line_and_writes_nothing(
@@ -368,7 +371,7 @@ def test_command_resumes_after_ctrl_c(tmp_path):
     out = finish(process, status=130)
     assert "--resume continues it" in out
     rows = len(log_of(log.parent))
-    assert "exists: --resume" in finish(start(tmp_path, *SMALL), status=2)
+    assert "exists; --resume continues" in finish(start(tmp_path, *SMALL), status=2)
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
     assert "the best network: runs/run/best.safetensors" in out
     assert len(log_of(log.parent)) >= rows

@@ -13,7 +13,6 @@ from training.runs.config import (
     check_between,
     check_limits,
     check_wholes,
-    fraction_done,
     merge,
     nest,
 )
@@ -105,10 +104,3 @@ def test_invalid_run_limits_are_rejected():
             check_limits(minutes=1, rounds=wrong)
     with pytest.raises(BadOption, match=r"rounds=2\.5; expected: a whole number"):
         check_limits(minutes=1, rounds=2.5)
-
-
-def test_fraction_done_is_the_largest_of_all_limits():
-    assert fraction_done((3, 12), (4, 8)) == 0.5
-    assert fraction_done((3, None), (4, 8)) == 0.5
-    assert fraction_done((30, 12), (4, 8)) == 1
-    assert fraction_done((0, 12), (0, None)) == 0

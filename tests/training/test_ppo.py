@@ -352,8 +352,8 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
         ("boards.1", lambda array: None, "there is no array boards.1"),
-        ("met", numbers(9), "met has .*; expected: 0 to "),
-        ("met", numbers(-1), "met has .*; expected: 0 to "),
+        ("opponent_indices", numbers(9), "opponent_indices has .*; expected: 0 to "),
+        ("opponent_indices", numbers(-1), "opponent_indices has .*; expected: 0 to "),
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
@@ -481,7 +481,7 @@ def test_invalid_opponent_creates_no_run(tmp_path):
         (["--game", "chess"], "no game 'chess'"),
         (["--size", "9"], "expected: 4 to 8"),
         (["--blocks", "0"], "blocks=0"),
-        (["--name", "none", "--resume"], "no run runs/none to continue"),
+        (["--name", "none", "--resume"], "there is no run runs/none; omit --resume"),
     ],
 )
 def test_bad_input_prints_one_line_and_writes_nothing(

@@ -94,7 +94,7 @@ def logged_steps(path):
 def resume(path, then=lambda run: None, **change):
     """Resume a run and call `then`; return the checkpoint and the rows at the start."""
     with open_test_run(path, resume=True, **change) as run:
-        state = run.latest(), run.rows
+        state = run.checkpoints.latest(), run.rows
         then(run)
         return state
 
@@ -104,7 +104,7 @@ def resume(path, then=lambda run: None, **change):
 
 def test_new_run_has_no_checkpoint(tmp_path):
     with open_test_run(tmp_path / "deep" / "run") as run:
-        assert run.latest() is None
+        assert run.checkpoints.latest() is None
         assert run.rows == []
     assert json.loads((tmp_path / "deep/run/config.json").read_text()) == {
         **CONFIG,
@@ -114,9 +114,9 @@ def test_new_run_has_no_checkpoint(tmp_path):
 
 def test_checkpoint_restores_all_dtypes_and_shapes(path):
     with open_test_run(path, resume=True) as run:
-        assert is_saved_state(run.latest(), 3)
+        assert is_saved_state(run.checkpoints.latest(), 3)
         train(run, [4])
-        assert is_saved_state(run.latest(), 4)
+        assert is_saved_state(run.checkpoints.latest(), 4)
 
 
 def test_newest_two_checkpoints_are_kept(path):
@@ -163,7 +163,7 @@ def test_run_killed_before_its_first_checkpoint_restarts(tmp_path):
         pytest.warns(UserWarning, match="stopped before its first checkpoint; it starts again"),
         open_test_run(tmp_path / "run", resume=True) as run,
     ):
-        assert (run.latest(), run.rows, logged_steps(run.path)) == (None, [], [])
+        assert (run.checkpoints.latest(), run.rows, logged_steps(run.path)) == (None, [], [])
 
 
 def test_tensorboard_drops_lost_rows(path):
@@ -237,7 +237,7 @@ def test_checkpoint_of_another_game_is_rejected(path, tmp_path):
         open_test_run(path, resume=True) as run,
         pytest.raises(BadCheckpoint, match="of another run: size is 4 there, 6 here"),
     ):
-        run.latest()
+        run.checkpoints.latest()
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_full_disk_keeps_the_earlier_checkpoints(path, monkeypatch):
         with pytest.raises(OSError, match="no space left"):
             save_as(run, 4, arrays(4), {})
         assert {file: file.read_bytes() for file in checkpoint(path, 1).parent.iterdir()} == before
-        assert is_saved_state(run.latest(), 3)
+        assert is_saved_state(run.checkpoints.latest(), 3)
 
 
 SCRIPT = """
@@ -338,7 +338,7 @@ def test_run_killed_during_a_save_resumes(tmp_path):
         process.kill()
         assert process.wait() == -signal.SIGKILL
         with training_run.open_run(path, {}, resume=True) as run:
-            saved = run.latest()
+            saved = run.checkpoints.latest()
             assert saved.number > number
             number = saved.number
             assert (saved.arrays["all"] == number).all()
@@ -352,9 +352,9 @@ def test_run_killed_during_a_save_resumes(tmp_path):
 
 
 def test_existing_run_can_only_be_resumed(path, tmp_path):
-    with pytest.raises(BadFolder, match="exists: --resume continues it, another --name"):
+    with pytest.raises(BadFolder, match=r"the run .*run exists$"):
         open_test_run(path).__enter__()
-    with pytest.raises(BadFolder, match=r"no run .*other to continue; without --resume"):
+    with pytest.raises(BadFolder, match=r"there is no run .*other$"):
         resume(tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -380,7 +380,7 @@ def test_run_killed_before_its_config_restarts(tmp_path, monkeypatch, where):
     monkeypatch.undo()
     # A real kill may leave a partial file.
     (tmp_path / "run/config.json.half").write_text('{"ga')
-    with pytest.raises(BadFolder, match=r"no run .*run to continue; without --resume it"):
+    with pytest.raises(BadFolder, match=r"there is no run .*run$"):
         resume(tmp_path / "run")
     with open_test_run(tmp_path / "run") as run:
         train(run, [1])
@@ -392,7 +392,7 @@ def test_run_killed_after_its_config_resumes(tmp_path, monkeypatch):
     with pytest.raises(Killed):
         open_test_run(tmp_path / "run").__enter__()
     monkeypatch.undo()
-    with pytest.raises(BadFolder, match="exists: --resume continues it"):
+    with pytest.raises(BadFolder, match=r"the run .*run exists$"):
         open_test_run(tmp_path / "run").__enter__()
     with pytest.raises(BadFolder, match="size is 6 there, 8 here"):
         resume(tmp_path / "run", options={"size": 8})
@@ -408,7 +408,7 @@ def test_another_config_is_rejected_and_the_run_unchanged(path):
 
 def test_run_saved_without_a_newer_field_resumes(path):
     with open_test_run(path, resume=True, later=3) as run:
-        assert run.latest().number == 3
+        assert run.checkpoints.latest().number == 3
     assert json.loads((path / "config.json").read_text())["later"] == 3
 
 
@@ -455,6 +455,21 @@ def test_folder_in_use_is_rejected(path):
 
 
 # The loop
+
+
+@pytest.mark.parametrize(
+    ("limits", "fraction"),
+    [
+        ({"minutes": 12, "rounds": 8}, 0.5),
+        ({"minutes": None, "rounds": 8}, 0.5),
+        ({"minutes": 2, "rounds": 8}, 1),
+        ({"minutes": None}, 0),
+    ],
+)
+def test_progress_is_the_largest_fraction_of_all_limits(tmp_path, limits, fraction):
+    with open_test_run(tmp_path / "run", **limits) as run:
+        run.seconds, run.step = 180, 4
+        assert run.progress() == fraction
 
 
 def do_nothing(run):
@@ -552,7 +567,7 @@ def test_complete_run_trains_only_without_a_network(tmp_path, capsys):
     run_counter(tmp_path, rounds=3)
     capsys.readouterr()
     assert run_counter(tmp_path, resume=True, rounds=3) == []
-    assert "this run is complete; --resume with a higher limit" in capsys.readouterr().out
+    assert "this run is complete; resume it with a higher limit" in capsys.readouterr().out
     (tmp_path / NETWORK).unlink()
     assert run_counter(tmp_path, resume=True, rounds=2) == [4]
     assert logged_steps(tmp_path) == [1, 2, 3, 4]

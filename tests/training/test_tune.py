@@ -95,7 +95,7 @@ def test_self_play_results_belong_to_the_player_to_move(game):
 @pytest.mark.slow
 def test_one_round_improves_zero_weights():
     game = make_game("capture_conquer", size=5)
-    config = Config(rounds=1, positions=10_000, matches=60, depth=2, exploration=0.3, workers=0)
+    config = Config(rounds=1, positions=10_000, games=60, depth=2, exploration=0.3, workers=0)
     zero_weights = with_weights(game, np.zeros(len(game.evaluations["standard"].weights)))
     (result,) = tune.tune(zero_weights, config)
     assert result.is_adopted

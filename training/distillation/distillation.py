@@ -24,7 +24,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,24 +35,16 @@ from agents.network import Evaluator, Network
 from cc_env.core.game import Game
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
-from cc_env.jit.threads import available_cores
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.match import effective_repetition_limit
 from cc_env.search.workspace import MAX_DEPTH
-from training.arena import make_players
 from training.distillation.teacher import Teacher
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
-from training.runs.log import Row
 from training.runs.training_run import Run, State
-from training.selfplay.learner import (
-    LearnerSettings,
-    cross_entropy,
-    initial_network,
-    zero_illegal,
-)
+from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
 from training.selfplay.opponents import Opponents, check_opponents, make_opponents
 from training.selfplay.replay_buffer import Samples, top_targets
 from training.selfplay.search_games import MAX_TURNS, split_work
@@ -111,29 +102,21 @@ class Config(NetworkConfig):
         check_opponents(self.opponents, self.opponents_share)
         check_workers(self.engine, self.workers)
 
+    def check(self, resume: bool) -> None:
+        """Raise BadOption for a player or an unknown evaluation, BadNetwork for an invalid file.
 
-def main(config: Config, path: Path, resume: bool = False) -> Row:
-    """Train in a folder with a progress bar; return the last row of the log.
-
-    Raises BadOption if an opponent cannot be created or the evaluation is unknown, BadNetwork for
-    an invalid network file, BadFolder or FolderInUse if the run cannot use the folder,
-    BadCheckpoint for weights or a checkpoint that do not fit, BadRecord for an invalid config or
-    log, TrainingDiverged if the weights are no longer finite, and OSError.
-    """
-    torch.set_num_threads(available_cores())
-    game = config.make_game()
-    make_players(config.evaluation_opponents.names, game)
-    make_opponents(game, config.opponents, config.opponents_share)
-    find_evaluation(game, config.evaluation)
-    if not resume:
-        initial_network(config.start, game, config.network)
-    return train(Training, config, path, resume)
+        Raises BadCheckpoint for initial weights that do not fit.
+        """
+        super().check(resume)
+        make_opponents(self.make_game(), self.opponents, self.opponents_share)
+        find_evaluation(self.make_game(), self.evaluation)
 
 
 class Training(NetworkTraining[Config]):
     """A run in progress; its steps are rounds."""
 
     algorithm = "distillation"
+    plays_while_learning = False
 
     def __init__(self, config: Config, run: Run) -> None:
         """Start a run, or resume it from its newest checkpoint.
@@ -276,6 +259,7 @@ def softmax_targets(log_policy: Tensor, values: Tensor, temperature: float) -> T
     return (values / temperature).masked_fill(illegal, -torch.inf).softmax(1)
 
 
+main = partial(train, Training)
 app = command_line.training_command(
     "distillation",
     main,

@@ -19,7 +19,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ from agents.weight_files import checked_array
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list
-from cc_env.jit.threads import available_cores
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network import CELLS
 from cc_env.learned_evaluation.network_file import corrected_evaluation, write_network
@@ -40,7 +38,6 @@ from cc_env.players.builtin import MinimaxPlayer
 from cc_env.registry.options import parse_options, split_options
 from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MAX_DEPTH
-from training.arena import make_players
 from training.learned_evaluation.small_network import (
     Sample,
     SmallNetwork,
@@ -56,7 +53,6 @@ from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
-from training.runs.log import Row
 from training.runs.training_run import Run, State
 from training.selfplay import search_games
 from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
@@ -118,25 +114,23 @@ class Config(BaseConfig):
         check_between(self, 0, 1, "exploration", "weight", "learning_rate")
         check_workers(self.engine, self.workers)
 
+    def check(self, resume: bool) -> None:
+        """Raise BadOption for a player or an invalid `limit`.
 
-def main(config: Config, path: Path, resume: bool = False) -> Row:
-    """Train in a folder with a progress bar; return the last row of the log.
-
-    Raises UnknownOption if the game has no evaluation to correct or no network inputs, BadOption if
-    an opponent cannot be created or `limit` is invalid, BadFolder or FolderInUse if the run cannot
-    use the folder, BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid
-    config or log, and OSError.
-    """
-    torch.set_num_threads(available_cores())
-    game = config.make_game()
-    make_players(config.evaluation_opponents.names, game)
-    network_file.check_inputs(game)
-    _make_player(game, game.evaluation(), config.limit)
-    return train(Training, config, path, resume, best=FILE)
+        Raises UnknownOption if the game has no evaluation to correct or no network inputs.
+        """
+        super().check(resume)
+        game = self.make_game()
+        network_file.check_inputs(game)
+        _make_player(game, game.evaluation(), self.limit)
 
 
 class Training(BaseTraining[Config]):
     """A run in progress; its steps are rounds."""
+
+    algorithm = "evaluation"
+    best_file = FILE
+    plays_while_learning = False
 
     def __init__(self, config: Config, run: Run) -> None:
         """Start a run, or resume it from its newest checkpoint.
@@ -351,6 +345,7 @@ def _bits(sets: NDArray[np.uint64]) -> NDArray[np.uint8]:
 _loss = torch.nn.functional.binary_cross_entropy_with_logits
 
 
+main = partial(train, Training)
 app = command_line.training_command(
     "evaluation",
     main,

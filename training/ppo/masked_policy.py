@@ -60,7 +60,10 @@ class Policy(MaskableActorCriticPolicy):
         return self._evaluate(obs, True)[1]
 
     def _evaluate(self, planes: Tensor, masks: Any) -> tuple[Tensor, Tensor]:
-        """Return masked logits float32[B, A] and values float32[B, 1] of planes [B, C, H, W]."""
+        """Return masked logits float32[B, A] and values float32[B, 1] of planes [B, C, H, W].
+
+        `masks`, bool[B, A] or True for all actions, are the legal actions.
+        """
         dtype = fast_dtype(planes.device)
         weights = {name: tensor.to(dtype) for name, tensor in self.network.named_parameters()}
         inputs = planes.to(dtype).contiguous(memory_format=torch.channels_last)

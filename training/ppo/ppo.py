@@ -14,7 +14,7 @@ keeps state between decisions (as `policy`, `alphazero` and `memory` do).
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import torch
@@ -31,7 +31,6 @@ from training.ppo.overlapped import OverlappedPPO
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
-from training.runs.log import Row
 from training.runs.training_run import Run, State
 from training.selfplay.training import BaseConfig, BaseTraining, train
 
@@ -86,17 +85,10 @@ class Config(BaseConfig):
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
 
-
-def main(config: Config, path: Path, resume: bool = False) -> Row:
-    """Train in a folder with a progress bar; return the last row of the log.
-
-    Raises BadOption if an opponent cannot be created, BadFolder or FolderInUse if the run cannot
-    use the folder, BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid
-    config or log, TrainingDiverged if the weights are no longer finite, and OSError.
-    """
-    torch.set_num_threads(1)
-    make_players((*config.pool.names, *config.evaluation_opponents.names), config.make_game())
-    return train(Training, config, path, resume)
+    def check(self, resume: bool) -> None:
+        """Raise BadOption if a player cannot be created."""
+        super().check(resume)
+        make_players(self.pool.names, self.make_game())
 
 
 class Training(BaseTraining[Config]):
@@ -226,6 +218,7 @@ class Training(BaseTraining[Config]):
         return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning"
 
 
+main = partial(train, Training)
 app = command_line.training_command(
     "ppo",
     main,

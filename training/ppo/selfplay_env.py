@@ -15,6 +15,7 @@ from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.match.match import Limits, effective_repetition_limit
 from cc_env.match.openings import random_opening
+from training.runs.state import MAX_NUMBER
 
 # Number of random starting positions.
 OPENINGS = 2048
@@ -49,11 +50,12 @@ def make_env(
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
     """Return copies of the state between steps, without the random generator.
 
-    `Boards.snapshot` gives the arrays boards.NUMBER. `met`, int64[N], has the number of the
-    opponent on each board, `lengths`, int64[N], the number of decisions of its game so far.
+    The arrays boards.NUMBER are those of `Boards.snapshot`. `opponent_indices`, int64[N], are the
+    opponents on the boards, `lengths`, int64[N], the numbers of decisions in their games so far.
     """
     boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
-    return {**boards, "met": env.opponent_indices.copy(), "lengths": env.lengths.copy()}
+    opponents = {"opponent_indices": env.opponent_indices.copy()}
+    return {**boards, **opponents, "lengths": env.lengths.copy()}
 
 
 def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
@@ -65,11 +67,10 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
     saved = {
         name: checked_array(arrays, name, like.shape, like.dtype) for name, like in current.items()
     }
-    if not ((saved["met"] >= 0) & (saved["met"] < len(env.opponents))).all():
-        met, last = saved["met"], len(env.opponents) - 1
-        raise BadCheckpoint(f"met has {met.min()} to {met.max()}; expected: 0 to {last}")
-    if (saved["lengths"] < 0).any():
-        raise BadCheckpoint(f"lengths: {saved['lengths'].min()} is negative")
+    for name, maximum in (("opponent_indices", len(env.opponents) - 1), ("lengths", MAX_NUMBER)):
+        low, high = saved[name].min(), saved[name].max()
+        if low < 0 or high > maximum:
+            raise BadCheckpoint(f"{name} has {low} to {high}; expected: 0 to {maximum}")
     before = env.boards.snapshot()
     env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
     try:
@@ -77,7 +78,8 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
     except BadCheckpoint:
         env.boards.restore(before)
         raise
-    env.opponent_indices[:], env.lengths[:] = saved["met"], saved["lengths"]
+    env.opponent_indices[:] = saved["opponent_indices"]
+    env.lengths[:] = saved["lengths"]
 
 
 def _check(boards: Boards) -> None:

@@ -10,7 +10,7 @@ import typer
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import GameOptions, Size, game_options
-from cc_env.errors import BadOption
+from cc_env.errors import BadFolder, BadOption
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.registry.options import parse_options
 from training.runs.checkpoints import CHECKPOINTS
@@ -122,7 +122,8 @@ def run_training(
 
     `values` are config values by field, dotted if nested; None and {} mean that the option is
     absent. `changes` are those of --set, `name` is the folder. Raises BadOption if the config is
-    invalid, MemoryError and OSError with advice, and typer.Exit after Ctrl-C.
+    invalid, typer.Exit after Ctrl-C, and the errors of `main`: BadFolder, MemoryError and OSError
+    with advice.
     """
     present = {field: value for field, value in values.items() if value not in (None, {})}
     present |= parse_options(changes or [])
@@ -136,6 +137,10 @@ def run_training(
         config = _saved_config(path, config_class, tree)
     try:
         main(config, path, resume)
+    except BadFolder as error:
+        new_run = "omit --resume to start a new run"
+        advice = new_run if resume else "--resume continues a run, another --name starts a new one"
+        raise BadFolder(f"{error}; {advice}") from error
     except MemoryError:
         raise MemoryError(
             f"{path}: use fewer boards, a smaller replay buffer or a smaller network"

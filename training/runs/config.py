@@ -45,12 +45,6 @@ def check_limits(**limits: float | None) -> None:
             raise BadOption(f"{name}={value!r}; expected: a whole number, or None for no limit")
 
 
-def fraction_done(*budgets: tuple[float, float | None]) -> float:
-    """Return the fraction of a run that is complete, 0 to 1, from pairs (used, limit or None)."""
-    fractions = (used / limit for used, limit in budgets if limit is not None)
-    return min(1.0, max(fractions, default=0.0))
-
-
 def nest(pairs: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested mappings for dotted names: {"a": {"b": 1}} for {"a.b": 1}.
 

@@ -39,7 +39,7 @@ from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from training.runs import curves
 from training.runs.checkpoints import Checkpoint, Checkpoints
-from training.runs.config import check_limits, check_wholes, fraction_done, merge
+from training.runs.config import check_limits, check_wholes, merge
 from training.runs.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.runs.log import LOG, Log, Row
 from training.runs.progress import console, interrupts, progress
@@ -104,10 +104,10 @@ class Run:
         self.path, self._best = path, path / best
         self.step, self.seconds = 0, 0.0
         self._seed = config.get("seed", 0)
-        self._limits = {name: config.get(name) for name in LIMITS}
+        self._limits = {name: config[name] for name in LIMITS if config.get(name) is not None}
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
-        self._checkpoints = Checkpoints(path, shape)
-        self._log = Log(path, file, self._checkpoints.logged)
+        self.checkpoints = Checkpoints(path, shape)
+        self._log = Log(path, file, self.checkpoints.logged)
         # "step" and the metrics of each row.
         self.rows = self._log.rows
         self._resources = resources
@@ -118,8 +118,11 @@ class Run:
 
     def progress(self) -> float:
         """Return the fraction of the run that is complete, 0 to 1."""
-        minutes, *steps = (self._limits[name] for name in LIMITS)
-        return fraction_done((self.seconds / 60, minutes), *((self.step, limit) for limit in steps))
+        fractions = [
+            (self.seconds / 60 if name == "minutes" else self.step) / limit
+            for name, limit in self._limits.items()
+        ]
+        return min(1.0, max(fractions, default=0.0))
 
     def seeds(self, count: int) -> list[int]:
         """Return seeds below 2**32 that depend only on the config's seed and the current step.
@@ -134,7 +137,7 @@ class Run:
 
         Raises BadCheckpoint if it belongs to another game or network; errors of `load` propagate.
         """
-        if checkpoint := self.latest():
+        if checkpoint := self.checkpoints.latest():
             try:
                 self.step = checkpoint.number
                 self.seconds = read_number(checkpoint.about, "seconds")
@@ -146,14 +149,7 @@ class Run:
     @property
     def is_new(self) -> bool:
         """Whether the run has no checkpoint yet."""
-        return self._checkpoints.newest is None
-
-    def latest(self) -> Checkpoint | None:
-        """Return the newest intact checkpoint, None before the first.
-
-        Raises BadCheckpoint if it belongs to another game or network.
-        """
-        return self._checkpoints.latest()
+        return self.checkpoints.newest is None
 
     def steps(
         self,
@@ -174,9 +170,7 @@ class Run:
         self._evaluate_every = evaluate_every
         is_complete = self.progress() == 1 and self._best.exists()
         if is_complete:
-            console.print(
-                "this run is complete; --resume with a higher limit, such as --minutes, extends it"
-            )
+            console.print("this run is complete; resume it with a higher limit to extend it")
         interrupted = self._resources.enter_context(interrupts())
         show = self._resources.enter_context(progress())
         while not is_complete:
@@ -228,7 +222,7 @@ class Run:
         """
         self._log.sync()
         timed = {**about, "seconds": self.seconds}
-        self._checkpoints.save(self.step, arrays, timed, len(self.rows))
+        self.checkpoints.save(self.step, arrays, timed, len(self.rows))
         self._saved_at = self.seconds
 
     def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
@@ -242,34 +236,36 @@ def open_run(
 ) -> Iterator[Run]:
     """Start a run in a new folder or, with `resume`, continue the run in a folder.
 
-    `best` is the file name of the algorithm's best network. The config makes the folder a run.
+    `best` is the file name of the algorithm's best network. A folder with a config is a run.
 
     Raises BadFolder if there is a run and not `resume`, or the reverse, or if its config differs in
     a field that is not CHANGEABLE; FolderInUse if another process uses it; BadCheckpoint if all
-    checkpoints are broken; BadRecord if the config or the log is invalid. After an error, config,
-    log and checkpoints are unchanged.
+    checkpoints are broken; BadRecord if the config or the log is invalid. After an error, the log
+    and the checkpoints are unchanged, and so is the config, except for CHANGEABLE fields.
     """
-    exists, is_unused = (path / CONFIG).exists(), _is_unused(path)
-    if not exists and not is_unused:
-        raise BadFolder(f"{path} has no {CONFIG}: it is not a run; another --name starts one")
-    if resume and not exists:
-        raise BadFolder(f"there is no run {path} to continue; without --resume it starts")
-    if not resume and exists:
-        raise BadFolder(f"{path} exists: --resume continues it, another --name starts a new run")
+    _check_folder(path, resume)
     path.mkdir(parents=True, exist_ok=True)
     with locked(path), (path / LOG).open("ab") as file, ExitStack() as resources:
         if resume:
             _check_config(path, config)
-        else:
-            write_atomically(path / CONFIG, to_text(config))
-        run = Run(path, file, config, best, resources)
-        if resume:
-            write_atomically(path / CONFIG, to_text(config))
-        yield run
+        write_atomically(path / CONFIG, to_text(config))
+        yield Run(path, file, config, best, resources)
+
+
+def _check_folder(path: Path, resume: bool) -> None:
+    """Raise BadFolder unless a run can start at `path` or, with `resume`, there is a run."""
+    exists = (path / CONFIG).exists()
+    if not exists and not _is_unused(path):
+        raise BadFolder(f"{path} has no {CONFIG}: it is not a run")
+    if exists != resume:
+        raise BadFolder(f"there is no run {path}" if resume else f"the run {path} exists")
 
 
 def _is_unused(path: Path) -> bool:
-    """Return whether a run can start at `path`; leftovers of a failed start are ignored."""
+    """Return whether `path` is free for a new run.
+
+    It may be missing or a folder with only the files that a failed start leaves.
+    """
     if not path.is_dir():
         return not path.exists()
     leftovers = [file for file in path.iterdir() if file.name not in (f"{CONFIG}.half", LOCK)]
@@ -285,4 +281,4 @@ def _check_config(path: Path, config: Mapping[str, Any]) -> None:
         saved.pop(name, None)
         current.pop(name, None)
     if changes := "; ".join(differences(saved, current)):
-        raise BadFolder(f"{path} is another run: {changes}; expected: no change, or another --name")
+        raise BadFolder(f"{path} is a run with another config: {changes}")

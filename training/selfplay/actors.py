@@ -255,21 +255,20 @@ class ClusterEngine:
         )
 
     def _warn_of_pending(self) -> None:
-        """Warn of workers that have not started, once per worker."""
+        """Warn when another worker has not started in time; the warning counts all such workers."""
         pending = [worker for worker in self._workers if worker.location is None]
-        limit = time.monotonic() - PENDING_WARNING_SECONDS
-        late = {worker for worker in pending if worker.requested_at < limit}
-        if late <= self._warned_workers:
-            return
-        self._warned_workers = late
-        count = len(self._workers)
-        warnings.warn(
-            f"{len(late)} of {count} self-play workers have not started in "
-            f"{PENDING_WARNING_SECONDS:.0f} s: no node has a free CPU, or it is slow; "
-            f"{count - len(pending)} do their work",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        latest_request_time = time.monotonic() - PENDING_WARNING_SECONDS
+        late = {worker for worker in pending if worker.requested_at < latest_request_time}
+        if late - self._warned_workers:
+            self._warned_workers = late
+            count = len(self._workers)
+            warnings.warn(
+                f"{len(late)} of {count} self-play workers have not started in "
+                f"{PENDING_WARNING_SECONDS:.0f} s: either no node has a free CPU or starting is "
+                f"slow; the other {count - len(pending)} do their work",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
 
 def _kill(worker: _Worker) -> None:

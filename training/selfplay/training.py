@@ -21,6 +21,8 @@ from torch.optim import Optimizer
 from agents.network import Evaluator, Network, Size, save, select_device
 from agents.network_players import PolicyPlayer
 from agents.shipped_weights import NETWORK
+from cc_env.jit.threads import available_cores
+from training.arena import make_players
 from training.runs import state, training_run
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
@@ -53,6 +55,10 @@ class BaseConfig(training_run.Config):
         check_wholes(self, evaluate_every=1)
         check_between(self, 0, 1, "gate")
 
+    def check(self, resume: bool) -> None:
+        """Raise the errors of the run's players and files before the run changes its folder."""
+        make_players(self.evaluation_opponents.names, self.make_game())
+
 
 AnyConfig = TypeVar("AnyConfig", bound=BaseConfig)
 
@@ -62,6 +68,10 @@ class BaseTraining(ABC, Generic[AnyConfig]):
 
     # Name in the header of saved networks.
     algorithm: ClassVar[str]
+    # File name of the best network.
+    best_file: ClassVar[str] = NETWORK
+    # Whether self-play needs the cores while the network learns.
+    plays_while_learning: ClassVar[bool] = True
 
     def __init__(self, config: AnyConfig, run: training_run.Run) -> None:
         """Seed torch; a subclass creates its networks and then calls `run.restore(self.load)`."""
@@ -130,20 +140,19 @@ class BaseTraining(ABC, Generic[AnyConfig]):
 
 
 def train(
-    algorithm: type[BaseTraining[AnyConfig]],
-    config: AnyConfig,
-    path: Path,
-    resume: bool,
-    best: str = NETWORK,
+    algorithm: type[BaseTraining[AnyConfig]], config: AnyConfig, path: Path, resume: bool = False
 ) -> Row:
     """Train in a folder with a progress bar; return the last row of the log.
 
-    `best` is the file name of the best network. Raises BadFolder or FolderInUse if the run cannot
-    use the folder, BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid
-    config or log, KeyboardInterrupt after Ctrl-C, and OSError. Errors of the algorithm propagate.
+    Raises as `config.check`; BadFolder or FolderInUse if the run cannot use the folder,
+    BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid config or log,
+    TrainingDiverged if the weights are no longer finite, KeyboardInterrupt after Ctrl-C, and
+    OSError.
     """
+    torch.set_num_threads(1 if algorithm.plays_while_learning else available_cores())
+    config.check(resume)
     with (
-        training_run.open_run(path, asdict(config), resume, best) as run,
+        training_run.open_run(path, asdict(config), resume, algorithm.best_file) as run,
         closing(algorithm(config, run)) as training,
     ):
         training.train()
@@ -170,6 +179,12 @@ class NetworkConfig(BaseConfig):
         super().__post_init__()
         check_wholes(self, replay=1)
         check_between(self, 0, 1000, "replay_ratio")
+
+    def check(self, resume: bool) -> None:
+        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
+        super().check(resume)
+        if not resume:
+            initial_network(self.start, self.make_game(), self.network)
 
 
 AnyNetworkConfig = TypeVar("AnyNetworkConfig", bound=NetworkConfig)
