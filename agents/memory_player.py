@@ -122,12 +122,13 @@ class Memory:
             stack += [(line, child) for child in reversed(self.choices(choice.id))]
         return counts
 
-    def add(self, counts: Mapping[Line, Wins], merge: str = "add", *, record: str = "") -> None:
+    def add(self, counts: Mapping[Line, Wins], merge: str = "add", *, source: str = "") -> None:
         """Add wins to sequences of choices in one transaction; lines come after their prefixes.
 
-        With the merge "replace", the wins replace those in the file. `record` is any text that
-        identifies the source: a second call with the same text changes nothing. Raises
-        UnknownOption for another merge, OSError if the file cannot be written.
+        With the merge "replace", the wins replace those in the file. `source` is any text that
+        identifies the origin of the counts: a second call with the same text changes nothing.
+        Raises UnknownOption for another merge, BadRecord if the file is not a memory, OSError if it
+        cannot be written.
         """
         _check_option("merge", merge, MERGES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,7 @@ class Memory:
                 for command in TABLES:
                     connection.execute(command)
             insert = "INSERT OR IGNORE INTO remembered VALUES (?)"
-            if record and not connection.execute(insert, (record,)).rowcount:
+            if source and not connection.execute(insert, (source,)).rowcount:
                 return
             connection.execute("INSERT OR IGNORE INTO games (name) VALUES (?)", (self._name,))
             query = "SELECT id FROM games WHERE name = ?"
@@ -302,20 +303,18 @@ class MemoryPlayer:
         """
         match = replay(record)
         if (match.game.name, dict(match.game.options)) != (self._game.name, self._game.options):
-            raise BadRecord(f"a game of {match.game!r}; expected: {self._game!r}")
+            raise BadRecord(f"the record is of {match.game!r}; expected: {self._game!r}")
         if record.start is None and match.result and record.reason not in FAULTS:
             line = tuple(action for _, turn in match.history for action in turn)
             counts = credits(self._game, line, match.result.outcome, self._credit)
             digest = hashlib.sha256(f"{self._credit} {record.to_json()}".encode()).hexdigest()
-            self._memory.add(counts, self._merge, record=digest)
+            self._memory.add(counts, self._merge, source=digest)
 
     def _locate(self, position: Position) -> None:
         """Find the choice that led to a position, in the current game or in a new one."""
         for origin, id in ((self._position, self._choice_id), (self._game.initial, START)):
-            if position == origin:
-                self._choice_id = id
-                return
-            if turns := list(self._game.turns_between(origin, position)):
+            turns = [()] if position == origin else [*self._game.turns_between(origin, position)]
+            if turns:
                 choice_ids = (self._memory.follow(id, turn) for turn in turns)
                 self._choice_id = next((id for id in choice_ids if id is not None), None)
                 return

@@ -421,7 +421,7 @@ from cc_env.games.factory import make_game
 memory = Memory(sys.argv[1], make_game("capture_conquer", size=4))
 line = tuple(range(400))
 for game in range(10**6):
-    memory.add({line[: n + 1]: (1, 0) for n in line}, record=f"game {game}")
+    memory.add({line[: n + 1]: (1, 0) for n in line}, source=f"game {game}")
     print(game, flush=True)
 """
 

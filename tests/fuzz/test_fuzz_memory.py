@@ -36,7 +36,7 @@ def whole(tmp_path_factory):
     first, second = map(int, GAME.legal_actions(GAME.initial)[:2])
     for number, line in enumerate([(first,), (first, 3), (first, 3, 5), (second,), (second, 4)]):
         lines = {line[: n + 1]: (number, 1) for n in range(len(line))}
-        memory.add(lines, record=f"game {number}")
+        memory.add(lines, source=f"game {number}")
     return memory.path.read_bytes()
 
 
@@ -56,7 +56,7 @@ def remembers(path):
     # SQLite opens a file of a later write version read-only.
     is_writable = path.read_bytes()[18:19] <= b"\2"
     with nullcontext() if is_writable else pytest.raises(OSError, match="readonly"):
-        memory.add({(first,): (1, 0), (first, 3): (1, 0)}, record="another")
+        memory.add({(first,): (1, 0), (first, 3): (1, 0)}, source="another")
     memory.counts()
 
 

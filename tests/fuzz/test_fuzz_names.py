@@ -156,7 +156,7 @@ def _skip_long_work(patch):
     # The command demo calls it.
     patch.setattr(alphazero, "main", lambda *_: None)
     patch.setattr(evaluate, "run_and_report", lambda config, *_, **__: try_config(config))
-    patch.setattr(tune, "tune", lambda *_: ())
+    patch.setattr(tune, "tune", lambda *_: sys.exit())
     patch.setattr(accuracy, "measure_by_source", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
     patch.setattr(hard_positions, "hard", lambda *_: ())

@@ -171,7 +171,7 @@ def _faults(records: Sequence[Record], name: str) -> dict[str, int]:
 
 
 def loser(game: Record) -> str:
-    """Return the name of the player that lost a game."""
+    """Return the name of the player that lost a decided game."""
     first, second = game.players
     return second if game.result == "1-0" else first
 

@@ -141,22 +141,22 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     """Print the accuracies of one player."""
     columns = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
     table = make_number_table(name, *columns)
-    for source, share in measured.items():
-        by_value = share.by(attrgetter("value"))
+    for source, accuracy in measured.items():
+        by_value = accuracy.by(attrgetter("value"))
         kept_by_value = [
             _percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS
         ]
-        _, low, high = share.interval
+        _, low, high = accuracy.interval
         # Only these positions are independent samples.
-        is_sample = source == UNIFORM and share.decisions
+        is_sample = source == UNIFORM and accuracy.decisions
         interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
-        numbers = f"{share.decisions:,}", _percent(share.kept), interval, *kept_by_value
-        table.add_row(source, *numbers, _percent(share.kept_with_choice))
+        numbers = f"{accuracy.decisions:,}", _percent(accuracy.kept), interval, *kept_by_value
+        table.add_row(source, *numbers, _percent(accuracy.kept_with_choice))
     console.print_table(table)
 
 
 def _percent(share: float) -> str:
-    """Return a fraction as a percentage, "-" for NaN."""
+    """Return a share as a percentage, "-" for NaN."""
     return "-" if math.isnan(share) else f"{100 * share:.1f} %"
 
 
@@ -170,7 +170,9 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
 def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
     """Write results.json, misses.jsonl and accuracy.png; raise OSError if that fails."""
     results = {
-        name: {source: summary(share, source == UNIFORM) for source, share in by_source.items()}
+        name: {
+            source: summary(accuracy, source == UNIFORM) for source, accuracy in by_source.items()
+        }
         for name, by_source in measured.items()
     }
     content = {"game": game.name, "options": dict(game.options), "players": results}
@@ -179,40 +181,38 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
     rows = [
         json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
         for name, by_source in measured.items()
-        for source, share in by_source.items()
-        for decision in share.misses
+        for source, accuracy in by_source.items()
+        for decision in accuracy.misses
     ]
     write_atomically(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
     write_atomically(folder / "accuracy.png", to_png(measured))
 
 
-def summary(share: Accuracy, is_sample: bool) -> dict[str, Any]:
-    """Return numbers of decisions and the fractions that keep the value, as JSON.
+def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
+    """Return numbers of decisions and the shares of them that keep the value, as JSON.
 
-    A fraction is null without decisions.
-
-    `interval` is null unless the positions are an independent sample.
+    A share is null without decisions; `interval` is null unless the positions are an independent
+    sample.
     """
-
-    def fraction(part: Accuracy) -> dict[str, Any]:
-        return {"decisions": part.decisions, "kept": _rounded(part.kept)}
-
+    by_value = accuracy.by(attrgetter("value")).items()
+    by_pieces = accuracy.by(attrgetter("pieces")).items()
     return {
-        **fraction(share),
-        "interval": [round(bound, 6) for bound in share.interval[1:]] if is_sample else None,
-        "kept_where_free": _rounded(share.kept_with_choice),
-        "by_value": {
-            RESULTS[int(key)]: fraction(part) for key, part in share.by(attrgetter("value")).items()
-        },
-        "by_turns": {str(key): fraction(part) for key, part in share.by(_band).items()},
-        "by_pieces": {
-            str(key): fraction(part) for key, part in share.by(attrgetter("pieces")).items()
-        },
+        **_counts(accuracy),
+        "interval": [round(bound, 6) for bound in accuracy.interval[1:]] if is_sample else None,
+        "kept_where_free": _rounded(accuracy.kept_with_choice),
+        "by_value": {RESULTS[int(value)]: _counts(part) for value, part in by_value},
+        "by_turns": {str(band): _counts(part) for band, part in accuracy.by(_band).items()},
+        "by_pieces": {str(pieces): _counts(part) for pieces, part in by_pieces},
     }
 
 
+def _counts(accuracy: Accuracy) -> dict[str, Any]:
+    """Return the number of decisions and the share that keeps the value, as JSON."""
+    return {"decisions": accuracy.decisions, "kept": _rounded(accuracy.kept)}
+
+
 def _rounded(share: float) -> float | None:
-    """Return a fraction with six decimals, None for NaN."""
+    """Return a share rounded to six decimals, None for NaN."""
     return None if math.isnan(share) else round(share, 6)
 
 
@@ -244,7 +244,7 @@ def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
             positions = [
                 row + width * (index - (len(measured) - 1) / 2) for row in range(len(names))
             ]
-            shares = [100 * share.kept if share.decisions else 0 for share in accuracies.values()]
+            shares = [100 * part.kept if part.decisions else 0 for part in accuracies.values()]
             by_source.barh(positions, shares, width, color=color, label=name)
             bands = accuracies[UNIFORM].by(_band).items()
             points = [

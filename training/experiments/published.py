@@ -217,11 +217,11 @@ def play_experiments(
 
     Raises ChildProcessError if a game could not be played or a player failed in it.
     """
-    tasks = [
-        _Task(index, experiment, pairing)
-        for index, experiment in enumerate(experiments)
-        for pairing in experiment.plan()
-    ]
+    plans = {
+        experiment: [_Task(experiment, pairing) for pairing in experiment.plan()]
+        for experiment in experiments
+    }
+    tasks = [task for plan in plans.values() for task in plan]
     games: dict[_Task, _TimedGame] = {}
     for task, game in processes.map_unordered(_play_timed, tasks, workers):
         if isinstance(game, processes.Failure):
@@ -231,16 +231,13 @@ def play_experiments(
         games[task] = game
         on_progress(len(games), len(tasks))
     rows = []
-    for index, experiment in enumerate(experiments):
-        records, seconds = zip(
-            *(games[task] for task in tasks if task.experiment_index == index), strict=True
-        )
+    for experiment in experiments:
+        records, seconds = zip(*(games[task] for task in plans[experiment]), strict=True)
         rows.append(PlayedExperiment(experiment, records, mean(seconds)))
     return rows
 
 
 class _Task(NamedTuple):
-    experiment_index: int
     experiment: Experiment
     pairing: Pairing
 

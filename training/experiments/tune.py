@@ -1,9 +1,9 @@
 """cc_env tune: fit the weights of an evaluation to self-play (Texel tuning).
 
 In each round the best weights so far play games against themselves, with a fraction of random
-moves. The results are fitted by logistic regression on the features of the positions. The new
-weights then play a match against the best ones and replace them with a score above 50 %. This works
-for every evaluation that is linear in an array field `weights`, such as that of C&C.
+decisions. The results are fitted by logistic regression on the features of the positions. The new
+weights then play a match against the best ones, which they replace if they score above 50 %. This
+works for every evaluation that is linear in an array field `weights`, such as that of C&C.
 
 Shapes: N positions, F fields of a position, K weights.
 """
@@ -30,7 +30,6 @@ from cc_env.jit.compiler import jit
 from cc_env.match.confidence import Interval
 from cc_env.output import Terminal
 from cc_env.players.builtin import MinimaxPlayer
-from cc_env.players.specs import temporary_players
 from cc_env.search.scores import SCALE
 from cc_env.search.workspace import MAX_DEPTH
 from training import arena
@@ -53,9 +52,9 @@ class Config:
     rounds: int = 6
     # Self-play decisions per round.
     positions: int = 100_000
-    # Games between the new and the best weights.
-    matches: int = 400
-    # Search depth in self-play and matches, in turns.
+    # Games in the match between the new and the best weights.
+    games: int = 400
+    # Search depth in self-play and the match, in turns.
     depth: int = 3
     # Random turns at the start of a game.
     opening_turns: int = 6
@@ -71,7 +70,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_wholes(self, rounds=1, positions=1000, matches=2, depth=(1, MAX_DEPTH))
+        check_wholes(self, rounds=1, positions=1000, games=2, depth=(1, MAX_DEPTH))
         check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
         check_wholes(self, remembered=1, seed=0)
         check_between(self, 0, 1, "exploration", "penalty")
@@ -85,29 +84,33 @@ class Sample(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The result of a round: new weights, loss of the fit, and score against the best weights.
+    """The result of a round: the loss of the fit, and the score of the new weights.
 
-    `is_adopted` states whether the new weights replaced the best ones.
+    `best` are the best weights after the round: the new ones if `is_adopted`.
     """
 
-    weights: Weights  # [K]
     loss: float
     score: Interval
     is_adopted: bool
+    best: Weights  # [K]
 
 
 def tune(game: Game, config: Config) -> Iterator[Round]:
-    """Yield the rounds; the last adopted round has the best weights."""
+    """Play, fit new weights and test them in each round; yield each round.
+
+    Raises BadOption if the game's evaluation has no weights.
+    """
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
     for round_index in range(config.rounds):
         samples = [*samples, self_play(game, best, config, round_index)][-config.remembered :]
-        all_positions = Sample(*map(np.concatenate, zip(*samples, strict=True)))
-        weights, loss = fit(game, all_positions, config.penalty)
+        pooled = Sample(*map(np.concatenate, zip(*samples, strict=True)))
+        weights, loss = fit(game, pooled, config.penalty)
         score = match(game, weights, best, config, seed=round_index)
         is_adopted = score.value > 0.5
-        best = weights if is_adopted else best
-        yield Round(weights, loss, score, is_adopted)
+        if is_adopted:
+            best = weights
+        yield Round(loss, score, is_adopted, best)
 
 
 def self_play(game: Game, weights: Weights, config: Config, round_index: int) -> Sample:
@@ -189,18 +192,14 @@ def _write_features(
 
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
     """Play a match; return the score of the new weights against the best ones."""
-    with temporary_players(
-        new=lambda _: _make_player(game, new, config),
-        best=lambda _: _make_player(game, best, config),
-    ):
-        tournament = arena.play_tournament(
-            ("new", "best"),
-            game.name,
-            options=game.options,
-            games=config.matches,
-            opening_turns=config.opening_turns,
-            seed=seed,
-        )
+    tournament = arena.play_tournament(
+        {"new": _make_player(game, new, config), "best": _make_player(game, best, config)},
+        game.name,
+        options=game.options,
+        games=config.games,
+        opening_turns=config.opening_turns,
+        seed=seed,
+    )
     return tournament.standings.pair("new", "best").line.score
 
 
@@ -236,23 +235,21 @@ def main(
     positions: Annotated[
         int, typer.Option(help="Decisions of self-play per round.")
     ] = Config.positions,
-    matches: Annotated[int, typer.Option(help="Games against the best weights.")] = Config.matches,
+    games: Annotated[int, typer.Option(help="Games against the best weights.")] = Config.games,
     depth: Annotated[int, typer.Option(help="Search depth in turns.")] = Config.depth,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
     subject = make_game(game, **game_options(option, size))
-    config = Config(rounds=rounds, positions=positions, matches=matches, depth=depth, seed=seed)
-    best = _evaluation(subject).weights
+    config = Config(rounds=rounds, positions=positions, games=games, depth=depth, seed=seed)
     for number, result in enumerate(tune(subject, config), 1):
         decision = "adopted" if result.is_adopted else "rejected"
         against = (
             f"{percent(result.score.value)} ({interval(result.score)}) against the best weights"
         )
         console.print(f"round {number}: loss {result.loss:.4f}; {against}: {decision}")
-        best = result.weights if result.is_adopted else best
-    for begin in range(0, len(best), 8):
-        console.print(", ".join(map(str, best[begin : begin + 8])) + ",")
+    for begin in range(0, len(result.best), 8):
+        console.print(", ".join(map(str, result.best[begin : begin + 8])) + ",")
 
 
 if __name__ == "__main__":
