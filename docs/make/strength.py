@@ -14,7 +14,7 @@ from docs.make.blocks import Block, maker, table
 class Row(NamedTuple):
     """The result of a match of a trained player."""
 
-    # Config and duration of its training.
+    # Config and duration of its last training run.
     config: dict[str, Any]
     minutes: float
     player: str
@@ -53,7 +53,7 @@ def strength(block: Block) -> str:
         for row in rows
     )
     setting = ["game"] if differences else []
-    head = [*setting, "player", "#trained", "against", "#score (95 %)", "#W-D-L"]
+    head = [*setting, "player", "#last training run", "against", "#score (95 %)", "#W-D-L"]
     return table(head, cells)
 
 
@@ -91,13 +91,20 @@ def _setting(row: Row, names: list[str]) -> str:
 
 
 def matches() -> Iterator[Row]:
-    """Yield all matches of all trained players."""
+    """Yield all matches of all trained players; of a repeated match, the one with more games."""
     for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
         config = json.loads((folder / CONFIG).read_text())
         minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
+        lines: dict[tuple[str, ...], dict[str, Any]] = {}
         for measured in sorted((folder / "measured").glob("*.json")):
-            for (player, opponent), line in _pairs(measured):
-                yield Row(config, minutes, player, opponent, line)
+            for names, line in _pairs(measured):
+                lines[*names] = max(lines.get((*names,), line), line, key=_games)
+        for (player, opponent), line in lines.items():
+            yield Row(config, minutes, player, opponent, line)
+
+
+def _games(line: Mapping[str, Any]) -> int:
+    return int(line["wins"] + line["draws"] + line["losses"])
 
 
 def _pairs(measured: Path) -> Iterator[tuple[list[str], dict[str, Any]]]:
