@@ -55,7 +55,7 @@ TINY = Config(
 def one_thread():
     """Small networks train several times faster with one thread."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.distillation.distillation.available_cores", lambda: 1)
+        patch.setattr("training.selfplay.training.available_cores", lambda: 1)
         yield
 
 

@@ -44,7 +44,7 @@ TINY = Config(
 def one_thread():
     """Small networks train several times faster with one thread."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.learned_evaluation.fitting.available_cores", lambda: 1)
+        patch.setattr("training.selfplay.training.available_cores", lambda: 1)
         yield
 
 
