@@ -104,14 +104,14 @@ def index_map(block: Block) -> str:
     return block.page.picture(to_svg(*visible, columns=2), alt)
 
 
-def _moves(game: Game) -> list[tuple[int, Cell, Cell]]:
-    """Return id, start and end of each action that has two cells or one."""
+def _actions_with_cells(game: Game) -> list[tuple[int, Cell, Cell]]:
+    """Return id, start and end of each action with cells; both are the same if it has one."""
     _, rows, columns = game.observation_shape
-    ends = []
-    for action, (start, end) in enumerate(game.action_cells.tolist()):
-        if start < rows * columns:
-            ends.append((action, divmod(start, columns), divmod(end, columns)))
-    return ends
+    return [
+        (action, divmod(start, columns), divmod(end, columns))
+        for action, (start, end) in enumerate(game.action_cells.tolist())
+        if start < rows * columns
+    ]
 
 
 def _empty(game: Game, numbers: dict[Cell, int], caption: str) -> Picture:
@@ -121,22 +121,26 @@ def _empty(game: Game, numbers: dict[Cell, int], caption: str) -> Picture:
 
 def _first_ids(game: Game) -> Picture:
     numbers: dict[Cell, int] = {}
-    for action, start, end in _moves(game):
+    for action, start, end in _actions_with_cells(game):
         if start != end:
             numbers.setdefault(start, action)
-    return _empty(game, numbers, "The first id of the moves that start on a cell")
+    return _empty(game, numbers, "The first id of the actions from a cell to another one")
 
 
 def _ids_from(game: Game, cell: Cell) -> Picture:
-    numbers = {end: action for action, start, end in _moves(game) if cell == start != end}
+    numbers = {
+        end: action for action, start, end in _actions_with_cells(game) if cell == start != end
+    }
     name = game.cell_names.get(cell, f"{cell[0]}, {cell[1]}")
-    picture = _empty(game, numbers, f"The ids of the moves from {name} (marked), by their end")
+    picture = _empty(
+        game, numbers, f"The ids of the actions from {name} (marked), by their end cell"
+    )
     return replace(picture, selected=cell, path=(cell,))
 
 
 def _by_cell(game: Game) -> Picture:
     numbers: dict[Cell, int] = {}
-    for action, start, end in _moves(game):
+    for action, start, end in _actions_with_cells(game):
         if start == end:
             numbers.setdefault(start, action)
-    return _empty(game, numbers, "The ids of the decisions about one cell")
+    return _empty(game, numbers, "The ids of the actions on one cell")
