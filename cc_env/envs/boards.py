@@ -5,8 +5,9 @@ of a game's positions.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,17 @@ _RESET = np.int8(kernels.StepKind.RESET)
 # (boards, numbers of boards on which the opponent is to move, int64[M]) -> M actions
 ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
 
+
+@dataclass(frozen=True)
+class CompiledOpponent:
+    """An opponent whose decisions are made in compiled code, on all boards in one call."""
+
+    # Returns a new policy of `cc_env.search.policies`, for one thread.
+    make_policy: Callable[[], Any]
+
+
+Opponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
+
 # boards to reset, bool[N] -> starting positions, uint64[N, fields]
 StartFunction = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
 
@@ -79,7 +91,7 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        opponent: ReplyFunction | kernels.OpponentMode = kernels.OpponentMode.NONE,
+        opponent: Opponent = kernels.OpponentMode.NONE,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
@@ -102,7 +114,13 @@ class Boards:
         )
         self.game = game
         self.count = count
-        self._opponent = None if isinstance(opponent, kernels.OpponentMode) else opponent
+        self._opponent: ReplyFunction | None = None
+        # The compiled opponent, once for each thread.
+        self._policies: list[Any] = []
+        if isinstance(opponent, CompiledOpponent):
+            self._policies = [opponent.make_policy() for _ in range(threads)]
+        elif not isinstance(opponent, kernels.OpponentMode):
+            self._opponent = opponent
         try:
             self._batch = _allocate(game, count, _keys_per_board(self._settings, count), autoreset)
         except MemoryError:
@@ -164,8 +182,9 @@ class Boards:
         if streams is not None:
             self._batch.rows[selected, STREAM] = streams[selected]
         pending = selected
-        # With compiled replies the kernel makes these attempts.
-        for _ in range(kernels.MAX_RESET_ATTEMPTS if self._opponent else 1):
+        # With random replies the kernel makes these attempts.
+        is_random = self._settings.opponent_mode == kernels.OpponentMode.RANDOM
+        for _ in range(1 if is_random else kernels.MAX_RESET_ATTEMPTS):
             if callable(starts):
                 rows = starts(pending)
             self._run_kernel(pending * _RESET, self._no_actions, rows)
@@ -242,14 +261,20 @@ class Boards:
         arguments = (*self._kernel_arguments, *arrays)
         if self._specialized_step is None:
             self._specialized_step = specialize(kernels.step, *arguments)
-        return self._specialized_step(*arguments)
+        refused_board = self._specialized_step(*arguments)
+        if self._policies and refused_board == kernels.ACCEPTED:
+            kernels.play_policy(*self._kernel_arguments, self._policies[0])
+        return refused_board
 
     def _run_kernel(
         self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
         """Call `kernels.step`, on slices of the boards if there are several threads."""
         if self._threads.thread_count == 1:
-            return kernels.step(*self._kernel_arguments, kinds, actions, starts)
+            refused_board = kernels.step(*self._kernel_arguments, kinds, actions, starts)
+            if self._policies and refused_board == kernels.ACCEPTED:
+                kernels.play_policy(*self._kernel_arguments, self._policies[0])
+            return refused_board
         _, settings, batch = self._kernel_arguments
         refused_board = kernels.find_refused(settings, batch, kinds, actions)
         if refused_board == kernels.ACCEPTED:
@@ -261,12 +286,15 @@ class Boards:
         kinds: NDArray[np.int8],
         actions: NDArray[np.int64],
         starts: NDArray[np.uint64],
+        thread: int,
         part: slice,
     ) -> None:
         start, settings, batch = self._kernel_arguments
         arrays = tuple(array[part] for array in batch)
         starts = starts[part] if len(starts) == self.count else starts
         kernels.step(start, settings, arrays, kinds[part], actions[part], starts)
+        if self._policies:
+            kernels.play_policy(start, settings, arrays, self._policies[thread])
 
     def close(self) -> None:
         """End the threads that step the boards; the next step starts new ones."""
@@ -495,7 +523,7 @@ class Boards:
 
 def _settings(
     game: Game,
-    opponent: ReplyFunction | kernels.OpponentMode,
+    opponent: Opponent,
     seat: int | None,
     max_turns: int | None,
     repetitions: int | None,
@@ -516,7 +544,11 @@ def _settings(
             raise BadOption(f"repetitions={repetitions}; expected: {expected}")
     if opponent is not kernels.OpponentMode.NONE and max_turns == 1 and seat != 0:
         raise BadOption("max_turns=1; expected: 2 or more if the opponent may move first")
-    mode = opponent if isinstance(opponent, kernels.OpponentMode) else kernels.OpponentMode.EXTERNAL
+    mode = kernels.OpponentMode.EXTERNAL
+    if isinstance(opponent, kernels.OpponentMode):
+        mode = opponent
+    elif isinstance(opponent, CompiledOpponent):
+        mode = kernels.OpponentMode.POLICY
     return kernels.Settings(
         int(mode),
         -1 if seat is None else seat,

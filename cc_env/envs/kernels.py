@@ -8,7 +8,7 @@ of a game's positions.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from cc_env.core.bitboard import ZERO
 from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
+from cc_env.search import policies
 
 # Columns at the end of a row: episodes begun, turns played in the current one, state of the random
 # stream, the learner's seat (0 or 1), and an `EpisodeStatus`.
@@ -44,12 +45,13 @@ class OpponentMode(IntEnum):
     """How the decisions of the seat's opponent are made.
 
     NONE: the caller of `step` plays both sides. RANDOM: at random, within `step`. EXTERNAL: by the
-    caller of `play_replies`.
+    caller of `play_replies`. POLICY: by `play_policy`, after each call of `step`.
     """
 
     NONE = 0
     RANDOM = 1
     EXTERNAL = 2
+    POLICY = 3
 
 
 class IllegalMode(IntEnum):
@@ -238,6 +240,53 @@ def play_replies(
         else:
             seat = np.int64(row[SEAT])
             _conclude(position, seat, result, status, start, settings, batch, board)
+
+
+@jit(nogil=True)
+def play_policy(
+    start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple, packed_policy: Any
+) -> None:
+    """Play the decisions of a policy of `cc_env.search.policies` until each seat is to move.
+
+    Its decisions before the seat's first one change neither rewards nor endings.
+    """
+    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    policy = as_raw(packed_policy)
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    for number in range(len(batch.rows)):
+        board = _board(batch, number, legal)
+        # After the end of a game with SAME_STEP, the policy may begin the next one.
+        while _is_policy_to_move(board.row, batch.to_move[number]):
+            _play_policy(policy, start, settings, batch, board)
+
+
+@jit
+def _is_policy_to_move(row: NDArray[np.uint64], player: Int) -> Bool:
+    return bool(row[STATUS] == ZERO and np.uint64(player) != row[SEAT])
+
+
+@jit
+def _play_policy(
+    policy: Any, start: Position, settings: Settings, batch: Batch, board: Board
+) -> None:
+    """Play the policy's decisions on a board until the seat is to move or the game ends."""
+    row = board.row
+    is_opening = row[TURNS] == ZERO
+    seat = np.int64(row[SEAT])
+    position = rules.load(row, start)
+    result: Int = np.int64(ONGOING)
+    status: Int = np.int64(EpisodeStatus.RUNNING)
+    while status == EpisodeStatus.RUNNING and rules.to_move(position) != seat:
+        state = row[STREAM]
+        row[STREAM] = random_streams.advance(state)
+        action = np.int64(policies.decide(policy, position, state))
+        position = _advance(position, action, board)
+        result, status = _status(position, settings, board)
+    if is_opening:
+        row[STATUS] = status
+        _show(position, settings, batch, board)
+    else:
+        _conclude(position, seat, result, status, start, settings, batch, board)
 
 
 @jit
@@ -458,10 +507,13 @@ def _observe(
 
 @jit
 def _show(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
-    """Store the position; write its observation and mask."""
+    """Store the position; write its observation and mask, unless `play_policy` will."""
     number, row = board.number, board.row
     rules.store(position, row)
     batch.to_move[number] = rules.to_move(position)
+    is_policy = settings.opponent_mode == OpponentMode.POLICY
+    if is_policy and _is_policy_to_move(row, batch.to_move[number]):
+        return
     _observe(position, settings, row, batch.observations[number])
     _write_mask(position, np.int64(row[STATUS]), board.legal, batch.masks[number])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.envs.arguments import check_actions
-from cc_env.envs.boards import Boards, ReplyFunction
+from cc_env.envs.boards import Boards, CompiledOpponent, ReplyFunction
 from cc_env.envs.kernels import OpponentMode
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.builtin import FunctionPlayer, PolicyFunction
@@ -22,11 +22,12 @@ from cc_env.players.specs import as_player
 
 def make_opponent(
     opponent: str | Player | PolicyFunction | None, game: Game
-) -> ReplyFunction | OpponentMode:
+) -> ReplyFunction | CompiledOpponent | OpponentMode:
     """Return the opponent of an environment, for `Boards`; None if the caller plays both sides.
 
-    `opponent` is a player spec, a player or a policy function. Raises BadPlayer for anything else,
-    BadOption for an invalid player spec.
+    `opponent` is a player spec, a player or a policy function. Players with `make_policy`, unless
+    it returns None, decide in compiled code. Raises BadPlayer for anything else, BadOption for an
+    invalid player spec.
     """
     if opponent is None:
         return OpponentMode.NONE
@@ -35,6 +36,9 @@ def make_opponent(
     player = as_player(opponent, game)
     if isinstance(player, FunctionPlayer):
         return _FunctionReplies(player.function)
+    make_policy = getattr(player, "make_policy", None)
+    if make_policy is not None and make_policy() is not None:
+        return CompiledOpponent(make_policy)
     return _PlayerReplies(player)
 
 

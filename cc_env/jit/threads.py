@@ -23,21 +23,22 @@ class ThreadPool:
         # A fork does not inherit the threads of its parent.
         self._executor_pid = 0
 
-    def run_slices(self, function: Callable[[slice], object], length: int) -> None:
-        """Call `function` with slices that divide `length` items evenly; wait for all calls.
+    def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
+        """Call `function` with 0, 1, … and slices that divide `length` items; wait for all calls.
 
-        Raises the first exception of the calls.
+        The slices are equally long. Raises the first exception of the calls.
         """
         slice_count = min(self.thread_count, length)
         bounds = [length * index // slice_count for index in range(slice_count + 1)]
-        own_slice, *other_slices = (slice(*pair) for pair in itertools.pairwise(bounds))
+        slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
         if self._executor_pid != os.getpid():
             self._executor = ThreadPoolExecutor(self.thread_count)
             self._executor_pid = os.getpid()
         assert self._executor
-        futures = [self._executor.submit(function, part) for part in other_slices]
+        submit = self._executor.submit
+        futures = [submit(function, index, slices[index]) for index in range(1, slice_count)]
         try:
-            function(own_slice)
+            function(0, slices[0])
         finally:
             wait(futures)
         for future in futures:

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.referee import Clock, Decision, Player
 from cc_env.players.perfect import PerfectPlayer
 from cc_env.registry.catalogue import GAMES
-from cc_env.search import limits
-from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search import limits, policies
+from cc_env.search.alphabeta import AlphaBeta, make_context
 from cc_env.search.compare import Comparison, compare
 from cc_env.search.greedy import score_actions
 from cc_env.search.limits import check_limit
@@ -42,6 +43,10 @@ class RandomPlayer:
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return a random legal action."""
         return Decision(int(rng.choice(self.game.choices(position))))
+
+    def make_policy(self) -> policies.RandomPolicy:
+        """Return the same player in compiled code."""
+        return policies.RandomPolicy.make(self.game)
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,10 @@ class GreedyPlayer:
         highest = max(scores)
         best = [action for action, score in zip(actions, scores, strict=True) if score == highest]
         return Decision(int(rng.choice(best)), expected_result(highest), {"score": highest})
+
+    def make_policy(self) -> policies.GreedyPolicy:
+        """Return the same player in compiled code."""
+        return policies.GreedyPolicy.make(self._game, self._evaluation)
 
 
 class MinimaxPlayer:
@@ -126,13 +135,10 @@ class MinimaxPlayer:
         function = find_evaluation(game, evaluation)
         self.fingerprint = short_hash(function)
         table = options.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
-        self._search = AlphaBeta(
-            game,
-            function,
-            table_megabytes=table,
-            tables=load_tables(game, tables),
-            selective=selective,
-        )
+        search: dict[str, Any] = {"tables": load_tables(game, tables), "selective": selective}
+        self._search = AlphaBeta(game, function, table_megabytes=table, **search)
+        self._make_context = partial(make_context, game, function, **search)
+        self._policy_megabytes = min(table, policies.TABLE_MEGABYTES)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
@@ -141,6 +147,20 @@ class MinimaxPlayer:
             position, depth=self._depth, nodes=self._nodes, seconds=seconds
         )
         return Decision(result.action, result.value, result.details())
+
+    def make_policy(self) -> policies.AlphaBetaPolicy | None:
+        """Return the same player in compiled code; None with a time limit.
+
+        Its transposition table has at most `policies.TABLE_MEGABYTES`.
+        """
+        if self._seconds is not None:
+            return None
+        depth, nodes = (
+            check_limit("depth", self._depth, MAX_DEPTH),
+            check_limit("nodes", self._nodes),
+        )
+        context = self._make_context(table_megabytes=self._policy_megabytes)
+        return policies.AlphaBetaPolicy.make(context, depth, nodes)
 
     def compare(
         self, position: Position, turns: Sequence[Turn], seconds_left: Callable[[], float]
@@ -185,6 +205,7 @@ class MCTSPlayer:
         limits.check_seconds(seconds)
         function = find_evaluation(game, evaluation)
         self.fingerprint = short_hash(function)
+        self._game, self._has_tables = game, tables is not None
         self._search = MCTS(
             game,
             function,
@@ -198,6 +219,12 @@ class MCTSPlayer:
         seconds = time_budget(self._seconds, clock)
         result = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(result.action, result.value, result.details())
+
+    def make_policy(self) -> policies.UCTPolicy | None:
+        """Return the same player in compiled code; None with a time limit or tables."""
+        if self._simulations is None or self._seconds is not None or self._has_tables:
+            return None
+        return policies.UCTPolicy.make(self._game, self._search.settings(self._simulations))
 
     def stop(self) -> None:
         """Stop a search in another thread; it returns its best result so far."""

@@ -204,6 +204,21 @@ def _result(
     return rules.reward(result, np.int64(FIRST)), state
 
 
+def make_tree(game: Game, capacity: int) -> Tree:
+    """Return an empty tree of at most `capacity` nodes."""
+    return Tree(
+        first=np.empty(capacity, np.int32),
+        children=np.empty(capacity, np.int32),
+        action=np.empty(capacity, np.int32),
+        mover=np.zeros(capacity, np.int8),
+        visits=np.empty(capacity, np.int32),
+        total=np.empty(capacity, np.float64),
+        path=np.zeros(MAX_DEPTH + 1, np.int32),
+        legal=make_buffer(game.num_actions),
+        counts=np.zeros(4, np.int64),
+    )
+
+
 class MCTS:
     """UCT for one game. Every search starts with an empty tree.
 
@@ -247,18 +262,12 @@ class MCTS:
             load_tables(tables, game),
         )
         capacity = max(check_limit("capacity", capacity), 2 * game.num_actions)
-        self._tree = Tree(
-            first=np.empty(capacity, np.int32),
-            children=np.empty(capacity, np.int32),
-            action=np.empty(capacity, np.int32),
-            mover=np.zeros(capacity, np.int8),
-            visits=np.empty(capacity, np.int32),
-            total=np.empty(capacity, np.float64),
-            path=np.zeros(MAX_DEPTH + 1, np.int32),
-            legal=make_buffer(game.num_actions),
-            counts=np.zeros(4, np.int64),
-        )
+        self._tree = make_tree(game, capacity)
         self.search(game.initial, np.random.default_rng(0), simulations=1)  # compiles
+
+    def settings(self, simulations: int | None) -> UCTSettings:
+        """Return the settings of a search; raise BadOption if the limit is out of range."""
+        return UCTSettings(np.int64(check_limit("simulations", simulations)), *self._options)
 
     def search(
         self,
@@ -277,7 +286,7 @@ class MCTS:
         legal = self.game.choices(position)
         limits.check_seconds(seconds)
         require_any(simulations=simulations, seconds=seconds)
-        most = np.int64(check_limit("simulations", simulations))
+        settings = self.settings(simulations)
         if len(legal) == 1:
             elapsed = time.perf_counter() - began
             return SearchResult(
@@ -287,7 +296,7 @@ class MCTS:
         counts[:] = 0
         state = rng.integers(2**64, dtype=np.uint64)
         with limits.alarm(counts, STOP, seconds):
-            run_simulations(position, self._tree, UCTSettings(most, *self._options), state)
+            run_simulations(position, self._tree, settings, state)
         line, visits, value = self._read_results()
         exact = None if self._tables is None else self._tables.get(position)
         # Simulations do not distinguish wins: take one of the soonest.

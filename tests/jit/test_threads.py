@@ -140,7 +140,8 @@ def test_one_thread_starts_no_others():
 def test_run_slices_waits_for_all_and_raises(wrong):
     threads, done, late = ThreadPool(3), [], threading.Event()
 
-    def some(part):
+    def some(index, part):
+        assert part.start == 10 * index // 3
         if wrong in range(10)[part]:
             late.set()
             raise ValueError(f"at {wrong}")
@@ -150,6 +151,7 @@ def test_run_slices_waits_for_all_and_raises(wrong):
     with pytest.raises(ValueError, match=f"at {wrong}"):
         threads.run_slices(some, 10)
     assert len(done) in (6, 7)
-    threads.run_slices(done.append, 2)
-    assert done[-2:] in ([slice(0, 1), slice(1, 2)], [slice(1, 2), slice(0, 1)])
+    calls = []
+    threads.run_slices(lambda index, part: calls.append((index, part)), 2)
+    assert sorted(calls) == [(0, slice(0, 1)), (1, slice(1, 2))]
     threads.close()

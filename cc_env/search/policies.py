@@ -1,0 +1,144 @@
+"""Policies: the decisions of players in compiled code, for many games in one call.
+
+A policy is a NamedTuple; its class selects the function that `decide` calls. It contains the
+buffers of its search, so every thread needs policies of its own.
+
+Shapes: A = `num_actions`.
+"""
+
+# mypy: disable-error-code="empty-body"
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core import random_streams, rules
+from cc_env.core.bitboard import mix
+from cc_env.core.game import Game
+from cc_env.core.rules import Int, Position
+from cc_env.jit.compiler import jit, rule
+from cc_env.search import greedy
+from cc_env.search.alphabeta import deepen
+from cc_env.search.mcts import Tree, UCTSettings, make_tree, run_simulations
+from cc_env.search.scores import INFINITE
+from cc_env.search.workspace import MAX_PLIES, Context
+
+# Megabytes of the transposition table of each thread.
+TABLE_MEGABYTES = 1.0
+# Nodes of a Monte-Carlo tree.
+MAX_NODES = 2**20
+
+
+@rule
+def decide(policy: Any, position: Position, state: np.uint64) -> int:
+    """Return the action of a policy in an unfinished position.
+
+    `state`, of a stream of `random_streams`, determines all random choices.
+    """
+
+
+class RandomPolicy(NamedTuple):
+    """Plays a uniformly random legal action."""
+
+    legal: NDArray[np.int32]  # [A]
+
+    @classmethod
+    def make(cls, game: Game) -> Self:
+        """Return the policy for a game."""
+        return cls(np.empty(game.num_actions, np.int32))
+
+
+class GreedyPolicy(NamedTuple):
+    """Decides as `GreedyPlayer`."""
+
+    evaluation: Any
+    # Buffers of `greedy.score`.
+    legal: NDArray[np.int32]  # [4 * A]
+    scores: NDArray[np.int64]  # [A]
+
+    @classmethod
+    def make(cls, game: Game, evaluation: Any) -> Self:
+        """Return the policy for a game and an evaluation."""
+        legal = np.empty(4 * game.num_actions, np.int32)
+        return cls(evaluation, legal, np.empty(game.num_actions, np.int64))
+
+
+class AlphaBetaPolicy(NamedTuple):
+    """Decides as a search of `AlphaBeta` to `depth` turns or `nodes` positions."""
+
+    depth: np.int64
+    nodes: np.int64
+    context: Context
+    line: NDArray[np.int32]  # [MAX_PLIES]
+
+    @classmethod
+    def make(cls, context: Context, depth: int, nodes: int) -> Self:
+        """Return the policy with a context of `alphabeta.make_context`."""
+        return cls(np.int64(depth), np.int64(nodes), context, np.empty(MAX_PLIES, np.int32))
+
+
+class UCTPolicy(NamedTuple):
+    """Decides as a search of `MCTS`."""
+
+    tree: Tree
+    settings: UCTSettings
+
+    @classmethod
+    def make(cls, game: Game, settings: UCTSettings) -> Self:
+        """Return the policy for a game; its tree has room for all simulations, within limits."""
+        capacity = min((int(settings.simulations) + 1) * game.num_actions, MAX_NODES)
+        return cls(make_tree(game, max(capacity, 2 * game.num_actions)), settings)
+
+
+@jit
+def _decide_randomly(policy: RandomPolicy, position: Position, state: np.uint64) -> Int:
+    count = rules.legal_actions(position, policy.legal)
+    return np.int64(policy.legal[random_streams.below(state, count)])
+
+
+@jit
+def _decide_greedily(policy: GreedyPolicy, position: Position, state: np.uint64) -> Int:
+    player = np.int64(rules.to_move(position))
+    legal, scores = policy.legal, policy.scores
+    count = greedy.score(position, player, policy.evaluation, legal, scores)
+    highest: Int = np.int64(-INFINITE)
+    best: Int = np.int64(0)
+    # The actions with the highest score move to the front of the list.
+    for index in range(count):
+        if scores[index] > highest:
+            highest, best = scores[index], np.int64(0)
+        if scores[index] == highest:
+            legal[best] = legal[index]
+            best += 1
+    return np.int64(legal[random_streams.below(state, best)])
+
+
+@jit
+def _decide_by_alpha_beta(policy: AlphaBetaPolicy, position: Position, state: np.uint64) -> Int:
+    legal = policy.context.workspace.legal
+    if rules.legal_actions(position, legal) == 1:
+        return np.int64(legal[0])
+    player = np.int64(rules.to_move(position))
+    deepen(position, player, policy.depth, policy.nodes, policy.context, policy.line)
+    return np.int64(policy.line[0])
+
+
+@jit
+def _decide_by_uct(policy: UCTPolicy, position: Position, state: np.uint64) -> Int:
+    tree = policy.tree
+    if rules.legal_actions(position, tree.legal[0]) == 1:
+        return np.int64(tree.legal[0, 0])
+    # The search draws from a stream of its own.
+    run_simulations(position, tree, policy.settings, mix(state))
+    first = best = np.int64(tree.first[0])
+    for child in range(first, first + tree.children[0]):
+        if tree.visits[child] > tree.visits[best]:
+            best = np.int64(child)
+    return np.int64(tree.action[best])
+
+
+decide.add(RandomPolicy, function=_decide_randomly)  # type: ignore[attr-defined]
+decide.add(GreedyPolicy, function=_decide_greedily)  # type: ignore[attr-defined]
+decide.add(AlphaBetaPolicy, function=_decide_by_alpha_beta)  # type: ignore[attr-defined]
+decide.add(UCTPolicy, function=_decide_by_uct)  # type: ignore[attr-defined]
