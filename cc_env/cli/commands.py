@@ -395,7 +395,7 @@ def replay(
             if line is not None:
                 _print_turns(recorded.match)
             if to is not None:
-                exported.append(recorded.format(to))
+                exported.append(recorded.to_file_text(to))
                 recorded.check_file_holds(to, len(exported))
             console.print(f"{recorded.location}: {recorded.summary}")
     if not (read or refused):
@@ -434,8 +434,12 @@ class _ReplayedGame(NamedTuple):
             text += ", scores {:g} - {:g}".format(*match.score)
         return f"{text}, {format_count(len(match.turns), 'turn')}"
 
-    def format(self, to: Path) -> str:
-        """Return the game in the format of a file; raise UnknownOption for an unknown suffix."""
+    def to_file_text(self, to: Path) -> str:
+        """Return the text of the game in the format of the suffix of `to`.
+
+        Raises UnknownOption for an unknown suffix, BadRecord for a game that the format cannot
+        express.
+        """
         if to.suffix.lower() == RECORD_SUFFIX:
             return (self.game_record or record_foreign(self.match, self.exported)).to_json()
         return find_format(self.match.game, to).write(self.match.game, self.exported)
@@ -473,7 +477,10 @@ def _foreign_games(
 
 
 def _game_for_suffix(file: Path) -> str | None:
-    """Return the game whose files have this suffix, or None; raise BadOption for several games."""
+    """Return the name of the game that has a format with the suffix of `file`, None without one.
+
+    Raises BadOption if several games have one.
+    """
     names = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
     if len(names) > 1:
         raise BadOption(f"{file}: the suffix is not enough; add --game {' or '.join(names)}")

@@ -285,8 +285,8 @@ class PlayerBot(pyspiel.Bot):
 def register(name: str) -> str:
     """Register the game that `cc_env.make_game` creates by `name`; return its OpenSpiel name.
 
-    Raises BadOption if there is no such game, or if OpenSpiel has no parameters of the types of its
-    options.
+    Raises UnknownOption if there is no such game, BadOption if one of its options has a type that
+    OpenSpiel cannot express or the name of a parameter in LIMITS.
     """
     short = f"cc_env_{name}" if name in GAMES else name.replace(".", "_")
     kind = pyspiel.GameType(

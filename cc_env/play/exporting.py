@@ -4,6 +4,7 @@ Of a game in progress the complete turns are exported. Pictures contain the reco
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from cc_env.core.game import Game
 from cc_env.errors import UnknownOption, format_list
@@ -46,16 +47,12 @@ def prepare_export(session: GameSession, suffix: str) -> Callable[[], str]:
     """
     game, position, last, end = session.game, session.position, session.last_turn, session.result
     check_suffix(game, suffix)
-    names = session.seats[0].name, session.seats[1].name
-    record, played_game = session.record(), export_match(session.match, names)
-
-    def to_text() -> str:
-        if suffix == RECORD_SUFFIX:
-            return record.to_json() + "\n"
-        if suffix == POSITION_SUFFIX:
-            return game.to_text(position) + "\n"
-        if suffix == PICTURE_SUFFIX:
-            return to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())
-        return game.formats[suffix].write(game, played_game)
-
-    return to_text
+    if suffix in game.formats:
+        names = session.seats[0].name, session.seats[1].name
+        return partial(game.formats[suffix].write, game, export_match(session.match, names))
+    if suffix == POSITION_SUFFIX:
+        return lambda: game.to_text(position) + "\n"
+    record = session.record()
+    if suffix == RECORD_SUFFIX:
+        return lambda: record.to_json() + "\n"
+    return lambda: to_svg(draw(game, position, last=last, end=end), metadata=record.to_json())

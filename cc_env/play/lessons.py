@@ -4,6 +4,7 @@ Texts, positions and turns are in `cc_env/play/lesson_files/`, one file per game
 tests/play/test_lessons.py checks what the files claim about their turns.
 """
 
+import json
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +74,7 @@ class Guide:
 
 @cache
 def load_guide(name: str) -> Guide:
-    """Return the lessons of a game; raises UnknownOption for an unknown game."""
+    """Return the lessons of a game; raise UnknownOption for an unknown game."""
     if name not in GAMES:
         hint = suggest(name[:40], GAMES)
         raise UnknownOption(f"no lessons for {name[:40]!r}; {hint}expected: {format_list(GAMES)}")
@@ -95,8 +96,8 @@ def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:
 
 
 @cache
-def lesson_data(name: str) -> dict[str, Any]:
-    """Return the lessons of a game as JSON values; raises UnknownOption for an unknown game.
+def guide_json(name: str) -> str:
+    """Return all lessons of a game as a JSON object; raise UnknownOption for an unknown game.
 
     Each lesson has its paragraphs, the index of its `setting` (the static state of its game), and
     its `states`: the first one and one after each decision. `steps` contains, for each state but
@@ -106,7 +107,9 @@ def lesson_data(name: str) -> dict[str, Any]:
     settings: list[dict[str, Any]] = []
     lessons = [_lesson_data(name, lesson, settings) for lesson in guide.lessons]
     introduction = _paragraphs(guide.introduction)
-    return {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
+    return json.dumps(
+        {"game": name, "introduction": introduction, "settings": settings, "lessons": lessons}
+    )
 
 
 def _lesson_data(name: str, lesson: Lesson, settings: list[dict[str, Any]]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class GameSession:
         self._begin(Match(game, start, limits))
         self.seats = tuple(_make_seat(name, game, player_factory) for name in names)
         # Time at which the clock of the player to move was started; None while clocks are paused.
-        self._since: float | None = time_source()
+        self._running_since: float | None = time_source()
 
     def _begin(self, match: Match) -> None:
         """Set the match and the state that belongs to it."""
@@ -186,24 +186,24 @@ class GameSession:
 
     def start_clock(self) -> None:
         """Start the clock of the player to move; time before this call does not count."""
-        self._since = self._now()
+        self._running_since = self._now()
 
     def pause_clock(self) -> None:
         """Pause the clocks until `start_clock`."""
-        self._since = None
+        self._running_since = None
 
     @property
     def is_paused(self) -> bool:
         """Whether the clocks are paused."""
-        return self._since is None
+        return self._running_since is None
 
     def _elapsed(self) -> float:
         """Return the seconds since the clock of the player to move was started."""
-        return 0.0 if self._since is None else self._now() - self._since
+        return 0.0 if self._running_since is None else self._now() - self._running_since
 
     def _restart_clock(self) -> None:
-        if self._since is not None:
-            self._since = self._now()
+        if self._running_since is not None:
+            self._running_since = self._now()
 
     def replay_decision(self, decision: Decision, seconds: float) -> None:
         """Play a recorded decision that took `seconds`; raise IllegalAction if it is illegal."""

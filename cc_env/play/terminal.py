@@ -79,6 +79,7 @@ class Console:
         """
         check_spec(hint_player)
         self.session, self._terminal, self._read_line = session, terminal, read_line
+        self._print = terminal.print
         self._hint_player, self._pause = hint_player, pause
         self._selected: Cell | None = None
         # Numbers of turns and decisions at which the list of moves was printed last.
@@ -117,9 +118,6 @@ class Console:
             self._execute(line)
 
     # Output
-
-    def _print(self, text: str = "") -> None:
-        self._terminal.print(text)
 
     def _do_help(self, _: str) -> None:
         for command, description in HELP:
@@ -171,7 +169,7 @@ class Console:
         self._print("\n".join(self._list_lines()))
 
     def _do_board(self, _: str = "") -> None:
-        self._terminal.print(Text.from_ansi(to_ansi(self._picture())))
+        self._print(Text.from_ansi(to_ansi(self._picture())))
         self._print(f"pieces: {count_pieces(self.session.game, self.session.position)}")
         if self.session.match.limits.seconds_per_game:
             clocks = (

@@ -22,6 +22,7 @@ it fail until it is sent again. Input is read during a search: minimax and mcts 
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection
 from math import inf
 from typing import NamedTuple
@@ -52,7 +53,7 @@ WriteLine = Callable[[str], None]
 # Player options that limit a search.
 _LIMITS = "level", "depth", "nodes", "simulations", "seconds"
 _RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "none"}
-# Interval between attempts to stop a search; the first one may precede the start of the search.
+# Interval between attempts to stop a search.
 _STOP_INTERVAL_SECONDS = 0.01
 _MAX_NUMBER = 2**31 - 1
 _MAX_DIGITS = 18
@@ -274,12 +275,12 @@ class UGIEngine:
     def _interrupt(self, timeout: float) -> None:
         """Stop the search; wait at most `timeout` seconds for a player that ignores `stop`."""
         self._stop_requested.set()
-        stop, waited = getattr(self._searching, "stop", None), 0.0
-        while self._thread is not None and self._thread.is_alive() and waited < timeout:
-            if stop is not None:
-                stop()
+        stop = getattr(self._searching, "stop", lambda: None)
+        until = time.perf_counter() + timeout
+        while self._thread is not None and self._thread.is_alive() and time.perf_counter() < until:
+            # Repeated, because a stop before the search begins has no effect.
+            stop()
             self._thread.join(_STOP_INTERVAL_SECONDS)
-            waited += _STOP_INTERVAL_SECONDS
 
     def _search(self, go: GoCommand, player: Player) -> None:
         """Search for a complete turn and write it."""

@@ -275,30 +275,14 @@ class BotPlayer:
         self._bot = game.bots[bot](game)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the bot's decision."""
+        """Return the bot's decision; raise IllegalAction if the game is over."""
+        # Raises IllegalAction if the game is over, which bots do not check.
         self._game.choices(position)
         return Decision(self._bot(position, rng))
 
     def for_new_game(self) -> "BotPlayer":
         """Return a bot without the state of this one."""
         return BotPlayer(self._game, self._name)
-
-
-def make_program_player(
-    game: Game,
-    *,
-    command: str | None = None,
-    protocol: str = "ugi",
-    seconds: float | None = None,
-    budget: float | None = None,
-    start: float = 60,
-) -> Player:
-    """Return a player that runs an external program by the protocol `ugi` or `cannon`."""
-    from cc_env.protocols.program import ProgramPlayer
-
-    return ProgramPlayer(
-        game, command=command, protocol=protocol, seconds=seconds, budget=budget, start=start
-    )
 
 
 # Levels of minimax; a game may define its own.

@@ -27,8 +27,8 @@ from cc_env.players.builtin import (
     MinimaxPlayer,
     RandomPlayer,
     make_perfect_player,
-    make_program_player,
 )
+from cc_env.protocols.program import ProgramPlayer
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import import_if_allowed
@@ -51,7 +51,7 @@ PLAYERS: dict[str, PlayerFactory] = {
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
     "perfect": make_perfect_player,
-    "program": make_program_player,
+    "program": ProgramPlayer,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
@@ -217,7 +217,7 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
         valid = format_list(options) or "none"
         hint = f"{suggest(unknown[0], defaults)}it has: {valid}"
         raise UnknownOption(f"player {player_name} has no option {format_list(unknown)}; {hint}")
-    if factory is make_program_player:
+    if factory is ProgramPlayer:
         import_allowlist.check_program(str(values.get("command")))
     return factory, values
 

@@ -47,5 +47,6 @@ def parse_position(game: Game, arguments: str) -> tuple[Position, list[str]]:
     if first in (["text"], ["fen"]):
         return game.from_text(text), turns
     raise BadPosition(
-        f"position {arguments[:40]}; expected: startpos or text POSITION, then moves TURN …"
+        f"position {arguments[:40]!r}; expected: startpos or text POSITION (also: fen POSITION), "
+        "optionally followed by moves TURN …"
     )

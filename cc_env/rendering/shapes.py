@@ -16,6 +16,10 @@ CELL = 60
 MARGIN = 28
 # Height of the caption below the board.
 FOOT = 30
+# Font sizes of the labels of rows and columns, and of the names of points.
+LABEL_SIZE, NAME_SIZE = 15, 14
+# Distance of a name from its point, to the right and upwards.
+NAME_OFFSET = 22, 21
 
 BOARD = ("#f3ead7", "#e6d8bd")
 INK = "#3a3226"
@@ -223,16 +227,17 @@ def _caption(picture: PictureData) -> Shape:
 
 
 def labels(picture: PictureData) -> list[Shape]:
-    """Return the names of points, or the labels of rows and columns."""
+    """Return the shapes of the names of points, or of the labels of rows and columns."""
     game = picture.game
     if game.cell_names:
         named = ((_center(point), name) for point, name in game.cell_names.items())
-        return [Label(x + 22, y - 21, name, 14, INK) for (x, y), name in named]
-    rows, columns = (
-        [(MARGIN + (number + 0.5) * CELL, label) for number, label in enumerate(labels)]
-        for labels in (game.row_labels, game.column_labels)
-    )
-    return [
-        *(Label(MARGIN / 2, y, label, 15, INK) for y, label in rows),
-        *(Label(x, MARGIN / 2, label, 15, INK) for x, label in columns),
+        right, up = NAME_OFFSET
+        return [Label(x + right, y - up, name, NAME_SIZE, INK) for (x, y), name in named]
+    places = [
+        *((MARGIN / 2, _center((row, 0))[1], label) for row, label in enumerate(game.row_labels)),
+        *(
+            (_center((0, col))[0], MARGIN / 2, label)
+            for col, label in enumerate(game.column_labels)
+        ),
     ]
+    return [Label(x, y, label, LABEL_SIZE, INK) for x, y, label in places]

@@ -31,7 +31,7 @@ try:
     from starlette.datastructures import Headers, MutableHeaders
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import FileResponse, JSONResponse, Response
-    from starlette.routing import Mount, Route, WebSocketRoute
+    from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -101,7 +101,13 @@ def create_app(
         finally:
             app.state.lobby.close()
 
-    routes = [
+    app = Starlette(routes=_routes(), lifespan=lifespan, exception_handlers=ERROR_HANDLERS)
+    return _SameOriginGuard(app, frozenset(name.lower() for name in hosts), is_local)
+
+
+def _routes() -> list[BaseRoute]:
+    """Return the routes of the application."""
+    return [
         Route("/", _get_page),
         Route("/catalogue", _get_catalogue),
         Route("/lessons/{game}", _get_lessons),
@@ -111,13 +117,6 @@ def create_app(
         WebSocketRoute("/play/{name}", _serve_client),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
-    handlers = {
-        CcEnvError: _respond_to_error,
-        OSError: _respond_to_system_error,
-        ClientDisconnect: _respond_to_disconnect,
-    }
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-    return _SameOriginGuard(app, frozenset(name.lower() for name in hosts), is_local)
 
 
 def create_server(
@@ -205,8 +204,8 @@ async def _get_catalogue(request: Request) -> Response:
 async def _get_lessons(request: Request) -> Response:
     lobby: Lobby = request.app.state.lobby
     game = request.path_params["game"]
-    data = await lobby.run_in_worker(client_address(request), lessons.lesson_data, game)
-    return JSONResponse(data)
+    guide = await lobby.run_in_worker(client_address(request), lessons.guide_json, game)
+    return Response(guide, media_type="application/json")
 
 
 async def _create_game(request: Request) -> Response:
@@ -250,6 +249,13 @@ async def _respond_to_system_error(request: Request, error: Exception) -> Respon
 
 async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
     return Response(status_code=analysis_api.CLIENT_CLOSED_REQUEST)
+
+
+ERROR_HANDLERS = {
+    CcEnvError: _respond_to_error,
+    OSError: _respond_to_system_error,
+    ClientDisconnect: _respond_to_disconnect,
+}
 
 
 async def _serve_client(socket: WebSocket) -> None:

@@ -301,7 +301,8 @@ class Room:
         text = message.get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
             raise IllegalAction(
-                f"text={str(text)[:40]!r}; expected: a move in notation, or a row and a column"
+                f"text={str(text)[:40]!r}; expected: a move in notation, or a row and a column, "
+                f"in at most {MAX_MOVE_LENGTH} characters"
             )
         session, selected = self.session, message.get("piece")
         choices = list_choices(session.game, session.position, session.match.legal_actions)

@@ -46,7 +46,7 @@ def test_suite_separates_strong_from_weak_players():
     assert solved_by("minimax:depth=12") == solved_by("perfect") == 1
 
 
-def test_games_without_tables_have_no_suite():
+def test_games_without_a_shipped_suite_have_no_hard_positions():
     assert (
         shipped_hard_positions(make_game("cannon"))
         == shipped_hard_positions(make_game("checkers"))

@@ -200,7 +200,6 @@ class Fixed:
 
 
 def test_forced_decision_is_played_without_search():
-    """checkers6: only-move shortcut: no search is run."""
     game = make_game("mini_checkers")
     start = game.from_text("1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w")
     assert len(game.legal_actions(start)) == 1

@@ -70,10 +70,7 @@ white, minimax:depth=1: """
 
 
 def test_scripted_game_has_the_expected_transcript(monkeypatch):
-    """checkers6: list of available moves with their total number; board print with both counts;
-
-    input as two numbers; headings; statistics.
-    """
+    """The transcript has the numbered moves, both counts of pieces, and the search statistics."""
     arguments = "-g", "mini_checkers", "--second", "minimax:depth=1"
     out = typed(monkeypatch, *arguments, lines=["4 1", "3 0"])
     assert out.startswith(GOLDEN)
@@ -119,7 +116,6 @@ over> quit
     ],
 )
 def test_end_of_a_game_has_the_expected_transcript(monkeypatch, start, golden, result):
-    """checkers6: result at the end (winner or draw), after the human's turn."""
     move = golden.split("\n", 1)[0].removeprefix("black> ")
     arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
     out = typed(monkeypatch, *arguments, lines=[move, "quit"])
@@ -128,7 +124,7 @@ def test_end_of_a_game_has_the_expected_transcript(monkeypatch, start, golden, r
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_first_player_can_be_chosen(monkeypatch, seat):
-    """checkers6: choose to move first or second; the computer answers at once."""
+    """The seats follow --first and --second; the game option `first` decides which color begins."""
     names = ["human", "random"]
     first, second = names if seat == 0 else names[::-1]
     arguments = "-g", "mini_checkers", "--first", first, "--second", second
@@ -143,7 +139,6 @@ def test_first_player_can_be_chosen(monkeypatch, seat):
 
 
 def test_forced_move_is_printed_and_played_without_search(monkeypatch):
-    """checkers6: only-move shortcut."""
     start = "1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w"
     arguments = "-g", "mini_checkers", "-p", start, "--first", "human", "--second", "minimax"
     out = typed(monkeypatch, *arguments)
@@ -153,7 +148,7 @@ def test_forced_move_is_printed_and_played_without_search(monkeypatch):
 
 @pytest.mark.parametrize(("level", "depth"), [("normal", 2), ("hard", 4)])
 def test_person_plays_checkers_against_a_level(monkeypatch, level, depth):
-    """checkers8: human (red) against computer (black); console lines: level, who moved."""
+    """A typed move is answered by a player whose level sets the search depth."""
     player = f"minimax:{level}"
     out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
     assert out.startswith(f"checkers: red human, black {player}; red begins\n")
@@ -174,7 +169,7 @@ ENDS = "no_pieces", "no_moves"
     ],
 )
 def test_winner_and_reason_are_printed(monkeypatch, person, start, move, ending):
-    """checkers8: message at the end: by capture of all or because the loser cannot move."""
+    """Checkers ends when all pieces are captured or the player to move is blocked."""
     seats, lines = ["--first", "human", "--second", "minimax:depth=1"], [move, "quit"]
     if person == "black":
         seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
@@ -189,7 +184,6 @@ def test_winner_and_reason_are_printed(monkeypatch, person, start, move, ending)
 
 
 def test_pause_follows_each_turn_of_a_player(monkeypatch):
-    """checkers8: one second pause after each move, configurable."""
     paused = []
     monkeypatch.setattr("cc_env.play.terminal.time.sleep", paused.append)
     arguments = "-g", "checkers", "--second", "random", "--pause", "1"
@@ -198,7 +192,6 @@ def test_pause_follows_each_turn_of_a_player(monkeypatch):
 
 
 def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
-    """checkers6: refusal of a wrong man or target, asked again."""
     cases = {
         "4 2": "4 2 is empty; black can move from: 4 1, 4 3, 4 5",
         "0 1": "0 1 is not black's; black can move from: 4 1, 4 3, 4 5",
@@ -353,7 +346,7 @@ def test_steps_and_captures_are_listed_separately(monkeypatch):
 
 
 def test_move_and_bomb_candidates_are_listed(monkeypatch):
-    """cannon: choice between move and bomb when a square allows both."""
+    """A cannon that can move to a cell and also bomb it needs a second input."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     arguments = "-g", "cannon", "-p", start, "--first", "human", "--second", "human"
     out = typed(monkeypatch, *arguments, lines=["3 6 1 6"])
@@ -365,7 +358,6 @@ def test_move_and_bomb_candidates_are_listed(monkeypatch):
 
 
 def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
-    """morris: placing: one letter, in either case; the prompt shows the number of beads in hand."""
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
@@ -374,7 +366,7 @@ def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
 
 
 def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
-    """morris: refusals with a reason and a new prompt: not one letter, not a letter, slot taken."""
+    """Each refusal has a reason and is followed by a new prompt."""
     lines = ["a", "AB", "5x", "?", "A", "b"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     for why in (
@@ -388,10 +380,7 @@ def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
 
 
 def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
-    """morris: moving: two letters from-to; refusals: not two letters, Y/Z, no own bead there,
-
-    not neighbouring, target taken.
-    """
+    """Each refusal has a reason and is followed by a new prompt."""
     start = "ww.w..bbbw............b. w 00"
     refused = {
         "ABC": "'ABC' is not a legal move",
@@ -412,7 +401,6 @@ def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
 
 
 def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
-    """morris: another prompt after a mill in the moving phase that explains the free move."""
     start = "ww.....b.b..b.w....w..b. w 00"
     arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
     out = typed(monkeypatch, *arguments, lines=["OC", "H", "1", "TX"])
@@ -422,7 +410,7 @@ def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
 
 
 def test_mill_requires_choosing_a_bead_to_remove(monkeypatch):
-    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
+    """Only a bead of the opponent can be removed."""
     lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
     out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     assert "white to move, a mill: removes 1 black bead" in out
@@ -449,10 +437,7 @@ MORRIS = """\
 
 
 def test_player_decisions_in_morris_are_printed(monkeypatch):
-    """morris: console game human (1) against machine (2); board printed after each choice;
-
-    machine states its beads in hand and its choice, and which bead it removes.
-    """
+    """The board is printed after the turn, with the beads in hand and the removed bead."""
     arguments = "-g", "morris", "--first", "human", "--second", "minimax:depth=2"
     out = typed(monkeypatch, *arguments, "-p", "w..bb..................w w 77", lines=["v"])
     assert MORRIS.format(a="w") + "black to move, in hand: white 6, black 7 · last V\n" in out
@@ -466,7 +451,6 @@ def test_player_decisions_in_morris_are_printed(monkeypatch):
 
 @pytest.mark.parametrize("person", ["white", "black"])
 def test_result_is_printed_for_winner_and_loser(monkeypatch, person):
-    """morris: winner announced, both ways."""
     start, players = "ww......bbb...w......... w 00", ["human", "minimax:depth=2"]
     lines = ["OC", "I", "quit"] if person == "white" else ["quit"]
     first, second = players if person == "white" else players[::-1]
@@ -500,13 +484,11 @@ def test_two_players_are_watched_to_the_end(monkeypatch):
 
 
 def test_scores_are_reported_if_the_game_has_them(monkeypatch):
-    """cannon: end messages: who won, own and opponent's score."""
     out = typed(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
     assert re.search(r"wins: [\w ]+; scores [\d.]+ - [\d.]+\n$", out)
 
 
 def test_random_seats_are_printed(monkeypatch):
-    """morris: random beginner, announced."""
     arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
     heads = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
     assert heads == {

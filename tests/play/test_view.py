@@ -35,7 +35,7 @@ def translated_pieces(setting, state):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_session_state_draws_the_same_picture(name):
-    """checkers8: two boards kept in step (internal and shown), after each move."""
+    """The pieces of the state are those of the picture, in the shapes of the setting."""
     game, rng = make_game(name), np.random.default_rng(4)
     session, setting = GameSession(game, PEOPLE), json.loads(json.dumps(view.static_state(game)))
     for _ in range(60):

@@ -153,7 +153,7 @@ def connect(port):
 
 
 def test_tournament_client_plays_a_game_against_the_server(tmp_path):
-    """cannon: server, log file, default budget of 150 s; end messages with both scores."""
+    """The client has 150 seconds by default, and the log contains its messages as sent."""
     path = tmp_path / "game.log"
     with hosted("--player", "aggressive", "--log", path) as (process, port):
         client = TournamentClient(connect(port), 4)
@@ -213,7 +213,7 @@ def test_local_first_player_sends_one_message_at_a_time(tmp_path, wait_for_reade
 
 
 def test_two_clients_receive_each_others_moves(tmp_path, wait_for_reader):
-    """cannon: server for two clients, log file: the log equals the moves; end messages of both."""
+    """The log replays to the same result."""
     (client, first), (other, second) = remote_client(1), remote_client(2)
     game = make_game("cannon", rows=10)
     future, lines = start_game(first, second, game=game)
@@ -228,7 +228,7 @@ def test_two_clients_receive_each_others_moves(tmp_path, wait_for_reader):
 
 
 def test_client_and_server_play_a_game():
-    """cannon: end messages: who won, own and opponent's score; headless mode."""
+    """Both sides report the same scores, each with its own first."""
     server_end, connection = connect_pair()
     seat = server.RemoteSeat(MessageSocket(server_end))
     future, _ = start_game(seat, local_seat("defensive"), seconds=60)
@@ -247,7 +247,7 @@ CAPTURED_HALL = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
     [(None, (0.12, 10.12)), (CAPTURED_HALL, (0.12, 10.12)), ("one", (2.12, 8.12))],
 )
 def test_sleeping_player_loses_on_time(tmp_path, start, scores):
-    """cannon: time budget: a sleeping player loses, 10:0 or 8:2."""
+    """The loser gets 0 points, or 2 if it has captured a hall."""
     text = CAPTURED_HALL.replace("WwWwWwWw", "1wWwWwWw") if start == "one" else start
     game = GAME.replace(initial=GAME.from_text(text)) if text else GAME
     (tmp_path / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
@@ -265,7 +265,6 @@ def test_sleeping_player_loses_on_time(tmp_path, start, scores):
 
 
 def test_client_that_reports_a_timeout_loses(tmp_path):
-    """cannon: time budget; client that wraps any player program."""
     server_end, connection = connect_pair()
     future, _ = start_game(
         server.RemoteSeat(MessageSocket(server_end)), local_seat("random"), seconds=0.1
@@ -300,8 +299,7 @@ KILLED = "Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
         ('{"meta": "", "action": "DANCE", "data": ""}', "UNEXPECTED STOP", "action 'DANCE'"),
     ],
 )  # fmt: skip
-def test_client_faults_are_reported(tmp_path, message, fault, detail):
-    """cannon: invalid move loses: message, score."""
+def test_client_fault_loses_and_is_reported(tmp_path, message, fault, detail):
     server_end, connection = connect_pair()
     other, seat = remote_client()
     future, lines = start_game(server.RemoteSeat(MessageSocket(server_end)), seat)
@@ -401,7 +399,6 @@ def test_terminated_server_notifies_its_client():
 
 
 def test_both_seats_can_be_local(tmp_path):
-    """cannon: headless mode."""
     path = tmp_path / "game.log"
     out = command_line(main, "host", "-p", "aggressive", "-p", "random", "--log", path)
     assert "Player 1 SCORE" in out

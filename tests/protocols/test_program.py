@@ -129,7 +129,6 @@ while line := is_own_turn or sys.stdin.readline():
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_tournament_program_plays_a_game(tmp_path, seat):
-    """cannon: client that wraps any player program: a line-based program plays a game."""
     path = tmp_path / "tournament.py"
     path.write_text(TOURNAMENT)
     game = make_game("cannon", rows=10)

@@ -243,7 +243,6 @@ def test_checkers_pieces_are_on_dark_cells(name):
 
 
 def test_morris_as_text_has_lines_letters_and_beads_in_brackets(morris):
-    """morris: board printed: 7 lines, letters on free points, beads of both."""
     assert to_text(after(morris, MILL, "C-D")).splitlines()[:-1] == [
         "(w)---------(w)---------(w)",
         " |           |           |",
@@ -344,7 +343,6 @@ def test_finished_game_has_no_remark(morris):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_targets_are_the_last_cells_of_legal_actions(name):
-    """checkers6, checkers8, cannon: click a piece: its legal targets are those highlighted."""
     game, rng = make_game(name), np.random.default_rng(1)
     position, targets_seen = game.initial, 0
     for number in range(60):
@@ -386,7 +384,7 @@ def test_shots_of_white_are_in_board_coordinates(cannon):
 
 
 def test_shots_and_moves_have_different_marks(cannon):
-    """cannon: targets get dots, other ones for bombs (bomb color wins where both are possible)."""
+    """A target that can be reached and shot at has the mark of a shot."""
     position = cannon.from_text(SHOOTING)
     picture = draw(cannon, position, select=(4, 2))
     # Targets: a hall to bomb, a shift of the cannon, a capture, a retreat or a bomb.
@@ -415,7 +413,6 @@ def test_shot_path_leads_from_the_cannon_to_its_target(cannon):
 
 
 def test_kings_are_capitals_in_text_and_have_a_k_in_svg():
-    """checkers8: pieces shown as colored tiles with letter K; text print of the board."""
     checkers = make_game("checkers")
     picture = draw(checkers, checkers.from_text("8/3R4/8/8/4B3/8/8/1r5b r"))
     assert to_text(picture).splitlines()[1:9] == [
@@ -439,7 +436,6 @@ def svg_center(row, column):
 
 
 def test_cannon_soldiers_are_rings_and_halls_are_squares(cannon):
-    """cannon: window: soldiers as rings, halls as filled squares, black and white."""
     root = ET.fromstring(to_svg(draw(cannon, cannon.initial)))
     for color in ("black", "white"):
         fill, rim = COLORS[color]
@@ -520,7 +516,6 @@ black to move
 
 @pytest.mark.parametrize("name", GAMES)
 def test_initial_positions_as_text(name):
-    """checkers6, checkers8, morris: board print."""
     game = make_game(name)
     assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
 

@@ -80,7 +80,6 @@ def connect(client, opened, *seats):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_person_plays_against_player(name, serving):
-    """checkers8: human against computer; checkers6: computer answers at once."""
     client = serving()
     opened = create_game(client, name, ("human", "random"))
     assert opened["tokens"][0]
@@ -95,7 +94,6 @@ def test_person_plays_against_player(name, serving):
 
 
 def test_two_people_play_and_spectators_cannot(serving):
-    """checkers8: human against human."""
     client = serving()
     opened = create_game(client)
     with (
@@ -364,7 +362,7 @@ def test_unwritten_move_is_not_confirmed(serving, monkeypatch, caplog, tmp_path)
 
 
 def test_moves_survive_a_folder_that_was_away_for_a_while(serving, tmp_path):
-    """the journal cannot even be read again after a write has failed."""
+    """After a failed write, the journal cannot be read until the folder is back."""
     client = serving()
     opened = create_game(client)
     away = tmp_path.with_name(tmp_path.name + "-away")
@@ -444,7 +442,6 @@ def test_game_is_exported_by_name(serving, tmp_path):
 
 
 def test_two_players_play_to_the_end(serving):
-    """checkers8: computer against computer."""
     client = serving()
     opened = create_game(client, seats=("random", "greedy"))
     assert opened["tokens"] == ["", ""]
@@ -648,7 +645,7 @@ def test_waiting_game_reports_its_queue_position(serving, monkeypatch):
 
 
 def test_messages_of_one_connection_are_throttled(serving, monkeypatch):
-    """40 messages at once stalled everybody; now a connection gets a share of the time."""
+    """A connection that sends many messages at once does not delay other connections."""
     pauses, sleep = [], asyncio.sleep
 
     async def note(seconds):

@@ -312,7 +312,7 @@ def test_host_header_must_be_allowed(host, is_local, is_known):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the address 127.0.0.2")
-def test_server_on_any_loopback_address_is_local(tmp_path, monkeypatch):
+def test_server_on_127_0_0_2_is_local(tmp_path, monkeypatch):
     monkeypatch.setattr(connections, "limit_log", lambda: None)
     with socket.create_server(("127.0.0.2", 0)) as server_socket:
         server = app.create_server(server_socket, tmp_path, ServerLimits())

@@ -107,7 +107,7 @@ class Winning:
         return Decision(int(self.game.legal_actions(position)[0]), 0.9)
 
 
-def test_player_declines_a_draw(client, monkeypatch):
+def test_winning_player_declines_a_draw(client, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "winning", {})
     with (
         temporary_players(winning=Winning),

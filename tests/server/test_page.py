@@ -95,7 +95,7 @@ def is_over(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_whole_game_by_mouse(name, opened):
-    """checkers6: three screens: menu, game, end; checkers8: human against human."""
+    """After the end, a rematch begins on the same page."""
     page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
@@ -138,7 +138,7 @@ def test_whole_game_by_touch(opened):
 
 @pytest.mark.slow
 def test_keyboard_typed_moves_take_back_and_hint(opened):
-    """checkers6: statistics of the last search next to the board; computer answers at once."""
+    """The statistics of the last search are shown next to the board."""
     page = opened("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
     page.keyboard.press("Enter")
@@ -189,7 +189,7 @@ def test_past_positions_are_viewed_during_the_game(opened):
 
 
 def test_form_offers_levels_random_seats_and_lessons(opened):
-    """checkers6, checkers8: menu: title, instructions, order, level; the title names the mode."""
+    """The title of the page names the players and the game."""
     page = opened("checkers", second="minimax:normal")
     assert page.title() == "you – minimax:normal, Checkers"
     assert page.text_content("#top-seat .name") == "minimax:normal"
@@ -206,10 +206,6 @@ def test_form_offers_levels_random_seats_and_lessons(opened):
 
 
 def test_pieces_are_reselected_and_dragged(opened):
-    """checkers6: click a man: its legal targets light up; click a target: the man moves;
-
-    checkers8: direct re-selection.
-    """
     page = opened("mini_checkers")
     page.click("rect[data-cell='4,1']")
     assert cells(page, "target") == ["3,0", "3,2"]
@@ -240,7 +236,6 @@ def test_game_continues_after_a_server_restart(opened, server):
 
 @pytest.mark.slow
 def test_two_browsers_play_each_other(opened):
-    """checkers8: human against human."""
     page, rng = opened("mini_checkers", second="friend"), np.random.default_rng(4)
     link = page.input_value("#links label:has-text('other player') input")
     other = page.context.browser.new_context(color_scheme="dark").new_page()
@@ -255,7 +250,6 @@ def test_two_browsers_play_each_other(opened):
 
 
 def test_owner_pauses_and_steps_a_game(opened):
-    """checkers8: computer against computer; pause after each move, configurable."""
     page = opened("mini_checkers", first="random", second="random")
     page.click("#pace >> text=Pause")
     page.wait_for_selector("#status:has-text('paused')")
@@ -291,7 +285,7 @@ def marked(page, mark):
 
 
 def test_menu_offers_move_or_bomb(opened):
-    """cannon: click a soldier: it is shaded and its targets get dots, others for bombs; choice."""
+    """Cells to move to and cells to shoot at have different marks."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     page, game = opened("cannon", options={"start": start}), make_game("cannon")
     page.click("rect[data-cell='3,6']")
@@ -409,7 +403,7 @@ def test_coordinates_and_sounds_are_stored_settings(opened):
 
 
 def test_capture_chain_is_played_hop_by_hop(opened):
-    """checkers8: select a piece: captures only, when that piece has one."""
+    """A piece that must capture can go to the cells of its captures only."""
     page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
     page.click("rect[data-cell='5,3']")
     assert cells(page, "target") == ["3,1", "3,5"]
@@ -422,7 +416,6 @@ def test_capture_chain_is_played_hop_by_hop(opened):
 
 
 def test_man_is_crowned_in_the_middle_of_its_chain(opened):
-    """checkers8: crowned piece shows K."""
     page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
     page.click("rect[data-cell='2,2']")
     for hops, cell in enumerate(("0,4", "2,6"), 1):
@@ -433,7 +426,7 @@ def test_man_is_crowned_in_the_middle_of_its_chain(opened):
 
 
 def test_mill_lets_the_person_choose_the_removed_bead(opened):
-    """morris: mill: player is asked which bead to remove; must be an enemy bead."""
+    """Only beads of the opponent can be chosen."""
     page = opened("morris", options={"start": "ww.bbb.................. w 76"})
     page.click("rect[aria-label^='C,']")
     until(page, 1)
@@ -469,7 +462,6 @@ def test_past_position_stays_after_a_reconnection(opened):
 
 
 def test_chain_continues_after_a_reconnection(opened):
-    """capture_conquer: play by dragging pieces."""
     sockets = []
 
     def record_and_connect(route):
@@ -633,7 +625,7 @@ def test_unselectable_piece_shows_the_reason(opened):
     assert page.text_content("#status.error") == "This piece cannot move now: choose a marked piece"
 
 
-def test_player_declines_a_draw(opened):
+def test_player_declines_a_draw_at_the_start(opened):
     page = opened("mini_checkers", second="minimax:easy")
     page.click("text=Offer draw")
     page.wait_for_selector("#status:text-is('minimax:easy declines the draw')")

@@ -121,7 +121,7 @@ def test_folder_size_is_limited(tmp_path):
 
 
 def test_full_server_replaces_oldest_unplayed_games(serving, tmp_path):
-    """Before, no game could be created on a full server, even after a restart."""
+    """A new game can be created on a full server, which removes unplayed games first."""
     client = serving(stored_games=3)
     for _ in range(8):
         assert client.post("/games", json=OPENING).status_code == 201
@@ -144,7 +144,7 @@ def test_loaded_game_does_not_expire(tmp_path):
 
 
 def test_unstorable_game_is_rejected_and_leaves_no_file(serving, tmp_path, monkeypatch):
-    """Before, this gave status 500, a traceback and an empty file."""
+    """The response has status 503; a later request succeeds."""
     client = serving()
 
     class Full:
