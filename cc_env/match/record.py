@@ -235,7 +235,14 @@ def replay_records(path: Path) -> Iterator[tuple[int, Record, Match] | BrokenGam
 
     A broken game is yielded as a BrokenGame. Raises BadRecord if the file cannot be read.
     """
-    for number, text in read_lines(path):
+    return replay_lines(read_lines(path))
+
+
+def replay_lines(
+    lines: Iterable[tuple[int, str]],
+) -> Iterator[tuple[int, Record, Match] | BrokenGame]:
+    """Yield the number, record and replayed match of each numbered line, or a BrokenGame."""
+    for number, text in lines:
         try:
             record = Record.from_json(text)
             match = replay(record)
@@ -264,8 +271,14 @@ def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | 
     A game that is broken or contradicts the rules is yielded as a BrokenGame. Raises UnknownOption
     if the game has no format for such a file, BadRecord if the file cannot be read.
     """
-    form = find_format(game, path)
-    for entry in form.read(read_text(path), game):
+    return replay_text(read_text(path), game, find_format(game, path))
+
+
+def replay_text(
+    text: str, game: Game, form: Format
+) -> Iterator[tuple[PlayedGame, Match] | BrokenGame]:
+    """Yield each game in a text of this format with its replayed match, or a BrokenGame."""
+    for entry in form.read(text, game):
         if isinstance(entry, BrokenGame):
             yield entry
             continue

@@ -10,9 +10,8 @@ from cc_env.core.game import BrokenGame, Format, Game, Turn, normalize_newlines
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadPosition, BadRecord, format_list
 from cc_env.games.factory import make_game
-from cc_env.match import record
 from cc_env.match.match import Match
-from cc_env.match.record import Record, record_foreign, replay_foreign
+from cc_env.match.record import RESULTS, record_foreign, replay_lines, replay_text
 from cc_env.play.descriptions import describe_result
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.svg import read_metadata
@@ -58,8 +57,8 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
     if text.startswith("<svg"):
         text = record_from_svg(text)
     if _is_record(text):
-        count = sum(1 for line in text.split("\n") if line.strip())
-        return _collect_games(_recorded_games(text), count)
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        return _collect_games(_recorded_games(lines), len(lines))
     return _read_in_game(text, game, is_sure=True) if game else _read_in_any_game(text)
 
 
@@ -145,16 +144,14 @@ def _collect_games(entries: Iterator[ImportedGame | BrokenGame], total: int) -> 
     return ImportedGames(tuple(read), total, tuple(refused))
 
 
-def _recorded_games(text: str) -> Iterator[ImportedGame | BrokenGame]:
-    """Yield the games of records, one per line."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            game_record = Record.from_json(line)
-            yield game_from_match(record.replay(game_record), game_record.players)
-        except BadRecord as error:
-            yield BrokenGame(number, str(error))
+def _recorded_games(lines: list[tuple[int, str]]) -> Iterator[ImportedGame | BrokenGame]:
+    """Yield the games of numbered lines, which are records."""
+    for entry in replay_lines(lines):
+        if isinstance(entry, BrokenGame):
+            yield entry
+        else:
+            _, game_record, match = entry
+            yield game_from_match(match, game_record.players)
 
 
 def _foreign_games(
@@ -162,17 +159,13 @@ def _foreign_games(
 ) -> Iterator[ImportedGame | BrokenGame]:
     """Yield games in another program's format, with its usual options unless `is_sure`."""
     reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
-    for played_game in form.read(text, reader):
-        if isinstance(played_game, BrokenGame):
-            yield played_game
+    for entry in replay_text(text, reader, form):
+        if isinstance(entry, BrokenGame):
+            yield entry
             continue
-        try:
-            match = replay_foreign(reader, played_game)
-        except BadRecord as error:
-            yield BrokenGame(played_game.line, str(error))
-            continue
+        played_game, match = entry
         game_record = record_foreign(match, played_game)
-        undecided = game_record.result == record.RESULTS[ONGOING]
+        undecided = game_record.result == RESULTS[ONGOING]
         yield game_from_match(
             match,
             game_record.players,
