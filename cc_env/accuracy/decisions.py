@@ -102,15 +102,12 @@ class Accuracy:
     def by(
         self, key_function: Callable[[GradedDecision], int | str]
     ) -> dict[int | str, "Accuracy"]:
-        """Group the decisions by the result of a function, in ascending order."""
+        """Group the decisions by the result of a function: numbers ascending, then texts."""
         parts: dict[int | str, list[GradedDecision]] = {}
         for decision in self.graded_decisions:
             parts.setdefault(key_function(decision), []).append(decision)
-        return {key: Accuracy(tuple(parts[key])) for key in sorted(parts, key=_group_order)}
-
-
-def _group_order(key: int | str) -> tuple[bool, int | str]:
-    return isinstance(key, str), key
+        keys = sorted(parts, key=lambda key: (isinstance(key, str), key))
+        return {key: Accuracy(tuple(parts[key])) for key in keys}
 
 
 def _share_kept(decisions: Sequence[GradedDecision]) -> float:

@@ -18,7 +18,7 @@ from cc_env.errors import BadOption, escape_controls, format_count
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match import record
-from cc_env.match.match import Limits
+from cc_env.match.match import Limits, check_seconds
 from cc_env.match.record import RESULTS
 from cc_env.match.referee import Clock, Player, play_match
 from cc_env.play.ugi_engine import UGIEngine, serve
@@ -28,7 +28,7 @@ from cc_env.protocols.cannon_tournament import server
 from cc_env.protocols.cannon_tournament.messages import MessageSocket
 from cc_env.protocols.cannon_tournament.program_lines import check_game
 from cc_env.protocols.channel import Channel, SocketChannel
-from cc_env.protocols.program import ProgramConnection, check_protocol, check_seconds
+from cc_env.protocols.program import ProgramConnection, check_protocol
 from cc_env.protocols.ugi_driver import UGIDriver
 
 ProtocolName = Annotated[

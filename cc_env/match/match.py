@@ -37,10 +37,16 @@ class Limits:
                 raise BadOption(
                     f"{name}={value!r}; expected: {minimum} or more, or None for no limit"
                 )
-        for name in ("seconds_per_turn", "seconds_per_game"):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value, 0) and value):
-                raise BadOption(f"{name}={value!r}; expected: more than 0, or None for no limit")
+        check_seconds(
+            seconds_per_turn=self.seconds_per_turn, seconds_per_game=self.seconds_per_game
+        )
+
+
+def check_seconds(**limits: float | None) -> None:
+    """Raise BadOption for a limit that is neither a positive number nor None."""
+    for name, value in limits.items():
+        if value is not None and not (is_number(value, 0) and value):
+            raise BadOption(f"{name}={value!r}; expected: more than 0, or None for no limit")
 
 
 def effective_repetition_limit(game: Game, limit: int | None) -> int | None:

@@ -165,7 +165,7 @@ class UGIEngine:
             return
         if word not in _COMMANDS:
             valid = ", ".join(sorted(_COMMANDS))
-            raise UnknownOption(f"unknown command '{word[:40]}'; expected: {valid}, quit")
+            raise UnknownOption(f"unknown command {word[:40]!r}; expected: {valid}, quit")
         if self._is_searching() and word in (*_SETUP_COMMANDS, "setoption", "go"):
             raise IllegalAction(f"{word}: a search is in progress; send stop first")
         self._check_setup(word)
@@ -213,7 +213,7 @@ class UGIEngine:
         words = rest.split()
         is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
         if not is_seed or len(words) != 4:
-            raise UnknownOption(f"setoption {rest[:40]}; expected: name Seed value N")
+            raise UnknownOption(f"setoption {rest[:40]!r}; expected: name Seed value N")
         self._rng = np.random.default_rng(_parse_integer("Seed", words[3]))
 
     def _do_uginewgame(self, rest: str) -> None:
@@ -240,7 +240,7 @@ class UGIEngine:
             "result": _RESULTS[outcome],
         }
         if rest not in responses:
-            raise UnknownOption(f"query {rest[:40]}; expected: {', '.join(responses)}")
+            raise UnknownOption(f"query {rest[:40]!r}; expected: {', '.join(responses)}")
         self._write(f"response {responses[rest]}")
 
     def _do_go(self, rest: str) -> None:

@@ -27,8 +27,8 @@ from cc_env.errors import (
     IllegalAction,
     UnknownOption,
     format_list,
-    is_number,
 )
+from cc_env.match.match import check_seconds
 from cc_env.match.referee import Clock, Decision
 from cc_env.protocols.cannon_tournament import program_lines
 from cc_env.protocols.channel import Channel, LineTooLong
@@ -188,13 +188,6 @@ def check_protocol(name: str) -> str:
     if name not in PROTOCOLS:
         raise UnknownOption(f"unknown protocol {name!r}; expected: {format_list(PROTOCOLS)}")
     return name
-
-
-def check_seconds(**limits: float | None) -> None:
-    """Raise BadOption for a limit that is neither a positive number nor None."""
-    for name, value in limits.items():
-        if value is not None and not (is_number(value, 0) and value):
-            raise BadOption(f"{name}={value!r}; expected: more than 0")
 
 
 def _split_command(command: object) -> list[str]:

@@ -103,15 +103,13 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         """Use the file at `path`."""
-        self.path = path
-        self.version = 0
-        self.bytes = 0
+        self.path, self.version, self.bytes = path, 1, 0
 
     def create(self, setup: GameSetup) -> None:
         """Create the file with its first line; on OSError, leave no file."""
         line = _to_json(asdict(setup)) + "\n"
         files.create_private(self.path, line)
-        self.bytes, self.version = len(line), 1
+        self.bytes = len(line)
 
     def append(self, kind: str, **fields: object) -> None:
         """Append a line of a kind that `_replay` reads; raise OSError if that fails."""
@@ -141,7 +139,9 @@ class Journal:
         Raises BadRecord for an invalid line, OSError if the file cannot be read.
         """
         files.drop_partial_line(self.path)
-        entries, number, version = read_lines(self.path), 1, 1
+        self.bytes = self.path.stat().st_size
+        entries = read_lines(self.path)
+        number = 1
         try:
             first = next(entries, None)
             if first is None:
@@ -149,12 +149,12 @@ class Journal:
             setup = _read_setup(json.loads(first[1]))
             saved_game = SavedGame(setup, setup.start_session(make_player), setup.pace)
             for line_number, text in entries:
-                number, entry = line_number, json.loads(text)
+                number = line_number
+                entry = json.loads(text)
                 _replay(saved_game, entry)
-                version += entry["do"] not in UNVERSIONED_KINDS
+                self.version += entry["do"] not in UNVERSIONED_KINDS
         except _INVALID_ENTRY_ERRORS as error:
             raise BadRecord(f"{self.path}, line {number}: {error}") from error
-        self.version, self.bytes = version, self.path.stat().st_size
         return saved_game
 
 

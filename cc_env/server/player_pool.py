@@ -6,7 +6,7 @@ are bounded.
 
 import gc
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import psutil
@@ -24,24 +24,34 @@ MAX_SPEC_LENGTH = 80
 MIN_PLAYER_BYTES = 2**20
 
 Bounds = tuple[int, int] | tuple[float, float]
+ValidWords = Callable[[Game], Collection[str]]
 
-# Options that untrusted clients may set: bounds of a number, or () for one of several words.
-OPTIONS: dict[str, dict[str, Bounds | tuple[()]]] = {
+
+def _levels(game: Game) -> list[str]:
+    return list({**DEFAULT_LEVELS, **game.levels})
+
+
+def _evaluations(game: Game) -> list[str]:
+    return list(game.evaluations)
+
+
+# Options that untrusted clients may set: the bounds of a number, or the valid words in a game.
+OPTIONS: dict[str, dict[str, Bounds | ValidWords]] = {
     "random": {},
-    "greedy": {"evaluation": ()},
+    "greedy": {"evaluation": _evaluations},
     "minimax": {
-        "level": (),
+        "level": _levels,
         "depth": (1, 64),
         "nodes": (1, 10**9),
         "seconds": (0.01, 60.0),
-        "evaluation": (),
+        "evaluation": _evaluations,
     },
     "mcts": {
         "simulations": (1, 100_000),
         "seconds": (0.01, 60.0),
-        "playout": (),
+        "playout": lambda game: PLAYOUTS,
         "exploration": (0.0, 100.0),
-        "evaluation": (),
+        "evaluation": _evaluations,
     },
     "policy": {"contempt": (0.0, 1.0)},
     # The search tree, one per game, grows with the number of simulations.
@@ -58,7 +68,7 @@ def allowed_players(game: Game) -> dict[str, list[str]]:
     """Return the players that untrusted clients may seat in a game, each with its levels."""
     names = [name for name in available_players(game) if name in OPTIONS]
     players: dict[str, list[str]] = {name: [] for name in [*names, *game.bots]}
-    players["minimax"] = list({**DEFAULT_LEVELS, **game.levels})
+    players["minimax"] = _levels(game)
     return players
 
 
@@ -92,27 +102,19 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
 
     If its bounds are integers, its value must be one.
     """
-    bounds = OPTIONS[player][option]
-    if bounds:
-        is_valid = is_number(value, *bounds)
-        if not is_valid or (isinstance(bounds[0], int) and not is_integer(value, 0)):
-            low, high = bounds
-            raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
-    elif not isinstance(value, str):
-        raise BadOption(f"{player}: {option}={value!r}; expected: a word")
-    elif value not in (valid := _valid_words(option, game)):
-        raise UnknownOption(
-            f"{game.name} has no {option} {value!r}; it has: {format_list(valid) or 'none'}"
-        )
-
-
-def _valid_words(option: str, game: Game) -> Collection[str]:
-    """Return the valid values of an option that takes words."""
-    return {
-        "level": list({**DEFAULT_LEVELS, **game.levels}),
-        "playout": PLAYOUTS,
-        "evaluation": list(game.evaluations),
-    }[option]
+    valid = OPTIONS[player][option]
+    if callable(valid):
+        if not isinstance(value, str):
+            raise BadOption(f"{player}: {option}={value!r}; expected: a word")
+        if value not in (words := valid(game)):
+            raise UnknownOption(
+                f"{game.name} has no {option} {value!r}; it has: {format_list(words) or 'none'}"
+            )
+        return
+    low, high = valid
+    has_right_type = is_integer(value, 0) if isinstance(low, int) else True
+    if not (has_right_type and is_number(value, low, high)):
+        raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
 
 
 def _to_text(value: object) -> str:
