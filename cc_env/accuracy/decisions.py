@@ -206,9 +206,9 @@ def sample_from_games(
     """Yield the positions in which the player decides, in games against an opponent.
 
     The player alternates between the seats. Games start after up to `opening_turns` random turns.
-    Each position is yielded once; positions without a table are skipped. Raises
-    BadOption for fewer games than 1 or openings below 0, or if a player cannot be created,
-    BadPlayer if a game ends by a fault.
+    Each position is yielded once; positions without a table are skipped. Raises BadOption for fewer
+    than 1 game or 0 opening turns, or if a player cannot be created, BadPlayer if a game ends by a
+    fault.
     """
     _check_count_and_seed(games, seed)
     if not is_integer(opening_turns, 0):

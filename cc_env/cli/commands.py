@@ -105,16 +105,16 @@ def list_games() -> None:
     table = Table.grid(padding=(0, 2))
     for name, entry in GAMES.items():
         game, defaults = make_game(name), game_option_defaults(name)
-        facts: dict[str, Iterable[str]] = {
+        attributes: dict[str, Iterable[str]] = {
             "options": [f"{key}={value}" for key, value in defaults.items()],
             "evaluations": game.evaluations,
             "levels of minimax": game.levels,
             "bots": game.bots,
         }
         table.add_row(Text(name, "bold"), f"{entry.environment}, {game.num_actions} actions")
-        for fact, values in facts.items():
+        for label, values in attributes.items():
             if values:
-                table.add_row(f"  {fact}", format_list(values))
+                table.add_row(f"  {label}", format_list(values))
     console.print_table(table)
 
 

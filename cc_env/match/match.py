@@ -69,8 +69,8 @@ class Match:
     """A game in progress: plays actions, and ends by the rules or by the limits.
 
     `position` is the current position, `mover` the player to move. `turns` are the finished turns
-    in notation; `history` are the same turns, each with the position before it, and `movers` their
-    players. `result` is None until the game is over.
+    in notation; `history` are the same turns, each with the position before it. `result` is None
+    until the game is over.
 
     Examples:
 
@@ -100,7 +100,6 @@ class Match:
         self._legal: tuple[int, ...] | None = None
         self.turns: list[str] = []
         self.history: list[tuple[Position, Turn]] = []
-        self.movers: list[int] = []
         # Hashes of the start and of the positions after each turn.
         self._keys = [game.key(self.start)]
         self._occurrences = Counter(self._keys)
@@ -118,7 +117,7 @@ class Match:
         """Play an action; raise IllegalAction, before any change, if it is illegal."""
         if self.result is not None:
             raise IllegalAction(f"action {action!r}: the game is over ({self.result.reason})")
-        after, mover = self.game.apply(self.position, action, self.legal_actions), self.mover
+        after = self.game.apply(self.position, action, self.legal_actions)
         # NumPy integers and arrays of one element are valid, too.
         action = operator.index(action)
         self._text += self.game.action_text(self.position, action)
@@ -127,7 +126,6 @@ class Match:
         if not self.game.mid_turn(after):
             self.turns.append(self._text)
             self.history.append((self._before, self._turn))
-            self.movers.append(mover)
             self._begin_turn()
             self._keys.append(self.game.key(after))
             self._occurrences[self._keys[-1]] += 1
@@ -140,9 +138,9 @@ class Match:
         of dropped turns.
         """
         self.position = (*(before for before, _ in self.history[keep:]), self._before)[0]
-        self.mover = (*self.movers[keep:], self.mover)[0]
+        self.mover = self.game.to_move(self.position)
         self._occurrences.subtract(self._keys[keep + 1 :])
-        del self.turns[keep:], self.history[keep:], self.movers[keep:], self._keys[keep + 1 :]
+        del self.turns[keep:], self.history[keep:], self._keys[keep + 1 :]
         self._legal = self.result = None
         self._begin_turn()
 

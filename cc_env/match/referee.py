@@ -86,14 +86,15 @@ def play_match(
         (('Anna', 'Bob'), '1-0')
     """
     _check_arguments(players, names, seed)
-    match, players = Match(game, start, limits), [player_for_new_game(player) for player in players]
+    match = Match(game, start, limits)
+    players = [player_for_new_game(player) for player in players]
     timer, rngs = Timer(match), player_generators(seed)
     detail = ""
     while match.result is None:
         mover, clock = match.mover, timer.clock()
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         response = request_decision(players[mover], match.position, rngs[mover], clock)
-        delay = timer.add(time.perf_counter() - began)
+        delay = timer.add(time.perf_counter() - start_time)
         fault = ("time", delay) if delay else response.fault or _try_action(match, response.action)
         if fault:
             reason, detail = fault
@@ -141,10 +142,12 @@ class Timer:
 
         Call this before the turns are taken back in the match.
         """
-        # The last one is the player of an unfinished turn.
-        movers = [*self._match.movers[keep:], self._match.mover]
-        for mover, seconds in zip(movers, self.seconds[keep:], strict=False):
-            self._player_seconds[mover] = max(0.0, self._player_seconds[mover] - seconds)
+        match = self._match
+        # The last position is that of an unfinished turn.
+        positions = [*(before for before, _ in match.history[keep:]), match.position]
+        for position, seconds in zip(positions, self.seconds[keep:], strict=False):
+            player = match.game.to_move(position)
+            self._player_seconds[player] = max(0.0, self._player_seconds[player] - seconds)
         del self.seconds[keep:]
 
     def seconds_spent(self, player: int) -> float:

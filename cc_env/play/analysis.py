@@ -1,7 +1,7 @@
 """Analysis by a player: values of a position, of all its decisions, and of the turns played.
 
 Players with a method `compare`, such as minimax, evaluate several turns to the same depth. Other
-players are asked for a decision in the position after each turn.
+players decide in the position after each turn, with a share of the time for each.
 """
 
 import itertools
@@ -127,7 +127,7 @@ def describe_analysis(game: Game, position: Position, player: Player) -> Iterato
 
 
 def analyze(game: Game, position: Position, player: Player, time: TimeBudget) -> Analysis:
-    """Return a player's evaluation of a position; raises IllegalAction if the game is over."""
+    """Return a player's evaluation of a position; raise IllegalAction if the game is over."""
     turns = [(int(action),) for action in game.choices(position)]
     if isinstance(player, ComparingPlayer):
         comparison = player.compare(position, turns, time.seconds_left)

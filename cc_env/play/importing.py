@@ -59,7 +59,7 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
     if _is_record(text):
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         return _collect_games(_recorded_games(lines), len(lines))
-    return _read_in_game(text, game, is_sure=True) if game else _read_in_any_game(text)
+    return _read_in_game(text, game, is_selected=True) if game else _read_in_any_game(text)
 
 
 def _read_in_any_game(text: str) -> ImportedGames:
@@ -68,7 +68,7 @@ def _read_in_any_game(text: str) -> ImportedGames:
     candidates = [make_game(name) for name in GAMES]
     for candidate in candidates:
         with suppress(BadRecord):
-            read.append(_read_in_game(text, candidate, is_sure=False))
+            read.append(_read_in_game(text, candidate, is_selected=False))
     if not read:
         formats = (f"{end} of {other.name}" for other in candidates for end in other.formats)
         known = format_list([".jsonl", *formats])
@@ -83,10 +83,11 @@ def _read_in_any_game(text: str) -> ImportedGames:
     )
 
 
-def _read_in_game(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
+def _read_in_game(text: str, game: Game, *, is_selected: bool) -> ImportedGames:
     """Return the position, or the games in a format of this game.
 
-    Raises BadRecord, with the reason for each format, if the text is neither.
+    `is_selected` is whether the user selected the game and its options. Raises BadRecord, with the
+    reason for each format, if the text is neither.
     """
     errors = []
     if "\n" not in text and len(text) <= MAX_POSITION_LENGTH:
@@ -97,7 +98,7 @@ def _read_in_game(text: str, game: Game, *, is_sure: bool) -> ImportedGames:
     for suffix, form in game.formats.items():
         try:
             return _collect_games(
-                _foreign_games(text, game, form, is_sure=is_sure), form.count(text)
+                _foreign_games(text, game, form, is_selected=is_selected), form.count(text)
             )
         except BadRecord as error:
             errors.append(f"{game.name}, as {suffix}: {error}")
@@ -155,10 +156,13 @@ def _recorded_games(lines: list[tuple[int, str]]) -> Iterator[ImportedGame | Bro
 
 
 def _foreign_games(
-    text: str, game: Game, form: Format, *, is_sure: bool
+    text: str, game: Game, form: Format, *, is_selected: bool
 ) -> Iterator[ImportedGame | BrokenGame]:
-    """Yield games in another program's format, with its usual options unless `is_sure`."""
-    reader = game if is_sure else make_game(game.name, **{**game.options, **form.options})
+    """Yield the games of another program's format.
+
+    They have the options of `game` if the user selected it, else the usual options of the format.
+    """
+    reader = game if is_selected else make_game(game.name, **{**game.options, **form.options})
     for entry in replay_text(text, reader, form):
         if isinstance(entry, BrokenGame):
             yield entry

@@ -129,10 +129,12 @@ def _explain_refusal(
         valid = format_list(cell_name(game, choice.cell) for choice in choices if choice.cell)
         content = f"holds {pieces[piece]}" if piece in pieces else "is empty"
         return f"{name} {content}{note}; choose one of: {valid}"
-    valid = format_list(cell_name(game, cell) for cell in starts)
     if piece not in pieces:
-        return f"{name} is empty{note}; {mover} can move from: {valid}"
-    if not pieces[piece].lower().startswith(mover[0].lower()):
-        return f"{name} is not {mover}'s{note}; {mover} can move from: {valid}"
-    note += "; a capture comes first" if must_capture(choices) else ""
-    return f"{name} cannot move now{note}; {mover} can move from: {valid}"
+        reason = "is empty"
+    elif game.owner(pieces[piece]) != game.to_move(position):
+        reason = f"is not {mover}'s"
+    else:
+        reason = "cannot move now"
+        note += "; a capture comes first" if must_capture(choices) else ""
+    valid = format_list(cell_name(game, cell) for cell in starts)
+    return f"{name} {reason}{note}; {mover} can move from: {valid}"

@@ -74,18 +74,15 @@ class GameSession:
         self.game, self.seed = game, seed
         self._rngs = player_generators(seed)
         self._now = time_source
-        self._begin(Match(game, start, limits))
-        self.seats = tuple(_make_seat(name, game, player_factory) for name in names)
-        # Time at which the clock of the player to move was started; None while clocks are paused.
-        self._running_since: float | None = time_source()
-
-    def _begin(self, match: Match) -> None:
-        """Set the match and the state that belongs to it."""
-        self.match, self._timer = match, Timer(match)
+        self.match = Match(game, start, limits)
+        self._timer = Timer(self.match)
         self.decisions: list[Decision] = []
         # Description of the fault that ended the game, "" if none did.
         self.detail = ""
         self.draw_offered_by: int | None = None
+        self.seats = tuple(_make_seat(name, game, player_factory) for name in names)
+        # Time at which the clock of the player to move was started; None while clocks are paused.
+        self._running_since: float | None = time_source()
 
     @property
     def position(self) -> Position:
@@ -236,7 +233,8 @@ class GameSession:
         The clock gets the time back. Raises IllegalAction if no person has moved.
         """
         match = self.match
-        turns = keep = len(match.turns)
+        turns = len(match.turns)
+        keep = turns
         if not (self.is_person_to_move and self.game.mid_turn(match.position)):
             keep = self._last_turn_of_person()
         dropped = sum(len(turn) for _, turn in match.history[keep:])
@@ -252,9 +250,9 @@ class GameSession:
         return turns - keep
 
     def _last_turn_of_person(self) -> int:
-        """Return the index of the last complete turn that a person played."""
-        for index, mover in reversed(list(enumerate(self.match.movers))):
-            if self.seats[mover].player is None:
+        """Return the index of a person's last complete turn; raise IllegalAction without one."""
+        for index, (before, _) in reversed(list(enumerate(self.match.history))):
+            if self.seats[self.game.to_move(before)].player is None:
                 return index
         raise IllegalAction("nothing to take back: no person has moved yet")
 
@@ -376,8 +374,7 @@ class GameSession:
     def _check_action(self, action: int) -> None:
         """Raise IllegalAction if the game is over or the action is illegal."""
         self.check_in_progress()
-        if action not in self.match.legal_actions:
-            raise self.game.illegal_action(self.position, action)
+        self.game.check_action(self.position, action, self.match.legal_actions)
 
     def check_in_progress(self) -> None:
         """Raise IllegalAction if the game is over."""

@@ -79,7 +79,7 @@ class GreedyPlayer:
         """
         self._game, self._evaluation = game, find_evaluation(game, evaluation)
         self.fingerprint = short_hash(self._evaluation)
-        # Compiles.
+        # Compile before the first decision.
         score_actions(game, game.initial, self._evaluation)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -124,8 +124,8 @@ class MinimaxPlayer:
         options = {name: value for name, value in options.items() if value is not None}
         levels = {**DEFAULT_LEVELS, **game.levels}
         if level is not None and level not in list(levels):
-            has = f"{suggest(level, levels)}it has: {format_list(levels)}"
-            raise UnknownOption(f"minimax has no level {level!r}; {has}")
+            hint = f"{suggest(level, levels)}it has: {format_list(levels)}"
+            raise UnknownOption(f"minimax has no level {level!r}; {hint}")
         if level is not None or not options:
             options = {**levels[level or "normal"], **options}
         self._depth, self._nodes, self._seconds = map(options.get, ("depth", "nodes", "seconds"))
@@ -292,7 +292,6 @@ DEFAULT_LEVELS: dict[str, dict[str, Any]] = {
     "hard": {"depth": 6},
     "extreme": {"seconds": 2},
 }
-
 
 # A player thinks for this share of the time for a turn, less a reserve.
 _TURN_SHARE, _RESERVE_SECONDS = 0.75, 0.02

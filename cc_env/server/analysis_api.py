@@ -159,7 +159,8 @@ def _players_data(fields: Fields) -> Data:
 
 def _game_data(imported: ImportedGame) -> Data:
     """Return a game for the page: its setting, turns and players."""
-    game, position, turns = imported.game, imported.start, []
+    game, position = imported.game, imported.start
+    turns: list[list[object]] = []
     for turn in imported.turns:
         turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
         position = game.play_turn(position, turn)

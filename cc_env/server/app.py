@@ -220,8 +220,9 @@ async def _create_game(request: Request) -> Response:
 async def _export_game(request: Request) -> Response:
     """Return a game as a file to every client that has its name."""
     name, dot, extension = request.path_params["file"].partition(".")
+    suffix = dot + extension
     lobby: Lobby = request.app.state.lobby
-    address, suffix = client_address(request), dot + extension
+    address = client_address(request)
     room = await lobby.find_room(name, address)
     text = await lobby.run_in_background(address, prepare_export(room.session, suffix))
     file = f"{room.setup.game}-{name}{suffix}"
@@ -323,7 +324,9 @@ def _ignore_disconnect(task: asyncio.Task[None]) -> None:
 
 async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
     """Execute a client's commands, at a limited rate and share of the event loop."""
-    min_pause, next_at = 1 / lobby.limits.messages_per_second, 0.0
+    min_pause = 1 / lobby.limits.messages_per_second
+    # Time at which the next command may be executed.
+    next_at = 0.0
     while True:
         text = await _receive_text(socket)
         if (pause := next_at - time.perf_counter()) > 0:
@@ -346,6 +349,7 @@ async def _receive_text(socket: WebSocket) -> str:
 
 
 async def _send_messages(socket: WebSocket, client: Client) -> None:
+    """Send queued messages until the client is disconnected."""
     while (message := await client.messages.get()) is not None:
         await socket.send_text(message)
     await socket.close(TRY_AGAIN_LATER)

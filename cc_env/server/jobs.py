@@ -6,7 +6,7 @@ A job is sent to a worker, which may be another process, so it contains only pic
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,15 +20,7 @@ from cc_env.server.player_pool import PlayerPool
 # Players with a memory of their game, in their attribute `memory`.
 STATEFUL_PLAYERS = "policy", "alphazero", "ppo"
 
-Result = TypeVar("Result")
-JobResult = TypeVar("JobResult", covariant=True)
-
-
-class Job(Protocol[JobResult]):
-    """A unit of work of a worker."""
-
-    def run(self, pool: PlayerPool, time: TimeBudget) -> JobResult:
-        """Return the result; another thread may end `time` early."""
+Result = TypeVar("Result", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -56,21 +48,24 @@ class PlayerJob(Generic[Result]):
     position: Position
 
     def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
-        """Return the function's result; its exceptions propagate."""
+        """Return the function's result; its exceptions propagate.
+
+        Another thread may end `time` early.
+        """
         with pool.borrow(self.spec, self.game) as player:
             time.start(player)
             return self.function(self.game, self.position, player, time)
 
 
-@runtime_checkable
-class StatefulPlayer(Protocol):
-    """A player with a memory of its game."""
-
-    memory: object
+# A unit of work of a worker.
+Job = FunctionCall[Result] | PlayerJob[Result]
 
 
 class DecisionResult(NamedTuple):
-    """A decision, and the states of the random generator and of the player after it."""
+    """A decision, the state of the random generator after it, and the player's memory.
+
+    The `memory` is None if the player has no attribute of this name.
+    """
 
     decision: Decision
     generator: Mapping[str, object]
@@ -87,13 +82,15 @@ def _decide(
     clock: Clock,
     memory: object,
 ) -> DecisionResult:
-    """Return the decision of a pooled player that has this memory of its game, None at first."""
+    """Return the decision of a pooled player, after setting its memory of the game if it has one.
+
+    The `memory` is that of the result of the previous decision, None before the first one.
+    """
     player = player_for_new_game(pooled)
-    if memory is not None and isinstance(player, StatefulPlayer):
-        player.memory = memory
+    if memory is not None:
+        player.memory = memory  # type: ignore[attr-defined]
     decision = player.choose(position, rng, clock)
-    memory = player.memory if isinstance(player, StatefulPlayer) else None
-    return DecisionResult(decision, rng.bit_generator.state, memory)
+    return DecisionResult(decision, rng.bit_generator.state, getattr(player, "memory", None))
 
 
 # Runs a job, as `WorkerPool.run` does.

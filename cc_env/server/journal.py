@@ -14,7 +14,7 @@ from typing import Any
 from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS
-from cc_env.errors import BadRecord, CcEnvError, check_bool, format_list
+from cc_env.errors import BadRecord, check_bool, format_list
 from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
@@ -153,15 +153,13 @@ class Journal:
                 entry = json.loads(text)
                 _replay(saved_game, entry)
                 self.version += entry["do"] not in UNVERSIONED_KINDS
-        except _INVALID_ENTRY_ERRORS as error:
+        except _ENTRY_ERRORS as error:
             raise BadRecord(f"{self.path}, line {number}: {error}") from error
         return saved_game
 
 
-_INVALID_ENTRY_ERRORS = (
-    *(CcEnvError, ValueError, TypeError, KeyError),
-    *(AttributeError, OverflowError, RecursionError),
-)
+# Errors that an invalid line causes; a CcEnvError is a ValueError.
+_ENTRY_ERRORS = ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError
 
 
 def _read_setup(entry: Mapping[str, Any]) -> GameSetup:

@@ -226,7 +226,10 @@ class Lobby:
         return make_pooled_player(check_spec(spec, game), game, self._search_workers.run)
 
     async def request_decision(self, room: Room) -> Response:
-        """Return the decision of the player to move, after waiting for a slot."""
+        """Return the decision of the player to move, after waiting for a slot.
+
+        It is a fault if no player is to move any more.
+        """
         await self._search_slots.acquire(room.address, room)
         room.set_queue_position(None)
         session = room.session

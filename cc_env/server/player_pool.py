@@ -112,8 +112,8 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
             )
         return
     low, high = valid
-    has_right_type = is_integer(value, 0) if isinstance(low, int) else True
-    if not (has_right_type and is_number(value, low, high)):
+    is_valid = is_number(value, low, high) and (isinstance(low, float) or is_integer(value, 0))
+    if not is_valid:
         raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
 
 

@@ -293,7 +293,7 @@ class Room:
     def _do_play(self, client: Client, message: Message) -> None:
         self._check_turn(client, message)
         action = messages.read_action(message)
-        self._apply(lambda: self.session.play(action))
+        self._apply(self.session.play, action)
 
     def _do_play_text(self, client: Client, message: Message) -> None:
         """Play a typed move, or send the client the moves that it may mean."""
@@ -312,7 +312,7 @@ class Room:
         if move.turn:
             for action in move.turn:
                 if session.result is None:
-                    self._apply(lambda action=action: session.play(action))  # type: ignore[misc]
+                    self._apply(session.play, action)
         else:
             candidates = [choice.action for choice in move.candidates]
             client.send("candidates", piece=move.piece, actions=candidates)
@@ -342,8 +342,7 @@ class Room:
         return self.session.mover if self.session.mover in client.seats else min(client.seats)
 
     def _do_resign(self, client: Client, message: Message) -> None:
-        seat = self._acting_seat(client)
-        self._apply(lambda: self.session.resign(seat))
+        self._apply(self.session.resign, self._acting_seat(client))
 
     def _do_draw(self, client: Client, message: Message) -> None:
         """Offer a draw or accept the offer."""
@@ -351,7 +350,7 @@ class Room:
         # A client with both seats accepts its own offer.
         if len(client.seats) == 2 and self.session.draw_offered_by == seat:
             seat = 1 - seat
-        self._apply(lambda: self.session.offer_draw(seat))
+        self._apply(self.session.offer_draw, seat)
         if self.session.result is None and self.session.draw_offered_by != seat:
             self.broadcast("declined", offer="draw", player=1 - seat)
 
@@ -450,22 +449,23 @@ class Room:
 
     # Changes of the game
 
-    def _apply(self, change: Callable[[], object]) -> None:
-        """Apply a change, write it to the journal, then broadcast it.
+    def _apply(self, change: Callable[..., object], *arguments: object) -> None:
+        """Call a method of the session, write what it changed to the journal, and broadcast it.
 
         Raises CcEnvError if the change is invalid, OSError if it cannot be written.
         """
         session = self.session
-        count, seconds = len(session.decisions), sum(session.turn_seconds)
-        result, draw_offered_by = session.result, session.draw_offered_by
-        change()
-        if len(session.decisions) < count or (result and not session.result):
+        old_count, old_seconds = len(session.decisions), sum(session.turn_seconds)
+        old_result, old_offer = session.result, session.draw_offered_by
+        change(*arguments)
+        if len(session.decisions) < old_count or (old_result and not session.result):
             self._journal.append("take_back")
-        for decision in session.decisions[count:]:
-            self._journal.append_decision(decision, max(0.0, sum(session.turn_seconds) - seconds))
-        if session.result and not result and session.result.reason in DECLARED_RESULTS:
+        for decision in session.decisions[old_count:]:
+            seconds = max(0.0, sum(session.turn_seconds) - old_seconds)
+            self._journal.append_decision(decision, seconds)
+        if session.result and not old_result and session.result.reason in DECLARED_RESULTS:
             self._journal.append_result(session.result, session.detail)
-        elif session.draw_offered_by not in (None, draw_offered_by):
+        elif session.draw_offered_by not in (None, old_offer):
             self._journal.append("offer", player=session.draw_offered_by)
         self.take_back_requested_by = self.rematch_offered_by = None
         self._broadcast_state()
@@ -512,12 +512,13 @@ class Room:
 
     async def _decide(self) -> None:
         """Let the player to move decide, then schedule the next decision unless this failed."""
-        version, session, has_failed = self._journal.version, self.session, False
+        version = self._journal.version
+        has_failed = False
         try:
             response = await self._lobby.request_decision(self)
             if version == self._journal.version and not self.is_closed:
                 with self._close_on_write_error():
-                    self._apply(lambda: session.finish_decision(response))
+                    self._apply(self.session.finish_decision, response)
         except CcEnvError as error:
             self.broadcast("error", reason=str(error))
             has_failed = True
@@ -535,6 +536,6 @@ class Room:
 
 
 def _any_equal(valid: str, tokens: Sequence[str]) -> bool:
-    """Return whether the valid token is among others, in a time that does not depend on it."""
+    """Return whether the valid token is among `tokens`, in a time that reveals nothing of it."""
     encoded = (token.encode("utf-8", "replace") for token in tokens)
     return any(hmac.compare_digest(valid.encode(), token) for token in encoded)

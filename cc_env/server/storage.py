@@ -30,7 +30,7 @@ REDUCED_SHARE = 0.99
 
 
 class StoredGame(NamedTuple):
-    """A journal on disk; `changed_at` is in seconds since the epoch."""
+    """A journal on disk, sorted by order of removal; `changed_at` is in seconds since the epoch."""
 
     is_played: bool
     changed_at: float
@@ -125,7 +125,7 @@ class GameFolder:
                 if name == entry.name or not GAME_NAME.fullmatch(name) or not entry.is_file():
                     continue
                 status = entry.stat()
-                # Earlier versions created readable files.
+                # Earlier versions of cc_env created files that other users can read.
                 if status.st_mode & 0o077:
                     Path(entry.path).chmod(0o600)
                 is_played = status.st_size > MAX_SETUP_BYTES or _has_second_line(Path(entry.path))

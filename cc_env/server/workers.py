@@ -27,7 +27,7 @@ from cc_env.server.player_pool import PlayerPool
 WORKER_NICENESS = 15
 # Modules that the fork server imports once for all workers.
 PRELOADED_MODULES = ["cc_env.server.workers", "cc_env.players.specs"]
-# A job fails after this number of workers died over it.
+# A job fails if this number of workers die while they run it.
 MAX_ATTEMPTS = 2
 _log = logging.getLogger("cc_env.server")
 
@@ -144,7 +144,7 @@ class WorkerPool:
         seconds: float = math.inf,
         cancellation: Cancellation | None = None,
     ) -> JobResult:
-        """Return the result of a job with a time limit; a CcEnvError of the job propagates.
+        """Return the result of a job with a time limit in seconds; its CcEnvErrors propagate.
 
         If the worker dies, another one runs the job again; if that dies too, Forfeit is raised.
         Raises CancelledError after a cancellation or after `close`.

@@ -47,7 +47,8 @@ class MessageSocket:
         Raises TimeoutError after `seconds`, EOFError if the connection is closed, BadRecord for an
         invalid message.
         """
-        until, text = time.perf_counter() + seconds, self._pending
+        until = time.perf_counter() + seconds
+        text = self._pending
         while not _message_end(text):
             if len(text) > MAX_MESSAGE_LENGTH:
                 size = f"incomplete message of {len(text):,} bytes"

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,22 +44,6 @@ class Move(NamedTuple):
     is_silent: bool = False
 
 
-class TournamentSeat(Protocol):
-    """One of the two seats of a game."""
-
-    def begin(self, match: Match, player: int, seconds: float) -> None:
-        """Start the game as `player`, 0 or 1, with `seconds` for the whole game."""
-
-    def move(self) -> Move:
-        """Return the next move."""
-
-    def send(self, text: str) -> None:
-        """Send the opponent's message or the end of the game."""
-
-    def close(self) -> None:
-        """Release the seat."""
-
-
 class RemoteSeat:
     """The seat of a client."""
 
@@ -67,7 +51,7 @@ class RemoteSeat:
         self._connection, self._timeout = connection, timeout
 
     def begin(self, match: Match, player: int, seconds: float) -> None:
-        """Send the client the board, its player number and its time."""
+        """Send the client the board, its number `player`, 0 or 1, and its time for the game."""
         self._player = player
         self._connection.send(log.message("INIT", log.opening(match.game, player, seconds)))
 
@@ -92,7 +76,7 @@ class RemoteSeat:
         return Move(message["data"], is_last=message["action"] != "NORMAL", text=_single_line(text))
 
     def send(self, text: str) -> None:
-        """Send a message to the client."""
+        """Send the client the opponent's message or the end of the game."""
         self._connection.send(text)
 
     def close(self) -> None:
@@ -112,8 +96,8 @@ class LocalSeat:
 
     def move(self) -> Move:
         """Return the player's decision as a move, or its fault."""
-        match, start_time = self._match, time.perf_counter()
-        clock = Clock(game=self._remaining)
+        match, clock = self._match, Clock(game=self._remaining)
+        start_time = time.perf_counter()
         response = request_decision(self._player, match.position, self._rng, clock)
         self._remaining -= time.perf_counter() - start_time
         fault, detail = response.fault or ("", "")
@@ -133,6 +117,10 @@ class LocalSeat:
         """Do nothing: a player of this process has no connection."""
 
 
+# One of the two seats of a game.
+Seat = RemoteSeat | LocalSeat
+
+
 @dataclass(frozen=True)
 class FinishedGame:
     """A finished game."""
@@ -146,7 +134,7 @@ class FinishedGame:
 
 def play_game(
     game: Game,
-    seats: tuple[TournamentSeat, TournamentSeat],
+    seats: tuple[Seat, Seat],
     *,
     seconds: float = GAME_SECONDS,
     write_log: Callable[[str], None] = lambda line: None,
@@ -173,9 +161,7 @@ def play_game(
     return FinishedGame(match, _end_meta(match, 0), detail)
 
 
-def _step(
-    match: Match, seats: tuple[TournamentSeat, TournamentSeat], write_log: Callable[[str], None]
-) -> str:
+def _step(match: Match, seats: tuple[Seat, Seat], write_log: Callable[[str], None]) -> str:
     """Play, log and forward the next move; return the description of its fault, if any."""
     mover = match.game.to_move(match.position)
     move = _play_command(match, seats[mover].move())
