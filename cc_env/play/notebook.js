@@ -17,7 +17,8 @@ function render({ model, el }) {
   };
   const row = element("div", { className: "buttons" }, ...Object.values(buttons));
   const root = element("div", { className: "cc-env" }, container, status, words, row);
-  root.dataset.lmSuppressShortcuts = "true"; // JupyterLab passes keys on to the board
+  // JupyterLab then passes keys on to the board.
+  root.dataset.lmSuppressShortcuts = "true";
 
   function show() {
     const state = model.get("state");
@@ -26,7 +27,8 @@ function render({ model, el }) {
     buttons.take_back.disabled = !state.decisions || !state.seats.includes("human");
     buttons.hint.disabled = !state.is_person;
     status.textContent = statusText(state);
-    root.dataset.version = state.version; // marks the end of the update
+    // The update is complete.
+    root.dataset.version = state.version;
   }
 
   function statusText(state) {

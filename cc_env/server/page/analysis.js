@@ -60,7 +60,8 @@ function showError(error) {
 /** Show the numbers of games of a text that were read, skipped and invalid, with reasons. */
 function showImportReport({ games, total, broken, broken_total: brokenTotal }) {
   const [counts, details] = find("import-report").children;
-  find("import-report").hidden = total === undefined; // not opened from a text
+  // The report is about a text; other games have none.
+  find("import-report").hidden = total === undefined;
   if (find("import-report").hidden) return;
   const skipped = total - games.length - brokenTotal;
   counts.textContent = `${total} ${total === 1 ? "game" : "games"} in the text: ${games.length} read, ${skipped} skipped, ${brokenTotal} invalid`;
@@ -76,9 +77,11 @@ class AnalysisView {
   constructor(data, saved) {
     const { game, options, start, setting, players, analysts, result, turns } = data;
     Object.assign(this, { data, setting, start: { game, options, start }, partialTurn: [] });
-    this.isSaved = !location.hash.split("/")[2]; // a served game is not saved
+    // A served game is not saved.
+    this.isSaved = !location.hash.split("/")[2];
     this.root = this.current = new Node();
-    this.responses = new Map(); // by path and request
+    // Responses of the server by path and request.
+    this.responses = new Map();
     turns.reduce((node, [mover, text, actions]) => node.add(actions, text.trim(), mover), this.root);
     if (saved) this.root.restore(saved.tree);
     this.players = saved?.players ?? players;
@@ -264,7 +267,8 @@ class AnalysisView {
     this.showButtons();
     find("analysis-status").textContent = state.result?.text ?? state.caption;
     find("analysis-position").value = state.position;
-    find("analysis").dataset.decisions = state.decisions; // the display is complete, without evaluation
+    // The display is complete, except for the evaluation.
+    find("analysis").dataset.decisions = state.decisions;
   }
 
   showEvaluation(analysis, message = "") {

@@ -75,7 +75,8 @@ export class Board {
     const { columns, rows, cell, margin } = setting;
     this.width = columns * cell + 2 * margin;
     this.height = rows * cell + 2 * margin;
-    this.crop = this.hasNamedPoints ? CROPPED_MARGIN : 0; // of the upper and left margin
+    // Part of the upper and left margin that is cut off.
+    this.crop = this.hasNamedPoints ? CROPPED_MARGIN : 0;
     this.viewSize = { width: this.width - CROPPED_MARGIN - this.crop, height: this.height - CROPPED_MARGIN - this.crop };
     this.svg = svgElement("svg", {
       viewBox: `${this.crop} ${this.crop} ${this.viewSize.width} ${this.viewSize.height}`,

@@ -10,7 +10,8 @@ export class Connection {
     this.tokens = tokens;
     this.onMessage = onMessage;
     this.retryDelay = MIN_RETRY_MS;
-    this.isFinal = false; // no reconnection
+    // Whether the connection must not be opened again.
+    this.isFinal = false;
     this.open();
   }
 

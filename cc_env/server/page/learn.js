@@ -68,7 +68,8 @@ class Lesson {
     this.states = states;
     this.steps = steps;
     this.stepIndex = 0;
-    this.isDemo = false; // decisions are played automatically
+    // Whether decisions are played automatically.
+    this.isDemo = false;
     this.status = element("p", { className: "status", role: "status" });
     this.offBoard = element("div", { className: "off-board" });
     this.button = button("", () => this.startDemoOrRestart());

@@ -16,7 +16,8 @@ import { ownSeats, showForm } from "./start.js";
 
 const find = (id) => document.getElementById(id);
 let gameView = null;
-let analysisModule = null; // loaded on first use
+// Loaded on first use.
+let analysisModule = null;
 
 async function showAnalysis(room, tokens) {
   analysisModule ??= await import("./analysis.js");
@@ -30,7 +31,8 @@ function showRoute() {
   const alert = find("connection-alert");
   alert.hidden = true;
   alert.classList.remove("final");
-  find("game").hidden = true; // until the state of the new game arrives
+  // Hidden until the state of the new game arrives.
+  find("game").hidden = true;
   delete find("game").dataset.decisions;
   find("pace").hidden = true;
   find("start").hidden = true;
@@ -76,7 +78,8 @@ class GameView {
     find("rules-link").hidden = false;
     find("rules-link").href = `#/learn/${setting.game}`;
     if (this.board) {
-      if (!this.isViewingPast) this.board.state = null; // no animation after a reconnection
+      // There is no animation after a reconnection.
+      if (!this.isViewingPast) this.board.state = null;
       return;
     }
     const showError = (reason) => this.panels.showMessage(reason, true);
@@ -108,11 +111,13 @@ class GameView {
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
-    find("game").dataset.decisions = state.decisions; // the display is complete
+    // The display is complete.
+    find("game").dataset.decisions = state.decisions;
   }
 
   on_past_state({ turns, ...board }) {
-    if (turns !== this.turns) return; // another turn has been selected since
+    // Another turn has been selected since.
+    if (turns !== this.turns) return;
     this.board.show({ ...this.state, ...board, decisions: -1 }, false);
     find("off-board").replaceChildren();
     this.panels.showPast(turns, this.newsSincePast);

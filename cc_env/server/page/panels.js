@@ -195,7 +195,7 @@ export class Panels {
       parts.push(caption);
       if (this.state.clocks && this.state.clocks_paused) parts.push("clocks start when both players have joined");
       if (this.state.pace === null) parts.push("paused");
-      else if (!this.state.is_person) parts.push(gamesAhead ? `waiting for ${gamesAhead} other games` : "thinking …");
+      else if (!this.state.is_person) parts.push(gamesAhead ? `waiting for ${gamesAhead} other ${gamesAhead === 1 ? "game" : "games"}` : "thinking …");
     }
     for (const { field, status } of OFFERS) {
       if (this.state[field] !== null) parts.push(`${this.setting.players[this.state[field]]} ${status}`);

@@ -7,7 +7,8 @@ const form = document.getElementById("start");
 const errorElement = document.getElementById("start-error");
 const SLOW_START_MS = 1000;
 let catalogue = null;
-let playersRequest = null; // AbortController
+// AbortController of the request for players in progress.
+let playersRequest = null;
 
 /** Return the games with their options and players. */
 export async function fetchCatalogue() {
@@ -34,7 +35,8 @@ export async function showForm(onCreated, kind) {
     event.preventDefault();
     createGame(onCreated);
   };
-  const setup = sessionStorage.getItem("setup"); // from the analysis page
+  // The analysis page stores a setup here.
+  const setup = sessionStorage.getItem("setup");
   if (setup) {
     sessionStorage.removeItem("setup");
     fillForm(JSON.parse(setup));

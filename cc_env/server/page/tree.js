@@ -3,8 +3,10 @@
 export class Node {
   constructor(turn = [], text = "", mover = 0, parent = null) {
     Object.assign(this, { turn, text, mover, parent, children: [] });
-    this.chances = null; // percent, of the first player
-    this.assessment = null; // of the turn, from the server
+    // The first player's winning chances in percent.
+    this.chances = null;
+    // The server's assessment of the turn.
+    this.assessment = null;
   }
 
   /** The nodes from the root to this one. */
