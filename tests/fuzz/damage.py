@@ -1,4 +1,4 @@
-"""How fuzz tests damage what was saved: arrays, JSON, bytes."""
+"""Damage to the contents of files: arrays, JSON, bytes."""
 
 import json
 
@@ -19,7 +19,7 @@ VALUES = st.recursive(
 )
 NESTED = st.integers(2, 900).map(lambda depth: json.loads("[" * depth + "]" * depth))
 JSON = VALUES | NESTED
-KINDS = [
+DTYPES = [
     "bool",
     "int8",
     "uint8",
@@ -35,7 +35,7 @@ KINDS = [
 
 @st.composite
 def json_damaged(draw, value):
-    """Draw JSON in which some place has something else, or has nothing or a name more."""
+    """Draw a JSON value in which one part is replaced, removed or added."""
     if isinstance(value, dict) and value and draw(st.integers(0, 9)):
         name = draw(st.sampled_from(sorted(value)))
         return {**value, name: draw(json_damaged(value[name]))}
@@ -51,14 +51,14 @@ def json_damaged(draw, value):
 
 @st.composite
 def array_damaged(draw, array):
-    """Draw an array with other numbers in places, of another shape, or of another kind."""
-    how = draw(st.sampled_from(["numbers", "numbers", "numbers", "shape", "kind", "cut"]))
+    """Draw an array with a few other numbers, another shape, or another dtype."""
+    damage = draw(st.sampled_from(["numbers", "numbers", "numbers", "shape", "dtype", "length"]))
     with np.errstate(all="ignore"):
-        if how == "kind":
-            return array.astype(draw(st.sampled_from(KINDS)))
-        if how == "shape":
+        if damage == "dtype":
+            return array.astype(draw(st.sampled_from(DTYPES)))
+        if damage == "shape":
             return array.T if draw(st.booleans()) else array.reshape(-1)
-        if how == "cut":
+        if damage == "length":
             return array[: draw(st.integers(0, 2))] if array.ndim else array[np.newaxis]
         array = array.copy()
         for _ in range(draw(st.integers(1, 4)) if array.size else 0):
@@ -67,19 +67,19 @@ def array_damaged(draw, array):
 
 
 def _numbers(dtype):
-    """Return numbers that an array of this kind can hold: small ones, the least, the greatest."""
+    """Return numbers that an array of this dtype can hold, the least and the greatest included."""
     if dtype.kind == "f":
         return st.sampled_from([0, 0.5, -1, 1, 2, np.nan, np.inf, -np.inf])
     if dtype.kind == "b":
         return st.booleans()
-    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    few = st.integers(max(least, -9), min(most, 99))
-    return few | st.sampled_from([least, most]) | st.integers(least, most)
+    minimum, maximum = np.iinfo(dtype).min, np.iinfo(dtype).max
+    small = st.integers(max(minimum, -9), min(maximum, 99))
+    return small | st.sampled_from([minimum, maximum]) | st.integers(minimum, maximum)
 
 
 @st.composite
 def bytes_damaged(draw, content):
-    """Draw bytes of which some were altered, cut out or put in, or some bits were flipped."""
+    """Draw bytes of which a few were replaced, removed or inserted, or a few bits were flipped."""
     content = bytearray(content)
     only_flips = draw(st.booleans())
     for _ in range(draw(st.integers(1, 4))):

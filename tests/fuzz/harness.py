@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 def refused_or_fine(call: Callable[..., Value], *args: object) -> Value | None:
     """Return the result of a call, None after a CcEnvError; propagate all other errors.
 
-    Raises AssertionError if the call takes too long twice: the first one may compile.
+    Raises AssertionError if the call takes too long twice, since the first call may compile.
     """
     value, seconds = _timed(call, *args)
     if seconds > MAX_CPU_SECONDS:

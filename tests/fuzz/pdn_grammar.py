@@ -1,6 +1,6 @@
-"""PDN files of games that are known, each written in a dialect of its own.
+"""Random PDN files with their expected contents, each written in a random dialect.
 
-Each is made from a seed, as those of mutations.py are.
+Each file is made from a seed, as in mutations.py.
 """
 
 import random
@@ -27,7 +27,7 @@ UNDECIDED = "*", "White resigned", "0-0", "1+ - 1-", "?", ""
 FENS = "W:W21,22,K10:B1,2,K30", "B:W30,31,K32:B1,K5", "W:WK4,12:BK29,20", "B:W17,18,26:B9,10,1"
 DASHES = "-", "-", "–", "−", "\u2010", " - ", "- "
 CAPTURES = "x", "x", "X", "×", ":", " x ", "-"
-ASIDE = "a", "9-13", "1-0", "*", "1.", " ", "\n", "[", "]", ";", "%", "$1", "!", "Ü", "%clk"
+COMMENT_WORDS = "a", "9-13", "1-0", "*", "1.", " ", "\n", "[", "]", ";", "%", "$1", "!", "Ü", "%clk"
 NUMBERINGS = "pairs", "pairs", "dots", "apart", "plies", "bare", "none"
 
 
@@ -48,15 +48,16 @@ class File(NamedTuple):
     games: list[Expected]
 
 
-def files(game: Game, most_games: int = 4) -> st.SearchStrategy[File]:
-    """Return files of games of this game, which is English draughts."""
-    return st.builds(lambda seed: _file(random.Random(seed), game, most_games), SEEDS)
+def files(game: Game, max_games: int = 4) -> st.SearchStrategy[File]:
+    """Return a strategy of files of games; `game` must have the rules of English draughts."""
+    return st.builds(lambda seed: _file(random.Random(seed), game, max_games), SEEDS)
 
 
-def _file(rng: random.Random, game: Game, most_games: int) -> File:
-    parts, games = [rng.choice(("", "\ufeff", "\n", "% by a program\n", "{all}"))], []
+def _file(rng: random.Random, game: Game, max_games: int) -> File:
+    parts = [rng.choice(("", "\ufeff", "\n", "% by a program\n", "{all}"))]
+    games = []
     needs_header = False
-    for _ in range(rng.randint(1, most_games)):
+    for _ in range(rng.randint(1, max_games)):
         text, expected, needs_header = _game(rng, game, needs_header)
         parts.append(text)
         games.append(expected)
@@ -65,16 +66,18 @@ def _file(rng: random.Random, game: Game, most_games: int) -> File:
 
 
 def _game(rng: random.Random, game: Game, needs_header: bool) -> tuple[str, Expected, bool]:
-    """Return a game as text and as read, and whether the next one needs a header."""
+    """Return a game as text, its expected content, and whether the next game needs a header."""
     has_header = needs_header or rng.random() < 0.8
     fen = rng.choice(FENS) if has_header and rng.random() < 0.3 else ""
     start = pdn.parse_position(game, fen) if fen else game.initial
     turns = _turns(rng, game, start, rng.choice((0, 1, 2, 3, 5, 8)) if has_header else 3)
-    outcome, ends = rng.choice(list(RESULTS)), not has_header or rng.random() < 0.8
-    tags = _tags(rng, fen, outcome, ends) if has_header else {}
+    outcome = rng.choice(list(RESULTS))
+    # Whether the result follows the moves.
+    has_result = not has_header or rng.random() < 0.8
+    tags = _tags(rng, fen, outcome, has_result) if has_header else {}
     header = _header(rng, tags)
     movetext = _movetext(rng, game, start, turns)
-    if ends or rng.random() < 0.3:
+    if has_result or rng.random() < 0.3:
         movetext += f" {rng.choice(RESULTS[outcome])}"
     other_tags = {
         name: value for name, value in tags.items() if name not in ("FEN", "Result", "SetUp")
@@ -83,14 +86,14 @@ def _game(rng: random.Random, game: Game, needs_header: bool) -> tuple[str, Expe
     if black is not None:
         other_tags["Black"] = black
     players = other_tags.get("Black") or "?", other_tags.get("White") or "?"
-    text = f"{header}{movetext}\n{rng.choice(('', chr(10), _aside(rng) + chr(10)))}"
-    return text, Expected(start, turns, outcome, players, other_tags), not ends
+    text = f"{header}{movetext}\n{rng.choice(('', chr(10), _comment(rng) + chr(10)))}"
+    return text, Expected(start, turns, outcome, players, other_tags), not has_result
 
 
-def _turns(rng: random.Random, game: Game, start: Position, most: int) -> tuple[Turn, ...]:
-    """Return random turns, which end before the game does."""
+def _turns(rng: random.Random, game: Game, start: Position, max_turns: int) -> tuple[Turn, ...]:
+    """Return random turns that do not end the game."""
     position, turns = start, []
-    for _ in range(most):
+    for _ in range(max_turns):
         turn = rng.choice(list(game.turns(position)))
         position = game.play_turn(position, turn)
         if game.outcome(position) != ONGOING:
@@ -99,8 +102,8 @@ def _turns(rng: random.Random, game: Game, start: Position, most: int) -> tuple[
     return tuple(turns)
 
 
-def _tags(rng: random.Random, fen: str, outcome: int, ends: bool) -> dict[str, str]:
-    """Return tags that say how the game ended, unless the text after the moves does."""
+def _tags(rng: random.Random, fen: str, outcome: int, has_result: bool) -> dict[str, str]:
+    """Return random tags; the result is among them unless the moves are followed by it."""
     tags = {"Event": rng.choice(VALUES)}
     tags |= {name: rng.choice(VALUES) for name in rng.sample(TAGS, rng.randint(0, 3))}
     tags |= {
@@ -111,13 +114,14 @@ def _tags(rng: random.Random, fen: str, outcome: int, ends: bool) -> dict[str, s
         tags["Red"] = tags.pop("Black") or "Ann"
     if fen:
         tags |= {"SetUp": "1", "FEN": _fen(rng, fen)}
-    if not ends or rng.random() < 0.6:
-        is_said = not ends or rng.random() < 0.7
-        texts = RESULTS[outcome] if is_said else ("*", "?", "", "by agreement")
+    if not has_result or rng.random() < 0.6:
+        has_tag = not has_result or rng.random() < 0.7
+        texts = RESULTS[outcome] if has_tag else ("*", "?", "", "by agreement")
         if outcome == ONGOING and rng.random() < 0.5:
             texts = (
-                UNDECIDED if ends else UNDECIDED[:-2]
-            )  # these two are as if the tag were missing
+                # The last two count as a missing tag.
+                UNDECIDED if has_result else UNDECIDED[:-2]
+            )
         tags["Result"] = rng.choice(texts)
     return tags
 
@@ -133,7 +137,7 @@ def _fen(rng: random.Random, fen: str) -> str:
 
 
 def _header(rng: random.Random, tags: dict[str, str]) -> str:
-    """Return tags as text; the first block has the name that every header has, Event."""
+    """Return the tags as text."""
     lines = []
     for name, value in tags.items():
         name = rng.choice((name, name, name.lower(), name.upper())) if name not in TAGS else name
@@ -148,13 +152,14 @@ def _header(rng: random.Random, tags: dict[str, str]) -> str:
 def _movetext(rng: random.Random, game: Game, start: Position, turns: Sequence[Turn]) -> str:
     numbering, first = rng.choice(NUMBERINGS), game.to_move(start)
     words, offset = [], rng.choice((0, 0, 0, 20))
-    if numbering == "none" and not first:  # a move alone begins a game only on a new line
+    # A move without a number begins a game only on a new line.
+    if numbering == "none" and not first:
         numbering = "pairs"
     for index, turn in enumerate(turns):
         words.append(_number(numbering, index, first, offset))
         is_last = index + 1 == len(turns)
         words.append(_move(rng, game, start, turn) + rng.choice(("", "", "!", "?!", "*"[is_last:])))
-        words.append(rng.choice(("", "", "", "$3", "(?)", "...", _aside(rng))))
+        words.append(rng.choice(("", "", "", "$3", "(?)", "...", _comment(rng))))
         start = game.play_turn(start, turn)
     separators = rng.choice(((" ",), (" ", "\n"), ("\t",), ("\n",)))
     return "".join(word + rng.choice(separators) for word in words if word)
@@ -178,9 +183,9 @@ def _move(rng: random.Random, game: Game, position: Position, turn: Turn) -> str
     return text.replace("-", rng.choice(DASHES)).replace("x", rng.choice(CAPTURES))
 
 
-def _aside(rng: random.Random) -> str:
+def _comment(rng: random.Random) -> str:
     """Return a comment, or a variation."""
-    inside = " ".join(rng.choice(ASIDE) for _ in range(rng.randrange(5)))
+    inside = " ".join(rng.choice(COMMENT_WORDS) for _ in range(rng.randrange(5)))
     variation = inside.replace(";", "")
     return rng.choice(
         (f"{{{inside}}}", f"; {inside.replace(chr(10), ' ')}\n", f"({variation} (9-14) {{)}})")

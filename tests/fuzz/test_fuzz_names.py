@@ -1,4 +1,4 @@
-"""Whatever is typed or passed: names of players, options, command lines, arguments."""
+"""Random player specs, options, command lines and arguments."""
 
 import inspect
 import io
@@ -108,12 +108,12 @@ def test_random_game_option_values_give_clean_errors(name, data):
     refused_or_fine(lambda: make_game(name, **options))
 
 
-# Command lines: each command with what it takes, but for what takes long once all of it was read.
+# Command lines. The commands parse and check their arguments; their long work is skipped.
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Files to name on command lines, in the folder where commands run."""
+    """Yield a folder with files to name on command lines; the commands run in it."""
     path = tmp_path_factory.mktemp("typed")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
@@ -137,13 +137,14 @@ def _write_files(path):
 
 
 def _skip_long_work(patch):
-    """Replace what takes long once a command has read its arguments."""
+    """Replace the functions that do the long work of commands."""
     patch.setattr(program_commands, "serve", lambda *_: None)
     patch.setattr(program_commands, "_accept_clients", lambda *_: [])
     patch.setattr(tcp.socket, "create_connection", no_connection)
     patch.setattr(tcp.socket, "create_server", no_server)
     patch.setattr(app.uvicorn.Server, "run", serve_nothing)
-    patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)  # absl closes stderr
+    # absl closes stderr.
+    patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count_sequences", lambda *_, **__: 1)
     patch.setattr(commands, "warmup_tasks", lambda name: make_game(name) and ())
@@ -179,12 +180,12 @@ def no_server(address, family):
 
 
 def serve_nothing(self, sockets):
-    """Start a server and end it at once."""
+    """Start the application of a server, and stop it at once."""
     with TestClient(self.config.app):
         pass
 
 
-class Nothing:
+class FinishedTournament:
     """A tournament in which all games have been played."""
 
     unplayed = ()
@@ -192,7 +193,7 @@ class Nothing:
 
 def try_config(config):
     config.to_json()
-    return Nothing()
+    return FinishedTournament()
 
 
 FILES = [
@@ -239,17 +240,16 @@ APPS = {
 }
 
 
-def leaves(app):
-    """Return the commands of a command line, each with the words that call it."""
-    whole = typer.main.get_command(app)
-    return [([name], command) for name, command in getattr(whole, "commands", {}).items()] or [
-        ([], whole)
-    ]
+def list_commands(app):
+    """Return the commands of an application, each with the words that call it."""
+    command = typer.main.get_command(app)
+    subcommands = getattr(command, "commands", {})
+    return [([name], subcommand) for name, subcommand in subcommands.items()] or [([], command)]
 
 
 @st.composite
 def lines(draw, app):
-    words, command = draw(st.sampled_from(leaves(app)))
+    words, command = draw(st.sampled_from(list_commands(app)))
     line = list(words)
     for parameter in command.params:
         if parameter.param_type_name == "argument" or draw(st.integers(0, 3)) == 0:
@@ -286,7 +286,7 @@ def test_random_command_lines_give_clean_errors(folder, name, data):
     assert code != 2 or output.strip(), line
 
 
-# Arguments: of environments, of games that are played.
+# Arguments of environments and matches
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +333,8 @@ def test_random_environment_keywords_give_clean_errors(kind, keywords):
         "vector": lambda: BoardGameVectorEnv("capture_conquer", **keywords),
         "aec": lambda: BoardGameAEC("capture_conquer", **keywords),
     }[kind]
-    if keywords.get("opponent") is not object:  # a function, as far as it can be seen
+    # A class is callable, and so taken for a policy function.
+    if keywords.get("opponent") is not object:
         refused_or_fine(make)
 
 

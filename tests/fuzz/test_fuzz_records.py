@@ -8,7 +8,7 @@ import pytest
 from fuzz import pdn_grammar
 from fuzz.damage import bytes_damaged
 from fuzz.harness import refused_or_fine
-from fuzz.mutations import SEEDS, like, lines, texts
+from fuzz.mutations import SEEDS, lines, mutate, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +47,7 @@ LOG = [
 
 
 def write(path, text):
-    """Write a text as a program might: in UTF-8, or in something else."""
+    """Write a text in an encoding that depends on its length."""
     encoding = ("utf-8", "utf-8", "utf-8", "latin-1", "utf-16")[len(text) % 5]
     errors = "surrogatepass" if encoding != "latin-1" else "replace"
     path.write_bytes(text.encode(encoding, errors))
@@ -142,7 +142,7 @@ def test_long_pdn_is_read_quickly(part):
 def test_random_pdn_files_give_clean_errors():
     english = make_game("checkers", **pdn.ENGLISH)
 
-    @given(texts([*PDN, "\n".join(PDN)], most=4000))
+    @given(texts([*PDN, "\n".join(PDN)], max_length=4000))
     def fuzz(text):
         for entry in refused_or_fine(lambda: list(pdn.read(text, english))):
             if not isinstance(entry, BrokenGame):
@@ -173,7 +173,7 @@ def test_damaged_pdn_gives_clean_errors():
 
     @given(pdn_grammar.files(english), SEEDS)
     def fuzz(file, seed):
-        text = like(file.text, seed, most=4000)
+        text = mutate(file.text, seed, max_length=4000)
         entries = refused_or_fine(lambda: list(pdn.read(text, english)))
         assert pdn.FORMAT.count(text) == len(entries)
         for entry in entries:
@@ -184,12 +184,12 @@ def test_damaged_pdn_gives_clean_errors():
 
 
 def facts_of(exported):
-    """Return all of a game but its tags and its line."""
+    """Return the facts of a game, except its tags and its line."""
     return exported.start, exported.turns, exported.outcome, exported.players, exported.game.options
 
 
 def assert_survives(exported):
-    """Check that a game that is written is read as the same, and written as the same."""
+    """Assert that a game is unchanged after writing and reading it."""
     text = pdn.export(exported.game, exported)
     (again,) = pdn.read(text, make_game("checkers", **pdn.ENGLISH))
     assert facts_of(again) == facts_of(exported)
@@ -204,7 +204,7 @@ def test_altered_pictures_give_clean_errors():
     head, metadata, rest = export_game(session, ".svg").split("\n", 2)
     short = "\n".join([head, metadata, rest[-200:]])
 
-    @given(texts([short, metadata], most=4000))
+    @given(texts([short, metadata], max_length=4000))
     def fuzz(text):
         refused_or_fine(importing.read_games, text, session.game)
 
@@ -214,7 +214,7 @@ def test_altered_pictures_give_clean_errors():
 def test_altered_logs_of_cannon_give_clean_errors():
     cannon, counts = make_game("cannon"), np.zeros(2, int)
 
-    @given(texts(["".join(LOG), *LOG], most=4000))
+    @given(texts(["".join(LOG), *LOG], max_length=4000))
     def fuzz(text):
         (game,) = refused_or_fine(lambda: list(log.read(text, cannon)))
         is_broken = isinstance(game, BrokenGame)
@@ -239,7 +239,7 @@ def test_altered_foreign_files_give_clean_errors(ending, good, tmp_path):
     path = tmp_path / f"games{ending}"
     counts = np.zeros(2, int)
 
-    @given(texts(["".join(good), *good], most=4000))
+    @given(texts(["".join(good), *good], max_length=4000))
     def fuzz(text):
         write(path, text)
         for entry in refused_or_fine(lambda: list(record.read_foreign(path, game))):

@@ -35,16 +35,16 @@ FILES = {
 }
 
 
-def along_a_game(game, seed=3, most=150):
-    """Return the positions of a random game, including those within turns."""
+def positions_of_a_game(game, seed=3, max_positions=150):
+    """Return the positions of a random game, those within turns included."""
     rng, course = np.random.default_rng(seed), [game.initial]
-    while game.outcome(course[-1]) == ONGOING and len(course) < most:
+    while game.outcome(course[-1]) == ONGOING and len(course) < max_positions:
         course.append(game.apply(course[-1], int(rng.choice(game.legal_actions(course[-1])))))
     return course
 
 
-def use(game, text):
-    """Read a position and ask it everything that an environment, a page or a search would."""
+def use_position(game, text):
+    """Read a position and call the methods that environments, the page and searches call."""
     position = game.from_text(text)
     assert game.from_text(game.to_text(position)) == position
     draw(game, position)
@@ -64,24 +64,24 @@ def use(game, text):
 
 @pytest.mark.parametrize("game", ALL_GAMES, ids=str)
 def test_random_position_texts_give_clean_errors(game):
-    good = [game.to_text(position) for position in along_a_game(game)]
+    good = [game.to_text(position) for position in positions_of_a_game(game)]
     other = [other_game.to_text(other_game.initial) for other_game in ALL_GAMES]
 
     @given(texts(good + other))
     def fuzz(text):
-        refused_or_fine(use, game, text)
+        refused_or_fine(use_position, game, text)
 
     fuzz()
 
 
 @pytest.mark.parametrize("game", ALL_GAMES, ids=str)
 def test_random_turn_texts_give_clean_errors(game):
-    positions = [passed for passed in along_a_game(game)[:-1] if not game.mid_turn(passed)]
-    good = [game.turn_text(passed, next(game.turns(passed))) for passed in positions]
+    positions = [before for before in positions_of_a_game(game)[:-1] if not game.mid_turn(before)]
+    good = [game.turn_text(before, next(game.turns(before))) for before in positions]
     position = positions[len(positions) // 2]
     good += [game.turn_text(position, turn) for turn in game.turns(position)]
 
-    @given(texts(good, most=5000))
+    @given(texts(good, max_length=5000))
     def fuzz(text):
         turn = refused_or_fine(game.parse_turn, position, text)
         if turn is not None:
@@ -93,7 +93,7 @@ def test_random_turn_texts_give_clean_errors(game):
 def test_random_cannon_commands_give_clean_errors():
     game = make_game("cannon")
 
-    @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], most=5000))
+    @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], max_length=5000))
     def fuzz(text):
         refused_or_fine(log.parse_command, game, game.initial, text)
 
