@@ -370,14 +370,7 @@ def replay(
     The exit status is 2 at the first invalid game; with --keep-going it is 1 at the end if any game
     is invalid.
     """
-    name = game or _game_for_suffix(file)
-    if game is not None and RECORD_SUFFIX in file.suffixes:
-        game_module(game)
-        import_allowlist.allow(game)
-        name = None
-    if name is None and option:
-        raise BadOption("--option is for files of other programs; records contain their options")
-    games = _recorded_games(file) if name is None else _foreign_games(file, name, option)
+    games = _read_games(file, game, option)
     if not keep_going:
         games = record.valid_games(file, games)
     read = skipped = 0
@@ -386,18 +379,16 @@ def replay(
     for entry in games:
         if isinstance(entry, BrokenGame):
             refused.append(entry)
-            continue
-        number, recorded = entry
-        if line not in (None, number):
+        elif line not in (None, entry.number):
             skipped += 1
         else:
             read += 1
             if line is not None:
-                _print_turns(recorded.match)
+                _print_turns(entry.match)
             if to is not None:
-                exported.append(recorded.to_file_text(to))
-                recorded.check_file_holds(to, len(exported))
-            console.print(f"{recorded.location}: {recorded.summary}")
+                exported.append(entry.to_file_text(to))
+                entry.check_file_holds(to, len(exported))
+            console.print(entry.summary)
     if not (read or refused):
         number_text = "" if line is None else f" number {line}"
         raise BadRecord(f"{file} has no game{number_text}")
@@ -415,8 +406,8 @@ def replay(
 class _ReplayedGame(NamedTuple):
     """A game of a file after its replay."""
 
-    # Line or number of the game in the file.
-    location: str
+    # Line of a record, number of a game of another program; from 1.
+    number: int
     match: Match
     exported: PlayedGame
     # None for files of other programs.
@@ -424,10 +415,11 @@ class _ReplayedGame(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The players, the result with its reason, the scores and the number of turns."""
+        """The place in the file, players, result with its reason, scores and number of turns."""
         result, match = self.match.result, self.match
+        place = f"{'line' if self.game_record else 'game'} {self.number}"
         outcome = record.RESULTS.get(result.outcome if result else self.exported.outcome, "*")
-        text = f"{' - '.join(map(escape_controls, self.exported.players))}  {outcome}"
+        text = f"{place}: {' - '.join(map(escape_controls, self.exported.players))}  {outcome}"
         if reason := result.reason if result else self.exported.fault:
             text += f" ({reason})"
         if match.game.has_scores and match.score:
@@ -452,28 +444,47 @@ class _ReplayedGame(NamedTuple):
             raise BadOption(f"{to}: a file of this kind holds one game; choose it by --line")
 
 
-def _recorded_games(file: Path) -> Iterator[tuple[int, _ReplayedGame] | BrokenGame]:
+def _read_games(
+    file: Path, game: str | None, option: list[str] | None
+) -> Iterator[_ReplayedGame | BrokenGame]:
+    """Return the games of a file of records, or of another program.
+
+    Raises BadOption for options of records, or if the game of the file is unknown.
+    """
+    name = game or _game_for_suffix(file)
+    if game is not None and RECORD_SUFFIX in file.suffixes:
+        game_module(game)
+        import_allowlist.allow(game)
+        name = None
+    if name is not None:
+        return _foreign_games(file, name, option)
+    if option:
+        raise BadOption("--option is for files of other programs; records contain their options")
+    return _recorded_games(file)
+
+
+def _recorded_games(file: Path) -> Iterator[_ReplayedGame | BrokenGame]:
     for entry in replay_records(file):
         if isinstance(entry, BrokenGame):
             yield entry
-            continue
-        number, game_record, match = entry
-        exported = export_match(match, game_record.players)
-        yield number, _ReplayedGame(f"line {number}", match, exported, game_record)
+        else:
+            number, game_record, match = entry
+            exported = export_match(match, game_record.players)
+            yield _ReplayedGame(number, match, exported, game_record)
 
 
 def _foreign_games(
     file: Path, name: str, option: list[str] | None
-) -> Iterator[tuple[int, _ReplayedGame] | BrokenGame]:
-    """Yield the games of another program's file with their numbers, which count broken games."""
-    usual = find_format(make_game(name), file).options
-    game = make_game(name, **{**usual, **game_options(option)})
+) -> Iterator[_ReplayedGame | BrokenGame]:
+    """Yield the games of another program's file; their numbers count broken games, too."""
+    usual_options = find_format(make_game(name), file).options
+    game = make_game(name, **{**usual_options, **game_options(option)})
     for number, entry in enumerate(record.read_foreign(file, game), 1):
         if isinstance(entry, BrokenGame):
             yield entry
-            continue
-        exported, match = entry
-        yield number, _ReplayedGame(f"game {number}", match, exported)
+        else:
+            exported, match = entry
+            yield _ReplayedGame(number, match, exported)
 
 
 def _game_for_suffix(file: Path) -> str | None:

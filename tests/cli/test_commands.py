@@ -37,7 +37,7 @@ def games_file(game, tmp_path):
     return path
 
 
-def test_games():
+def test_games_are_listed_with_options_evaluations_levels_and_bots():
     out = run("games")
     assert "cc_env/CaptureConquer-v0" in out
     assert all(line == line.rstrip() for line in out.splitlines())
@@ -100,7 +100,7 @@ def test_memory_limit_is_checked_before_imports():
     )
 
 
-def test_perft():
+def test_perft_counts_turns_for_each_depth():
     out = run("perft", "--depth", 4)
     assert "depth 4: 98,494" in out
     assert "0 b b b" in out
@@ -109,7 +109,7 @@ def test_perft():
     assert "depth 1: 28" in out
 
 
-def test_replay(games_file):
+def test_replay_prints_players_and_counts_of_a_file(games_file):
     out = run("replay", games_file)
     assert out.count("ann - bob") == 2
     assert "line 2: ann - bob" in out
@@ -310,7 +310,7 @@ def test_undecided_games_become_records(tmp_path):
     assert (tmp_path / "again.jsonl").read_text() == records.read_text()
 
 
-def test_check(tmp_path):
+def test_check_counts_positions_that_agree_and_lists_others(tmp_path):
     path = tmp_path / "capture_conquer.jsonl.gz"
     lines = gzip.decompress((ORACLE / path.name).read_bytes()).splitlines(keepends=True)
     path.write_bytes(gzip.compress(b"".join(lines[::40])))
@@ -383,7 +383,7 @@ def test_bad_input_prints_one_line_and_exits_with_2(arguments, why):
     assert why in run(*arguments, status=2)
 
 
-def test_analyse():
+def test_analyse_prints_value_score_and_statistics():
     out = run("analyse", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
     assert "blue to move" in out
     assert "4,4-5,5" in out
@@ -474,21 +474,21 @@ def test_analyse_prints_all_statistics_of_a_player(tmp_path):
     assert re.search(r"remembered +\S+ 3:1", run("analyse", player))
 
 
-def test_analyse_reports_errors():
-    said = "there is no player 'minmax'; did you mean minimax? there are: aggressive"
-    assert said in run("analyse", "minmax", status=2)
-    over = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
-    assert "the game is over (conquest)" in over
+def test_analyse_rejects_unknown_players_and_finished_games():
+    message = "there is no player 'minmax'; did you mean minimax? there are: aggressive"
+    assert message in run("analyse", "minmax", status=2)
+    output = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
+    assert "the game is over (conquest)" in output
 
 
 def test_missing_extra_is_reported_in_one_line(capsys, monkeypatch):
     app = typer.Typer()
 
     @app.command()
-    def wants() -> None:
+    def command_with_missing_extra() -> None:
         raise MissingExtra("this", "that", "other")
 
-    monkeypatch.setattr("sys.argv", ["wants"])
+    monkeypatch.setattr("sys.argv", ["command"])
     monkeypatch.setattr(app, "pretty_exceptions_enable", False)
     assert application.run(app) == 2
     scores = "error: this needs that: pip install '.[other]' in the checkout of cc_env\n"

@@ -147,7 +147,7 @@ def test_forced_move_is_printed_and_played_without_search(monkeypatch):
 
 
 @pytest.mark.parametrize(("level", "depth"), [("normal", 2), ("hard", 4)])
-def test_person_plays_checkers_against_a_level(monkeypatch, level, depth):
+def test_person_plays_checkers_against_minimax(monkeypatch, level, depth):
     """A typed move is answered by a player whose level sets the search depth."""
     player = f"minimax:{level}"
     out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])

@@ -78,7 +78,7 @@ def engine(*arguments):
         assert process.process.wait() == 0
 
 
-def test_ugi_conversation():
+def test_engine_process_follows_the_transcript():
     with engine("minimax:depth=2") as process:
         for line in TRANSCRIPT.strip().splitlines():
             if line.startswith("> "):

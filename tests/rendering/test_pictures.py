@@ -557,7 +557,7 @@ def test_removable_beads_are_marked(morris):
     assert "(b)!" in to_text(picture)
 
 
-def test_row_and_column_labels_come_from_the_look():
+def test_row_and_column_labels_are_those_of_the_game():
     game = make_game("elsewhere.tictactoe")
     game = game.replace(row_labels="321", column_labels="abc")
     assert str(draw(game, game.initial)).splitlines()[:2] == ["   a b c", " 3 . . ."]
