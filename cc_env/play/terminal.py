@@ -103,8 +103,8 @@ class Console:
     def _run(self) -> None:
         """Let players decide and execute lines until the end."""
         self._print_start()
-        people = any(seat.player is None for seat in self.session.seats)
-        while self.session.result is None or people:
+        has_people = any(seat.player is None for seat in self.session.seats)
+        while self.session.result is None or has_people:
             if self.session.result is None and not self.session.is_person_to_move:
                 self._play_computer()
                 continue

@@ -1,4 +1,4 @@
-"""Accuracy: shares of decisions that keep the exact value, and where positions come from."""
+"""Accuracy of players, and the three sources of positions."""
 
 import json
 import math

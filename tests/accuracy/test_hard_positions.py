@@ -1,4 +1,4 @@
-"""The hardest positions: that they are what they are said to be, and how they are found."""
+"""The shipped hard positions, the reading of suites, and the command that finds them."""
 
 import json
 from functools import partial

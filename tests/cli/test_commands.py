@@ -155,7 +155,7 @@ def test_replay_converts_files_of_other_programs(tmp_path):
         ("S 2 5 M 1 4",),
     )
     fault = "UNEXPECTED STOP BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    # The fault of the player who is not to move.
+    # The player that is not to move loses by a fault.
     with log.open("a") as file:
         message = json.dumps({"meta": fault, "action": "KILLPROC", "data": ""})
         file.write(f"{message} Received from client 0\n")

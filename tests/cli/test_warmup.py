@@ -33,7 +33,7 @@ def twice():
 
 
 def call_output(function, argument, screen):
-    """Call the function; return what it prints."""
+    """Call the function; return its output."""
     with contextlib.redirect_stderr(screen):
         assert function(argument) == argument + argument
     return screen.getvalue()

@@ -1,4 +1,4 @@
-"""The promise of the fuzz tests is kept, or the test fails."""
+"""The harness of the fuzz tests fails for other errors than CcEnvError, and for slow calls."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Games as files: what is written is read again as the same game."""
+"""Exported files are read as the same game."""
 
 import numpy as np
 import pytest

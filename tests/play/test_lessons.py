@@ -1,4 +1,4 @@
-"""How to play: what the lessons say of their turns is what the rules do."""
+"""The lessons agree with the rules."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The board in a notebook: what it does for its front end, and the front end in a browser."""
+"""The notebook board: its messages, and its front end in a browser."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from cc_env.play import notebook
 
 
 @pytest.fixture
-def opened(monkeypatch):
+def new_board(monkeypatch):
     """Return a function that creates a board and records what it sends."""
     boards = []
     monkeypatch.setattr(notebook, "PAUSE_SECONDS", 0.0)
@@ -46,8 +46,8 @@ def first_choice(board):
     return board.state["choices"][0][0]
 
 
-def test_opponent_replies_and_the_game_is_recorded(opened):
-    board = opened()
+def test_opponent_replies_and_the_game_is_recorded(new_board):
+    board = new_board()
     assert board.setting["players"] == ["black", "white"]
     assert not send_command(board, "play", action=first_choice(board))
     assert board.state["decisions"] == 2
@@ -58,15 +58,15 @@ def test_opponent_replies_and_the_game_is_recorded(opened):
     json.dumps(board.state)
 
 
-def test_widget_has_a_picture_as_fallback(opened):
-    bundle, _ = opened()._repr_mimebundle_()
+def test_widget_has_a_picture_as_fallback(new_board):
+    bundle, _ = new_board()._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle["text/plain"] == "<board of mini_checkers: human, greedy>"
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
-def test_take_back_hint_and_a_new_game(opened):
-    board = opened()
+def test_take_back_hint_and_a_new_game(new_board):
+    board = new_board()
     send_command(board, "play", action=first_choice(board))
     send_command(board, "take_back")
     assert board.state["decisions"] == 0
@@ -81,8 +81,8 @@ def test_take_back_hint_and_a_new_game(opened):
     assert board.session.seed == before.seed + 1
 
 
-def test_invalid_commands_are_reported_and_change_nothing(opened):
-    board = opened()
+def test_invalid_commands_are_reported_and_change_nothing(new_board):
+    board = new_board()
     before = dict(board.state)
     for message in (
         {"command": "play", "action": 10**6, "version": 0},
@@ -101,10 +101,10 @@ def test_invalid_commands_are_reported_and_change_nothing(opened):
     assert board.state == before
 
 
-def test_player_can_move_first_and_two_can_be_watched(opened):
-    board = opened(second=True)
+def test_player_can_move_first_and_two_can_be_watched(new_board):
+    board = new_board(second=True)
     assert board.state["decisions"] == 1
-    board = opened(player="random", opponent="greedy", seed=3)
+    board = new_board(player="random", opponent="greedy", seed=3)
     assert board.state["result"]
     assert board.session.result is not None
     assert not send_command(board, "again")
@@ -112,10 +112,10 @@ def test_player_can_move_first_and_two_can_be_watched(opened):
     assert "over" in send_command(board, "hint")[0]["refused"]
 
 
-def test_board_accepts_games_positions_and_options(opened):
-    board = opened("capture_conquer", opponent="human", size=4)
+def test_board_accepts_games_positions_and_options(new_board):
+    board = new_board("capture_conquer", opponent="human", size=4)
     assert board.setting["rows"] == 4
-    board = opened(make_game("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
+    board = new_board(make_game("mini_checkers"), "human", position="6/2b3/6/6/6/w5 b")
     send_command(board, "play", action=first_choice(board))
     assert board.state["result"]["text"] == "a draw: neither side can move"
     with pytest.raises(UnknownOption, match="no option"):
@@ -124,8 +124,8 @@ def test_board_accepts_games_positions_and_options(opened):
         play.board("mini_checkers", "nobody")
 
 
-def test_closed_board_stops_the_game(opened):
-    board = opened(player="random", opponent="random", position="6/2b3/6/6/6/w5 b")
+def test_closed_board_stops_the_game(new_board):
+    board = new_board(player="random", opponent="random", position="6/2b3/6/6/6/w5 b")
     board.close()
     before = board.state["version"]
     send_command(board, "again")
@@ -172,8 +172,8 @@ MODEL = """async ({ source, css, traits }) => {
 
 @needs_chromium
 @ignores_playwright_warnings
-def test_notebook_front_end_plays_by_mouse(opened, browser):
-    board, wrong = opened(second=True), []
+def test_notebook_front_end_plays_by_mouse(new_board, browser):
+    board, wrong = new_board(second=True), []
 
     def handle_message(message):
         replies = list(send_command(board, **message))

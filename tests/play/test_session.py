@@ -1,4 +1,4 @@
-"""A session: the same game as the referee's, decision by decision, with people at it."""
+"""Game sessions: decisions, clocks, take-backs, draw offers and records."""
 
 import math
 

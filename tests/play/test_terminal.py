@@ -23,8 +23,8 @@ from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi, to_text
 
 
-def typed(monkeypatch, *arguments, lines=(), status=0):
-    """Return what `play` prints when these lines are typed, and shown as a script's are."""
+def play_output(monkeypatch, *arguments, lines=(), status=0):
+    """Return the output of `play` for these lines of input, which it echoes."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     return command_line(main, "play", *arguments, status=status)
 
@@ -72,7 +72,7 @@ white, minimax:depth=1: """
 def test_scripted_game_has_the_expected_transcript(monkeypatch):
     """The transcript has the numbered moves, both counts of pieces, and the search statistics."""
     arguments = "-g", "mini_checkers", "--second", "minimax:depth=1"
-    out = typed(monkeypatch, *arguments, lines=["4 1", "3 0"])
+    out = play_output(monkeypatch, *arguments, lines=["4 1", "3 0"])
     assert out.startswith(GOLDEN)
     assert out.endswith("black> \nunfinished, after 2 turns\n")
     assert re.search(r"depth 1 · value .\d\.\d+ for white · cutoffs 0 max, 0 min · \d+ nodes", out)
@@ -118,7 +118,7 @@ over> quit
 def test_end_of_a_game_has_the_expected_transcript(monkeypatch, start, golden, result):
     move = golden.split("\n", 1)[0].removeprefix("black> ")
     arguments = "-g", "mini_checkers", "-p", start, "--second", "random"
-    out = typed(monkeypatch, *arguments, lines=[move, "quit"])
+    out = play_output(monkeypatch, *arguments, lines=[move, "quit"])
     assert out.endswith(golden.format(end=describe_result(make_game("mini_checkers"), result)))
 
 
@@ -128,12 +128,12 @@ def test_first_player_can_be_chosen(monkeypatch, seat):
     names = ["human", "random"]
     first, second = names if seat == 0 else names[::-1]
     arguments = "-g", "mini_checkers", "--first", first, "--second", second
-    out = typed(monkeypatch, *arguments, lines=["1"])
+    out = play_output(monkeypatch, *arguments, lines=["1"])
     assert out.startswith(f"mini_checkers: black {first}, white {second}; black begins\n")
     movers = re.findall(r"^(black|white)(?:> |, random: )\S", out, re.MULTILINE)
     assert movers == (["black", "white"] if seat == 0 else ["black", "white", "black"])
     option = "-o", "first=white"
-    out = typed(monkeypatch, *arguments[:2], *option, "--second", "human")
+    out = play_output(monkeypatch, *arguments[:2], *option, "--second", "human")
     assert "; white begins\n" in out
     assert "white to move\n" in out
 
@@ -141,7 +141,7 @@ def test_first_player_can_be_chosen(monkeypatch, seat):
 def test_forced_move_is_printed_and_played_without_search(monkeypatch):
     start = "1w1w1w/w1w3/3b1w/6/1b1b2/b1b1b1 w"
     arguments = "-g", "mini_checkers", "-p", start, "--first", "human", "--second", "minimax"
-    out = typed(monkeypatch, *arguments)
+    out = play_output(monkeypatch, *arguments)
     assert re.search(r"^white, minimax: \S+ \(the only move\)\n +0 1 2", out, re.MULTILINE)
     assert "nodes" not in out
 
@@ -150,7 +150,7 @@ def test_forced_move_is_printed_and_played_without_search(monkeypatch):
 def test_person_plays_checkers_against_minimax(monkeypatch, level, depth):
     """A typed move is answered by a player whose level sets the search depth."""
     player = f"minimax:{level}"
-    out = typed(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
+    out = play_output(monkeypatch, "-g", "checkers", "--second", player, lines=["5 1", "4 0"])
     assert out.startswith(f"checkers: red human, black {player}; red begins\n")
     assert "last 51-40\n" in out
     statistics = rf"^black, {player}: \d\d-\d\d\n  depth {depth} · value "
@@ -173,7 +173,7 @@ def test_winner_and_reason_are_printed(monkeypatch, person, start, move, ending)
     seats, lines = ["--first", "human", "--second", "minimax:depth=1"], [move, "quit"]
     if person == "black":
         seats, lines = ["--first", "minimax:depth=1", "--second", "human"], ["quit"]
-    out = typed(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
+    out = play_output(monkeypatch, "-g", "checkers", "-p", start, *seats, lines=lines)
     verdict = "you win" if person == "red" else "you lose"
     sentences = {
         end: describe_result(make_game("checkers"), Result(FIRST_WINS, end)) for end in ENDS
@@ -187,7 +187,7 @@ def test_pause_follows_each_turn_of_a_player(monkeypatch):
     paused = []
     monkeypatch.setattr("cc_env.play.terminal.time.sleep", paused.append)
     arguments = "-g", "checkers", "--second", "random", "--pause", "1"
-    typed(monkeypatch, *arguments, lines=["1", "1"])
+    play_output(monkeypatch, *arguments, lines=["1", "1"])
     assert paused == [1.0, 1.0]
 
 
@@ -211,70 +211,70 @@ def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
         "save game.xyz": "unknown suffix '.xyz'; expected: .jsonl, .txt, .svg",
     }
     for text, why in cases.items():
-        out = typed(monkeypatch, "-g", "mini_checkers", lines=[text])
+        out = play_output(monkeypatch, "-g", "mini_checkers", lines=[text])
         assert f"\nerror: {why}" in out, out
         assert out.endswith("black> \nunfinished, after 0 turns\n")
     lines = ["41-30", "10-21", "4 2", "4 3", "4 2", "3 2"]
-    out = typed(monkeypatch, "-g", "mini_checkers", "--second", "human", lines=lines)
+    out = play_output(monkeypatch, "-g", "mini_checkers", "--second", "human", lines=lines)
     assert "black> 4 2\nerror: 4 2 is empty" in out
     assert "black 4 3 to> 4 2\nerror: 4 3 cannot go to 4 2; it can go to: 3 2, 3 4\n" in out
     assert "last 43-32\n" in out
 
 
 def test_selecting_a_piece_twice_deselects_it(monkeypatch):
-    out = typed(monkeypatch, "-g", "mini_checkers", lines=["4 1", "4 1", "4 3 3 4"])
+    out = play_output(monkeypatch, "-g", "mini_checkers", lines=["4 1", "4 1", "4 3 3 4"])
     assert "black 4 1 to> 4 1\n" in out
     assert "\nblack> 4 3 3 4\n" in out
     assert "last 43-34" in out
 
 
 def test_person_accepts_a_draw_offer(monkeypatch):
-    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "draw"])
+    out = play_output(monkeypatch, "--second", "human", lines=["draw", "1", "draw"])
     assert "a draw is offered; red may type draw or decline\n" in out
     assert "\nblue offers a draw; type draw, decline, or a move\n" in out
     assert "a draw: both agreed\n" in out
 
 
 def test_moving_declines_a_draw_offer(monkeypatch):
-    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "1", "1", "draw"])
+    out = play_output(monkeypatch, "--second", "human", lines=["draw", "1", "1", "1", "draw"])
     assert out.count("blue offers a draw") == 1
     assert "both agreed" not in out
 
 
 def test_person_declines_a_draw_offer(monkeypatch):
-    out = typed(monkeypatch, "--second", "human", lines=["draw", "1", "decline", "decline"])
+    out = play_output(monkeypatch, "--second", "human", lines=["draw", "1", "decline", "decline"])
     assert "red> decline\nthe draw is declined\n" in out
     assert "red> decline\nerror: no draw is offered" in out
 
 
-def watched(game, typed, monkeypatch, columns=80, rows=60):
-    """Return what a terminal of this size shows of a game of two people."""
+def screen_output(game, lines, monkeypatch, columns=80, rows=60):
+    """Return the output of a game between two people on a terminal of this size."""
     monkeypatch.setattr(Terminal, "shows_progress", True)
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("LINES", str(rows))
-    terminal, lines = Terminal(), iter(typed)
+    terminal, remaining = Terminal(), iter(lines)
     with terminal.capture() as captured:
-        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: next(lines)).run()
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: next(remaining)).run()
     return captured.get()
 
 
 def test_long_move_list_is_not_printed_automatically(monkeypatch):
     game = make_game("cannon")
-    out = watched(game, ["moves", "1", "quit"], monkeypatch, rows=24)
+    out = screen_output(game, ["moves", "1", "quit"], monkeypatch, rows=24)
     start = "37 moves: 29 steps, 8 shots; type moves for the list\n"
     first, _, rest = out.partition(start)
     assert first.count("\n") < 24
     # The command prints the whole list.
     assert rest.startswith("37 moves: 29 steps, 8 shots\nsteps:\n")
     assert "steps:" not in rest.partition("white to move")[2]
-    tall_screen = watched(game, ["quit"], monkeypatch, rows=60)
+    tall_screen = screen_output(game, ["quit"], monkeypatch, rows=60)
     assert "type moves for the list" not in tall_screen
     assert "steps:" in tall_screen
 
 
 @pytest.mark.parametrize("columns", [80, 40])
 def test_help_fits_the_terminal(columns, game, monkeypatch):
-    out = watched(game, ["help", "quit"], monkeypatch, columns=columns)
+    out = screen_output(game, ["help", "quit"], monkeypatch, columns=columns)
     text = out[out.index("a move ") : out.index("unfinished")]
     assert max(map(len, text.splitlines())) <= columns
     assert "or R C R C at once" in " ".join(text.split())
@@ -294,7 +294,7 @@ def test_interrupted_game_prints_a_message(game):
 
 
 def test_move_list_fits_a_narrow_terminal(game, monkeypatch):
-    listed = watched(game, ["quit"], monkeypatch, columns=30).partition("16 moves\n")[2]
+    listed = screen_output(game, ["quit"], monkeypatch, columns=30).partition("16 moves\n")[2]
     assert "  0 1  2) 0,1-0,3  3) 0,1-1,2\n       4) 0,1-2,1\n" in listed
 
 
@@ -304,7 +304,7 @@ def test_unwritable_save_path_prevents_the_game(monkeypatch, tmp_path):
         (tmp_path / "none" / "game.jsonl", "there is no folder"),
         (tmp_path / "game.xyz", "unknown suffix '.xyz'; expected: .jsonl"),
     ):
-        out = typed(monkeypatch, "--save", place, status=2)
+        out = play_output(monkeypatch, "--save", place, status=2)
         assert out.startswith("error: ")
         assert why in out
 
@@ -313,7 +313,7 @@ def test_default_seed_differs_between_games(monkeypatch, tmp_path):
     """The first player differs between games, too."""
     path = tmp_path / "games.jsonl"
     for arguments in [()] * 2 + [("--seed", "7")] * 2:
-        typed(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
+        play_output(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
     first, second, *fixed = (game.seed for _, game in read_records(path))
     assert first != second
     assert fixed == [7, 7]
@@ -328,7 +328,7 @@ def test_refusal_explains_a_mandatory_capture():
 
 def test_steps_and_captures_are_listed_separately(monkeypatch):
     start = "bbb3/br4/b5/5r/4rr/3rr1 b"
-    out = typed(monkeypatch, "-p", start, lines=[])
+    out = play_output(monkeypatch, "-p", start, lines=[])
     count, steps, captures = map(
         int, re.search(r"(\d+) moves: (\d+) steps, (\d+) captures", out).groups()
     )
@@ -349,16 +349,16 @@ def test_move_and_bomb_candidates_are_listed(monkeypatch):
     """A cannon that can move to a cell and also bomb it needs a second input."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
     arguments = "-g", "cannon", "-p", start, "--first", "human", "--second", "human"
-    out = typed(monkeypatch, *arguments, lines=["3 6 1 6"])
+    out = play_output(monkeypatch, *arguments, lines=["3 6 1 6"])
     move, bomb = re.search(r"which\? (\d+)\) S 6 3 M 6 1  (\d+)\) S 6 3 B 6 1", out).groups()
     for number, turn in ((move, "S 6 3 M 6 1"), (bomb, "S 6 3 B 6 1")):
-        out = typed(monkeypatch, *arguments, lines=["3 6", "1 6", number])
+        out = play_output(monkeypatch, *arguments, lines=["3 6", "1 6", number])
         assert "which? " in out
         assert f"last {turn}" in out
 
 
 def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
-    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
+    out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=["a", "A", "b", "zz"])
     assert "white to move, in hand: white 9, black 9" in out
     assert "last A" in out
     assert "\nerror: A holds w; in hand: white 8, black 9; choose one of: B, C" in out
@@ -368,7 +368,7 @@ def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
 def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
     """Each refusal has a reason and is followed by a new prompt."""
     lines = ["a", "AB", "5x", "?", "A", "b"]
-    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
+    out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     for why in (
         "A holds w; in hand: white 8, black 9; choose one of: B, C",
         "'5x' is not a legal move",
@@ -391,19 +391,19 @@ def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
         "BA": "B cannot go to A; it can go to: C, E",
     }
     arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
-    out = typed(monkeypatch, *arguments, lines=[*refused, "b", "c"])
+    out = play_output(monkeypatch, *arguments, lines=[*refused, "b", "c"])
     for why in refused.values():
         assert f"\nerror: {why}" in out
     assert "white B to> " in out
     assert "last BC\n" in out
     for together in ("BC", "bc", "b c"):
-        assert "last BC\n" in typed(monkeypatch, *arguments, lines=[together])
+        assert "last BC\n" in play_output(monkeypatch, *arguments, lines=[together])
 
 
 def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
     start = "ww.....b.b..b.w....w..b. w 00"
     arguments = "-g", "morris", "--first", "human", "--second", "human", "-p", start
-    out = typed(monkeypatch, *arguments, lines=["OC", "H", "1", "TX"])
+    out = play_output(monkeypatch, *arguments, lines=["OC", "H", "1", "TX"])
     assert "white to move, a mill: removes 1 black bead; white's next move free" in out
     assert "white to move, free move: to any empty point" in out
     assert "last TX" in out
@@ -412,7 +412,7 @@ def test_mill_earns_a_free_move_that_the_prompt_explains(monkeypatch):
 def test_mill_requires_choosing_a_bead_to_remove(monkeypatch):
     """Only a bead of the opponent can be removed."""
     lines = ["a", "x", "b", "w", "c", "a", "d", "x"]
-    out = typed(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
+    out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
     assert "white to move, a mill: removes 1 black bead" in out
     assert "\nerror: A holds w; a mill: removes 1 black bead" in out
     assert "\nerror: D is empty; a mill: removes 1 black bead" in out
@@ -439,7 +439,7 @@ MORRIS = """\
 def test_player_decisions_in_morris_are_printed(monkeypatch):
     """The board is printed after the turn, with the beads in hand and the removed bead."""
     arguments = "-g", "morris", "--first", "human", "--second", "minimax:depth=2"
-    out = typed(monkeypatch, *arguments, "-p", "w..bb..................w w 77", lines=["v"])
+    out = play_output(monkeypatch, *arguments, "-p", "w..bb..................w w 77", lines=["v"])
     assert MORRIS.format(a="w") + "black to move, in hand: white 6, black 7 · last V\n" in out
     answer = out.partition("last V\n")[2]
     assert re.search(r"^black, minimax:depth=2: F$", answer, re.MULTILINE)
@@ -455,14 +455,14 @@ def test_result_is_printed_for_winner_and_loser(monkeypatch, person):
     lines = ["OC", "I", "quit"] if person == "white" else ["quit"]
     first, second = players if person == "white" else players[::-1]
     arguments = "-g", "morris", "-p", start, "--first", first, "--second", second
-    out = typed(monkeypatch, *arguments, lines=lines)
+    out = play_output(monkeypatch, *arguments, lines=lines)
     verdict = "you win" if person == "white" else "you lose"
     sentence = describe_result(make_game("morris"), Result(FIRST_WINS, "two_left"))
     assert f"\n{sentence}; {verdict}\n" in out
 
 
 def test_winning_person_is_informed(monkeypatch, tmp_path):
-    out = typed(
+    out = play_output(
         monkeypatch,
         "--save",
         tmp_path / "g.jsonl",
@@ -477,20 +477,20 @@ def test_winning_person_is_informed(monkeypatch, tmp_path):
 
 
 def test_two_players_are_watched_to_the_end(monkeypatch):
-    out = typed(monkeypatch, "--first", "greedy", "--second", "random", "--seed", "3")
+    out = play_output(monkeypatch, "--first", "greedy", "--second", "random", "--seed", "3")
     assert re.search(r"wins: (the far corner is reached|\w+ has one piece left)\n$", out)
     assert "(the only move)" not in out
     assert ">" not in out
 
 
 def test_scores_are_reported_if_the_game_has_them(monkeypatch):
-    out = typed(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
+    out = play_output(monkeypatch, "-g", "cannon", "--first", "random", "--second", "aggressive")
     assert re.search(r"wins: [\w ]+; scores [\d.]+ - [\d.]+\n$", out)
 
 
 def test_random_seats_are_printed(monkeypatch):
     arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
-    heads = {typed(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
+    heads = {play_output(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
     assert heads == {
         "morris: white human, black greedy; white begins",
         "morris: white greedy, black human; white begins",
@@ -500,10 +500,10 @@ def test_random_seats_are_printed(monkeypatch):
 def test_saved_game_can_be_continued(monkeypatch, tmp_path):
     path = tmp_path / "game.jsonl"
     lines = ["1", "1", f"save {path}", "turns", "quit"]
-    out = typed(monkeypatch, "--second", "human", lines=lines)
+    out = play_output(monkeypatch, "--second", "human", lines=lines)
     assert f"saved in {path}, 2 turns" in out
     turns = re.search(r"  1\. \S+  2\. \S+", out)[0]
-    out = typed(monkeypatch, "--second", "human", lines=[f"load {path}", "turns", "undo"])
+    out = play_output(monkeypatch, "--second", "human", lines=[f"load {path}", "turns", "undo"])
     assert turns in out
     assert "1 turn taken back" in out
     assert out.endswith("unfinished, after 1 turn\n")
@@ -512,23 +512,23 @@ def test_saved_game_can_be_continued(monkeypatch, tmp_path):
 def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
     path = tmp_path / "game.pdn"
     arguments = "-g", "checkers", "--second", "human"
-    out = typed(monkeypatch, *arguments, lines=["1", "2", f"save {path}"])
+    out = play_output(monkeypatch, *arguments, lines=["1", "2", f"save {path}"])
     assert "saved in" in out
     assert "[Event" in path.read_text() or "[Black" in path.read_text()
-    out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    out = play_output(monkeypatch, *arguments, lines=[f"load {path}"])
     assert f"loaded the last of 1 game in {path}" in out
     assert out.endswith("unfinished, after 2 turns\n")
     path.write_text("1. 9-13 *\n\n" + path.read_text())
-    out = typed(monkeypatch, *arguments, lines=[f"load {path}"])
+    out = play_output(monkeypatch, *arguments, lines=[f"load {path}"])
     assert f"loaded the last of 2 games in {path}" in out
     path.write_text(path.read_text().removeprefix("1. 9-13 *\n\n"))
-    typed(monkeypatch, *arguments, "--save", tmp_path / "end.pdn", lines=["1", "2"])
+    play_output(monkeypatch, *arguments, "--save", tmp_path / "end.pdn", lines=["1", "2"])
     assert (tmp_path / "end.pdn").read_text() == path.read_text()
 
 
 def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
     arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
-    out = typed(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
+    out = play_output(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
     assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
     assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
     assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)
@@ -545,7 +545,7 @@ def test_invalid_options_print_one_line_and_exit_with_2(monkeypatch):
         (["-p", "x"], "cannot read position 'x'"),
         (["--seed", "-1"], "seed=-1"),
     ):
-        out = typed(monkeypatch, *arguments, status=2)
+        out = play_output(monkeypatch, *arguments, status=2)
         assert out.startswith("error: ")
         assert why in out
 
@@ -570,6 +570,6 @@ def test_play_runs_as_a_module_command():
 
 
 def test_typed_control_characters_are_escaped(monkeypatch):
-    out = typed(monkeypatch, "--second", "human", lines=["\x1b[2J 9,9-9,9", "\x9b1m"])
+    out = play_output(monkeypatch, "--second", "human", lines=["\x1b[2J 9,9-9,9", "\x9b1m"])
     assert out.count(r"\x1b[2J 9,9-9,9") == 2  # the line, and the refusal
     assert out.replace("\n", "").isprintable()

@@ -1,4 +1,4 @@
-"""UGI: a player that speaks it on stdin and stdout."""
+"""The UGI engine, in this process and in a process of its own."""
 
 import subprocess
 import sys

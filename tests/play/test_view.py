@@ -1,4 +1,4 @@
-"""A session as data: whatever a front end needs, in JSON's values, for every game."""
+"""Game sessions as JSON values for front ends, in every game."""
 
 import json
 

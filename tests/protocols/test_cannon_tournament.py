@@ -139,7 +139,7 @@ def replay_log(lines, tmp_path, game=GAME):
 
 
 @contextmanager
-def hosted(*arguments):
+def host_process(*arguments):
     """Run `host` in a process of its own, and yield it with its port."""
     command = [sys.executable, "-m", "cc_env", "host", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -155,7 +155,7 @@ def connect(port):
 def test_tournament_client_plays_a_game_against_the_server(tmp_path):
     """The client has 150 seconds by default, and the log contains its messages as sent."""
     path = tmp_path / "game.log"
-    with hosted("--player", "aggressive", "--log", path) as (process, port):
+    with host_process("--player", "aggressive", "--log", path) as (process, port):
         client = TournamentClient(connect(port), 4)
         last = client.play()
         out, err = process.communicate()
@@ -388,7 +388,7 @@ def test_missing_clients_are_reported():
 
 
 def test_terminated_server_notifies_its_client():
-    with hosted("--player", "random") as (process, port):
+    with host_process("--player", "random") as (process, port):
         client = TournamentClient(connect(port), 4)
         client.read()
         process.send_signal(signal.SIGTERM)

@@ -338,7 +338,7 @@ OUTPUT = st.lists(
 
 
 class InputOnly(channel.Channel):
-    """A channel that ignores what is written."""
+    """A channel whose output is discarded."""
 
     def write_line(self, line, until=0.0):
         pass

@@ -1,4 +1,4 @@
-"""Pictures: what they show, in text, SVG and pixels."""
+"""Pictures as text, SVG and pixels."""
 
 import xml.etree.ElementTree as ET
 from collections import defaultdict

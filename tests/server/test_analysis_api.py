@@ -66,7 +66,7 @@ def test_served_game_is_opened_by_name(serving):
     assert opened["players"] == ["human", "random"]
     assert "tokens" not in json.dumps(opened)
     assert opened["result"] == "the game continues after turn 0; reload to update"
-    assert "no such game" in rejected(client, "/open", room="../../etc/passwd")
+    assert "no such game" in post_invalid(client, "/open", room="../../etc/passwd")
 
 
 def create_game(client, opening):
@@ -75,7 +75,7 @@ def create_game(client, opening):
     return response.json()
 
 
-def rejected(client, path, status=400, **values):
+def post_invalid(client, path, status=400, **values):
     response = client.post(path, content=json.dumps(values).encode())
     assert response.status_code == status, response.text
     return response.json()["error"]
@@ -96,29 +96,29 @@ def test_texts_are_imported_and_games_selected(serving):
     assert [game["line"] for game in broken["broken"]] == [3]
     assert broken["broken"][0]["reason"]
     assert opened["players"] == ["<b>a", "b"]
-    assert "index" in rejected(client, "/open", text=text, index=2)
-    assert "nor a position of any game" in rejected(client, "/open", text="hello")
+    assert "index" in post_invalid(client, "/open", text=text, index=2)
+    assert "nor a position of any game" in post_invalid(client, "/open", text="hello")
     chain = post(client, "/open", text=CHAIN)
     assert (chain["game"], chain["start"], chain["turns"]) == ("capture_conquer", CHAIN, [])
-    assert "text" in rejected(client, "/open", text=7)
-    assert "text" in rejected(client, "/open")
+    assert "text" in post_invalid(client, "/open", text=7)
+    assert "text" in post_invalid(client, "/open")
 
 
 def test_requests_beyond_limits_are_rejected(serving):
     client = serving(max_analyzed_decisions=3, max_request_bytes=300, decision_seconds=2.0)
     node = {"game": "mini_checkers", "actions": [0]}
-    assert "not legal" in rejected(client, "/position", **node)
+    assert "not legal" in post_invalid(client, "/position", **node)
     for actions in ([0] * 4, "0", [True], [-1], [2**40], [[]], {"a": 1}):
-        assert "actions" in rejected(client, "/position", game="mini_checkers", actions=actions)
+        assert "actions" in post_invalid(client, "/position", game="mini_checkers", actions=actions)
         if actions != [0] * 4:
-            assert "actions" in rejected(client, "/assess", game="mini_checkers", turn=actions)
+            assert "actions" in post_invalid(client, "/assess", game="mini_checkers", turn=actions)
     for seconds in (0, 61, -1, "1", True, None, 1e999):
-        message = rejected(client, "/analyze", game="mini_checkers", seconds=seconds)
+        message = post_invalid(client, "/analyze", game="mini_checkers", seconds=seconds)
         assert "0.01 to 60" in message
     for player in ("program:command=sh", "os.system", "minimax:depth=1000", 7, None):
-        rejected(client, "/analyze", game="mini_checkers", player=player)
-    assert "300 bytes" in rejected(client, "/position", 413, game="x" * 300)
-    assert "os.system" in rejected(client, "/position", game="os.system")
+        post_invalid(client, "/analyze", game="mini_checkers", player=player)
+    assert "300 bytes" in post_invalid(client, "/position", 413, game="x" * 300)
+    assert "os.system" in post_invalid(client, "/position", game="os.system")
     response = client.post("/position", content=b"[]")
     assert (response.status_code, response.json()["error"]) == (
         400,

@@ -28,7 +28,7 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(address, open_pages):
+def open_analysis(address, open_pages):
     """Return a function that opens the page and imports a text."""
 
     def open_page(path="#/analyze", text=None, **screen):
@@ -67,9 +67,9 @@ def record(name="mini_checkers", count=6):
 
 
 @pytest.mark.slow
-def test_keys_step_through_a_game_with_variations(opened):
+def test_keys_step_through_a_game_with_variations(open_analysis):
     game, match = record()
-    page = opened(text=game.to_json())
+    page = open_analysis(text=game.to_json())
     until(page, 0)
     page.select_option("#seconds", "0")
     assert turns(page) == list(match.turns)
@@ -100,14 +100,14 @@ def test_keys_step_through_a_game_with_variations(opened):
     assert page.locator("#analysis-moves .branch").count() == 0
 
 
-def test_turns_are_marked_and_graphed(opened):
+def test_turns_are_marked_and_graphed(open_analysis):
     game = make_game("mini_checkers")
     match = Match(game, game.from_text("1b3b/2w3/6/w3b1/6/b3w1 b"))
     for text in ("34-23", None):
         turn = game.parse_turn(match.position, text) if text else next(game.turns(match.position))
         for action in turn:
             match.play(action)
-    page = opened(text=Record.from_match(match, players=("ann", "bob")).to_json())
+    page = open_analysis(text=Record.from_match(match, players=("ann", "bob")).to_json())
     until(page, 0)
     page.select_option("#seconds", "0")
     page.click("#sweep")
@@ -125,10 +125,10 @@ def test_turns_are_marked_and_graphed(opened):
 
 
 @pytest.mark.slow
-def test_lines_arrows_and_moves_on_a_phone(opened):
+def test_lines_arrows_and_moves_on_a_phone(open_analysis):
     start = make_game("capture_conquer").initial
     text = make_game("capture_conquer").to_text(start)
-    page = opened(text=text, **PHONE)
+    page = open_analysis(text=text, **PHONE)
     page.wait_for_selector("#analysis:not([data-depth=''])[data-depth]")
     page.wait_for_selector("#best-lines li")
     assert page.locator("#best-lines li").count() == 3
@@ -145,8 +145,8 @@ def test_lines_arrows_and_moves_on_a_phone(opened):
     page.wait_for_selector("#game[data-decisions]")
 
 
-def test_served_game_is_analyzed_and_invalid_text_rejected(opened):
-    page = opened("")
+def test_served_game_is_analyzed_and_invalid_text_rejected(open_analysis):
+    page = open_analysis("")
     page.select_option("[name=game]", "mini_checkers")
     page.select_option("[name=seat1]", "you")
     page.click("#start button.main")
@@ -179,10 +179,10 @@ class Liking:
         return Decision(legal[0], 0.2, {"policy": ((legal[0], 0.75), (legal[-1], 0.25))})
 
 
-def test_policy_is_shown_as_a_heat_map(opened, monkeypatch):
+def test_policy_is_shown_as_a_heat_map(open_analysis, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "policy", {})
     with temporary_players(policy=Liking):
-        page = opened(text=make_game("checkers").to_text(make_game("checkers").initial))
+        page = open_analysis(text=make_game("checkers").to_text(make_game("checkers").initial))
         until(page, 0)
         page.select_option("#overlay", "from")
         page.select_option("#analyst", "policy")
@@ -193,9 +193,9 @@ def test_policy_is_shown_as_a_heat_map(opened, monkeypatch):
         assert "red 60 %" in page.text_content("#evaluation")
 
 
-def test_chain_is_played_decision_by_decision(opened):
+def test_chain_is_played_decision_by_decision(open_analysis):
     game = make_game("capture_conquer")
-    page = opened(text="6/1bb3/1brrr1/1r1r2/6/6 b")
+    page = open_analysis(text="6/1bb3/1brrr1/1r1r2/6/6 b")
     until(page, 0)
     page.select_option("#seconds", "0")
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
@@ -212,8 +212,8 @@ def test_chain_is_played_decision_by_decision(opened):
     until(page, 0)
 
 
-def test_format_of_a_pdn_game_is_detected(opened):
-    page = opened(text="1. 11-15 23-19 2. 8-11 22-17 *")
+def test_format_of_a_pdn_game_is_detected(open_analysis):
+    page = open_analysis(text="1. 11-15 23-19 2. 8-11 22-17 *")
     until(page, 0)
     page.select_option("#seconds", "0")
     assert len(turns(page)) == 4
@@ -225,9 +225,9 @@ def test_format_of_a_pdn_game_is_detected(opened):
     page.wait_for_selector("#game[data-decisions='0']")
 
 
-def test_read_skipped_and_invalid_games_are_counted(opened):
+def test_read_skipped_and_invalid_games_are_counted(open_analysis):
     good, broken = '[FEN "W:WK10:BK3,K4"] *', '[FEN "W:W99:B<b>1</b>"] *'
-    page = opened(text="\n\n".join([good, broken, good]))
+    page = open_analysis(text="\n\n".join([good, broken, good]))
     until(page, 0)
     page.select_option("#seconds", "0")
     counts = "#import-report p:text-is('{} games in the text: {}')"
@@ -244,8 +244,8 @@ def test_read_skipped_and_invalid_games_are_counted(opened):
     page.wait_for_selector(counts.format(51, "50 read, 1 skipped, 0 invalid"))
 
 
-def test_controls_work_before_the_first_position(opened):
-    page = opened()
+def test_controls_work_before_the_first_position(open_analysis):
+    page = open_analysis()
     page.route("**/position", lambda route: None)
     with page.expect_request("**/position"):
         import_text(page, "1. 11-15 23-19 *")
@@ -262,9 +262,9 @@ def test_controls_work_before_the_first_position(opened):
 NUMBERS = "all => all.map(node => [node.value, node.textContent])"
 
 
-def test_files_are_decoded_as_on_the_command_line(opened):
+def test_files_are_decoded_as_on_the_command_line(open_analysis):
     sync_api = pytest.importorskip("playwright.sync_api")
-    page = opened()
+    page = open_analysis()
     page.wait_for_selector("#analysis:not([hidden])")
     if not page.is_visible("#import-form"):
         page.click("#import summary")
@@ -275,9 +275,9 @@ def test_files_are_decoded_as_on_the_command_line(opened):
         sync_api.expect(page.locator("#import-form textarea")).to_have_value(expected)
 
 
-def test_turns_are_numbered_within_their_line(opened):
+def test_turns_are_numbered_within_their_line(open_analysis):
     game, match = record(count=4)
-    page = opened(text=game.to_json())
+    page = open_analysis(text=game.to_json())
     until(page, 0)
     page.select_option("#seconds", "0")
     page.click(".cell.selectable >> nth=-1")
@@ -291,8 +291,8 @@ def test_turns_are_numbered_within_their_line(opened):
     assert [number for number, _ in branch] == [1]
 
 
-def test_form_names_the_mover_of_an_analyzed_position(opened):
-    page = opened(text="8/8/8/3b4/4r3/8/8/8 b")
+def test_form_names_the_mover_of_an_analyzed_position(open_analysis):
+    page = open_analysis(text="8/8/8/3b4/4r3/8/8/8 b")
     until(page, 0)
     page.select_option("#seconds", "0")
     page.click("#play-from-here")
@@ -315,10 +315,12 @@ class StoppablePlayer:
         self._stopped.set()
 
 
-def test_invalid_text_is_rejected_during_a_search(opened, monkeypatch):
+def test_invalid_text_is_rejected_during_a_search(open_analysis, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "waiting", {})
     with temporary_players(waiting=StoppablePlayer):
-        page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
+        page = open_analysis(
+            text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial)
+        )
         until(page, 0)
         page.select_option("#seconds", "10")
         page.select_option("#analyst", "waiting")
@@ -330,25 +332,27 @@ def test_invalid_text_is_rejected_during_a_search(opened, monkeypatch):
         assert not [request for request in finished if request.get("seconds") == 10]
 
 
-def test_error_of_a_player_is_shown(opened, monkeypatch):
+def test_error_of_a_player_is_shown(open_analysis, monkeypatch):
     def fail(game):
         raise BadOption("no weights for this game")
 
     monkeypatch.setitem(player_pool.OPTIONS, "failing", {})
     with temporary_players(failing=fail):
-        page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
+        page = open_analysis(
+            text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial)
+        )
         until(page, 0)
         page.select_option("#analyst", "failing")
         page.wait_for_selector("#analysis-error:has-text('no weights for this game')")
         assert page.text_content("#evaluation") == ""
 
 
-def test_analysts_for_the_options_are_listed(opened, monkeypatch):
+def test_analysts_for_the_options_are_listed(open_analysis, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "six", {})
     with temporary_players():
         register_player("six", Liking, lambda game: game.options.get("size") == 6)
         for size, count in ((6, 1), (5, 0)):
-            page = opened()
+            page = open_analysis()
             page.select_option("#import-form [name=game]", "capture_conquer")
             page.select_option("#import-form [name='option.size']", str(size))
             page.click("#import-form button.main")
@@ -357,8 +361,10 @@ def test_analysts_for_the_options_are_listed(opened, monkeypatch):
             page.select_option("#seconds", "0")
 
 
-def test_missing_heat_map_is_reported(opened):
-    page = opened(text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial))
+def test_missing_heat_map_is_reported(open_analysis):
+    page = open_analysis(
+        text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial)
+    )
     until(page, 0)
     page.select_option("#overlay", "from")
     page.wait_for_selector("#evaluation:has-text('has no heat map')")
@@ -366,9 +372,9 @@ def test_missing_heat_map_is_reported(opened):
     page.wait_for_selector("#evaluation:not(:has-text('has no heat map'))")
 
 
-def test_empty_graph_has_no_player_color(opened):
+def test_empty_graph_has_no_player_color(open_analysis):
     game, _ = record(count=4)
-    page = opened(text=game.to_json())
+    page = open_analysis(text=game.to_json())
     until(page, 0)
     page.select_option("#seconds", "0")
     page.wait_for_selector("#graph rect")

@@ -286,11 +286,11 @@ def test_learned_player_continues_after_a_restart(serving):
 def test_concurrent_requests_load_a_game_once(serving, monkeypatch):
     opened, read = create_game(serving()), []
 
-    def counted(journal, bench, read_it=Journal.read):
+    def count_reads(journal, make_player, read_journal=Journal.read):
         read.append(journal.path)
-        return read_it(journal, bench)
+        return read_journal(journal, make_player)
 
-    monkeypatch.setattr(Journal, "read", counted)
+    monkeypatch.setattr(Journal, "read", count_reads)
     client = serving()
     with ThreadPoolExecutor(8) as pool:
         responses = list(pool.map(client.get, [f"/games/{opened['game']}.txt"] * 8))

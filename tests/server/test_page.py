@@ -27,7 +27,7 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(server, open_pages):
+def open_game(server, open_pages):
     """Return a function that creates a game with the form."""
 
     def open_page(game, first="you", second="you", options=(), **screen):
@@ -94,9 +94,9 @@ def is_over(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-def test_whole_game_by_mouse(name, opened):
+def test_whole_game_by_mouse(name, open_game):
     """After the end, a rematch begins on the same page."""
-    page, rng = opened(name, options=SMALL.get(name, {})), np.random.default_rng(1)
+    page, rng = open_game(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
         decide(page, rng, page.click)
     assert any(word in page.text_content("#status") for word in ("wins", "draw"))
@@ -107,8 +107,8 @@ def test_whole_game_by_mouse(name, opened):
 
 
 @pytest.mark.slow
-def test_whole_game_by_keyboard(opened):
-    page, rng = opened("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
+def test_whole_game_by_keyboard(open_game):
+    page, rng = open_game("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
 
     def press(selector):
         """Move to a cell with arrow keys, or focus another element; press Enter."""
@@ -127,9 +127,9 @@ def test_whole_game_by_keyboard(opened):
 
 
 @pytest.mark.slow
-def test_whole_game_by_touch(opened):
+def test_whole_game_by_touch(open_game):
     phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
-    page = opened("capture_conquer", options={"option.size": "4"}, **phone)
+    page = open_game("capture_conquer", options={"option.size": "4"}, **phone)
     rng = np.random.default_rng(2)
     while not is_over(page):
         decide(page, rng, page.tap)
@@ -137,9 +137,9 @@ def test_whole_game_by_touch(opened):
 
 
 @pytest.mark.slow
-def test_keyboard_typed_moves_take_back_and_hint(opened):
+def test_keyboard_typed_moves_take_back_and_hint(open_game):
     """The statistics of the last search are shown next to the board."""
-    page = opened("mini_checkers", second="minimax:easy")
+    page = open_game("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
     page.keyboard.press("Enter")
     assert cells(page, "target") == ["3,0", "3,2"]
@@ -158,8 +158,8 @@ def test_keyboard_typed_moves_take_back_and_hint(opened):
     until(page, 0)
 
 
-def test_past_positions_are_viewed_during_the_game(opened):
-    page = opened("mini_checkers")
+def test_past_positions_are_viewed_during_the_game(open_game):
+    page = open_game("mini_checkers")
     for count, cell in enumerate(("4,1", "3,2", "1,4", "2,5"), 1):
         page.click(f"rect[data-cell='{cell}']")
         if not count % 2:
@@ -188,9 +188,9 @@ def test_past_positions_are_viewed_during_the_game(opened):
     until(page, 3)
 
 
-def test_form_offers_levels_random_seats_and_lessons(opened):
+def test_form_offers_levels_random_seats_and_lessons(open_game):
     """The title of the page names the players and the game."""
-    page = opened("checkers", second="minimax:normal")
+    page = open_game("checkers", second="minimax:normal")
     assert page.title() == "you – minimax:normal, Checkers"
     assert page.text_content("#top-seat .name") == "minimax:normal"
     page.click("text=New game")
@@ -205,8 +205,8 @@ def test_form_offers_levels_random_seats_and_lessons(opened):
     page.wait_for_selector("#lesson1")
 
 
-def test_pieces_are_reselected_and_dragged(opened):
-    page = opened("mini_checkers")
+def test_pieces_are_reselected_and_dragged(open_game):
+    page = open_game("mini_checkers")
     page.click("rect[data-cell='4,1']")
     assert cells(page, "target") == ["3,0", "3,2"]
     page.click("rect[data-cell='4,5']")
@@ -220,8 +220,8 @@ def test_pieces_are_reselected_and_dragged(opened):
 
 
 @pytest.mark.slow
-def test_game_continues_after_a_server_restart(opened, server):
-    page, rng = opened("checkers"), np.random.default_rng(3)
+def test_game_continues_after_a_server_restart(open_game, server):
+    page, rng = open_game("checkers"), np.random.default_rng(3)
     for _ in range(5):
         decide(page, rng, page.click)
     before = page.locator("#moves li").all_text_contents()
@@ -235,8 +235,8 @@ def test_game_continues_after_a_server_restart(opened, server):
 
 
 @pytest.mark.slow
-def test_two_browsers_play_each_other(opened):
-    page, rng = opened("mini_checkers", second="friend"), np.random.default_rng(4)
+def test_two_browsers_play_each_other(open_game):
+    page, rng = open_game("mini_checkers", second="friend"), np.random.default_rng(4)
     link = page.input_value("#links label:has-text('other player') input")
     other = page.context.browser.new_context(color_scheme="dark").new_page()
     other.goto(link)
@@ -249,8 +249,8 @@ def test_two_browsers_play_each_other(opened):
     other.context.close()
 
 
-def test_owner_pauses_and_steps_a_game(opened):
-    page = opened("mini_checkers", first="random", second="random")
+def test_owner_pauses_and_steps_a_game(open_game):
+    page = open_game("mini_checkers", first="random", second="random")
     page.click("#pace >> text=Pause")
     page.wait_for_selector("#status:has-text('paused')")
     done = decisions(page)
@@ -276,7 +276,7 @@ def test_owner_pauses_and_steps_a_game(opened):
     page.wait_for_selector("#pace button")
 
 
-def marked(page, mark):
+def cells_with_mark(page, mark):
     """Return the cells with a mark of this color."""
     places = "all => all.map(node => node.parentElement.getAttribute('transform'))"
     transforms = page.eval_on_selector_all(f"#board .marks g > [fill='{mark.fill}']", places)
@@ -284,10 +284,10 @@ def marked(page, mark):
     return sorted((round(float(y) / CELL), round(float(x) / CELL)) for x, y in numbers)
 
 
-def test_menu_offers_move_or_bomb(opened):
+def test_menu_offers_move_or_bomb(open_game):
     """Cells to move to and cells to shoot at have different marks."""
     start = "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"
-    page, game = opened("cannon", options={"start": start}), make_game("cannon")
+    page, game = open_game("cannon", options={"start": start}), make_game("cannon")
     page.click("rect[data-cell='3,6']")
     own = [
         choice for choice in list_choices(game, game.from_text(start)) if (3, 6) in choice.pieces
@@ -296,8 +296,8 @@ def test_menu_offers_move_or_bomb(opened):
         {choice.cell for choice in own if choice.is_shot},
         {choice.cell for choice in own},
     )
-    assert marked(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
-    assert marked(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
+    assert cells_with_mark(page, shapes.mark("shot", (0, 0))[0]) == sorted(shots)
+    assert cells_with_mark(page, shapes.mark("target", (0, 0))[0]) == sorted(goals - shots)
     assert cells(page, "target") == sorted(f"{row},{column}" for row, column in goals)
     assert page.get_attribute("rect[data-cell='3,6']", "aria-label").endswith("selected")
     assert page.get_attribute("rect[data-cell='1,6']", "aria-label").endswith("can be hit")
@@ -310,16 +310,16 @@ def test_menu_offers_move_or_bomb(opened):
     assert page.text_content("#moves li") == "S 6 3 B 6 1"
 
 
-def downloaded(page, name):
+def download_export(page, name):
     """Return the path of an exported file."""
     with page.expect_download() as download:
         page.click(f"#export >> text={name}")
     return download.value.path()
 
 
-def test_exported_game_is_imported(opened):
+def test_exported_game_is_imported(open_game):
     sync_api = pytest.importorskip("playwright.sync_api")
-    page = opened("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
+    page = open_game("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
     page.click("#export summary")
     page.click("#export >> text=LOG")
     page.wait_for_selector("#status.error")
@@ -330,7 +330,7 @@ def test_exported_game_is_imported(opened):
     until(page, 0)
     page.drag_and_drop("rect[data-cell='5,2']", "rect[data-cell='4,1']")
     until(page, 1)
-    files = {name: downloaded(page, name) for name in ("record", "LOG", "position", "picture")}
+    files = {name: download_export(page, name) for name in ("record", "LOG", "position", "picture")}
     assert '"NORMAL", "data": "S 2 5 M 1 4"} Received from client 0' in files["LOG"].read_text()
     for name, path in files.items():
         page.evaluate("location.hash = '#/analyze'")
@@ -356,8 +356,8 @@ def in_lesson(page, number, *places):
         page.click(f"#lesson{number} rect[data-cell='{place}']")
 
 
-def test_lesson_is_played_on_its_board(opened):
-    page = opened("mini_checkers", viewport={"width": 320, "height": 640})
+def test_lesson_is_played_on_its_board(open_game):
+    page = open_game("mini_checkers", viewport={"width": 320, "height": 640})
     page.click("text=How to play")
     assert lesson_at(page, 1, 0) == "Your move: row 4, column 1 goes to row 3, column 2"
     in_lesson(page, 1, "4,1", "3,0")
@@ -376,8 +376,8 @@ def test_lesson_is_played_on_its_board(opened):
     assert page.input_value("[name=game]") == "mini_checkers"
 
 
-def test_coordinates_and_sounds_are_stored_settings(opened):
-    page = opened("mini_checkers")
+def test_coordinates_and_sounds_are_stored_settings(open_game):
+    page = open_game("mini_checkers")
     page.context.add_init_script(
         "window.soundCount = 0; const Original = AudioContext;"
         "window.AudioContext = class extends Original {"
@@ -402,9 +402,9 @@ def test_coordinates_and_sounds_are_stored_settings(opened):
     assert page.evaluate("window.soundCount") == 1
 
 
-def test_capture_chain_is_played_hop_by_hop(opened):
+def test_capture_chain_is_played_hop_by_hop(open_game):
     """A piece that must capture can go to the cells of its captures only."""
-    page = opened("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
+    page = open_game("checkers", options={"start": "8/8/2b5/8/2b1b3/3r4/8/1b6 r"})
     page.click("rect[data-cell='5,3']")
     assert cells(page, "target") == ["3,1", "3,5"]
     page.click("rect[data-cell='3,1']")
@@ -415,8 +415,8 @@ def test_capture_chain_is_played_hop_by_hop(opened):
     assert page.text_content("#moves li") == "53x31x13"
 
 
-def test_man_is_crowned_in_the_middle_of_its_chain(opened):
-    page = opened("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
+def test_man_is_crowned_in_the_middle_of_its_chain(open_game):
+    page = open_game("checkers", options={"start": "8/3b1b2/2r5/8/8/1b6/2r5/8 r"})
     page.click("rect[data-cell='2,2']")
     for hops, cell in enumerate(("0,4", "2,6"), 1):
         page.click(f"rect[data-cell='{cell}']")
@@ -425,9 +425,9 @@ def test_man_is_crowned_in_the_middle_of_its_chain(opened):
     assert page.get_attribute("rect[data-cell='2,6']", "aria-label") == "2 6, red king"
 
 
-def test_mill_lets_the_person_choose_the_removed_bead(opened):
+def test_mill_lets_the_person_choose_the_removed_bead(open_game):
     """Only beads of the opponent can be chosen."""
-    page = opened("morris", options={"start": "ww.bbb.................. w 76"})
+    page = open_game("morris", options={"start": "ww.bbb.................. w 76"})
     page.click("rect[aria-label^='C,']")
     until(page, 1)
     named = "all => all.map(node => node.getAttribute('aria-label'))"
@@ -438,14 +438,14 @@ def test_mill_lets_the_person_choose_the_removed_bead(opened):
     assert page.text_content("#moves li") == "C-E"
 
 
-def test_past_position_stays_after_a_reconnection(opened):
+def test_past_position_stays_after_a_reconnection(open_game):
     sockets = []
 
     def record_and_connect(route):
         sockets.append(route)
         route.connect_to_server()
 
-    page = opened("mini_checkers", sockets=record_and_connect)
+    page = open_game("mini_checkers", sockets=record_and_connect)
     page.click("rect[data-cell='4,1']")
     page.click("rect[data-cell='3,2']")
     until(page, 1)
@@ -461,14 +461,14 @@ def test_past_position_stays_after_a_reconnection(opened):
     assert len(sockets) == 2
 
 
-def test_chain_continues_after_a_reconnection(opened):
+def test_chain_continues_after_a_reconnection(open_game):
     sockets = []
 
     def record_and_connect(route):
         sockets.append(route)
         route.connect_to_server()
 
-    page = opened(
+    page = open_game(
         "capture_conquer",
         options={"start": "6/1bb3/1brrr1/1r1r2/6/6 b"},
         sockets=record_and_connect,
@@ -511,8 +511,8 @@ CONTRASTS = """() => {
 }"""
 
 
-def test_all_text_has_enough_contrast(opened):
-    page = opened("mini_checkers")
+def test_all_text_has_enough_contrast(open_game):
+    page = open_game("mini_checkers")
 
     def check_contrasts():
         for scheme in ("light", "dark"):
@@ -570,8 +570,8 @@ def test_unknown_games_show_links(server, open_pages):
     assert len(names) == len(GAMES)
 
 
-def test_invitation_comes_first_until_the_other_player_joins(opened):
-    page = opened("mini_checkers", second="friend")
+def test_invitation_comes_first_until_the_other_player_joins(open_game):
+    page = open_game("mini_checkers", second="friend")
     page.wait_for_selector("#side.inviting")
     box = {name: page.locator(name).bounding_box()["y"] for name in ("#links", "#buttons")}
     assert box["#links"] < box["#buttons"]
@@ -586,8 +586,8 @@ def test_invitation_comes_first_until_the_other_player_joins(opened):
     assert spectator.text_content("#top-seat").startswith("person")
 
 
-def test_header_is_one_line_on_a_phone(opened):
-    page = opened("capture_conquer", viewport={"width": 390, "height": 640})
+def test_header_is_one_line_on_a_phone(open_game):
+    page = open_game("capture_conquer", viewport={"width": 390, "height": 640})
     for width in (390, 320):
         page.set_viewport_size({"width": width, "height": 640})
         heights = page.eval_on_selector_all("header > *", "all => all.map(e => e.offsetHeight)")
@@ -605,9 +605,9 @@ def test_invalid_minutes_are_rejected(server, open_pages):
         assert page.is_visible("#start")
 
 
-def test_unselectable_piece_shows_the_reason(opened):
+def test_unselectable_piece_shows_the_reason(open_game):
     start = "8/8/8/3b4/4r3/8/8/1r6 r"
-    page = opened("checkers", options={"start": start})
+    page = open_game("checkers", options={"start": start})
     page.click("rect[data-cell='7,1']")
     assert page.text_content("#status.error") == "You must capture: choose a marked piece"
     places = page.locator("#board .marks .hint")
@@ -625,8 +625,8 @@ def test_unselectable_piece_shows_the_reason(opened):
     assert page.text_content("#status.error") == "This piece cannot move now: choose a marked piece"
 
 
-def test_player_declines_a_draw_at_the_start(opened):
-    page = opened("mini_checkers", second="minimax:easy")
+def test_player_declines_a_draw_at_the_start(open_game):
+    page = open_game("mini_checkers", second="minimax:easy")
     page.click("text=Offer draw")
     page.wait_for_selector("#status:text-is('minimax:easy declines the draw')")
     assert page.is_enabled("text=Offer draw")
@@ -681,8 +681,8 @@ def test_slow_start_shows_the_reason(server, open_pages):
     assert page.text_content("#start-status") == ""
 
 
-def test_new_game_is_at_its_top_with_an_accessible_board(opened):
-    page = opened("mini_checkers", viewport={"width": 640, "height": 400})
+def test_new_game_is_at_its_top_with_an_accessible_board(open_game):
+    page = open_game("mini_checkers", viewport={"width": 640, "height": 400})
     assert page.evaluate("scrollY") == 0
     assert page.text_content("#game h1") == "Mini checkers"
     assert page.evaluate("document.activeElement.id") == "game-title"
@@ -693,7 +693,7 @@ def test_new_game_is_at_its_top_with_an_accessible_board(opened):
     assert sorted(title for title in titles if len(title) == 1) == ["f", "h", "u"]
 
 
-def test_previous_game_is_hidden_when_another_starts(opened):
+def test_previous_game_is_hidden_when_another_starts(open_game):
     sockets = []
 
     def record_and_connect(route):
@@ -701,7 +701,7 @@ def test_previous_game_is_hidden_when_another_starts(opened):
             route.connect_to_server()
         sockets.append(route)
 
-    page = opened("mini_checkers", sockets=record_and_connect)
+    page = open_game("mini_checkers", sockets=record_and_connect)
     page.click("#buttons >> text=New game")
     page.select_option("[name=game]", "morris")
     page.click("#start button.main")

@@ -1,4 +1,4 @@
-"""The form for a new game: the server accepts as a request what it offers."""
+"""Requests for new games: the server accepts every choice that its responses list."""
 
 import pytest
 from conftest import HERE
@@ -23,7 +23,7 @@ def variants():
     yield "capture_conquer", {"size": 5, "corner": None}
 
 
-def accepted(client, path, **request):
+def post_valid(client, path, **request):
     response = client.post(path, json=request, headers={"origin": HERE})
     assert response.status_code in (200, 201), response.text
     return response.json()
@@ -32,24 +32,24 @@ def accepted(client, path, **request):
 def test_responses_are_valid_requests(serving):
     client = serving()
     for name, options in variants():
-        opened = accepted(client, "/open", game=name, options=options)
+        opened = post_valid(client, "/open", game=name, options=options)
         node = {"game": opened["game"], "options": opened["options"], "start": opened["start"]}
-        state = accepted(client, "/position", **node, actions=[])
-        assert accepted(client, "/open", **node)["options"] == opened["options"]
+        state = post_valid(client, "/position", **node, actions=[])
+        assert post_valid(client, "/open", **node)["options"] == opened["options"]
         expected = {"players": opened["analysts"], "mover": state["mover"]}
-        assert accepted(client, "/players", **node) == expected
+        assert post_valid(client, "/players", **node) == expected
         setup = {**node, "start": state["position"], "seats": ["human", "human"]}
-        accepted(client, "/games", **setup)
+        post_valid(client, "/games", **setup)
 
 
 def test_pdn_game_without_a_limit_is_opened(serving):
     """PDN files are English draughts, which have no limit of turns without progress."""
     client = serving()
-    opened = accepted(client, "/open", text="1. 11-15 23-19 2. 8-11 22-17 *")
+    opened = post_valid(client, "/open", text="1. 11-15 23-19 2. 8-11 22-17 *")
     assert opened["options"] == UNLIMITED
     node = {"game": opened["game"], "options": opened["options"], "start": opened["start"]}
     actions = [action for _, _, turn in opened["turns"] for action in turn]
-    assert accepted(client, "/position", **node, actions=actions)["decisions"] == 4
+    assert post_valid(client, "/position", **node, actions=actions)["decisions"] == 4
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_pdn_game_without_a_limit_is_opened(serving):
     ],
 )
 def test_players_request_returns_the_first_mover(name, options, start, mover, serving):
-    answer = accepted(serving(), "/players", game=name, options=options, start=start)
+    answer = post_valid(serving(), "/players", game=name, options=options, start=start)
     assert answer["mover"] == mover
 
 
