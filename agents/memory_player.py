@@ -69,7 +69,8 @@ class Memory:
 
     def __init__(self, path: str | Path, game: Game) -> None:
         """Use a file, which the first `add` creates; raise BadRecord if it is not a memory."""
-        self.path, self.game = Path(str(path)), game
+        self.path = Path(str(path))
+        self.game = game
         self._name = json.dumps([game.name, dict(game.options)], sort_keys=True)
         self.choices()
 
@@ -277,7 +278,8 @@ class MemoryPlayer:
         Actions that are not remembered take precedence. Raises BadRecord if the file is invalid.
         """
         self._locate(position)
-        legal, player = self._game.choices(position), self._game.to_move(position)
+        legal = self._game.choices(position)
+        player = self._game.to_move(position)
         choices = [] if self._choice_id is None else self._memory.choices(self._choice_id)
         # An altered file may contain illegal actions.
         choices = [choice for choice in choices if choice.action in legal]

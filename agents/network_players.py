@@ -200,7 +200,8 @@ class AlphaZeroPlayer(_HistoryPlayer):
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited action, or a proven win."""
-        start, seconds = time.perf_counter(), time_budget(self._seconds, clock)
+        start = time.perf_counter()
+        seconds = time_budget(self._seconds, clock)
         self._enter(position)
         if seconds is not None:
             seconds = max(0.0, seconds - (time.perf_counter() - start))

@@ -73,7 +73,8 @@ def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, flo
         with torch.no_grad():
             return masked_logits(policy, observations, masks).argmax(1).numpy()
 
-    before, decisions_taken = score(choose, "capture_conquer", size=size).points, 0
+    before = score(choose, "capture_conquer", size=size).points
+    decisions_taken = 0
     while decisions_taken < steps:
         decisions = [decision for _ in range(GAMES) for decision in play(env, policy)]
         planes, masks, actions, returns = map(np.array, zip(*decisions, strict=True))

@@ -32,10 +32,8 @@ class Snapshots(BaseCallback):
         # One of the opponents is the policy itself.
         snapshots = len(self.env.opponents) - 1
         if self.num_timesteps >= self.every * (snapshots + 1) and snapshots < SNAPSHOTS:
-            name, choose = (
-                f"after {self.num_timesteps} steps",
-                wrap_policy(copy_policy(self.model.policy)),
-            )
+            name = f"after {self.num_timesteps} steps"
+            choose = wrap_policy(copy_policy(self.model.policy))
             self.env.opponents.append(Opponent(name, choose, share=1 / SNAPSHOTS))
 
     def _on_step(self) -> bool:

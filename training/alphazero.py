@@ -89,7 +89,8 @@ class Training(NetworkTraining[Config]):
 
     def step(self) -> dict[str, float]:
         """Run self-play and learning concurrently; return the metrics."""
-        start, config = time.perf_counter(), self.config
+        start = time.perf_counter()
+        config = self.config
         simulations = config.play.simulations_at(self.run.progress())
         self.engine.start(self.learner.average, config.decisions, simulations)
         losses = self.learn()

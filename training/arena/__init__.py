@@ -110,7 +110,8 @@ def play_tournament(
     with entrants.registered(by_name):
         full_config = Config(players=tuple(by_name), game=game, **config)
         play_all = _mapper(engine, workers, full_config.learn)
-        pairings, records = schedule(full_config), {}
+        pairings = schedule(full_config)
+        records = {}
         created = make_players(full_config.players, full_config.make_game())
         learners = _learners(full_config, created)
         for pairing, record in play_all(_game_function(full_config, by_name, workers), pairings):

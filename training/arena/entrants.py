@@ -1,8 +1,8 @@
 """The entrants of a tournament in memory: player specs and player objects."""
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 
 from cc_env.errors import BadPlayer
@@ -29,14 +29,12 @@ def name_entrants(entrants: Entrants) -> dict[str, str | Player]:
     return by_name
 
 
-@contextmanager
-def registered(by_name: Mapping[str, str | Player]) -> Iterator[None]:
-    """Register the entrants by name during the block; raise BadPlayer as `temporary_players`."""
+def registered(by_name: Mapping[str, str | Player]) -> AbstractContextManager[None]:
+    """Register the entrants by name during a block; raise BadPlayer as `temporary_players`."""
     factories: dict[str, PlayerFactory] = {
         name: partial(as_player, entrant) for name, entrant in by_name.items() if entrant != name
     }
-    with temporary_players(**factories):
-        yield
+    return temporary_players(**factories)
 
 
 def pickle_entrants(by_name: Mapping[str, str | Player]) -> dict[str, bytes]:

@@ -53,7 +53,8 @@ def to_html(tournament: Tournament, command: str, curves: Path | None = None) ->
     environment.filters.update(
         name=breakable, percent=percent, interval=interval, elo=elo, ms=milliseconds
     )
-    standings, records = tournament.standings, list(tournament.records.values())
+    standings = tournament.standings
+    records = list(tournament.records.values())
     return environment.get_template(REPORT).render(
         charts={name: Markup(charts.to_svg(name, standings)) for name in charts.names(standings)},
         command=command,

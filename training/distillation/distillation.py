@@ -136,16 +136,19 @@ class Training(NetworkTraining[Config]):
 
     def play(self) -> dict[str, float]:
         """Collect decisions of the newest policy with their values; return the metrics."""
-        config, start = self.config, time.perf_counter()
+        config = self.config
+        start = time.perf_counter()
         count, size = split_work(config.decisions, _TASK_DECISIONS)
         work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
-        previously_added, regrets = self.replay.added, []
+        previously_added = self.replay.added
+        regrets = []
         # `fit` uses the first seed.
         _, *seeds = self.run.seeds(1 + count)
         for graded in run_tasks(task_mapper(config.engine, config.workers), work, seeds):
             self.replay.add(graded.samples)
             regrets.append(graded.regrets)
-        elapsed, decisions = time.perf_counter() - start, self.replay.added - previously_added
+        elapsed = time.perf_counter() - start
+        decisions = self.replay.added - previously_added
         return {
             "decisions": decisions,
             "decisions_per_second": decisions / elapsed,

@@ -75,7 +75,8 @@ def search(
 
 def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[HardPosition]:
     """Yield the positions in which alpha-beta misses the win at a depth up to `depth`."""
-    game, searched_keys = tables.game, set()
+    game = tables.game
+    searched_keys = set()
     for position in positions:
         solved = tables.probe(position)
         if not _is_single(tables, position, solved) or (key := game.key(position)) in searched_keys:

@@ -158,7 +158,8 @@ class Training(BaseTraining[Config]):
 
     def play(self) -> dict[str, float]:
         """Play games of the best network against itself; return the metrics."""
-        config, start = self.config, time.perf_counter()
+        config = self.config
+        start = time.perf_counter()
         settings = search_games.play_settings(
             config.depth, config.opening_turns, config.exploration
         )
@@ -180,7 +181,8 @@ class Training(BaseTraining[Config]):
 
     def learn(self) -> dict[str, float]:
         """Fit the network to the remembered positions; return the metrics."""
-        config, start = self.config, time.perf_counter()
+        config = self.config
+        start = time.perf_counter()
         torch.manual_seed(*self.run.seeds(1))
         device = config.device
         self.network.to(device)

@@ -142,13 +142,15 @@ class Training(BaseTraining[Config]):
         self.ppo.learner.ent_coef = self.interpolate(
             self.config.ent_coef, self.config.last_ent_coef
         )
-        before, start = self.env.seconds, time.perf_counter()
+        before = self.env.seconds
+        start = time.perf_counter()
         play_seconds, learn_seconds = self.ppo.update()
         state.check_finite(self.network)
         elapsed = time.perf_counter() - start
         parts = {name: total - before[name] for name, total in self.env.seconds.items()}
         parts |= {"acting": play_seconds - sum(parts.values()), "learning": learn_seconds}
-        scores, metrics = self.pool.take_scores(), self.ppo.metrics()
+        scores = self.pool.take_scores()
+        metrics = self.ppo.metrics()
         decisions = self.config.boards * self.config.n_steps
         self.run.advance(decisions)
         return {

@@ -88,7 +88,8 @@ def _check(boards: Boards) -> None:
     On each board a game is in progress, the learner is to move, and masks and observations agree
     with the position.
     """
-    game, every = boards.game, range(boards.count)
+    game = boards.game
+    every = range(boards.count)
     try:
         for rows in (boards.positions, boards.positions_before):
             game.check_positions(rows)

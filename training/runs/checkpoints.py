@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.weight_files import AnyArray, Arrays, load, save
-from cc_env.errors import BadCheckpoint
+from cc_env.errors import BadCheckpoint, is_integer
 from training.runs.folder import differences, to_text
-from training.runs.state import read_whole
+from training.runs.state import MAX_NUMBER
 
 # The subfolder of a run, and the kind of its files.
 CHECKPOINTS = "checkpoints"
@@ -33,7 +33,8 @@ class Checkpoints:
 
         `run` (JSON) is the description that all checkpoints of this run share, such as its game.
         """
-        self._folder, self._run = folder / CHECKPOINTS, json.loads(to_text(run))
+        self._folder = folder / CHECKPOINTS
+        self._run = json.loads(to_text(run))
         self._folder.mkdir(exist_ok=True)
         for partial_file in self._folder.glob("*.half"):
             partial_file.unlink()
@@ -100,10 +101,10 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
         if not isinstance(header.get(name), dict):
             raise BadCheckpoint(f"{path}: {name}={header.get(name)!r:.40}; expected: an object")
     for name in ("number", "logged"):
-        try:
-            read_whole(header, name)
-        except BadCheckpoint as error:
-            raise BadCheckpoint(f"{path}: {error}") from None
+        if not is_integer(header.get(name), 0, MAX_NUMBER):
+            raise BadCheckpoint(
+                f"{path}: {name}={header.get(name)!r:.40}; expected: a whole number from 0"
+            )
     return header, arrays
 
 

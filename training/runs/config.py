@@ -111,24 +111,21 @@ def _field_values(
 
 
 def _convert(name: str, value: Any, hint: Any) -> Any:
-    """Convert a value to a field's type: a list to a tuple, a word to a tuple of length 1.
+    """Return a value as the type of a field: a list as a tuple, a word as a tuple of length 1.
 
-    Raises BadOption if the value is of another config_class.
+    Raises BadOption for a value of another type; numbers are checked by the config.
     """
-    kinds = [part for part in get_args(hint) if part is not NoneType]
-    if isinstance(hint, UnionType) and len(kinds) == 1:
-        return value if value is None else _convert(name, value, kinds[0])
-    config_class = get_origin(hint) or hint
-    if config_class is tuple:
+    types = [part for part in get_args(hint) if part is not NoneType]
+    if isinstance(hint, UnionType) and len(types) == 1:
+        return value if value is None else _convert(name, value, types[0])
+    base = get_origin(hint) or hint
+    if base is tuple:
         words = (value,) if isinstance(value, str) else value
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
             raise BadOption(f"{name}={value!r}; expected: a word, or several as ['one', 'other']")
         return tuple(words)
-    if (config_class is Mapping) != isinstance(value, Mapping) or (
-        config_class is str
-    ) != isinstance(value, str):
-        valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(
-            config_class, "a number, or None"
-        )
-        raise BadOption(f"{name}={value!r}; expected: {valid}")
+    for kind in (Mapping, str):
+        if (base is kind) != isinstance(value, kind):
+            valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(base, "a number, or None")
+            raise BadOption(f"{name}={value!r}; expected: {valid}")
     return value

@@ -14,6 +14,8 @@ from cc_env.errors import BadRecord
 from cc_env.files import drop_partial_line, read_lines
 
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
+# Errors of `parse_row` for text that is not a row.
+_PARSE_ERRORS = ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError
 
 # "step" and the metrics by name.
 Row = dict[str, Any]
@@ -23,7 +25,7 @@ class Log:
     """The rows of a run and the file that they are appended to."""
 
     def __init__(self, folder: Path, file: IO[bytes], count: int) -> None:
-        """Read the first `count` rows of the folder's log and drop later rows, whose work is lost.
+        """Read the first `count` rows of the folder's log and drop later ones, whose work is lost.
 
         `file` is the log, open for appending. Raises BadRecord, and drops nothing, if one of the
         first rows is invalid.
@@ -67,10 +69,7 @@ def parse_row(path: Path, number: int, text: str) -> Row:
     try:
         row = json.loads(text)
         return {name: float(value) for name, value in row.items()} | {"step": int(row["step"])}
-    except (
-        *(ValueError, TypeError, KeyError, AttributeError),
-        *(OverflowError, RecursionError),
-    ) as error:
+    except _PARSE_ERRORS as error:
         raise BadRecord(f"{path}, line {number}: not a row of numbers: {error!r}") from None
 
 

@@ -101,8 +101,10 @@ class Run:
         `resources` are TensorBoard's files, the progress bar and the Ctrl-C handler. Raises
         BadCheckpoint if all checkpoints are broken, BadRecord if the log is invalid.
         """
-        self.path, self._best = path, path / best
-        self.step, self.seconds = 0, 0.0
+        self.path = path
+        self._best = path / best
+        self.step = 0
+        self.seconds = 0.0
         self._seed = config.get("seed", 0)
         self._limits = {name: config[name] for name in LIMITS if config.get(name) is not None}
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
@@ -113,8 +115,10 @@ class Run:
         self._resources = resources
         resources.callback(self._log.close)
         self.evaluation_due = False
-        self._evaluate_every, self._previous_step = 1, 0
-        self._saved_at, self._timer_start = 0.0, time.perf_counter()
+        self._evaluate_every = 1
+        self._previous_step = 0
+        self._saved_at = 0.0
+        self._timer_start = time.perf_counter()
 
     def progress(self) -> float:
         """Return the fraction of the run that is complete, 0 to 1."""
@@ -174,10 +178,12 @@ class Run:
         interrupted = self._resources.enter_context(interrupts())
         show = self._resources.enter_context(progress())
         while not is_complete:
-            self._previous_step, self._timer_start = self.step, time.perf_counter()
+            self._previous_step = self.step
+            self._timer_start = time.perf_counter()
             yield
             assert self.step > self._previous_step, "a step calls advance"
-            is_complete, is_stopped = self.progress() == 1, interrupted()
+            is_complete = self.progress() == 1
+            is_stopped = interrupted()
             is_save_due = self.seconds - self._saved_at > SAVE_INTERVAL_SECONDS
             if self.evaluation_due or is_stopped or is_save_due:
                 self.save(*state())

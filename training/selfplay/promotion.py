@@ -9,17 +9,16 @@ can be wrong. The test positions are the same at every evaluation, see
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, format_list, is_integer
-from cc_env.games.factory import make_game
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
+from training.runs.config import check_wholes
 
 NEWEST, BEST = "newest", "best"
 TestSet = tuple[Tablebase, tuple[Position, ...]]
@@ -40,15 +39,14 @@ class EvaluationOpponents:
     tables: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise BadOption for an invalid player spec or number of games."""
+        """Raise BadOption for an invalid player spec, anchor or number."""
         for name in self.names:
             check_spec(name)
         if self.anchor not in self.names:
             raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
         if not is_integer(self.games, 2) or self.games % 2:
             raise BadOption(f"games={self.games!r}; expected: an even number, 2 or more")
-        if not is_integer(self.positions, 0):
-            raise BadOption(f"positions={self.positions!r}; expected: a whole number, 0 or more")
+        check_wholes(self, positions=0)
 
 
 def score_against(
@@ -62,8 +60,8 @@ def score_against(
     """Return the newest player's score, 0 to 1, against each opponent and "best", and its "elo".
 
     Without a `best` player there is no score against it. `workers` is the number of processes, 0
-    for this one, None for one per core. On a board with a
-    tablebase, the accuracies are added. Raises BadTable for a damaged table.
+    for this one, None for one per core. On a board with a tablebase, the accuracies are added.
+    Raises BadTable for a damaged table.
     """
     entrants: dict[str, str | Player] = {NEWEST: newest}
     if best is not None:
@@ -109,6 +107,7 @@ def _accuracies(game: Game, player: Player, opponents: EvaluationOpponents) -> d
     return {name: value for name, value in accuracies.items() if not math.isnan(value)}
 
 
+@lru_cache(1)
 def accuracy_test_set(game: Game, opponents: EvaluationOpponents) -> TestSet | None:
     """Return a tablebase and test positions; None if accuracy cannot be measured.
 
@@ -117,16 +116,6 @@ def accuracy_test_set(game: Game, opponents: EvaluationOpponents) -> TestSet | N
     """
     if game.numbering is None or not opponents.positions:
         return None
-    return _sample_test_set(game.name, tuple(game.options.items()), opponents)
-
-
-@lru_cache(1)
-def _sample_test_set(
-    name: str, options: tuple[tuple[str, Any], ...], opponents: EvaluationOpponents
-) -> TestSet | None:
-    """Return the tablebase and the sampled positions; None if the start is in no table."""
-    game = make_game(name, **dict(options))
     tables = Tablebase(game, opponents.tables or SHIPPED)
-    if game.initial not in tables:
-        return None
-    return tables, tuple(sample_uniform(tables, opponents.positions))
+    is_solved = game.initial in tables
+    return (tables, tuple(sample_uniform(tables, opponents.positions))) if is_solved else None

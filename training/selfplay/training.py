@@ -218,7 +218,8 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
 
         Batches come from the `newest` samples of the buffer, by default from all.
         """
-        start, size = time.perf_counter(), self.config.learn.batch_size
+        start = time.perf_counter()
+        size = self.config.learn.batch_size
         rng = np.random.default_rng(self.run.seeds(1))
         self.learner.schedule_learning_rate(self.run.progress())
         losses = [

@@ -163,7 +163,8 @@ class SelfPlayWorker:
         `simulations` per decision default to those of the settings. Raises TrainingDiverged if the
         network returns values that are not finite.
         """
-        start, tally = time.perf_counter(), SelfPlayTally()
+        start = time.perf_counter()
+        tally = SelfPlayTally()
         if evaluate is not self._evaluate:
             self._trees.clear_cache()
             self._evaluate = evaluate
