@@ -27,7 +27,6 @@ from training.runs import command_line
 from training.runs.config import check_between, check_wholes
 from training.runs.training_run import Run
 from training.selfplay import engines, worker
-from training.selfplay.opponents import make_opponents
 from training.selfplay.training import NetworkConfig, NetworkTraining, train
 from training.selfplay.worker import SelfPlayTally
 
@@ -63,7 +62,7 @@ class Config(NetworkConfig):
     def check(self, resume: bool) -> None:
         """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
         super().check(resume)
-        make_opponents(self.make_game(), self.play.opponents, self.play.opponents_share)
+        self.play.make_opponents(self.make_game())
 
 
 class Training(NetworkTraining[Config]):

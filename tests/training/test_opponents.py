@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from cc_env.envs.boards import Boards
 from cc_env.errors import BadPlayer, Forfeit
 from cc_env.games.factory import make_game
 from cc_env.match.match import FAULTS
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
-from training.selfplay.opponents import NO_OPPONENT, Opponents
+from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
 
 GAME = make_game("capture_conquer", size=4)
 BOARDS = 40
@@ -34,28 +33,27 @@ def bad():
 
 
 def start_games(names, share):
-    rng, boards = np.random.default_rng(0), Boards(GAME, BOARDS)
-    boards.reset()
-    opponents = Opponents(GAME, names, share, BOARDS)
-    opponents.start_games(boards, np.ones(BOARDS, np.bool_), 0, rng)
-    return opponents, boards, rng
+    settings = GameSettings(opponents=names, opponents_share=share, opening_turns=0)
+    games = SelfPlayGames(GAME, settings, BOARDS, np.random.default_rng(0))
+    games.start(np.ones(BOARDS, np.bool_))
+    return games
 
 
 def test_opponents_take_their_share_of_both_seats():
-    opponents, boards, rng = start_games(("greedy", "random"), 0.5)
-    counts = [(opponents.seats == seat).sum() for seat in (NO_OPPONENT, 0, 1)]
+    games = start_games(("greedy", "random"), 0.5)
+    counts = [(games.seats == seat).sum() for seat in (NO_OPPONENT, 0, 1)]
     assert counts[0] == pytest.approx(BOARDS / 2, abs=8)
     assert counts[1] == pytest.approx(BOARDS / 4, abs=6)
     actions = np.full(BOARDS, -1, np.int64)
-    is_opponent = opponents.choose(boards, actions, rng)
-    assert np.array_equal(is_opponent, opponents.seats == 0)
+    is_opponent = games.choose(actions)
+    assert np.array_equal(is_opponent, games.seats == 0)
     assert np.array_equal(actions >= 0, is_opponent)
-    assert boards.masks[np.flatnonzero(is_opponent), actions[is_opponent]].all()
+    assert games.boards.masks[np.flatnonzero(is_opponent), actions[is_opponent]].all()
 
 
 def test_zero_share_creates_no_opponents():
-    opponents, boards, rng = start_games(("greedy",), 0)
-    assert not opponents.choose(boards, np.zeros(BOARDS, np.int64), rng).any()
+    games = start_games(("greedy",), 0)
+    assert not games.choose(np.zeros(BOARDS, np.int64)).any()
 
 
 @pytest.mark.parametrize(
@@ -66,6 +64,6 @@ def test_zero_share_creates_no_opponents():
     ],
 )
 def test_failing_opponent_is_named(name, message):
-    opponents, boards, rng = start_games((name,), 1)
+    games = start_games((name,), 1)
     with pytest.raises(BadPlayer, match=message):
-        opponents.choose(boards, np.zeros(BOARDS, np.int64), rng)
+        games.choose(np.zeros(BOARDS, np.int64))

@@ -33,10 +33,8 @@ from torch import Tensor
 
 from agents.network import Evaluator, Network
 from cc_env.core.game import Game
-from cc_env.envs.boards import Boards
 from cc_env.errors import BadCheckpoint
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
-from cc_env.match.match import effective_repetition_limit
 from cc_env.search.workspace import MAX_DEPTH
 from training.distillation.teacher import Teacher
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
@@ -45,7 +43,7 @@ from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
 from training.runs.training_run import Run, State
 from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
-from training.selfplay.opponents import Opponents, check_opponents, make_opponents
+from training.selfplay.opponents import GameSettings, SelfPlayGames
 from training.selfplay.replay_buffer import Samples, top_targets
 from training.selfplay.search_games import MAX_TURNS, split_work
 from training.selfplay.training import NetworkConfig, NetworkTraining, train
@@ -57,7 +55,7 @@ _TASK_DECISIONS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(NetworkConfig):
+class Config(GameSettings, NetworkConfig):
     """The settings of a run."""
 
     minutes: float | None = 60
@@ -73,13 +71,6 @@ class Config(NetworkConfig):
     evaluation: str | None = None
     # Depth of the teacher's search in turns.
     depth: int = 3
-    # Games start after 0 to `opening_turns` random turns.
-    opening_turns: int = 12
-    # Longer games are drawn.
-    max_turns: int = 100
-    # A game is drawn at this occurrence of a position.
-    repetitions: int = 2
-    # Player specs, and the fraction of games against them; the rest is self-play.
     opponents: tuple[str, ...] = ("minimax:depth=3",)
     opponents_share: float = 0.5
     # Decisions of the policy per round.
@@ -94,12 +85,11 @@ class Config(NetworkConfig):
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, depth=(2, MAX_DEPTH), opening_turns=(0, MAX_TURNS))
-        check_wholes(self, max_turns=1, repetitions=2)
+        self.check_games()
         check_wholes(self, decisions=1000, replay=1000)
-        check_between(self, 0, 1, "entropy", "opponents_share")
+        check_between(self, 0, 1, "entropy")
         check_between(self, 0, 100, "cross_entropy_weight")
         check_between(self, 1e-3, 10, "target_temperature")
-        check_opponents(self.opponents, self.opponents_share)
         check_workers(self.engine, self.workers)
 
     def check(self, resume: bool) -> None:
@@ -108,7 +98,7 @@ class Config(NetworkConfig):
         Raises BadCheckpoint for initial weights that do not fit.
         """
         super().check(resume)
-        make_opponents(self.make_game(), self.opponents, self.opponents_share)
+        self.make_opponents(self.make_game())
         find_evaluation(self.make_game(), self.evaluation)
 
 
@@ -204,20 +194,19 @@ def play(
     BadPlayer if an opponent cannot be created, forfeits or chooses an illegal action.
     """
     rng = np.random.default_rng(seed)
-    evaluate, teacher = Evaluator(network), Teacher(game, evaluation, config.depth)
-    opponents = Opponents(game, config.opponents, config.opponents_share, _BOARDS)
-    repetitions = effective_repetition_limit(game, config.repetitions)
-    boards = Boards(game, _BOARDS, max_turns=config.max_turns, repetitions=repetitions)
-    boards.reset()
+    evaluate = Evaluator(network)
+    teacher = Teacher(game, evaluation, config.depth)
+    games = SelfPlayGames(game, config, _BOARDS, rng)
+    boards = games.boards
     is_finished = np.ones(_BOARDS, np.bool_)
     parts: list[Samples] = []
     regrets: list[NDArray[np.float32]] = []
     decisions = 0
     while decisions < count:
-        opponents.start_games(boards, is_finished, config.opening_turns, rng)
+        games.start(is_finished)
         logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
         selected = (logits + rng.gumbel(size=logits.shape)).argmax(1)
-        own_boards = np.flatnonzero(~opponents.choose(boards, selected, rng))
+        own_boards = np.flatnonzero(~games.choose(selected))
         positions = boards.positions[own_boards]
         actions, values = teacher(positions)
         best = values.max(1)

@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
-from cc_env.envs.boards import Boards
 from cc_env.errors import TrainingDiverged
-from cc_env.match.match import effective_repetition_limit
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import check_between, check_wholes
-from training.selfplay.opponents import NO_OPPONENT, Opponents, check_opponents
+from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
 from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfPlaySettings:
+class SelfPlaySettings(GameSettings):
     """The settings of self-play."""
 
     # Concurrent games in each worker.
@@ -36,29 +34,19 @@ class SelfPlaySettings:
     last_simulations: int | None = None
     # Number of actions that the search considers at the root.
     considered: int = 16
-    # Games start after 0 to `opening_turns` random turns.
-    opening_turns: int = 12
-    # Longer games are drawn.
-    max_turns: int = 100
-    # A game is drawn at this occurrence of a position.
-    repetitions: int = 2
     # A repetition has the value -contempt for the player to move.
     contempt: float = 0.25
     # Weight of the search value in value targets; the rest is the result of the game.
     value_mix: float = 0.5
-    # Player specs, and the fraction of games against them; the rest is self-play.
-    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")
-    opponents_share: float = 0.25
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range or a player spec is invalid."""
-        check_wholes(self, boards=1, simulations=1, considered=1, opening_turns=0, max_turns=1)
-        check_wholes(self, repetitions=2)
+        self.check_games()
+        check_wholes(self, boards=1, simulations=1, considered=1)
         if self.last_simulations is not None:
             check_wholes(self, last_simulations=1)
         check_between(self, -1, 1, "contempt")
-        check_between(self, 0, 1, "value_mix", "opponents_share")
-        check_opponents(self.opponents, self.opponents_share)
+        check_between(self, 0, 1, "value_mix")
 
     def simulations_at(self, progress: float) -> int:
         """Return the simulations per decision at `progress` through the run, 0 to 1.
@@ -131,15 +119,8 @@ class SelfPlayWorker:
         """Start the games; `seed` is an argument of `np.random.default_rng`."""
         self._game, self._settings = game, settings
         self._rng = np.random.default_rng(seed)
-        self._opponents = Opponents(
-            game, settings.opponents, settings.opponents_share, settings.boards
-        )
-        self._boards = Boards(
-            game,
-            settings.boards,
-            max_turns=settings.max_turns,
-            repetitions=effective_repetition_limit(game, settings.repetitions),
-        )
+        self._games = SelfPlayGames(game, settings, settings.boards, self._rng)
+        self._boards = self._games.boards
         self._trees = Trees(
             game,
             settings.boards,
@@ -150,9 +131,8 @@ class SelfPlayWorker:
         # The network of the evaluations in the trees.
         self._evaluate: Evaluate | None = None
         # The decisions of the current game on each board.
-        self._games: list[list[_Decision]] = [[] for _ in range(settings.boards)]
+        self._decisions: list[list[_Decision]] = [[] for _ in range(settings.boards)]
         self._stopped = False
-        self._boards.reset()
         self._start_games(np.ones(settings.boards, np.bool_))
 
     def play(
@@ -212,9 +192,9 @@ class SelfPlayWorker:
             raise TrainingDiverged("the network's logits or values are not finite")
         actions, policy = top_policy(search.actions, search.policy)
         columns = self._boards.positions.copy(), self._boards.to_move.copy(), actions, policy
-        for game, *decision in zip(self._games, *columns, search.values.tolist(), strict=True):
+        for game, *decision in zip(self._decisions, *columns, search.values.tolist(), strict=True):
             game.append(_Decision(*decision))
-        self._opponents.choose(self._boards, search.selected_actions, self._rng)
+        self._games.choose(search.selected_actions)
         self._boards.step(search.selected_actions)
 
     def _finish(self, board: int, tally: SelfPlayTally) -> Samples:
@@ -225,10 +205,10 @@ class SelfPlayWorker:
         tally.turns += self._boards.turns(board)
         tally.draws += is_draw
         tally.first_wins += result == 0
-        if (seat := self._opponents.seats[board]) != NO_OPPONENT:
+        if (seat := self._games.seats[board]) != NO_OPPONENT:
             tally.opponent_games += 1
             tally.points += 0.5 if is_draw else float(result != seat)
-        columns = zip(*self._games[board], strict=True)
+        columns = zip(*self._decisions[board], strict=True)
         positions, movers, actions, policy, search_values = map(np.array, columns)
         results = np.zeros(len(movers)) if is_draw else np.where(movers == result, 1.0, -1.0)
         mix = self._settings.value_mix
@@ -238,5 +218,5 @@ class SelfPlayWorker:
     def _start_games(self, selected: NDArray[np.bool_]) -> None:
         """Start games on the selected boards, bool[boards], after random turns."""
         for board in np.flatnonzero(selected).tolist():
-            self._games[board] = []
-        self._opponents.start_games(self._boards, selected, self._settings.opening_turns, self._rng)
+            self._decisions[board] = []
+        self._games.start(selected)
