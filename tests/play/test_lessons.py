@@ -79,8 +79,8 @@ def test_lesson_instructions_name_the_cells():
 GOLDEN = """\
 5. Passing
 
-A player without a legal move passes, and the other moves again. A pass is never
-a choice: whoever can move must.
+A player without a legal move passes, and the other moves again. Passing is not
+a choice: a player who can move must move.
 
    0 1 2 3 4 5
  0 . w . . . b
