@@ -53,8 +53,8 @@ def main(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--game", default="capture_conquer")
-    parser.add_argument("--size", type=int, help="of the board, 4 to 8 in C&C")
+    parser.add_argument("--game", default="capture_conquer", help="Name of the game.")
+    parser.add_argument("--size", type=int, help="Size of the board in C&C, 4 to 8.")
     parser.add_argument("--steps", type=int, default=300_000, help="Steps of the learner.")
     parser.add_argument("--algorithm", choices=["ppo", "dqn"], default="ppo")
     print(main(**vars(parser.parse_args())))

@@ -100,5 +100,5 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=6, help="Size of the board, 4 to 8.")
-    parser.add_argument("--steps", type=int, default=100_000, help="of both players")
+    parser.add_argument("--steps", type=int, default=100_000, help="Steps of both players.")
     print(main(**vars(parser.parse_args())))

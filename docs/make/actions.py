@@ -26,10 +26,14 @@ def families(game: Game) -> list[Family]:
     cells, last = rows * columns, game.num_actions - 1
     match game.name:
         case "capture_conquer":
-            moves = game.num_actions - cells - 1
+            first_capture = last - cells
             return [
-                Family(0, moves - 1, "go from a start cell to an end cell, by a step or a chain"),
-                Family(moves, last - 1, "capture the piece on a cell: `first id + cell`"),
+                Family(
+                    0,
+                    first_capture - 1,
+                    "go from a start cell to an end cell, by a step or a chain",
+                ),
+                Family(first_capture, last - 1, "capture the piece on a cell: `first id + cell`"),
                 Family(last, last, "capture nothing"),
             ]
         case "checkers":

@@ -187,7 +187,7 @@ def test_endings_are_those_of_the_game():
         ("morris", "`alphazero:simulations=64`", "68.2 % (62.9 – 73.2)", "123-27-50"),
     ],
 )
-def test_match_results_are_from_the_network_s_side(game, player, score, results):
+def test_match_results_are_those_of_the_network(game, player, score, results):
     text, _ = generate(f"<!-- make: strength {game} -->")
     assert [player, score, results] in [[row[-5], *row[-2:]] for row in rows(text)]
 

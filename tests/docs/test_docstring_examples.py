@@ -28,7 +28,7 @@ DOCUMENTED = [
 
 
 @pytest.mark.parametrize("documented", DOCUMENTED, ids=lambda documented: documented.__qualname__)
-def test_docstring_examples(documented, tmp_path, monkeypatch):
+def test_docstring_examples_run_without_failure(documented, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (test,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
     with mock.patch.dict(gymnasium.registry), mock.patch.dict(pettingzoo.aec_registry):

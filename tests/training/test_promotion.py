@@ -1,3 +1,5 @@
+"""Evaluation during training: scores and accuracy."""
+
 import pytest
 
 from cc_env.errors import BadOption
@@ -9,18 +11,18 @@ SOLVED = make_game("capture_conquer", size=4)
 FEW = EvaluationOpponents(names=("random",), anchor="random", games=2, positions=60)
 
 
-def met(name, game=SOLVED, evaluation_opponents=FEW):
+def scores_of(name, game=SOLVED, evaluation_opponents=FEW):
     return score_against(game, make_player(name, game), None, evaluation_opponents, 0)
 
 
 def test_scores_on_a_solved_board_include_accuracy():
-    perfect, chance = met("perfect"), met("random")
+    perfect, chance = scores_of("perfect"), scores_of("random")
     assert perfect["accuracy"] == perfect["accuracy_where_free"] == 1
     assert chance["accuracy_where_free"] < chance["accuracy"] < 0.9
 
 
 def test_accuracy_positions_are_fixed():
-    accuracies = [met("minimax:depth=1")["accuracy"] for _ in range(2)]
+    accuracies = [scores_of("minimax:depth=1")["accuracy"] for _ in range(2)]
     assert accuracies[0] == accuracies[1] < 1
 
 
@@ -31,20 +33,20 @@ def test_accuracy_positions_are_fixed():
         (make_game("capture_conquer", size=6), FEW),  # it has numbers, but no table of its start
         (make_game("cannon"), FEW),
     ],
-    ids=["not wanted", "not solved", "without numbers"],
+    ids=["no positions", "unsolved start", "no tables"],
 )
 def test_scores_without_a_tablebase_have_no_accuracy(game, evaluation_opponents):
-    assert "accuracy" not in met("random", game, evaluation_opponents)
+    assert "accuracy" not in scores_of("random", game, evaluation_opponents)
     assert len(charts(game, evaluation_opponents)) == 2
 
 
 def test_accuracy_uses_the_given_tables_folder(tmp_path):
     empty = EvaluationOpponents(names=("random",), anchor="random", games=2, tables=str(tmp_path))
-    assert "accuracy" not in met("random", SOLVED, empty)
+    assert "accuracy" not in scores_of("random", SOLVED, empty)
     wrong = EvaluationOpponents(
         names=("random",), anchor="random", games=2, tables=str(tmp_path / "none")
     )
     with pytest.raises(BadOption, match="none"):
-        met("random", SOLVED, wrong)
+        scores_of("random", SOLVED, wrong)
     with pytest.raises(BadOption, match="positions=-1; expected: a whole number"):
         EvaluationOpponents(positions=-1)
