@@ -1,11 +1,11 @@
-# make test      set up .venv by the lock, check format, lint, types and imports, run the quick tests (three minutes)
-# make test-all  the same with all tests, as CI does (ten minutes)
-# make test-pythons  the tests of the core by Python 3.11 to 3.13, those that are at hand (minutes each)
-# make demo      train AlphaZero for four minutes, then a tournament with its report (ten minutes in all)
-# make play      the page: all games in the browser, until Ctrl+C
-# make docs      generated parts of docs/ brought up to date, then the site in build/site; any warning is an error (a minute)
-# make examples  train in every RL library briefly, in .venv-examples
-# make bench     the benchmark table, beside OpenSpiel, PettingZoo and Pgx
+# make test      set up .venv from the lock file, check format, lint, types and imports, run the quick tests (3 to 8 minutes)
+# make test-all  the same with all tests, as CI does (10 to 30 minutes)
+# make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.13 (minutes each)
+# make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
+# make play      start the web page, until Ctrl+C
+# make docs      update the generated parts of docs/, then build the site in build/site; a warning is an error (a minute)
+# make examples  train briefly with every RL library, in .venv-examples
+# make bench     write the benchmark table, with rates of OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies again and pin them
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)

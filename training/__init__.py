@@ -1,10 +1,12 @@
 """Training and evaluation of players. Runs from a checkout.
 
-alphazero  self-play guided by tree search
-ppo        MaskablePPO against a pool of opponents
-arena      tournaments; the command is python -m training.evaluate
-accuracy   how many of a player's decisions keep the exact value
-hardest    positions of solved boards that searches miss
-published  the experiments of the game's publication, and the value of moving first
-tune       the weights of an evaluation, fitted to self-play and tested in matches
+alphazero           self-play guided by tree search
+ppo                 MaskablePPO against a pool of opponents
+distillation        a policy trained on the values that alpha-beta assigns to actions
+learned_evaluation  a small network that corrects the evaluation inside alpha-beta
+arena               tournaments; the command is python -m training.evaluate
+experiments         accuracy, hard positions, published experiments, tuning, a demonstration
+selfplay            parts of the algorithms: configs, learner, replay buffer, games, promotion
+runs                the folder of a run: config, log, checkpoints, charts, command line
+parallel            tasks in several processes or on a Ray cluster
 """

@@ -83,7 +83,7 @@ def measure(
     seed: Annotated[int, typer.Option(min=0, help="Seed of positions, games and players.")] = 0,
     out: ResultsFolder = None,
 ) -> None:
-    """Measure the fraction of a player's decisions that keep the exact value.
+    """Measure the share of a player's decisions that keep the exact value.
 
     Positions are sampled from the tablebase, occur in games against itself and other players, or
     follow from the start by the player's actions and all replies.

@@ -356,7 +356,7 @@ app = command_line.training_command(
     {
         "rounds": "Number of rounds.",
         "depth": "Depth of the search in self-play, in turns.",
-        "positions": "Self-play positions per round.",
+        "positions": "Self-play decisions per round.",
         "workers": "Number of processes.  [default: one per core]",
         "engine": "Where they run: processes, or ray for a cluster.",
     },

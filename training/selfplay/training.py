@@ -56,7 +56,10 @@ class BaseConfig(training_run.Config):
         check_between(self, 0, 1, "gate")
 
     def check(self, resume: bool) -> None:
-        """Raise the errors of the run's players and files before the run changes its folder."""
+        """Check the players and files of a run before it writes anything.
+
+        Raises BadOption if a player cannot be created. With `resume`, initial weights are ignored.
+        """
         make_players(self.evaluation_opponents.names, self.make_game())
 
 
