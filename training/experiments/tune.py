@@ -135,8 +135,8 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
     """Return the weights int64[K] with the least mean logistic loss, and this loss.
 
     The symmetric images of the positions are fitted, too. Weights are scaled so that
-    `cc_env.search.scores.expected_result` predicts the mean result. Weights whose features are 0 in the
-    whole sample, such as those for positions within a turn, keep the game's values.
+    `cc_env.search.scores.expected_result` predicts the mean result. Weights whose features are 0 in
+    the whole sample, such as those for positions within a turn, keep the game's values.
     """
     images = [
         np.array(
