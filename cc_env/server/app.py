@@ -36,7 +36,7 @@ try:
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
     from cc_env.server import analysis_api, connections
-    from cc_env.server.limits import BusyError, ServerLimits, TooManyRequestsError
+    from cc_env.server.limits import BusyError, ServerLimits
     from cc_env.server.lobby import Lobby
     from cc_env.server.requests import (
         TooLongError,
@@ -232,14 +232,9 @@ async def _export_game(request: Request) -> Response:
 
 async def _respond_to_error(request: Request, error: Exception) -> Response:
     """Return the error with its status; an unknown name in a GET request is 404."""
-    statuses: dict[type, int] = {
-        TooManyRequestsError: 429,
-        BusyError: 503,
-        TooLongError: 413,
-        TooSlowError: 408,
-        UnknownOption: 404 if request.method == "GET" else 400,
-    }
-    return JSONResponse({"error": str(error)}, statuses.get(type(error), 400))
+    is_unknown_name = isinstance(error, UnknownOption) and request.method == "GET"
+    status = 404 if is_unknown_name else getattr(error, "status", 400)
+    return JSONResponse({"error": str(error)}, status)
 
 
 async def _respond_to_system_error(request: Request, error: Exception) -> Response:

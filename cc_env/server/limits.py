@@ -15,9 +15,14 @@ from cc_env.errors import CcEnvError
 class BusyError(CcEnvError):
     """A request that the server cannot handle now; a later one may succeed."""
 
+    # HTTP status, as in the other errors of the server.
+    status = 503
+
 
 class TooManyRequestsError(BusyError):
     """A client that exceeds a rate."""
+
+    status = 429
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,13 @@ Result = TypeVar("Result")
 class TooLongError(CcEnvError):
     """A request or a message that exceeds its maximum size."""
 
+    status = 413
+
 
 class TooSlowError(CcEnvError):
     """A request that does not arrive within its time limit."""
+
+    status = 408
 
 
 def client_address(connection: HTTPConnection) -> str:
