@@ -8,7 +8,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -158,22 +158,22 @@ def assess_turn(
     after = game.play_turn(position, turn)
     decision, line = _choose(game, position, player, time)
     best = _first_turn(game, position, line)
+    value = decision.value
     # Players report no value for forced decisions.
-    if decision.value is None:
+    if value is None:
         lines = compare_turns(game, position, [best], player, time)
-        decision = replace(decision, value=lines[0].value if lines else None)
+        value = lines[0].value if lines else None
     if turn and len(list(itertools.islice(game.turns(position), 2))) == 1:
-        return TurnAssessment(decision.value, line, None, ONLY_MOVE)
-    if not turn or decision.value is None:
-        return TurnAssessment(decision.value, line)
-    if game.play_turn(position, best) == after:
-        return TurnAssessment(decision.value, line, 0.0, MARKS[0])
-    lines = compare_turns(game, position, [best, turn], player, time)
-    if not lines:
-        return TurnAssessment(decision.value, line)
-    best_value, turn_value = (compared.value for compared in lines)
-    loss = max(0.0, winning_chances(best_value) - winning_chances(turn_value))
-    return TurnAssessment(max(best_value, turn_value), line, loss, mark_for_loss(loss))
+        return TurnAssessment(value, line, None, ONLY_MOVE)
+    loss = None
+    if turn and value is not None:
+        if game.play_turn(position, best) == after:
+            loss = 0.0
+        elif lines := compare_turns(game, position, [best, turn], player, time):
+            best_value, turn_value = (compared.value for compared in lines)
+            loss = max(0.0, winning_chances(best_value) - winning_chances(turn_value))
+            value = max(best_value, turn_value)
+    return TurnAssessment(value, line, loss, None if loss is None else mark_for_loss(loss))
 
 
 def _choose(

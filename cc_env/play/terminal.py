@@ -372,8 +372,8 @@ def load(path: Path, session: GameSession) -> tuple[GameSession, int]:
     invalid file or one without a game, BadPosition for an invalid position, UnknownOption for an
     unknown suffix.
     """
-    names, suffix = [seat.name for seat in session.seats], path.suffix.lower()
-    if suffix == POSITION_SUFFIX:
+    names = [seat.name for seat in session.seats]
+    if path.suffix.lower() == POSITION_SUFFIX:
         start = session.game.from_text(read_text(path).strip())
         return GameSession(session.game, names, start=start, limits=session.match.limits), 1
     records = _records(path, session.game, names)

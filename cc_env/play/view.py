@@ -57,7 +57,8 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     `turns` starts at index `turns_from`; it replaces all turns from there on in the front end.
     """
     game, last = session.game, session.last_turn
-    last_decision, is_person = _last_decision(game, last), session.is_person_to_move
+    last_decision = _last_decision(game, last)
+    is_person = session.is_person_to_move
     caption = describe_standing(game, session.position, session.result)
     picture = draw(game, session.position, last=last, caption=caption)
     # The track of a turn of one decision is computed already.
@@ -117,11 +118,11 @@ def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
 
 def _top_player(picture: Picture) -> int:
     """Return the player whose pieces start higher on the board; the second in a tie."""
-    pieces, means = picture.pieces.items(), []
-    for player in picture.game.players:
-        rows = [row for (row, _), letter in pieces if picture.owner(letter) == player]
-        means.append(fmean(rows or [0]))
-    return int(means[1] <= means[0])
+    rows: dict[str, list[int]] = {player: [] for player in picture.game.players}
+    for (row, _), letter in picture.pieces.items():
+        rows[picture.owner(letter)].append(row)
+    first_mean, second_mean = (fmean(player_rows or [0]) for player_rows in rows.values())
+    return int(second_mean <= first_mean)
 
 
 def _last_decision(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:

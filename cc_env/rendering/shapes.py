@@ -103,12 +103,12 @@ def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
     figure_name = picture.game.figures.get(letter, "disc")
     if figure_name == "square":
         return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
-    disc = Disc(x, y, 21, fill, rim, 3)
+    parts: list[Shape] = [Disc(x, y, 21, fill, rim, 3)]
     if figure_name == "ring":
-        return [disc, Disc(x, y, 9, BOARD[0], rim, 3)]
-    if figure_name == "king":
-        return [disc, Label(x, y, "K", 20, _ink(fill))]
-    return [disc]
+        parts.append(Disc(x, y, 9, BOARD[0], rim, 3))
+    elif figure_name == "king":
+        parts.append(Label(x, y, "K", 20, _ink(fill)))
+    return parts
 
 
 def mark(name: str, cell: Cell) -> list[Shape]:

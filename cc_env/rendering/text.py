@@ -59,15 +59,14 @@ def _style(picture: PictureData, cell: Cell) -> str:
 
 def _mark(picture: PictureData, cell: Cell) -> str:
     """Return the mark of a cell, "" if it has none."""
-    if cell in picture.shots:
-        return "&" if cell in picture.targets else "!"
-    if cell in picture.targets:
-        return "*"
-    if cell in picture.pieces:
-        return "<" if cell == picture.selected else ""
-    if cell in picture.captured:
-        return "x"
-    return "+" if cell in picture.path else ""
+    marks = (
+        (cell in picture.shots, "&" if cell in picture.targets else "!"),
+        (cell in picture.targets, "*"),
+        (cell in picture.pieces, "<" if cell == picture.selected else ""),
+        (cell in picture.captured, "x"),
+        (cell in picture.path, "+"),
+    )
+    return next((mark for is_marked, mark in marks if is_marked), "")
 
 
 def _cell_lines(picture: PictureData, paint: Paint) -> list[str]:

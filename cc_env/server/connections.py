@@ -257,7 +257,8 @@ class LogLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record passes; shorten it to one line."""
-        key, now = str(record.msg).partition("\n")[0], self._now()
+        key = str(record.msg).partition("\n")[0]
+        now = self._now()
         if now - self._times.get(key, -LOG_INTERVAL_SECONDS) < LOG_INTERVAL_SECONDS:
             return False
         self._times = {

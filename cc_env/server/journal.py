@@ -176,7 +176,8 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
 
 def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
     """Apply a line to a game; raise CcEnvError or KeyError if it is invalid."""
-    session, requested_by = saved_game.session, None
+    session = saved_game.session
+    requested_by = None
     match entry["do"]:
         case "play":
             seconds = messages.read_number(entry["seconds"], "seconds", 0, MAX_DECISION_SECONDS)

@@ -326,8 +326,8 @@ def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
     """Return the limits with an untrusted time for the game, by default without a clock."""
     if seconds is None:
         return Limits()
-    maximum, alternative = limits.clock_seconds, ", or null for no clock"
-    seconds = messages.read_number(seconds, "seconds", MIN_CLOCK_SECONDS, maximum, alternative)
+    bounds = MIN_CLOCK_SECONDS, limits.clock_seconds
+    seconds = messages.read_number(seconds, "seconds", *bounds, ", or null for no clock")
     return Limits(seconds_per_game=seconds)
 
 

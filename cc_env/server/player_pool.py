@@ -140,7 +140,8 @@ class PlayerPool:
 
         Raises BadOption if the player cannot be created.
         """
-        before, key = self._memory(), (repr(game), spec)
+        key = repr(game), spec
+        before = self._memory()
         player, size = self._idle.pop(key, (None, 0))
         player = player or make_player(spec, game)
         try:

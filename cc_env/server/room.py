@@ -224,7 +224,8 @@ class Room:
     def _broadcast_state(self) -> None:
         """Send the state to all clients, with the turns that not all of them have received."""
         done = len(self.session.match.turns)
-        turns_from, self._sent_turns = min(self._sent_turns, done), done
+        turns_from = min(self._sent_turns, done)
+        self._sent_turns = done
         if self.clients:
             self._broadcast_text(self._state_message(turns_from))
 
@@ -304,10 +305,10 @@ class Room:
                 f"text={str(text)[:40]!r}; expected: a move in notation, or a row and a column, "
                 f"in at most {MAX_MOVE_LENGTH} characters"
             )
-        session, selected = self.session, message.get("piece")
+        session = self.session
         choices = list_choices(session.game, session.position, session.match.legal_actions)
         pieces = (cell for choice in choices for cell in choice.pieces)
-        piece = next((cell for cell in pieces if list(cell) == selected), None)
+        piece = next((cell for cell in pieces if list(cell) == message.get("piece")), None)
         move = parse_move(session.game, session.position, choices, piece, text.strip())
         if move.turn:
             for action in move.turn:

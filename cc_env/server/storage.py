@@ -98,7 +98,8 @@ class GameFolder:
         Raises OSError if the folder cannot be read.
         """
         now = time.time() if now is None else now
-        games, limits = sorted(self._scan()), self._limits
+        limits = self._limits
+        games = sorted(self._scan())
         self._set_totals(games)
         file_count, size = self._file_count, self._bytes
         share = REDUCED_SHARE if self.is_full else 1.0

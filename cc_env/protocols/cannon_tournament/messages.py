@@ -56,8 +56,8 @@ class MessageSocket:
             text += self._read(until)
         self._sent_at = -inf
         end = _message_end(text)
-        self._pending, text = text[end:].lstrip(), text[:end]
-        return log.parse_message(text), text
+        self._pending = text[end:].lstrip()
+        return log.parse_message(text[:end]), text[:end]
 
     def _read(self, until: float) -> str:
         """Return received text; raise TimeoutError at `until`, EOFError at the end."""
@@ -72,7 +72,7 @@ class MessageSocket:
         except OSError:
             received = b""
         if not received:
-            raise EOFError
+            raise EOFError("the connection has ended")
         return received.decode("latin-1")
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ follow only the protocol, see `cc_env.games.cannon.log` and
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,19 +61,22 @@ class RemoteSeat:
             message, text = self._connection.receive(self._timeout)
         except TimeoutError:
             return Move(fault="time", detail=SILENT, is_silent=True)
-        except EOFError:
-            return Move(fault="error", detail="the connection has ended")
-        except BadRecord as error:
+        except (EOFError, BadRecord) as error:
             return Move(fault="error", detail=str(error))
-        if fault := log.fault_of(message["meta"]):
-            if fault[1] == self._player:
-                return Move(
-                    fault=fault[0], detail="reported by the client", text=_single_line(text)
-                )
-            return Move(fault="error", detail=f"invalid report: {message['meta']}")
-        if message["action"] in ("INIT", "KILLPROC") or not message["data"]:
-            return Move(fault="error", detail=message["meta"] or "no command")
-        return Move(message["data"], is_last=message["action"] != "NORMAL", text=_single_line(text))
+        return self._read_move(message, _single_line(text))
+
+    def _read_move(self, message: Mapping[str, str], text: str) -> Move:
+        """Return the move in a message, or the fault that it reports or is."""
+        reported = log.fault_of(message["meta"])
+        if reported and reported[1] == self._player:
+            return Move(fault=reported[0], detail="reported by the client", text=text)
+        if reported:
+            detail = f"invalid report: {message['meta']}"
+        elif message["action"] in ("INIT", "KILLPROC") or not message["data"]:
+            detail = message["meta"] or "no command"
+        else:
+            return Move(message["data"], is_last=message["action"] != "NORMAL", text=text)
+        return Move(fault="error", detail=detail)
 
     def send(self, text: str) -> None:
         """Send the client the opponent's message or the end of the game."""
