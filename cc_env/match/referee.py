@@ -110,21 +110,22 @@ def player_generators(seed: int) -> list[np.random.Generator]:
 class Timer:
     """The thinking times of both players of a match, and its time limits.
 
-    `seconds` has the time of each turn, including an unfinished one.
+    `seconds` has the time of each turn, including an unfinished one, `player_seconds` the total
+    time of each player.
     """
 
     def __init__(self, match: Match) -> None:
         """Measure the times of `match`, beginning with zero."""
         self.seconds: list[float] = []
         self._match = match
-        self._player_seconds = [0.0, 0.0]
+        self.player_seconds = [0.0, 0.0]
 
     def clock(self) -> Clock:
         """Return the remaining time of the player to move."""
         limits, turn = self._match.limits, len(self._match.turns)
         per_turn = limits.seconds_per_turn or math.inf
         per_game = limits.seconds_per_game or math.inf
-        seconds_spent = self.seconds_spent(self._match.mover)
+        seconds_spent = self.player_seconds[self._match.mover]
         return Clock(per_turn - sum(self.seconds[turn:]), per_game - seconds_spent)
 
     def add(self, seconds: float) -> str:
@@ -134,7 +135,7 @@ class Timer:
         """
         clock, turn = self.clock(), len(self._match.turns)
         self.seconds[turn:] = [sum(self.seconds[turn:]) + seconds]
-        self._player_seconds[self._match.mover] += seconds
+        self.player_seconds[self._match.mover] += seconds
         return f"{seconds:.3f} s, had {min(clock):.3f} s" if seconds > min(clock) else ""
 
     def take_back(self, keep: int) -> None:
@@ -147,12 +148,8 @@ class Timer:
         positions = [*(before for before, _ in match.history[keep:]), match.position]
         for position, seconds in zip(positions, self.seconds[keep:], strict=False):
             player = match.game.to_move(position)
-            self._player_seconds[player] = max(0.0, self._player_seconds[player] - seconds)
+            self.player_seconds[player] = max(0.0, self.player_seconds[player] - seconds)
         del self.seconds[keep:]
-
-    def seconds_spent(self, player: int) -> float:
-        """Return the total thinking time of a player in seconds."""
-        return self._player_seconds[player]
 
 
 def _check_arguments(players: Sequence[Player], names: Sequence[str], seed: int) -> None:

@@ -120,7 +120,7 @@ class GameSession:
         if limit is None:
             return float("inf")
         running = self._elapsed() if self.result is None and player == self.mover else 0.0
-        return limit - self._timer.seconds_spent(player) - running
+        return limit - self._timer.player_seconds[player] - running
 
     def play(self, action: int) -> None:
         """Play a person's decision; if the time is up, that person loses instead.

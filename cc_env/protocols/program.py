@@ -33,11 +33,13 @@ from cc_env.match.referee import Clock, Decision
 from cc_env.protocols.cannon_tournament import program_lines
 from cc_env.protocols.channel import Channel, LineTooLong
 from cc_env.protocols.process import ProcessChannel
-from cc_env.protocols.program_protocol import GameHistory, ProgramProtocol
+from cc_env.protocols.program_protocol import GameHistory
 from cc_env.protocols.ugi import one_line
 from cc_env.protocols.ugi_driver import UGIDriver
 
 _T = TypeVar("_T")
+# See `cc_env.protocols.program_protocol`.
+ProgramProtocol = UGIDriver | program_lines.CannonProgramProtocol
 PROTOCOLS = "ugi", "cannon"
 # Default time for a turn.
 TURN_SECONDS = 10.0

@@ -1,12 +1,22 @@
-"""Interface between `cc_env.protocols.program` and the protocols that external programs speak."""
+"""Common parts of the protocols of external programs: the history of a game, texts of turns.
 
-from typing import Protocol
+A protocol has three members:
+
+farewell
+    The line that ends the program, "" if there is none.
+begin(channel, game, until)
+    Starts a game.
+request_turn(channel, history, clock, until)
+    Returns the next turn of the program.
+
+Both methods raise TimeoutError at the time `until` (of `time.perf_counter`), EOFError if the
+program has ended, LineTooLong for an overlong line, IllegalAction for an illegal turn, and Forfeit
+for another fault of the program.
+"""
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import IllegalAction
-from cc_env.match.referee import Clock
-from cc_env.protocols.channel import Channel
 
 MAX_TURN_LENGTH = 1000
 
@@ -43,26 +53,6 @@ class GameHistory:
         """Add a turn of the player itself."""
         self.turns.append(self.game.turn_text(self.position, turn))
         self.position = self.game.play_turn(self.position, turn)
-
-
-class ProgramProtocol(Protocol):
-    """A protocol for playing a game with a program.
-
-    Methods raise TimeoutError at the time `until` (of `time.perf_counter`), EOFError if the program
-    has ended, LineTooLong for an overlong line, IllegalAction for an illegal turn, and Forfeit for
-    another fault of the program.
-    """
-
-    # Line that ends the program, "" if there is none.
-    farewell: str
-
-    def begin(self, channel: Channel, game: Game, until: float) -> None:
-        """Start a game."""
-
-    def request_turn(
-        self, channel: Channel, history: GameHistory, clock: Clock, until: float
-    ) -> Turn:
-        """Return the next turn of the program."""
 
 
 def clean_turn_text(text: str) -> str:

@@ -165,12 +165,6 @@ class WorkerPool:
                 self._release(worker)
         raise Forfeit("error", "the player process died repeatedly")
 
-    @property
-    def workers(self) -> set[Worker]:
-        """All living workers."""
-        with self._lock:
-            return set(self._workers)
-
     def _acquire(self) -> Worker:
         with self._lock:
             if self._is_closed:

@@ -48,7 +48,7 @@ def choose(pool, name="minimax:depth=2", rng=None):
 
 
 def worker_pids(pool):
-    return {worker.process.pid for worker in pool.workers}
+    return {worker.process.pid for worker in pool._workers}
 
 
 def test_worker_decides_as_the_local_player(pool):
