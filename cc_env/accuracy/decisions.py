@@ -223,7 +223,7 @@ def sample_from_games(
         record = play_match(tables.game, pair, start=start, seed=seed + number)
         if record.reason in FAULTS:
             raise BadPlayer(
-                f"a game to measure in ended by a fault ({record.reason}): {record.detail}"
+                f"game {number + 1} ended by a fault ({record.reason}): {record.detail}"
             )
         for position in recorder.positions:
             if position not in yielded:

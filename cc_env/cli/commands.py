@@ -494,7 +494,7 @@ def _game_for_suffix(file: Path) -> str | None:
     """
     names = [name for name, entry in GAMES.items() if file.suffix.lower() in entry.formats]
     if len(names) > 1:
-        raise BadOption(f"{file}: the suffix is not enough; add --game {' or '.join(names)}")
+        raise BadOption(f"{file}: several games have this suffix; add --game {' or '.join(names)}")
     return names[0] if names else None
 
 

@@ -370,7 +370,7 @@ def _check_scores(scores: tuple[float, float], match: Match) -> None:
     """Raise BadRecord if these are not the scores of the match."""
     recorded = "{:g} - {:g}".format(*scores)
     if match.score is None:
-        raise BadRecord(f"scores {recorded}, but it is not over after turn {len(match.turns)}")
+        raise BadRecord(f"scores {recorded}, but no result after turn {len(match.turns)}")
     if not all(map(math.isclose, scores, match.score)):
         replayed = "{:g} - {:g}".format(*match.score)
         raise BadRecord(f"by the rules the scores are {replayed}, by the file {recorded}")

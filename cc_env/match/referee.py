@@ -161,7 +161,7 @@ def _check_arguments(players: Sequence[Player], names: Sequence[str], seed: int)
             hint = f"; use players.specs.as_player({player!r}, game)" if is_convertible else ""
             raise BadPlayer(f"{player!r} is not a player: it has no method choose{hint}")
         if not isinstance(name, str):
-            raise BadOption(f"{name!r} is not a name")
+            raise BadOption(f"name {name!r}; expected: a string")
     random_streams.check_seed(seed)
 
 

@@ -277,7 +277,7 @@ class PlayerBot(pyspiel.Bot):
     def step(self, state: BoardState) -> int:
         """Return an action; raise BadOption for a state of another game, or IllegalAction."""
         if state.get_game() != self._game:
-            raise BadOption(f"a state of {state.get_game()}; this bot plays {self._game}")
+            raise BadOption(f"state is of {state.get_game()}; expected: a state of {self._game}")
         action = self._player.choose(state.position, self._rng, Clock()).action
         return self._game.game.check_action(state.position, action)
 
@@ -323,7 +323,7 @@ def _specification(name: str) -> dict[str, Any]:
     values = dict(LIMITS)
     for option, default in game_option_defaults(name).items():
         if option in LIMITS:
-            raise BadOption(f"{name}: the option {option} would hide OpenSpiel's parameter")
+            raise BadOption(f"{name}: the option {option} has the name of a parameter in OpenSpiel")
         kind, _ = _option_type(name, option)
         values[option] = _EMPTY[kind] if default is None else default
     return values

@@ -94,8 +94,8 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     except (CcEnvError, MissingExtra, OSError):
         raise
     except (Exception, SystemExit) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise BadPlayer(f"player {name!r} cannot be made: {why}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise BadPlayer(f"player {name!r} cannot be created: {reason}") from error
     if not hasattr(player, "choose"):
         raise BadPlayer(f"player {name!r} is {player!r}, which has no method choose")
     return player
@@ -148,7 +148,7 @@ def register_player(
     Raises BadPlayer for a name that is not an identifier.
     """
     if not name.isidentifier():
-        raise BadPlayer(f"invalid player name {name!r}: use letters, digits and _ only")
+        raise BadPlayer(f"player name {name!r}; expected: letters, digits and _")
     PLAYERS[name] = factory
     _SUPPORTS[name] = plays
 
@@ -229,7 +229,7 @@ def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]
     except (TypeError, ValueError):
         parameters = []
     if not parameters:
-        raise BadPlayer(f"player {player_name!r} cannot be made with a game: it takes no arguments")
+        raise BadPlayer(f"player {player_name!r} cannot be created: it takes no arguments")
     return {parameter.name: parameter.default for parameter in parameters[1:]}
 
 

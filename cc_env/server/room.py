@@ -267,7 +267,7 @@ class Room:
                 raise IllegalAction(f"spectators may not send {command}; use a player's link")
         is_full = self._journal.bytes >= self._lobby.limits.journal_bytes
         if is_full and command not in UNLIMITED_COMMANDS:
-            raise IllegalAction(f"the file of this game is full: no more {command}, only moves")
+            raise IllegalAction(f"the file of this game is full; expected: a move, not {command}")
 
     @contextmanager
     def _close_on_write_error(self) -> Iterator[None]:

@@ -63,7 +63,7 @@ class GameFolder:
         """Return the journal of a game; raise UnknownOption if there is none."""
         path = self._path / f"{name}{SUFFIX}"
         if not GAME_NAME.fullmatch(name) or not path.is_file():
-            raise UnknownOption("there is no such game here")
+            raise UnknownOption("there is no such game on this server")
         return Journal(path)
 
     @property

@@ -363,7 +363,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
         ),
         (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
         (["analyse", "..x"], "'..x' cannot be imported"),
-        (["analyse", "os.system"], "'os.system' cannot be made: TypeError"),
+        (["analyse", "os.system"], "'os.system' cannot be created: TypeError"),
         (["analyse", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
         (["replay", "", "--to", "x.pdn"], "FILE"),
         (["replay", "README.md", "--to", ""], "'--to': the path is empty"),

@@ -587,7 +587,7 @@ def test_silent_client_loses_on_time(cannon):
 def test_scores_that_contradict_the_rules_are_rejected(cannon):
     meta = "Player 1 SCORE : 8.12 : Player 2 SCORE : 2.09"
     (logged_game,) = log.read(log_line("S 2 5 M 1 4", action="FINISH", meta=meta), cannon)
-    with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but it is not over after turn 1"):
+    with pytest.raises(BadRecord, match=r"scores 8\.12 - 2\.09, but no result after turn 1"):
         replay_foreign(cannon, logged_game)
     for fault in ("TIMEOUT", "INVALID MOVE", "UNEXPECTED STOP"):
         (logged_game,) = log.read(log_line("", meta=f"{fault} BY PLAYER 2 : {meta}"), cannon)

@@ -458,7 +458,7 @@ def test_match_start_must_be_a_position(game):
     [
         ({"seed": -1}, "seed=-1; expected: a whole number"),
         ({"seed": "x"}, "seed='x'"),
-        ({"names": (1, "b")}, "1 is not a name"),
+        ({"names": (1, "b")}, "name 1; expected: a string"),
         (
             {"players": ("random", "random")},
             "'random' is not a player",

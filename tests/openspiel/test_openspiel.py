@@ -333,7 +333,7 @@ def test_options_of_unsupported_types_are_rejected(monkeypatch):
         with pytest.raises(BadOption, match=r"mine: the option option is .*; OpenSpiel has int"):
             openspiel.register("mine")
     module.make = lambda position="": None
-    with pytest.raises(BadOption, match="the option position would hide"):
+    with pytest.raises(BadOption, match="the option position has the name"):
         openspiel.register("mine")
 
 
@@ -504,7 +504,7 @@ def test_invalid_bots_are_rejected():
         PlayerBot(game, "nobody")
     with pytest.raises(BadOption, match=r"checkers\(\)"):
         PlayerBot(theirs, "random")
-    with pytest.raises(BadOption, match=r"a state of checkers\(\); this bot plays python_cc"):
+    with pytest.raises(BadOption, match=r"of checkers\(\); expected: a state of python_cc"):
         PlayerBot(game, "random").step(theirs.new_initial_state())
     with pytest.raises(BadOption, match="seed=-1"):
         PlayerBot(game, "random", seed=-1)

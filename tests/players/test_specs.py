@@ -101,7 +101,7 @@ def test_other_players_registered_in_the_block_stay(game, monkeypatch):
         ("test_specs.Lowest:highest=1,highest=2", r"highest is given twice"),
         ("nowhere.Player", r"'nowhere.Player' cannot be imported: No module"),
         ("test_specs.Nobody", r"cannot be imported: .* no attribute 'Nobody'"),
-        ("os.getcwd", r"player 'os.getcwd' cannot be made with a game: it takes no arguments"),
+        ("os.getcwd", "player 'os.getcwd' cannot be created: it takes no arguments"),
         ("random:easy", r"player random has no levels, such as 'easy'"),
         (None, "None is not a player spec"),
         ("numpy.pi", r"'numpy.pi' is not a class or a function: 3.14"),
@@ -394,8 +394,8 @@ def final_position(game):
         ("mcts:exploration=True", "exploration=True; expected: 0 or more"),
         ("minimax:seconds=" + "9" * 400, "expected: 0 or more"),
         ("minimax:table_megabytes=1e9", "table_megabytes=1000000000.0; expected: 1/1024 to 65536"),
-        ("os.system", "player 'os.system' cannot be made: TypeError: expected str"),
-        ("sys.exit", "player 'sys.exit' cannot be made: SystemExit"),
+        ("os.system", "player 'os.system' cannot be created: TypeError: expected str"),
+        ("sys.exit", "player 'sys.exit' cannot be created: SystemExit"),
     ],
 )
 def test_values_of_wrong_types_or_sizes_are_rejected(game, spec, error):

@@ -151,7 +151,7 @@ def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
         start = cannon.play_turn(start, next(cannon.turns(start)))
     game_record = play(cannon, name, start=start)
     assert game_record.reason == "error"
-    assert "a game begins at the start, not in 'WwWw" in game_record.detail
+    assert "the game begins in 'WwWw" in game_record.detail
 
 
 @pytest.mark.parametrize(

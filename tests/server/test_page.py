@@ -559,7 +559,7 @@ def test_unknown_games_show_links(server, open_pages):
     page.goto(server.address + "#/none/none")
     assert (
         page.text_content("#connection-alert.final")
-        == "there is no such game here. Start a new game"
+        == "there is no such game on this server. Start a new game"
     )
     page.goto(server.address + "#/learn/ludo")
     assert "no lessons for 'ludo'" in page.text_content("#learn .error")

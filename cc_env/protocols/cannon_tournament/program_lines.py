@@ -36,7 +36,8 @@ class CannonProgramProtocol:
         game, position = history.game, history.position
         if history.start != game.initial:
             text = game.to_text(position)
-            raise Forfeit("error", f"by this protocol a game begins at the start, not in '{text}'")
+            reason = f"the game begins in '{text}'; expected: the initial position"
+            raise Forfeit("error", reason)
         if not self._has_started:
             channel.write_line(log.opening(game, game.to_move(position), self._seconds), until)
             self._has_started = True
