@@ -1,6 +1,6 @@
 """Legal actions as choices on a board: first a piece, then a target cell."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cc_env.core.game import Cell, Game
@@ -22,15 +22,9 @@ class Choice(NamedTuple):
     captures: tuple[Cell, ...]
 
 
-def list_choices(
-    game: Game, position: Position, legal: Iterable[int] | None = None
-) -> list[Choice]:
-    """Return the choices of a position by ascending action id; none if the game is over.
-
-    Pass `legal` if the legal actions have been computed already.
-    """
-    actions = game.legal_actions(position).tolist() if legal is None else legal
-    return [_choice(game, position, action) for action in actions]
+def list_choices(game: Game, position: Position) -> list[Choice]:
+    """Return the choices of a position by ascending action id; none if the game is over."""
+    return [_choice(game, position, action) for action in game.legal_actions(position).tolist()]
 
 
 def must_capture(choices: Sequence[Choice]) -> bool:

@@ -64,7 +64,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     # The track of a turn of one decision is computed already.
     is_whole_turn = last is not None and len(last[1]) == 1
     track = Track(picture.path, picture.captured) if is_whole_turn else None
-    choices = list_choices(game, session.position, session.match.legal_actions) if is_person else []
+    choices = list_choices(game, session.position) if is_person else []
     return {
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),

@@ -306,7 +306,7 @@ class Room:
                 f"in at most {MAX_MOVE_LENGTH} characters"
             )
         session = self.session
-        choices = list_choices(session.game, session.position, session.match.legal_actions)
+        choices = list_choices(session.game, session.position)
         pieces = (cell for choice in choices for cell in choice.pieces)
         piece = next((cell for cell in pieces if list(cell) == message.get("piece")), None)
         move = parse_move(session.game, session.position, choices, piece, text.strip())
