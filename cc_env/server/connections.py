@@ -40,7 +40,7 @@ def pause_after(seconds: float) -> float:
 
 
 def max_connections(limits: ServerLimits) -> int:
-    """Raise the process's file limit if necessary; return the maximum number of connections."""
+    """Increase the process's file limit if necessary; return the maximum number of connections."""
     try:
         import resource
     except ImportError:
@@ -66,7 +66,7 @@ class ServerConfig(uvicorn.Config):
     """uvicorn's configuration with the limits and protocols of this module."""
 
     def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
-        """Configure uvicorn for an application; may raise the process's file limit."""
+        """Configure uvicorn for an application; may increase the process's file limit."""
         super().__init__(
             app,
             http=BoundedHTTP,
@@ -114,7 +114,7 @@ class _ThrottledProtocol(asyncio.Protocol):
         return rate_limit_address(self.client[0]) if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Uncount the connection; only the last protocol of a connection gets this call."""
+        """Count the connection as closed; uvicorn calls only the last of its protocols."""
         super().connection_lost(exc)
         assert isinstance(self.config, ServerConfig)
         self.config.open_connections[self.address] -= 1

@@ -112,8 +112,8 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
             )
         return
     low, high = valid
-    is_valid = is_number(value, low, high) and (isinstance(low, float) or is_integer(value, 0))
-    if not is_valid:
+    has_valid_type = isinstance(low, float) or is_integer(value, 0)
+    if not (has_valid_type and is_number(value, low, high)):
         raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
 
 

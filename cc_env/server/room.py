@@ -451,7 +451,7 @@ class Room:
     # Changes of the game
 
     def _apply(self, change: Callable[..., object], *arguments: object) -> None:
-        """Call a method of the session, write what it changed to the journal, and broadcast it.
+        """Call a method of the session, write the change to the journal, then broadcast it.
 
         Raises CcEnvError if the change is invalid, OSError if it cannot be written.
         """
