@@ -73,9 +73,9 @@ def allowed_players(game: Game) -> dict[str, list[str]]:
 
 
 def check_spec(spec: object, game: Game) -> str:
-    """Return an untrusted player spec in normal form: options sorted, numbers abbreviated.
+    """Return an untrusted player spec in normal form: options sorted, floats without final zeros.
 
-    Seconds are rounded to hundredths. Raises BadOption (BadPlayer, UnknownOption) unless an
+    Floats are rounded to hundredths. Raises BadOption (BadPlayer, UnknownOption) unless an
     untrusted client may seat the player in the game.
     """
     players = allowed_players(game)
@@ -110,11 +110,11 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
             raise UnknownOption(
                 f"{game.name} has no {option} {value!r}; it has: {format_list(words) or 'none'}"
             )
-        return
-    low, high = valid
-    has_valid_type = isinstance(low, float) or is_integer(value, 0)
-    if not (has_valid_type and is_number(value, low, high)):
-        raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
+    else:
+        low, high = valid
+        has_valid_type = isinstance(low, float) or is_integer(value, 0)
+        if not (has_valid_type and is_number(value, low, high)):
+            raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
 
 
 def _to_text(value: object) -> str:
