@@ -13,7 +13,7 @@ from cc_env.games.factory import make_game
 
 SIMULATIONS_PER_DECISION = 64
 BOARDS_PER_THREAD = 128
-# Of each board in a chunk.
+# Decisions per board in a chunk.
 DECISIONS = 4
 # Length of a run in which games end as often as they begin, in runs of the other rows.
 LONG_RUN = 20
@@ -52,14 +52,14 @@ def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
 
 def _batched() -> Chunk:
     """Return self-play in two threads on two cores."""
-    play = all_cores()(_start_threads())
+    play = all_cores()(_make_thread_play())
     return lambda: sum(tally.decisions for tally in play())
 
 
 @cache
 def _long_run(seconds: float) -> tuple[float, float]:
     """Return games per hour, and the network's share of the threads' time in percent."""
-    play = _start_threads()
+    play = _make_thread_play()
     with all_cores():
         play()
         games_ended, network, spent = 0, 0.0, 0.0
@@ -79,7 +79,7 @@ def _compared(seconds: float, key: str) -> float:
 @cache
 def _compare_backends(seconds: float) -> dict[str, float]:
     """Return the figures of COMPARISONS: self-play with the network compiled and by torch."""
-    plays = {backend: _start_worker(backend) for backend in ("compiled", "torch")}
+    plays = {backend: _make_worker_play(backend) for backend in ("compiled", "torch")}
     # Seconds of CPU time and on the wall.
     spent = {backend: np.zeros(2) for backend in plays}
     for play in plays.values():
@@ -118,8 +118,8 @@ def _self_play_settings() -> Any:
     )
 
 
-def _start_worker(backend: str) -> Callable[[], Any]:
-    """Return a function that takes DECISIONS on the boards of a worker."""
+def _make_worker_play(backend: str) -> Callable[[], Any]:
+    """Return a function in which a worker takes DECISIONS decisions per board."""
     from agents.network import Evaluator
     from training.selfplay.worker import SelfPlayWorker
 
@@ -128,8 +128,11 @@ def _start_worker(backend: str) -> Callable[[], Any]:
     return partial(worker.play, Evaluator(network, backend=backend), DECISIONS)
 
 
-def _start_threads() -> Callable[[], list[Any]]:
-    """Return a function that takes DECISIONS on the boards of two threads and returns tallies."""
+def _make_thread_play() -> Callable[[], list[Any]]:
+    """Return a function in which two threads take DECISIONS decisions per board.
+
+    It returns the tally of each thread.
+    """
     from training.selfplay.engines import ThreadEngine
 
     game, network = _load_network()

@@ -122,7 +122,11 @@ def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cos
 
 
 def _crowded(rng: np.random.Generator) -> NDArray[np.str_]:
-    """Return a board with pieces on three of the four classes of equal parity."""
+    """Return a crowded board, nearly empty where row and column are both even.
+
+    A jump keeps both parities, so the pieces on the crowded cells can jump over each other and land
+    only on the others.
+    """
     cells = rng.choice(list("bbbr."), (8, 8))
     cells[::2, ::2] = rng.choice(list("b........"), (4, 4))
     return cells

@@ -269,10 +269,16 @@ class Game:
             if len(labels) != count:
                 yield f"{name}={labels!r}; expected: {count} labels"
 
-    def replace(self, **facts: object) -> Self:
-        """Return a copy with other values of these attributes; raise BadGame on contradictions."""
+    def replace(self, **attributes: object) -> Self:
+        """Return a copy with other values of these attributes.
+
+        All other attributes keep their values, also those that follow from replaced ones by
+        default: pass `letters` with `players`, and the labels and `action_cells` with `grid`.
+        Raises BadGame if the facts contradict each other.
+        """
         game = object.__new__(type(self))
-        vars(game).update(vars(self), **facts)
+        vars(game).update(vars(self), **attributes)
+        # The constructor of the subclass would set the facts by the options again.
         Game.__init__(game)
         return game
 
@@ -367,14 +373,15 @@ class Game:
     def action_text(self, position: Position, action: int) -> str:
         """Return the notation of an action, legal or not.
 
-        The notation of a turn concatenates those of its actions. By default the cell or cells of
-        the action, such as 41-30: their names, or the labels of row and column.
+        The notation of a turn concatenates those of its actions. By default the cells of the
+        action, such as 41-30, or pass if it has none. A cell is written as its name or, without
+        one, as the labels of its row and column.
         """
         ends = self._ends(action, self.to_move(position))
         return "-".join(map(self._cell_text, dict.fromkeys(ends))) or "pass"
 
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
-        """Return other notations of an action, which `parse_turn` accepts as well."""
+        """Return other notations of an action that is a whole turn; `parse_turn` accepts them."""
         return ()
 
     def _cell_text(self, cell: Cell) -> str:
@@ -385,7 +392,9 @@ class Game:
     def _ends(self, action: int, player: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""
         cells = [divmod(int(index), self.grid.columns) for index in self.action_cells[action]]
-        return tuple(self.grid.in_frame(cell, player) for cell in cells if cell[0] < self.grid.rows)
+        return tuple(
+            self.grid.convert_cell(cell, player) for cell in cells if cell[0] < self.grid.rows
+        )
 
     def ending(self, position: Position) -> str:
         """Return one word for the rule that ended a game; by default draw or won."""
@@ -449,9 +458,9 @@ class Game:
         return mask
 
     def opening_mask(self) -> NDArray[np.int8]:
-        """Return int8[A], 1 for the actions legal at every first decision of either player.
+        """Return int8[A], 1 for the actions that are legal in the most opening positions.
 
-        If there are none, 1 for the actions that are legal in most of these positions.
+        Opening positions are the start position and those after each first turn.
         """
         counts = self.action_mask(self.initial).astype(np.int64)
         for turn in self.turns(self.initial):
@@ -513,20 +522,20 @@ class Game:
         return int(rules.outcome(position))
 
     def margin(self, position: Position) -> int:
-        """Return the margin by which a finished game was won, 0 for a draw."""
+        """Return the margin by which a game was won, 0 for a draw or an unfinished game."""
         return 0 if self.outcome(position) in (DRAW, ONGOING) else int(rules.margin(position))
 
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
-        """Return the scores of both players in a finished game; by default plus and minus a margin.
+        """Return the scores of the first and the second player in a finished game.
 
-        In games with `has_scores` the game may also have ended by repetition, or by a fault of
-        `loser`; the default is then 0 for both.
+        By default plus and minus the margin. Games with `has_scores` also return the scores of a
+        game that ended by repetition in this position, or by a fault of `loser`.
         """
         won = float(self.margin(position))
         return (won, -won) if self.outcome(position) == FIRST_WINS else (-won, won)
 
     def repetition_outcome(self, position: Position) -> int:
-        """Return the outcome if the rules end the game by repetition."""
+        """Return the outcome of a game that the rules end by repetition in this position."""
         return int(rules.repetition_outcome(position))
 
     def key(self, position: Position) -> np.uint64:

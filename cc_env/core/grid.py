@@ -65,7 +65,7 @@ class Grid:
     @cached_property
     def frames(self) -> tuple[Mapping[Cell, int], Mapping[Cell, int]]:
         """The bit of each cell in the first and in the second player's frame, in reading order."""
-        second = {cell: self.bits[self.in_frame(cell, 1)] for cell in self.bits}
+        second = {cell: self.bits[self.convert_cell(cell, 1)] for cell in self.bits}
         return self.bits, second
 
     @cached_property
@@ -79,7 +79,7 @@ class Grid:
             tuple((cell, 1 << bit) for cell, bit in frame.items()) for frame in self.frames
         )
 
-    def in_frame(self, cell: Cell, player: int) -> Cell:
+    def convert_cell(self, cell: Cell, player: int) -> Cell:
         """Convert a cell between the board's frame and that of `player`, in either direction."""
         if not (player and self.is_turned):
             return cell

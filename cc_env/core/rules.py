@@ -77,7 +77,10 @@ def reward(outcome: Int, player: Int) -> float:
 
 @rule
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
-    """Write the observation of `player`, in its frame, into `planes` (int8[C, H, W], 0 or 1)."""
+    """Write the observation of `player`, in its frame, into `planes` (int8[C, H, W], 0 or 1).
+
+    All elements are written: `planes` may contain an earlier observation.
+    """
 
 
 @rule

@@ -210,8 +210,7 @@ def _load_tables(game: Game, tables: Tablebase | str | os.PathLike[str] | None) 
     """Return the tables of a game, by default the shipped ones; raise BadOption, MissingTable."""
     if not isinstance(tables, Tablebase):
         tables = Tablebase(game, *([] if tables is None else [tables]))
-    if not tables.matches(game):
-        raise BadOption(f"{tables!r} are not of {game!r}")
+    tables.check_game(game)
     return tables.require_any()
 
 

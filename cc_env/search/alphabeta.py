@@ -534,10 +534,7 @@ class AlphaBeta:
         limits.check_seconds(seconds)
         require_any(depth=depth, nodes=nodes, seconds=seconds)
         if len(legal) == 1:
-            elapsed = time.perf_counter() - began
-            return SearchResult(
-                line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=elapsed
-            )
+            return SearchResult(line=(int(legal[0]),))
         counts: NDArray[np.int64] = self._context.workspace["counts"]
         line = np.full(MAX_PLIES, NO_ACTION, np.int32)
         counts[STOP] = 0

@@ -288,10 +288,7 @@ class MCTS:
         require_any(simulations=simulations, seconds=seconds)
         settings = self.settings(simulations)
         if len(legal) == 1:
-            elapsed = time.perf_counter() - began
-            return SearchResult(
-                line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=elapsed
-            )
+            return SearchResult(line=(int(legal[0]),))
         counts = self._tree.counts
         counts[:] = 0
         state = rng.integers(2**64, dtype=np.uint64)

@@ -303,10 +303,7 @@ class PUCT:
         require_any(simulations=simulations, seconds=seconds)
         most = check_limit("simulations", simulations)
         if len(legal) == 1:
-            elapsed = time.perf_counter() - began
-            return SearchResult(
-                line=(int(legal[0]),), value=None, depth=0, nodes=0, seconds=elapsed
-            )
+            return SearchResult(line=(int(legal[0]),))
         batch = max(1, min(self._batch, most // MIN_BATCHES))
         keys = np.array([[self.game.key(occurred) for occurred in earlier]], np.uint64)
         root = np.array([position], np.uint64)

@@ -8,17 +8,21 @@ from cc_env.search.scores import proven_margin
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """The result of alpha-beta or of a tree search, with its statistics."""
+    """The result of alpha-beta or of a tree search, with its statistics.
+
+    Only `line` is set if there was a single legal action, which needs no search.
+    """
 
     # Principal variation: actions, starting with the one to play.
     line: tuple[int, ...]
     # Expected result for the player to move, -1 to 1; None if nothing was searched.
-    value: float | None
+    value: float | None = None
     # Completed turns of alpha-beta; decisions of the longest path of a tree search.
-    depth: int
+    depth: int = 0
     # Positions visited by alpha-beta; simulations of a tree search.
-    nodes: int
-    seconds: float
+    nodes: int = 0
+    # Duration of the search.
+    seconds: float = 0.0
     # Only alpha-beta: the value in evaluation units, a win being near 1,000,000; whether the whole
     # game tree was searched; cutoffs at nodes of the root player and of the opponent.
     score: int | None = None

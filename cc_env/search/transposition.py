@@ -45,7 +45,7 @@ class TableEntry(NamedTuple):
 
 
 def make_table(megabytes: float) -> Table:
-    """Return an empty table, uint64[2B, 2], B being the greatest power of two that fits the size.
+    """Return an empty table, uint64[2B, 2]; B is the greatest power of two that fits the size.
 
     Raises BadOption for a size below 1 KiB or above 64 GiB, or too large for this machine's memory.
     """

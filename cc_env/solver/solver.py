@@ -135,7 +135,7 @@ def plan(game: Game, folder: Path, pieces: str) -> list[Step]:
         raise InsufficientSpace(
             f"pieces={pieces!r}: {numbering.label(largest)} has {counts[largest]:,} positions and "
             f"needs {format_bytes(min_memory)} of memory or more; "
-            f"{format_bytes(available)} are free; solve fewer pieces"
+            f"{format_bytes(available)} are free; choose fewer pieces"
         )
     return [_plan_step(game, folder, material) for material in materials]
 
@@ -181,9 +181,10 @@ def check_space(steps: Sequence[Step], folder: Path) -> None:
     largest = max(steps, key=lambda step: step.memory)
     available = available_memory()
     if available is not None and largest.memory > available:
+        hint = "" if largest.is_done else "; choose fewer pieces"
         raise InsufficientSpace(
             f"{largest.label} needs {format_bytes(largest.memory)} of memory; "
-            f"{format_bytes(available)} are free{'' if largest.is_done else '; solve fewer pieces'}"
+            f"{format_bytes(available)} are free{hint}"
         )
     disk = required_disk([step for step in steps if not step.is_done])
     free = shutil.disk_usage(_existing_parent(folder)).free

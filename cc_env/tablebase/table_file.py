@@ -90,14 +90,15 @@ def write_table(path: Path, header: TableHeader, values: Sequence[NDArray[np.uin
 
 
 def _pack(block: NDArray[np.uint16]) -> bytes:
-    halves = np.ascontiguousarray(block.astype("<u2").view(np.uint8).reshape(-1, 2).T)
-    return container.compress(halves.tobytes())
+    """Return the compressed values: all low bytes, then all high bytes, which compress better."""
+    low_and_high = block.astype("<u2").view(np.uint8).reshape(-1, 2).T
+    return container.compress(low_and_high.tobytes())
 
 
 def _unpack(packed: bytes, size: int) -> NDArray[np.uint16]:
     """Return the `size` values of a block; raise ValueError if there are fewer or more."""
-    halves = np.frombuffer(container.decompress(packed, 2 * size), np.uint8).reshape(2, size)
-    return np.ascontiguousarray(halves.T).view("<u2").ravel().astype(np.uint16)
+    low_and_high = np.frombuffer(container.decompress(packed, 2 * size), np.uint8).reshape(2, size)
+    return np.ascontiguousarray(low_and_high.T).view("<u2").ravel().astype(np.uint16)
 
 
 def _block_digest(packed: bytes) -> int:

@@ -186,11 +186,12 @@ class Tablebase:
     def __repr__(self) -> str:
         return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
 
-    def matches(self, game: Game) -> bool:
-        """Return whether a game has the same rules, so that the values hold in it."""
+    def check_game(self, game: Game) -> None:
+        """Raise BadOption unless a game has the same rules, so that the values hold in it."""
         other = game.numbering
-        same = other is not None and other.options == self._numbering.options
-        return same and game.name == self.game.name
+        has_same_options = other is not None and other.options == self._numbering.options
+        if not has_same_options or game.name != self.game.name:
+            raise BadOption(f"tables={self!r} belong to another game; expected: {game!r}")
 
     def __contains__(self, position: Position) -> bool:
         """Return whether the value of a position is known; raise BadTable for a damaged file."""
@@ -279,8 +280,7 @@ def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables
     """Load tables for a search of `game`; raise BadOption if they are of another game, BadTable."""
     if tables is None:
         return NO_TABLES
-    if not tables.matches(game):
-        raise BadOption(f"{tables!r} are not of {game!r}")
+    tables.check_game(game)
     return tables.load_all()
 
 

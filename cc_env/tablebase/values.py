@@ -53,12 +53,13 @@ def result_of(value: Int) -> Int:
 def ordering(value: Int) -> Int:
     """Return a number that is greater for values that are better for the player to move.
 
-    Its size grows with the margin, then with fewer turns; it is negative for a loss, 0 for a draw.
+    It is positive for a win, 0 for a draw and negative for a loss. Its magnitude grows with the
+    margin, and for equal margins with fewer turns.
     """
     if value == DRAW_VALUE:
         return np.int64(0)
-    size = margin_of(value) << (MARGIN_SHIFT + 1) | (_TURNS - turns_of(value))
-    return np.int64(-size if value & LOST else size)
+    magnitude = margin_of(value) << MARGIN_SHIFT | (_TURNS - turns_of(value))
+    return np.int64(-magnitude if value & LOST else magnitude)
 
 
 @jit

@@ -7,7 +7,7 @@ arrays with margins, so that a write out of bounds is reported and does no damag
 Shapes: A actions, C planes of an observation, H rows and W columns of the board.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -103,44 +103,64 @@ def _wrong_fields(game: Game, signature: types.Type) -> str:
     return f"{wrong or signature.return_type}; expected: all fields uint64, by np.uint64(…)"
 
 
-def _check_random_games(game: Game, games: int, seed: int) -> Iterator[Fault]:
-    """Yield the first fault of each property along random games."""
-    rng, open_properties = np.random.default_rng(seed), _properties()
-    for number in range(games):
-        position, action = game.initial, ""
-        for _ in range(MAX_DECISIONS):
-            legal = _list_actions(game, position)
-            for name, wrong in _first_faults(game, position, legal, open_properties):
-                del open_properties[name]
-                yield Fault(_text(game, position), action, wrong)
-                if name in _PREREQUISITES:
-                    return
-            if not len(legal):
-                break
-            choice = int(rng.choice(legal))
-            action = _action_text(game, position, choice)
-            position = game.make_position(rules.apply(position, choice))
-        else:
-            expected = "expected: every random game to end by the rules"
-            wrong = f"random game {number + 1} exceeds {MAX_DECISIONS:,} decisions; {expected}"
-            if not game.repetition_limit:
-                yield Fault(_text(game, position), action, wrong)
-                return
+def _check_random_games(game: Game, num_games: int, seed: int) -> Iterator[Fault]:
+    """Yield the first fault of each property along random games.
+
+    No game is played after a fault of a prerequisite, or after a game that does not end.
+    """
+    rng, faultless_properties = np.random.default_rng(seed), _properties()
+    for number in range(1, num_games + 1):
+        is_playable = yield from _check_random_game(game, number, rng, faultless_properties)
+        if not is_playable:
+            break
+
+
+def _check_random_game(
+    game: Game, number: int, rng: np.random.Generator, faultless_properties: dict[str, Property]
+) -> Generator[Fault, None, bool]:
+    """Yield the first fault of each property along a random game; return whether it ends.
+
+    The properties with faults are removed from `faultless_properties`. After a fault of a
+    prerequisite the game is not played to its end. A game of MAX_DECISIONS decisions is a fault,
+    unless the rules end games by repetition.
+    """
+    position, action = game.initial, ""
+    for _ in range(MAX_DECISIONS):
+        legal = _list_actions(game, position)
+        for name, fault_text in _first_faults(game, position, legal, faultless_properties):
+            del faultless_properties[name]
+            yield Fault(_text(game, position), action, fault_text)
+        if not faultless_properties.keys() >= _PREREQUISITES:
+            return False
+        if not len(legal):
+            return True
+        choice = int(rng.choice(legal))
+        action = _action_text(game, position, choice)
+        position = game.make_position(rules.apply(position, choice))
+    if game.repetition_limit:
+        return True
+    expected = "expected: every random game to end by the rules"
+    fault_text = f"random game {number} exceeds {MAX_DECISIONS:,} decisions; {expected}"
+    yield Fault(_text(game, position), action, fault_text)
+    return False
 
 
 def _first_faults(
-    game: Game, position: Position, legal: NDArray[np.int32], properties: dict[str, Property]
+    game: Game, position: Position, legal: NDArray[np.int32], properties: Mapping[str, Property]
 ) -> list[tuple[str, str]]:
-    """Return the first fault of each property in a position, with the property's name."""
+    """Return the first fault of each property in a position, with the property's name.
+
+    The properties after a prerequisite with a fault are not checked.
+    """
     faults = []
     for name, find_faults in properties.items():
         # The functions of an author may raise anything.
         try:
-            wrong = next(find_faults(game, position, legal), None)
+            fault_text = next(find_faults(game, position, legal), None)
         except Exception as error:
-            wrong = f"{name}: {type(error).__name__}: {error}"
-        if wrong:
-            faults.append((name, wrong))
+            fault_text = f"{name}: {type(error).__name__}: {error}"
+        if fault_text:
+            faults.append((name, fault_text))
             if name in _PREREQUISITES:
                 break
     return faults

@@ -4,6 +4,7 @@ A file has one JSON object per line and may be compressed with gzip. Its fields 
 legal turns, endings, games, perft. The modules of `cc_env.verification.recordings` describe them.
 """
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
@@ -75,35 +76,66 @@ def _check_types(recording: Recording) -> None:
 
 
 def _differences(recording: Recording) -> Iterator[str]:
-    """Yield the differences between the rules and a recording."""
-    game, position = recording.game, recording.position
+    """Yield the differences between the rules and a recording.
+
+    Legal actions and perft are compared if the outcome is that of the recording.
+    """
+    game = recording.game
+    try:
+        position = _play_path(recording)
+    except CcEnvError as error:
+        yield str(error)
+        return
+    yield from _differing_position(recording, position)
+    outcome = game.outcome(position)
+    if recording.outcome not in (None, outcome):
+        yield f"outcome {outcome}, recorded {recording.outcome}"
+    else:
+        yield from _differing_ending(recording, position)
+        if outcome == ONGOING:
+            yield from _differing_actions(recording, position)
+        yield from _differing_counts(recording, position)
+
+
+def _play_path(recording: Recording) -> Position:
+    """Return the final position of a recording; raise BadRecord if a turn is not legal."""
+    position = recording.position
     for number, text in enumerate(recording.path, 1):
         try:
-            position = _play(game, position, text)
+            position = _play(recording.game, position, text)
         except CcEnvError as error:
-            yield f"turn {number}: {error}"
-            return
-    if recording.final is not None and game.key(position) != game.key(recording.final):
-        yield f"leads to {game.to_text(position)}, recorded {game.to_text(recording.final)}"
-    outcome = game.outcome(position)
-    if recording.outcome is not None and outcome != recording.outcome:
-        yield f"outcome {outcome}, recorded {recording.outcome}"
-        return
-    if recording.ending is not None and game.ending(position) != recording.ending:
-        yield f"ends by {game.ending(position)}, recorded {recording.ending}"
-    if outcome == ONGOING:
-        if recording.turns is not None:
-            yield from _differing_turns(game, position, recording.turns)
-        if recording.actions is not None:
-            yield from _differing_texts(recording.actions, _texts(game, position))
-    for depth, count in enumerate(recording.counts, 1):
-        if count > MAX_PERFT:
-            return
-        nodes = perft(game, position, depth, decisions=recording.counts_decisions)
-        # Counts of greater depths could then be far greater than recorded.
+            raise BadRecord(f"turn {number}: {error}") from None
+    return position
+
+
+def _differing_position(recording: Recording, position: Position) -> Iterator[str]:
+    game, final = recording.game, recording.final
+    if final is not None and game.key(position) != game.key(final):
+        yield f"leads to {game.to_text(position)}, recorded {game.to_text(final)}"
+
+
+def _differing_ending(recording: Recording, position: Position) -> Iterator[str]:
+    ending = recording.game.ending(position)
+    if recording.ending not in (None, ending):
+        yield f"ends by {ending}, recorded {recording.ending}"
+
+
+def _differing_actions(recording: Recording, position: Position) -> Iterator[str]:
+    if recording.turns is not None:
+        yield from _differing_turns(recording.game, position, recording.turns)
+    if recording.actions is not None:
+        yield from _differing_texts(recording.actions, _texts(recording.game, position))
+
+
+def _differing_counts(recording: Recording, position: Position) -> Iterator[str]:
+    """Yield the first perft count that differs, up to MAX_PERFT."""
+    counts = itertools.takewhile(lambda count: count <= MAX_PERFT, recording.counts)
+    for depth, count in enumerate(counts, 1):
+        nodes = perft(recording.game, position, depth, decisions=recording.counts_decisions)
         if nodes != count:
             yield f"perft {depth} is {nodes}, recorded {count}"
-            return
+            # Computing the counts of greater depths could take far longer than expected.
+            break
 
 
 def _play(game: Game, position: Position, text: str) -> Position:

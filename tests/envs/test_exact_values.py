@@ -143,7 +143,7 @@ def test_invalid_arguments_are_rejected(tmp_path):
             VectorExactValues(wrong)
     with pytest.raises(BadOption, match="cannon: there are no exact values"):
         ExactValues(gymnasium.make("cc_env/Cannon-v0"))
-    with pytest.raises(BadOption, match="are not of"):
+    with pytest.raises(BadOption, match="belong to another game"):
         ExactValues(make(), Tablebase(make_game("capture_conquer", size=5)))
     with pytest.raises(BadOption, match="no such folder"):
         ExactValues(make(), str(tmp_path / "none"))

@@ -68,7 +68,7 @@ def test_danger_counts_enemy_attacks():
         for _ in range(60):
             candidates = find_candidates(CANNON, position)
             for index, danger in candidates.soldiers.items():
-                cell = CANNON.grid.in_frame(divmod(index, COLUMNS), CANNON.to_move(position))
+                cell = CANNON.grid.convert_cell(divmod(index, COLUMNS), CANNON.to_move(position))
                 assert danger == slow_danger(position, cell[::-1]), CANNON.to_text(position)
                 compared += 1
             position = CANNON.apply(position, int(rng.choice(candidates.actions)))

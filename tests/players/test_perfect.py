@@ -121,7 +121,7 @@ def test_invalid_options_of_exact_players_are_rejected(tmp_path):
         )
     assert "perfect" in available_players(GAME)
     assert "perfect" not in available_players(make_game("cannon"))
-    with pytest.raises(BadOption, match="are not of"):
+    with pytest.raises(BadOption, match="belong to another game"):
         AlphaBeta(make_game("capture_conquer", size=5), tables=TABLES)
 
 

@@ -302,7 +302,7 @@ def test_invalid_table_in_the_folder_is_rejected(tmp_path):
 
 def test_too_many_positions_are_rejected_before_numbering(tmp_path):
     with pytest.raises(
-        InsufficientSpace, match=r"12v12 has .* of memory or more; .* are free; solve fewer"
+        InsufficientSpace, match=r"12v12 has .* of memory or more; .* are free; choose fewer"
     ):
         solver.plan(make_game("capture_conquer", size=8), tmp_path, "12v12")
     with pytest.raises(InsufficientSpace, match=r"^pieces='12': .* of memory or more"):

@@ -99,7 +99,7 @@ def legal(position: Position) -> tuple[int, ...]:
 @lru_cache(maxsize=1024)
 def leaves_choice(position: Position, action: int) -> bool:
     """Return whether a capture decision follows a legal (start, end) action."""
-    return not is_step(*ends(position, action)) and bool(rules.apply(position, action)[2])
+    return not is_step(*ends(position, action)) and bool(rules.apply(position, action).pending)
 
 
 @lru_cache(maxsize=1024)

@@ -40,7 +40,8 @@ __all__ = [
     "write",
 ]
 
-_WORDS = {outcome: word for word, outcome in RESULTS.items()}
+# The result of each outcome in PDN.
+_PDN_RESULTS = {outcome: result for result, outcome in RESULTS.items()}
 # Tags that `write` generates, and the arguments that determine them.
 _GENERATED_TAGS = {"FEN": "start", "SetUp": "start", "Result": "result", RULES: "game"}
 
@@ -69,21 +70,32 @@ def write(
 
 
 def export(game: Game, played_game: PlayedGame) -> str:
-    """Return the PDN text of a game, with the tags of a PdnGame as far as they are still valid."""
+    """Return the PDN text of a game, with the tags of a PdnGame as far as they are still valid.
+
+    Raises IllegalAction for an illegal turn, BadRecord for a game that PDN cannot express.
+    """
+    start = None if played_game.start == game.initial else played_game.start
+    tag_lines = _tag_lines(game, start, _valid_tags(game, played_game))
+    moves = _moves(game, played_game.turns, played_game.start)
+    return _file(tag_lines, [*moves, _PDN_RESULTS[played_game.outcome]])
+
+
+def _valid_tags(game: Game, played_game: PlayedGame) -> dict[str, str]:
+    """Return the valid tags of a game, with its players and its result."""
     tags = dict(played_game.tags) if isinstance(played_game, PdnGame) else {}
-    result, tag_result = _WORDS[played_game.outcome], tags.get("Result", "*")
-    meaning = normalize_result(tag_result)
-    keeps_tag = meaning is None or (meaning == BOTH_LOSE and played_game.outcome == ONGOING)
+    tag_result = tags.get("Result", "*")
     for name in _GENERATED_TAGS:
         tags.pop(name, None)
-    for color, name in zip(("Black", "White"), played_game.players, strict=True):
-        tags.setdefault(color, re.sub(rf"[\s{END_OF_FILE}]+", " ", name).strip())
+    for color, player in zip(("Black", "White"), played_game.players, strict=True):
+        tags.setdefault(color, re.sub(rf"[\s{END_OF_FILE}]+", " ", player).strip())
     if game.options["crowning"] != ENGLISH["crowning"]:
         tags.pop("GameType", None)
-    tags["Result"] = tag_result if keeps_tag else result
-    start = None if played_game.start == game.initial else played_game.start
-    moves = _moves(game, played_game.turns, played_game.start)
-    return _file(_tag_lines(game, start, tags), [*moves, result])
+    # A result is kept if RESULTS cannot express it: any other text, or a game that both lose.
+    normalized = normalize_result(tag_result)
+    is_lost_by_both = normalized == BOTH_LOSE and played_game.outcome == ONGOING
+    keeps_result = normalized is None or is_lost_by_both
+    tags["Result"] = tag_result if keeps_result else _PDN_RESULTS[played_game.outcome]
+    return tags
 
 
 def _file(tag_lines: list[str], words: list[str]) -> str:

@@ -26,7 +26,7 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     if line["kind"] == "decision":
         yield from _read_decision(line)
     elif line["kind"] == "game":
-        yield from _read_game(line)
+        yield _read_game(line)
     elif line["kind"] == "perft":
         for field, options in _OPTIONS_BY_FIELD.items():
             if field in line:
@@ -48,13 +48,14 @@ _OPTIONS_BY_FIELD: Mapping[str, Mapping[str, Any]] = {
 def _read_board(game: Game, board: str, line: Mapping[str, Any], pending: int = 0) -> Position:
     letters = board.translate(str.maketrans("12", "".join(LETTERS)))
     free = "".join(LETTERS[side] for side, flag in enumerate(line.get("free", ())) if flag)
-    words = [letters, LETTERS[line["turn"] - 1], "".join(map(str, line["hand"]))]
+    words = [letters, LETTERS[_player(line["turn"])], "".join(map(str, line["hand"]))]
     words += ["f" + free] if free else []
     words += [f"x{pending}"] if pending else []
     return cast(Position, game.from_text(" ".join(words)))
 
 
 def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
+    """Yield the recording of the legal actions, and that of the move if its result is recorded."""
     game = make() if "free" in line else make(**STANDARD_RULES)
     removes = line["step"] == "remove"
     position = _read_board(game, line["board"], line, line.get("pending", 1) if removes else 0)
@@ -62,7 +63,7 @@ def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     if removes and "free" in line:
         position = position._replace(own_free=ONE)
     if line.get("end") == "no_moves":
-        yield Recording(game, position, outcome=line["winner"] - 1, ending="no_moves")
+        yield Recording(game, position, outcome=_player(line["winner"]), ending="no_moves")
         return
     texts = frozenset(("-" if removes else "") + text for text in line["moves"].split())
     yield Recording(game, position, outcome=ONGOING, actions=texts)
@@ -73,14 +74,19 @@ def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
     recording = Recording(game, position, path=(move,), final=final)
     # A blocked player is recorded on a line of its own.
     if "end" in line:
-        recording = recording._replace(outcome=line["winner"] - 1, ending=line["end"])
+        recording = recording._replace(outcome=_player(line["winner"]), ending=line["end"])
     yield recording
 
 
-def _read_game(line: Mapping[str, Any]) -> Iterator[Recording]:
+def _read_game(line: Mapping[str, Any]) -> Recording:
+    """Return the recording of a game from the start, in which each turn has its removals."""
     game = make()
-    start = game.initial._replace(player=np.uint64((1, 2).index(line["first"])))
-    # Removals are part of a turn.
+    start = game.initial._replace(player=np.uint64(_player(line["first"])))
     turns = re.sub(r"\s+-", "-", line["moves"]).split()
-    outcome = line["winner"] - 1
-    yield Recording(game, start, path=tuple(turns), outcome=outcome, ending=line["end"])
+    winner = _player(line["winner"])
+    return Recording(game, start, path=tuple(turns), outcome=winner, ending=line["end"])
+
+
+def _player(number: int) -> int:
+    """Return the player, 0 or 1, with a recorded number, 1 or 2; raise ValueError for others."""
+    return (1, 2).index(number)
