@@ -1,4 +1,4 @@
-"""A hand-written C program, random_play.c, timed side by side with `ours.play_listed`.
+"""A hand-written C program, random_play.c, timed side by side with `listed_moves.play`.
 
 It is compiled by the C compiler of this machine and runs in this process. Both programs are timed
 alike: they alternate in chunks of a few milliseconds, measured in CPU time.
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import ours
+from benchmarks import listed_moves, ours
 from benchmarks.measure import RUNS, Chunk, Task, clocked
 from cc_env.games.factory import make_game
 
@@ -52,7 +52,7 @@ def _tasks(size: int) -> list[Task]:
 def compare(size: int, seconds: float) -> Comparison:
     """Alternate both programs for the time of two rows; return medians over all chunks."""
     game = make_game("capture_conquer", size=size)
-    programs = ours.listing(game, GAMES_PER_CHUNK), _listing(size)
+    programs = listed_moves.play(game, GAMES_PER_CHUNK), _listing(size)
     chunks = [clocked(program, time.process_time) for program in programs]
     for chunk in chunks:
         chunk()

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from websockets.exceptions import WebSocketException
 
 from benchmarks.load import LOCAL, Connection, Server, client_address, format_latencies, serving
 from cc_env.games.factory import make_game
@@ -46,11 +47,11 @@ async def quiet_moves(server: Server, seconds: float) -> list[float]:
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         if connection.state["result"]:
-            connection.leave()
+            await connection.leave()
             await connection.start_game("mini_checkers", PEOPLE)
         latencies.append(await connection.move())
         await asyncio.sleep(0.05)
-    connection.leave()
+    await connection.leave()
     return latencies
 
 
@@ -59,12 +60,13 @@ async def flood(server: Server, client: int, message: str) -> None:
     connection = Connection(server, random.Random(client), ATTACKER.format(client))
     game = await server.create_game("morris", PEOPLE, connection.address, start=MANY_MOVES)
     while True:
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, WebSocketException):
             await connection.join(game)
+            text = message.replace("VERSION", str(connection.state["version"]))
             for _ in range(60):
-                connection.send(message.replace("VERSION", str(connection.state["version"])))
+                await connection.send(text)
                 await asyncio.sleep(0.01)
-        connection.leave()
+            await connection.leave()
         await asyncio.sleep(0.1)
 
 

@@ -10,10 +10,8 @@ not measured; their person moves at once, so that minimax always searches.
 
 import argparse
 import asyncio
-import base64
 import gc
 import json
-import os
 import random
 import re
 import subprocess
@@ -27,6 +25,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import psutil
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from cc_env.play.session import HUMAN
 from cc_env.registry.catalogue import GAMES
@@ -39,8 +40,6 @@ SECONDS_PER_MOVE = 1.0
 RESPONSE_TIMEOUT = 60.0
 # The timeout of a response that may have to wait for the compiler.
 COMPILATION_TIMEOUT = 900.0
-# WebSocket opcodes.
-TEXT, PING, PONG = 1, 9, 10
 LOCAL = "127.0.0.1"
 
 
@@ -80,19 +79,15 @@ class Server:
     pid: int
 
     @property
-    def kilobytes(self) -> int:
+    def kilobytes(self) -> float:
         """The resident memory in kB."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        resident = re.search(r"VmRSS:\s+(\d+)", status)
-        assert resident
-        return int(resident[1])
+        return float(psutil.Process(self.pid).memory_info().rss / 1024)
 
     @property
     def cpu_seconds(self) -> float:
         """The CPU time so far in seconds."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        user_ticks, system_ticks = map(int, fields[11:13])
-        return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
+        times = psutil.Process(self.pid).cpu_times()
+        return float(times.user + times.system)
 
     async def create_game(
         self, name: str, seats: tuple[str, str], address: str = LOCAL, **options: Any
@@ -153,20 +148,19 @@ def serving(
             process.kill()
 
 
-class Connection(asyncio.Protocol):
+class Connection:
     """A WebSocket connection to a game, with all of its seats.
 
-    Its own framing code is fast, since clients and server share the cores.
+    The state of the game is the latest that was received, of `bytes` bytes.
     """
 
     def __init__(self, server: Server, rng: random.Random, address: str = LOCAL) -> None:
         """Prepare a connection from a local address; `start_game` opens it."""
         self.timeout = RESPONSE_TIMEOUT
         self.server, self._rng, self.address = server, rng, address
-        self._transport: asyncio.Transport
         self.state: dict[str, Any] = {}
-        # Size of the last state.
         self.bytes = 0
+        self._socket: ClientConnection
 
     async def start_game(self, name: str, seats: tuple[str, str]) -> None:
         """Create a game `name` of the catalogue and join it with all seats."""
@@ -174,119 +168,59 @@ class Connection(asyncio.Protocol):
 
     async def join(self, game: dict[str, Any]) -> None:
         """Join a game with all of its seats."""
-        self._received, self._is_open, self._state_time = b"", False, 0.0
-        self._response: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        await asyncio.get_running_loop().create_connection(
-            lambda: self, LOCAL, self.server.port, local_addr=(self.address, 0)
+        self._socket = await connect(
+            f"ws://{LOCAL}:{self.server.port}/play/{game['game']}",
+            origin=Origin(f"http://{LOCAL}:{self.server.port}"),
+            local_addr=(self.address, 0),
+            compression=None,
+            open_timeout=self.timeout,
+            ping_interval=None,
+            proxy=None,
+            # Hostile clients do not read what they receive.
+            max_queue=None,
         )
-        host = f"{LOCAL}:{self.server.port}"
-        key = base64.b64encode(self._rng.randbytes(16)).decode()
-        head = f"GET /play/{game['game']} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
-        head += f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: {key}\r\n"
-        self._transport.write(f"{head}Sec-WebSocket-Version: 13\r\n\r\n".encode())
-        await self._next_state()
-        tokens = [token for token in game["tokens"] if token]
-        self.send(json.dumps({"tokens": tokens}))
-        await self._next_state()
+        await self.send(json.dumps({"tokens": [token for token in game["tokens"] if token]}))
+        await self._receive_state()
 
-    def leave(self) -> None:
+    async def leave(self) -> None:
         """Close the connection."""
-        self._transport.close()
+        await self._socket.close()
+
+    async def send(self, text: str) -> None:
+        """Send a message."""
+        await self._socket.send(text)
 
     async def move(self) -> float:
         """Play a random move; return the seconds until its confirmation."""
-        action = self._rng.choice(self.state["choices"])[0]
-        request = {"command": "play", "action": action, "version": self.state["version"]}
+        action, version = self._rng.choice(self.state["choices"])[0], self.state["version"]
+        request = json.dumps({"command": "play", "action": action, "version": version})
         start = time.perf_counter()
-        self.send(json.dumps(request))
-        await self._next_state()
-        return self._state_time - start
+        await self.send(request)
+        while self.state["version"] == version:
+            end = await self._receive_state()
+        return end - start
 
     async def wait_for_turn(self) -> None:
         """Wait until a person is to move, or the game is over."""
         while not (self.state["is_person"] or self.state["result"]):
-            await self._next_state()
+            await self._receive_state()
 
-    async def _next_state(self) -> None:
-        """Wait for the next state, or for the connection to be open."""
+    async def _receive_state(self) -> float:
+        """Receive the next state; return the time of `time.perf_counter` when it arrived.
+
+        Raises ConnectionError if the server sends an error, WebSocketException if it closes the
+        connection, TimeoutError if no state arrives in time.
+        """
         async with asyncio.timeout(self.timeout):
-            await self._response
-        self._response = asyncio.get_running_loop().create_future()
-
-    # asyncio.Protocol
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Fail the pending response."""
-        if not self._response.done():
-            self._response.set_exception(
-                error or ConnectionError("the server closed the connection")
-            )
-            # Mark the exception as retrieved; it may have no waiter.
-            self._response.exception()
-
-    def data_received(self, data: bytes) -> None:
-        """Parse messages; store the latest state."""
-        now = time.perf_counter()
-        self._received += data
-        if not self._is_open:
-            head, end, rest = self._received.partition(b"\r\n\r\n")
-            self._is_open = bool(end)
-            if not end:
-                return
-            if b" 101 " not in head:
-                raise ConnectionError(head.decode("latin-1"))
-            self._received = rest
-            self._response.set_result(None)
-        while frame := _parse_frame(self._received):
-            opcode, text, self._received = frame
-            if opcode == TEXT:
-                self._receive(text, now)
-            elif opcode == PING:
-                self._transport.write(_make_frame(PONG, text))
-
-    def _receive(self, text: bytes, now: float) -> None:
-        """Store the state in a message; an error message fails the pending response."""
-        if not text.startswith((b'{"type":"state"', b'{"type":"error"')):
-            return
-        message = json.loads(text)
-        if message["type"] == "error":
-            self._response.set_exception(ConnectionError(message["reason"]))
-            return
-        self.state, self.bytes, self._state_time = message, len(text), now
-        if not self._response.done():
-            self._response.set_result(None)
-
-    def send(self, text: str) -> None:
-        """Send a message."""
-        self._transport.write(_make_frame(TEXT, text.encode()))
-
-
-def _parse_frame(received: bytes) -> tuple[int, bytes, bytes] | None:
-    """Split off a server's first frame: (opcode, content, rest); return None if it is incomplete.
-
-    Lengths from 126 are in the next 2 bytes, after 127 in the next 8 (RFC 6455).
-    """
-    if len(received) < 2:
-        return None
-    size, start = received[1], 2
-    if size >= 126:
-        start = 4 if size == 126 else 10
-        size = int.from_bytes(received[2:start], "big")
-    end = start + size
-    return None if len(received) < end else (received[0] & 15, received[start:end], received[end:])
-
-
-def _make_frame(opcode: int, content: bytes) -> bytes:
-    """Return a client's frame of less than 2**16 bytes, with a mask of zero."""
-    size = len(content)
-    assert size < 1 << 16
-    head = bytes([0x80 | opcode, 0x80 | min(size, 126)])
-    return head + (size.to_bytes(2, "big") if size >= 126 else b"") + bytes(4) + content
+            while True:
+                text = await self._socket.recv(decode=False)
+                now = time.perf_counter()
+                message = json.loads(text)
+                if message["type"] == "error":
+                    raise ConnectionError(message["reason"])
+                if message["type"] == "state":
+                    self.state, self.bytes = message, len(text)
+                    return now
 
 
 async def _play_measured(
@@ -300,7 +234,7 @@ async def _play_measured(
     while move_time < until:
         await asyncio.sleep(move_time - time.perf_counter())
         if connection.state["result"]:
-            connection.leave()
+            await connection.leave()
             await connection.start_game(game, (HUMAN, HUMAN))
         measurements.latencies.append(await connection.move())
         measurements.received_bytes += connection.bytes
@@ -315,11 +249,11 @@ async def _play_thinker(connection: Connection, game: str, until: float) -> None
     await connection.start_game(game, (HUMAN, THINKER))
     while time.perf_counter() < until:
         if connection.state["result"]:
-            connection.leave()
+            await connection.leave()
             await connection.start_game(game, (HUMAN, THINKER))
         await connection.move()
         await connection.wait_for_turn()
-    connection.leave()
+    await connection.leave()
 
 
 async def _open_games(server: Server, load: Load, rng: random.Random) -> list[Connection]:
@@ -353,7 +287,7 @@ async def _run(server: Server, load: Load) -> Measurements:
             await connection.start_game(game, seats)
             await connection.move()
             await connection.wait_for_turn()
-            connection.leave()
+            await connection.leave()
     before = server.kilobytes
     connections = await _open_games(server, load, rng)
     measurements.kilobytes_per_game = (server.kilobytes - before) / load.games
@@ -375,13 +309,15 @@ async def _run(server: Server, load: Load) -> Measurements:
     await asyncio.gather(*measured_games, *thinker_games)
     gc.enable()
     measurements.cpu_seconds = server.cpu_seconds - cpu_seconds
-    for connection in connections:
-        connection.leave()
+    await asyncio.gather(*(connection.leave() for connection in connections))
     return measurements
 
 
 def measure(load: Load) -> Measurements:
-    """Start a server and measure it under a load; raise OSError on an error or a timeout."""
+    """Start a server and measure it under a load.
+
+    Raises OSError on an error or a timeout, WebSocketException if the server closes a connection.
+    """
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), 2 * (load.games + load.thinking_games) + 20) as server,

@@ -14,26 +14,12 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import loops, worst_case
+from benchmarks import listed_moves, loops, worst_case
 from benchmarks.measure import RUNS, Chunk, Task, TimedChunk, all_cores, self_timed, timed
 from cc_env.accuracy.decisions import sample_uniform
-from cc_env.core import random_streams, rules
-from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount
+from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.games.capture_conquer.chains import (
-    Field,
-    Word,
-    double_takeoffs,
-    ends_capturing,
-    hop_landings,
-    hop_middles,
-    hops_over,
-    reachable,
-    remove_victim,
-    takeoffs,
-)
-from cc_env.games.capture_conquer.rules import BOARD, is_won, play_jump, steps
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
@@ -60,7 +46,6 @@ OTHER_GAMES = {
     "morris": "nine men's morris",
     "cannon": "Cannon 8×8",
 }
-_FOUR, _END, _VICTIM, _CELL, _NO_CELL = (np.uint64(n) for n in (4, 8, 16, 63, 64))
 LISTED = "random play, every turn listed, C&C {}×{}"
 # Boards for several threads.
 MANY_BOARDS = 16384
@@ -133,7 +118,9 @@ def _compiled(title: str, make: Callable[[], Game]) -> Task:
 def _listing(size: int) -> Task:
     """Return the task of random play with all moves listed at every turn."""
     note = "every (start, end, capture) at every turn, one chosen"
-    return Task(LISTED.format(size, size), "turns/s", timed(lambda: listing(_game(size))), note)
+    return Task(
+        LISTED.format(size, size), "turns/s", timed(lambda: listed_moves.play(_game(size))), note
+    )
 
 
 def _single() -> Chunk:
@@ -320,140 +307,3 @@ def _worst_case(field: str, name: str) -> Task:
 
     note = "less is better; each the best of 5 repeats"
     return Task(f"worst known 8×8 positions: {name}", "µs", measure, note)
-
-
-def listing(game: Game, count: int = 500) -> Chunk:
-    """Return random play, `count` games per chunk, with all moves listed at every turn."""
-    moves, listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
-    seeds = itertools.count()
-
-    def chunk() -> int:
-        state = random_streams.streams(next(seeds), 1)[0]
-        return int(play_listed(game.initial, count, state, moves, listed))
-
-    return chunk
-
-
-@jit
-def play_listed(
-    start: Position,
-    games: int,
-    state: np.uint64,
-    moves: NDArray[np.uint32],
-    listed: NDArray[np.int64],
-) -> rules.Int:
-    """Play games in which all distinct moves are equally likely; return the turns played.
-
-    `moves` uint32[num_actions * 64] is a buffer; the lengths of all lists are added to `listed`,
-    int64[1].
-    """
-    moves = as_raw(moves)
-    turns = 0
-    for _ in range(games):
-        position = start
-        while not is_won(position):
-            count = list_moves(position, moves)
-            if not count:
-                break
-            move = moves[np.uint64(random_streams.below(state, np.int64(count)))]
-            state = random_streams.advance(state)
-            position = _play_move(position, np.uint64(move))
-            listed[0] += np.int64(count)
-            turns += 1
-    return turns
-
-
-@jit
-def _play_move(position: Position, move: np.uint64) -> Position:
-    """Play a move of `list_moves`."""
-    start, end, captured = move & _CELL, move >> _END & _CELL, move >> _VICTIM
-    victim = ZERO if captured == _NO_CELL else ONE << captured
-    return play_jump(position, ONE << start, ONE << end, victim)
-
-
-@jit
-def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
-    """Write all distinct moves into `moves` uint32[num_actions * 64]; return their number.
-
-    Bits 0-7 of a move are the start cell, bits 8-15 the end cell, bits 16-23 the captured cell or
-    64.
-    """
-    own, occupied = position.own, position.own | position.enemy
-    empty = BOARD[position.size] & ~occupied
-    field = Field(own, occupied, empty, hops_over(occupied, empty))
-    chains = own & double_takeoffs(field.hops)
-    count = _list_short(own ^ chains, position.enemy, own, empty, moves)
-    over_own, hop_starts = hops_over(own, empty), takeoffs(field.hops)
-    capture_starts = takeoffs(hops_over(position.enemy, empty))
-    while chains:
-        start = lowest_bit(chains)
-        chains ^= start
-        before = reachable(start, over_own, own, empty)
-        count = _write(start, before ^ start | steps(start, empty), ZERO, moves, count)
-        if not before & capture_starts:
-            continue
-        victims = hop_middles(before, field.hops) & position.enemy
-        later = hop_middles(before ^ start, field.hops)
-        while victims:
-            victim = lowest_bit(victims)
-            victims ^= victim
-            ends = _behind(start, victim)
-            if victim & later:
-                ends = ends_capturing(start, before, victim, empty, remove_victim(victim, field))
-            elif ends & hop_starts:
-                after = remove_victim(victim, field)
-                ends = reachable(ends, after.hops, after.occupied, empty)
-            count = _write(start, ends, victim, moves, count)
-    return count
-
-
-@jit
-def _list_short(
-    pieces: Word, enemy: Word, own: Word, empty: Word, moves: NDArray[np.uint32]
-) -> np.uint64:
-    """Write the moves of pieces that can hop at most once."""
-    over_own, over_enemy = hops_over(own, empty), hops_over(enemy, empty)
-    capturers = pieces & takeoffs(over_enemy)
-    count = ZERO
-    while pieces:
-        start = lowest_bit(pieces)
-        pieces ^= start
-        ends = steps(start, empty) | hop_landings(start, over_own)
-        count = _write(start, ends, ZERO, moves, count)
-    while capturers:
-        start = lowest_bit(capturers)
-        capturers ^= start
-        victims = hop_middles(start, over_enemy)
-        while victims:
-            victim = lowest_bit(victims)
-            victims ^= victim
-            moves[count] = _move(start, victim) | lowest_index(_behind(start, victim)) << _END
-            count += ONE
-    return count
-
-
-@jit
-def _behind(start: Word, middle: Word) -> Word:
-    """Return the cell that a hop from `start` over `middle` lands on; the hop must exist."""
-    return ONE << ((lowest_index(middle) << ONE) - lowest_index(start))
-
-
-@jit
-def _move(start: Word, victim: Word) -> np.uint64:
-    """Return the bits of a move without its end cell."""
-    return lowest_index(start) | lowest_index(victim) << _VICTIM
-
-
-@jit
-def _write(
-    start: Word, ends: Word, victim: Word, moves: NDArray[np.uint32], count: np.uint64
-) -> np.uint64:
-    """Append moves in groups of four (fewer branch misses); surplus ones are overwritten later."""
-    move = _move(start, victim)
-    total = count + np.uint64(popcount(ends))
-    while count < total:
-        for offset in range(_FOUR):
-            moves[count + np.uint64(offset)] = move | lowest_index(ends) << _END
-            ends &= ends - ONE
-        count += _FOUR
-    return total

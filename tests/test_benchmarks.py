@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import by_hand, learning, load, ours, peers
+from benchmarks import by_hand, learning, listed_moves, load, ours, peers
 from benchmarks.measure import measure_row
 from cc_env.core import random_streams
 from cc_env.games.factory import make_game
@@ -127,7 +127,7 @@ def test_listed_moves_agree_with_perft(size):
     moves = np.empty(game.num_actions * 64, np.uint32)
     position = game.initial
     while len(legal := game.legal_actions(position)):
-        count = ours.list_moves(position, moves)
+        count = listed_moves.list_moves(position, moves)
         assert len(set(moves[:count].tolist())) == count == perft(game, position, 1)
         position = game.apply(position, int(rng.choice(legal)))
         while game.mid_turn(position):
@@ -155,7 +155,7 @@ def test_game_and_list_lengths_agree_with_the_c_program(size):
     game = make_game("capture_conquer", size=size)
     moves, ours_listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
     state = random_streams.streams(1, 1)[0]
-    our_turns = ours.play_listed(game.initial, number, state, moves, ours_listed)
+    our_turns = listed_moves.play_listed(game.initial, number, state, moves, ours_listed)
     assert turns == pytest.approx(our_turns, rel=0.05)
     assert listed.value / turns == pytest.approx(ours_listed[0] / our_turns, rel=0.03)
 

@@ -36,7 +36,6 @@ from cc_env.errors import check_bool
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import limits, transposition
-from cc_env.search.limits import check_limit, require_any
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import (
     INFINITE,
@@ -59,25 +58,10 @@ from cc_env.search.transposition import (
 )
 from cc_env.search.workspace import (
     ACTION,
-    AGE,
-    COMPLETED_DEPTH,
-    CUTS_MAX,
-    CUTS_MIN,
-    DEPTH,
-    LATEST_VALUE,
-    MARGINS,
     MAX_DEPTH,
-    MAX_NODES,
     MAX_PLIES,
-    NODES,
     RANK,
-    ROOT_PLAYER,
     ROW,
-    SALT,
-    SELECTIVE,
-    STOP,
-    TRUNCATED,
-    VALUE,
     Context,
     Frame,
     make_workspace,
@@ -91,8 +75,6 @@ _STATIC, _KILLER, _MOST_HISTORY = 1 << 20, 1 << 18, (1 << 18) - 1
 # A selective search reduces the depth of actions from these places on by 1, 2 and 3 turns, if
 # enough turns remain.
 _LATE, _LATER, _LATEST = 3, 8, 20
-# Counts of one search; the others are inputs of a search, or number the searches.
-_COUNTED = NODES, CUTS_MAX, CUTS_MIN, DEPTH, COMPLETED_DEPTH, VALUE, LATEST_VALUE, TRUNCATED
 # Multiplied by the number of the search, it salts the keys. Not `mix`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
@@ -103,7 +85,7 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
     """Return the value of an unfinished position to the player to move."""
     depth, ply, alpha, beta = frame
     player, key = rules.to_move(position), _key(position, context)
-    cut_short = context.workspace.counts[TRUNCATED]
+    cut_short = context.workspace.truncated
     is_known, value, first = _enter(position, key, frame, context)
     if is_known:
         return value
@@ -139,9 +121,7 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
             alpha = best
             _extend(action, value, ply, context)
         index += 1
-    searched: Int = (
-        np.int64(FULL_DEPTH) if context.workspace.counts[TRUNCATED] == cut_short else depth
-    )
+    searched: Int = np.int64(FULL_DEPTH) if context.workspace.truncated == cut_short else depth
     _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, context)
     return best
 
@@ -151,19 +131,19 @@ def _enter(
     position: Position, key: np.uint64, frame: Frame, context: Context
 ) -> tuple[bool, Int, Int]:
     """Enter a node: return whether its value is known already, the value, the table's action."""
-    context.workspace.counts[NODES] += 1
+    context.workspace.nodes += 1
     context.workspace.lines[frame.ply, 0] = NO_ACTION
     nothing = np.int64(NO_ACTION)
     if frame.ply >= MAX_PLIES - 1:
-        context.workspace.counts[TRUNCATED] += 1
+        context.workspace.truncated += 1
         value = _evaluate(position, rules.to_move(position), context.evaluation, context)
         return True, value, nothing
     if _is_repeated(key, frame.ply, context):
-        context.workspace.counts[TRUNCATED] += 1
+        context.workspace.truncated += 1
         return True, repetition_score(position, rules.to_move(position)), nothing
     entry = transposition.probe(context.table, key)
     if _is_cutoff(entry, frame):
-        context.workspace.counts[TRUNCATED] += entry.depth != FULL_DEPTH
+        context.workspace.truncated += entry.depth != FULL_DEPTH
         return True, _add_plies(entry.value, -frame.ply), nothing
     return False, np.int64(0), entry.action
 
@@ -176,13 +156,13 @@ def _leave(key: np.uint64, player: Int, result: TableEntry, frame: Frame, contex
     if bound == LOWER:
         _note_cut(action, player, frame, context)
     entry = TableEntry(_add_plies(best, frame.ply), action, depth, np.int64(bound))
-    transposition.store(context.table, key, entry, context.workspace.counts[AGE])
+    transposition.store(context.table, key, entry, context.workspace.age)
 
 
 @jit
 def _key(position: Position, context: Context) -> np.uint64:
     """Return the position's key, salted so that entries of earlier searches do not match."""
-    return rules.key(position) ^ np.uint64(context.workspace.counts[SALT]) * _SALT
+    return rules.key(position) ^ np.uint64(context.workspace.salt) * _SALT
 
 
 @jit
@@ -220,7 +200,7 @@ def _add_plies(value: Int, plies: Int) -> Int:
 @jit
 def _reduction(remaining: Int, place: Int, context: Context) -> Int:
     """Return the initial depth reduction in turns of the action at `place` in the move order."""
-    if context.workspace.counts[SELECTIVE] == 0 or remaining < 2 or place < _LATE:
+    if not context.workspace.is_selective or remaining < 2 or place < _LATE:
         return np.int64(0)
     return np.int64(
         1 + (place >= _LATER and remaining >= 4) + (place >= _LATEST and remaining >= 6)
@@ -236,18 +216,18 @@ def _end(position: Position, frame: Frame, player: Int, context: Context) -> tup
     """
     result = rules.outcome(position)
     if result != ONGOING:
-        context.workspace.counts[NODES] += 1
+        context.workspace.nodes += 1
         context.workspace.lines[frame.ply, 0] = NO_ACTION
         return True, terminal_score(position, result, player, frame.ply)
     exact = exact_value(position, context.tables)
     if exact != UNKNOWN:
-        context.workspace.counts[NODES] += 1
+        context.workspace.nodes += 1
         context.workspace.lines[frame.ply, 0] = NO_ACTION
         value = exact_score(exact, frame.ply)
         return True, value if rules.to_move(position) == player else -value
     if frame.depth > 0:
         return False, np.int64(0)
-    context.workspace.counts[TRUNCATED] += 1
+    context.workspace.truncated += 1
     if rules.to_move(position) == player:
         return True, _quiesce(position, frame, context)
     negated = Frame(frame.depth, frame.ply, -frame.beta, -frame.alpha)
@@ -261,7 +241,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     The evaluation is the lower bound ("stand pat").
     """
     depth, ply, alpha, beta = frame
-    context.workspace.counts[NODES] += 1
+    context.workspace.nodes += 1
     context.workspace.lines[ply, 0] = NO_ACTION
     player = rules.to_move(position)
     best = _evaluate(position, player, context.evaluation, context)
@@ -276,7 +256,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
         after = rules.apply(position, np.int64(context.workspace.tactical[base + index]))
         result, same = rules.outcome(after), rules.to_move(after) == player
         if result != ONGOING:
-            context.workspace.counts[NODES] += 1
+            context.workspace.nodes += 1
             value = terminal_score(after, result, player, ply + 1)
         else:
             low, high = (alpha, beta) if same else (-beta, -alpha)
@@ -324,7 +304,7 @@ def _ordering_score(position: Position, player: Int, context: Context) -> Int:
 @jit
 def _evaluate(position: Position, player: Int, evaluation: Any, context: Context) -> Int:
     """Return the evaluation to `player`; it is always computed for the root player."""
-    root = context.workspace.counts[ROOT_PLAYER]
+    root = context.workspace.root_player
     value = rules.evaluate(position, root, evaluation)
     return value if player == root else -value
 
@@ -361,7 +341,7 @@ def _take(
 def _extend(action: Int, value: Int, ply: Int, context: Context) -> None:
     """Make `action`, followed by the child's line, the principal variation from this ply."""
     if ply == 0:
-        context.workspace.counts[LATEST_VALUE] = value
+        context.workspace.latest_value = value
     context.workspace.lines[ply, 0] = action
     for index in range(MAX_PLIES - 1):
         context.workspace.lines[ply, index + 1] = context.workspace.lines[ply + 1, index]
@@ -373,7 +353,10 @@ def _extend(action: Int, value: Int, ply: Int, context: Context) -> None:
 def _note_cut(action: Int, player: Int, frame: Frame, context: Context) -> None:
     """Credit the action that caused a cutoff: statistics, history and killers."""
     workspace = context.workspace
-    workspace.counts[CUTS_MAX if player == workspace.counts[ROOT_PLAYER] else CUTS_MIN] += 1
+    if player == workspace.root_player:
+        workspace.cuts_max += 1
+    else:
+        workspace.cuts_min += 1
     workspace.history[player, action] += frame.depth * frame.depth
     killers = workspace.killers[frame.ply]
     if killers[0] != action:
@@ -384,8 +367,9 @@ def _note_cut(action: Int, player: Int, frame: Frame, context: Context) -> None:
 @jit
 def _is_stopped(context: Context) -> Bool:
     """Return whether a limit is reached; the first iteration, at depth 1, always finishes."""
-    counts = context.workspace.counts
-    return bool(counts[DEPTH] > 1 and (counts[STOP] != 0 or counts[NODES] >= counts[MAX_NODES]))
+    workspace = context.workspace
+    is_over_limit = workspace.stop != 0 or workspace.nodes >= workspace.max_nodes
+    return bool(workspace.depth > 1 and is_over_limit)
 
 
 @jit(nogil=True)
@@ -399,31 +383,32 @@ def deepen(
 ) -> None:
     """Run iterative deepening to `depth` turns, until a limit is reached or the value is certain.
 
-    A limit is reached after `nodes` positions, or when another thread sets `counts[STOP]`. The
-    evaluation is computed for `player`. Writes the principal variation to `best`, int32[MAX_PLIES]
-    padded with NO_ACTION, and its value to the player to move to `counts[VALUE]`. The line of an
-    interrupted iteration is used if it completed at least one root action.
+    A limit is reached after `nodes` positions, or when another thread sets `stop` of the workspace.
+    The evaluation is computed for `player`. Writes the principal variation to `best`,
+    int32[MAX_PLIES] padded with NO_ACTION, and its value to the player to move to `value` of the
+    workspace. The line of an interrupted iteration is used if it completed at least one root
+    action.
     """
     context = as_raw(context)
-    counts = context.workspace.counts
+    workspace = context.workspace
     _reset(context)
-    counts[ROOT_PLAYER] = player
-    counts[MAX_NODES] = nodes
+    workspace.root_player = player
+    workspace.max_nodes = nodes
     for turns in range(1, depth + 1):
-        counts[DEPTH] = turns
-        counts[TRUNCATED] = 0
-        context.workspace.history[:] //= 2
+        workspace.depth = turns
+        workspace.truncated = 0
+        workspace.history[:] //= 2
         frame = Frame(np.int64(turns), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, context)
-        if context.workspace.lines[0, 0] != NO_ACTION:
-            best[:] = context.workspace.lines[0]
-            counts[VALUE] = counts[LATEST_VALUE]
+        if workspace.lines[0, 0] != NO_ACTION:
+            best[:] = workspace.lines[0]
+            workspace.value = workspace.latest_value
         if _is_stopped(context):
             break
-        counts[COMPLETED_DEPTH] = turns
-        best_score = WIN + MARGIN * (counts[MARGINS] - 1) - MAX_PLIES
-        decisive = PROVEN if counts[MARGINS] == 1 else best_score
-        if counts[TRUNCATED] == 0 or abs(counts[VALUE]) >= decisive:
+        workspace.completed_depth = turns
+        best_score = WIN + MARGIN * (workspace.max_margin - 1) - MAX_PLIES
+        decisive = PROVEN if workspace.max_margin == 1 else best_score
+        if workspace.truncated == 0 or abs(workspace.value) >= decisive:
             break
 
 
@@ -433,12 +418,13 @@ def _reset(context: Context) -> None:
     workspace = context.workspace
     workspace.killers[:] = NO_ACTION
     workspace.history[:] = 0
-    for index in _COUNTED:
-        workspace.counts[index] = 0
-    workspace.counts[SALT] += 1
-    workspace.counts[AGE] = workspace.counts[SALT] % transposition.AGES
+    workspace.nodes = workspace.cuts_max = workspace.cuts_min = 0
+    workspace.depth = workspace.completed_depth = workspace.truncated = 0
+    workspace.value = workspace.latest_value = 0
+    workspace.salt += 1
+    workspace.age = workspace.salt % transposition.AGES
     # Ages wrap around: drop all entries.
-    if workspace.counts[AGE] == 0:
+    if workspace.age == 0:
         context.table[:] = 0
 
 
@@ -457,7 +443,7 @@ def make_context(
     """
     weights = game.evaluation(evaluation)
     table, workspace = make_table(table_megabytes), make_workspace(game)
-    workspace["counts"][MARGINS], workspace["counts"][SELECTIVE] = game.max_margin, selective
+    workspace["max_margin"], workspace["is_selective"] = game.max_margin, selective
     ordering = rules.ordering_evaluation(weights)
     return Context(table, workspace, weights, ordering, load_tables(tables, game))
 
@@ -481,9 +467,8 @@ class AlphaBeta:
         """Allocate the transposition table and the workspace; load `tables` of exact values.
 
         `evaluation` is one of the game, or its name, by default the first; a `selective` search
-        reduces late moves. Raises
-        UnknownOption for an unknown evaluation, BadOption for a table size out of range or tables
-        of another game, BadTable for a damaged table.
+        reduces late moves. Raises UnknownOption for an unknown evaluation, BadOption for a table
+        size out of range or tables of another game, BadTable for a damaged table.
         """
         check_bool("selective", selective)
         self.game, self._selective = game, bool(selective)
@@ -530,30 +515,30 @@ class AlphaBeta:
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
-        most = check_limit("depth", depth, MAX_DEPTH), check_limit("nodes", nodes)
+        most = limits.check_limit("depth", depth, MAX_DEPTH), limits.check_limit("nodes", nodes)
         limits.check_seconds(seconds)
-        require_any(depth=depth, nodes=nodes, seconds=seconds)
+        limits.require_any(depth=depth, nodes=nodes, seconds=seconds)
         if len(legal) == 1:
             return SearchResult(line=(int(legal[0]),))
-        counts: NDArray[np.int64] = self._context.workspace["counts"]
+        workspace = self._context.workspace
         line = np.full(MAX_PLIES, NO_ACTION, np.int32)
-        counts[STOP] = 0
-        with limits.alarm(counts, STOP, seconds):
+        workspace["stop"] = 0
+        with limits.alarm(workspace, seconds):
             deepen(position, self.game.to_move(position), *most, self._context, line)
-        totals = counts.tolist()
-        score = totals[VALUE]
+        score, completed_depth = int(workspace["value"]), int(workspace["completed_depth"])
+        is_complete = completed_depth == workspace["depth"] > 0
         return SearchResult(
             line=tuple(line[: line.tolist().index(NO_ACTION)].tolist()),
             score=score,
             value=expected_result(score),
-            depth=totals[COMPLETED_DEPTH],
-            nodes=totals[NODES],
+            depth=completed_depth,
+            nodes=int(workspace["nodes"]),
             seconds=time.perf_counter() - began,
-            is_exact=totals[COMPLETED_DEPTH] == totals[DEPTH] > 0 and not totals[TRUNCATED],
-            cuts_max=totals[CUTS_MAX],
-            cuts_min=totals[CUTS_MIN],
+            is_exact=bool(is_complete and not workspace["truncated"]),
+            cuts_max=int(workspace["cuts_max"]),
+            cuts_min=int(workspace["cuts_min"]),
         )
 
     def stop(self) -> None:
         """Stop a search that runs in another thread; later searches are not affected."""
-        self._context.workspace["counts"][STOP] = 1
+        self._context.workspace["stop"] = 1

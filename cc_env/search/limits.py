@@ -4,9 +4,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from cc_env.errors import BadOption, is_integer, is_number
 
@@ -49,12 +47,12 @@ def require_any(**limits: float | None) -> None:
 
 
 @contextmanager
-def alarm(flags: NDArray[np.int64], index: int, seconds: float | None) -> Iterator[None]:
-    """Set `flags[index]`, of int64[> index], to 1 after `seconds`, unless the block ends first."""
+def alarm(counts: Any, seconds: float | None) -> Iterator[None]:
+    """Set the field `stop` of a NumPy record to 1 after `seconds`, unless the block ends first."""
     if seconds is None or math.isinf(seconds):
         yield
         return
-    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), flags.__setitem__, (index, 1))
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), counts.__setitem__, ("stop", 1))
     timer.daemon = True
     timer.start()
     try:

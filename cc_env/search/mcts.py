@@ -21,7 +21,6 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, limits
 from cc_env.search.decisive import make_buffer
-from cc_env.search.limits import check_limit, require_any
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import expected_result
 from cc_env.tablebase.lookup import exact_value
@@ -37,8 +36,9 @@ MAX_PLAYOUT = 200
 # `first` of a node without children; the root, 0, is not a child.
 UNEXPANDED = 0
 
-# Indices of `counts`.
-STOP, SIZE, DEPTH, DONE = range(4)
+# The number of nodes, the length of the longest path, the number of completed simulations, and 1 to
+# stop the search.
+COUNTS = np.dtype([(name, np.int64) for name in ("size", "depth", "done", "stop")])
 
 
 class Tree(NamedTuple):
@@ -57,8 +57,8 @@ class Tree(NamedTuple):
     path: NDArray[np.int32]  # [MAX_DEPTH + 1]
     # Buffer for the legal actions of each decision of a turn.
     legal: NDArray[np.int32]  # [D, A]
-    # Counters, see the indices above.
-    counts: NDArray[np.int64]  # [4]
+    # A COUNTS record.
+    counts: Any
 
 
 class UCTSettings(NamedTuple):
@@ -79,19 +79,19 @@ class UCTSettings(NamedTuple):
 def run_simulations(root: Position, tree: Tree, settings: UCTSettings, state: np.uint64) -> None:
     """Run simulations until a limit is reached; `state` seeds the random generator."""
     tree, settings = as_raw(tree), as_raw(settings)
-    tree.counts[SIZE], tree.counts[DEPTH], tree.counts[DONE] = 1, 0, 0
+    counts = tree.counts
+    counts.size = 1
+    counts.depth = counts.done = 0
     _clear(tree, 0)
-    while tree.counts[DONE] < settings.simulations and not (
-        tree.counts[STOP] and tree.counts[DONE]
-    ):
+    while counts.done < settings.simulations and not (counts.stop and counts.done):
         position, depth, state = _descend(root, tree, settings, state)
         value, state = _result(position, tree, settings, state)
         for index in range(depth + 1):
             node = tree.path[index]
             tree.visits[node] += 1
             tree.total[node] += value if tree.mover[node] == FIRST else -value
-        tree.counts[DEPTH] = max(tree.counts[DEPTH], depth)
-        tree.counts[DONE] += 1
+        counts.depth = max(counts.depth, depth)
+        counts.done += 1
 
 
 @jit
@@ -142,7 +142,7 @@ def _expand(position: Position, node: Int, tree: Tree) -> Bool:
     Return False, without children, if the tree is full.
     """
     count = np.int64(rules.legal_actions(position, tree.legal[0]))
-    begin, player = tree.counts[SIZE], rules.to_move(position)
+    begin, player = tree.counts.size, rules.to_move(position)
     if begin + count > len(tree.first):
         return False
     tree.first[node] = begin
@@ -155,7 +155,7 @@ def _expand(position: Position, node: Int, tree: Tree) -> Bool:
         tree.action[child] = tree.legal[0, index]
         tree.mover[child] = player
     tree.children[node] = count
-    tree.counts[SIZE] = begin + count
+    tree.counts.size = begin + count
     return True
 
 
@@ -215,7 +215,7 @@ def make_tree(game: Game, capacity: int) -> Tree:
         total=np.empty(capacity, np.float64),
         path=np.zeros(MAX_DEPTH + 1, np.int32),
         legal=make_buffer(game.num_actions),
-        counts=np.zeros(4, np.int64),
+        counts=np.zeros(1, COUNTS)[0],
     )
 
 
@@ -247,9 +247,8 @@ class MCTS:
 
         `evaluation` is one of the game, or its name, by default the first; `exploration` is the
         constant of UCB1; `tables` have the exact values of leaves, and the best action if they
-        contain the root. Raises
-        UnknownOption for an unknown playout or evaluation, BadOption for a number out of range or
-        tables of another game, BadTable for a damaged one.
+        contain the root. Raises UnknownOption for an unknown playout or evaluation, BadOption for a
+        number out of range or tables of another game, BadTable for a damaged one.
         """
         if playout not in PLAYOUTS:
             raise UnknownOption(f"playout={playout!r}; expected: {format_list(PLAYOUTS)}")
@@ -261,13 +260,13 @@ class MCTS:
             game.evaluation(evaluation),
             load_tables(tables, game),
         )
-        capacity = max(check_limit("capacity", capacity), 2 * game.num_actions)
+        capacity = max(limits.check_limit("capacity", capacity), 2 * game.num_actions)
         self._tree = make_tree(game, capacity)
         self.search(game.initial, np.random.default_rng(0), simulations=1)  # compiles
 
     def settings(self, simulations: int | None) -> UCTSettings:
         """Return the settings of a search; raise BadOption if the limit is out of range."""
-        return UCTSettings(np.int64(check_limit("simulations", simulations)), *self._options)
+        return UCTSettings(np.int64(limits.check_limit("simulations", simulations)), *self._options)
 
     def search(
         self,
@@ -285,14 +284,14 @@ class MCTS:
         began = time.perf_counter()
         legal = self.game.choices(position)
         limits.check_seconds(seconds)
-        require_any(simulations=simulations, seconds=seconds)
+        limits.require_any(simulations=simulations, seconds=seconds)
         settings = self.settings(simulations)
         if len(legal) == 1:
             return SearchResult(line=(int(legal[0]),))
         counts = self._tree.counts
-        counts[:] = 0
+        counts["stop"] = 0
         state = rng.integers(2**64, dtype=np.uint64)
-        with limits.alarm(counts, STOP, seconds):
+        with limits.alarm(counts, seconds):
             run_simulations(position, self._tree, settings, state)
         line, visits, value = self._read_results()
         exact = None if self._tables is None else self._tables.get(position)
@@ -303,15 +302,15 @@ class MCTS:
         return SearchResult(
             line=line,
             value=value,
-            depth=int(counts[DEPTH]),
-            nodes=int(counts[DONE]),
+            depth=int(counts["depth"]),
+            nodes=int(counts["done"]),
             seconds=time.perf_counter() - began,
             visits=visits,
         )
 
     def stop(self) -> None:
         """Stop a search that runs in another thread; later searches are not affected."""
-        self._tree.counts[STOP] = 1
+        self._tree.counts["stop"] = 1
 
     def _read_results(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
         """Return the most visited line, the root's actions with their visits, and its value."""

@@ -32,7 +32,6 @@ from cc_env.search.forest import (
     restart,
     write_results,
 )
-from cc_env.search.limits import check_limit, require_any
 from cc_env.search.result import SearchResult
 from cc_env.tablebase.lookup import LoadedTables, NoTables
 from cc_env.tablebase.tablebase import Tablebase, load_tables
@@ -73,9 +72,9 @@ class Trees:
         the exact values of leaves. Raises BadOption for values out of range or tables of another
         game, BadTable for a damaged one.
         """
-        self.game, self.count = game, check_limit("count", count)
-        most = check_limit("simulations", simulations)
-        batch = check_limit("batch", batch)
+        self.game, self.count = game, limits.check_limit("count", count)
+        most = limits.check_limit("simulations", simulations)
+        batch = limits.check_limit("batch", batch)
         limits.check_exploration(exploration)
         limits.check_contempt(contempt)
         if considered and simulations is None:
@@ -153,9 +152,9 @@ class Trees:
         allocated = self._settings
         self._current = allocated._replace(
             simulations=np.int64(
-                check_limit("simulations", simulations, int(allocated.simulations))
+                limits.check_limit("simulations", simulations, int(allocated.simulations))
             ),
-            batch=np.int64(check_limit("batch", batch, int(allocated.batch))),
+            batch=np.int64(limits.check_limit("batch", batch, int(allocated.batch))),
         )
         earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
@@ -271,7 +270,7 @@ class PUCT:
         `capacity` the number of edges; `tables` have the exact values of leaves. Raises BadOption
         for values out of range or tables of another game, BadTable for a damaged one.
         """
-        self.game, self._evaluate, self._batch = game, evaluate, check_limit("batch", batch)
+        self.game, self._evaluate, self._batch = game, evaluate, limits.check_limit("batch", batch)
         self._trees = Trees(
             game,
             batch=batch,
@@ -300,8 +299,8 @@ class PUCT:
         began = time.perf_counter()
         legal = self.game.choices(position)
         limits.check_seconds(seconds)
-        require_any(simulations=simulations, seconds=seconds)
-        most = check_limit("simulations", simulations)
+        limits.require_any(simulations=simulations, seconds=seconds)
+        most = limits.check_limit("simulations", simulations)
         if len(legal) == 1:
             return SearchResult(line=(int(legal[0]),))
         batch = max(1, min(self._batch, most // MIN_BATCHES))

@@ -17,13 +17,6 @@ MAX_PLIES = 128
 # Turns.
 MAX_DEPTH = 100
 
-# Indices of `counts`. DEPTH is the current iteration, COMPLETED_DEPTH the last completed one; VALUE
-# is that of the best line so far, LATEST_VALUE that of the current iteration; MARGINS is the game's
-# `max_margin`; TRUNCATED counts the values that were not searched to the end of the game;
-# SELECTIVE is 1 in a selective search.
-NODES, CUTS_MAX, CUTS_MIN, STOP, MAX_NODES, DEPTH, COMPLETED_DEPTH, ROOT_PLAYER = range(8)
-AGE, SALT, VALUE, LATEST_VALUE, MARGINS, TRUNCATED, SELECTIVE = range(8, 15)
-
 # Columns of `actions`.
 ACTION, RANK, ROW = range(3)
 
@@ -64,8 +57,18 @@ def make_workspace(game: Game) -> Any:
         ("history", np.int64, (2, actions)),
         # Principal variation from each ply, padded with NO_ACTION.
         ("lines", np.int32, (MAX_PLIES, MAX_PLIES)),
-        # Counters and limits, see the indices above.
-        ("counts", np.int64, (15,)),
+        # Counters: visited positions, cutoffs at nodes of the root player and of the opponent, and
+        # values that were not searched to the end of the game.
+        *((name, np.int64) for name in ("nodes", "cuts_max", "cuts_min", "truncated")),
+        # The current iteration and the last completed one, in turns; the value of the current
+        # iteration and that of the best line so far.
+        *((name, np.int64) for name in ("depth", "completed_depth", "latest_value", "value")),
+        # Limits: the number of positions, and 1 to stop the search.
+        *((name, np.int64) for name in ("max_nodes", "stop")),
+        # The player at the root, the game's `max_margin`, and 1 for a selective search.
+        *((name, np.int64) for name in ("root_player", "max_margin", "is_selective")),
+        # The number of the search, and its age in the transposition table.
+        *((name, np.int64) for name in ("salt", "age")),
     ]
     return np.zeros(1, np.dtype(layout))[0]
 

@@ -16,7 +16,6 @@ from cc_env.jit.compiler import jit
 from cc_env.search import alphabeta, transposition
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN, WIN, expected_result
-from cc_env.search.workspace import NODES, STOP
 from cc_env.tablebase.tablebase import Tablebase
 
 
@@ -171,13 +170,13 @@ def test_an_interrupted_search_returns_the_last_completed_iteration(game):
 
 def test_other_threads_run_during_a_search(game):
     search, most = AlphaBeta(game), 10**9
-    counts = search._context.workspace["counts"]
-    counts[NODES] = 0
+    workspace = search._context.workspace
+    workspace["nodes"] = 0
 
     def stop():
-        while not counts[NODES]:
+        while not workspace["nodes"]:
             pass
-        counts[STOP] = 1
+        workspace["stop"] = 1
 
     thread = threading.Thread(target=stop)
     thread.start()
@@ -205,7 +204,7 @@ def test_salts_do_not_collide_with_positions():
     keys = set()
     for own in range(1, 16):
         for number in range(1, 16):
-            search._context.workspace["counts"][alphabeta.SALT] = number
+            search._context.workspace["salt"] = number
             keys.add(
                 int(alphabeta._key(game.initial._replace(own=np.uint64(own)), search._context))
             )

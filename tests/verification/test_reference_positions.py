@@ -129,17 +129,9 @@ def test_broken_line_is_reported_with_its_number(tmp_path, line, message):
             {"kind": "perft", "rows": 8, "cols": 8, "nodes": [1.5]},
             "1.5 is neither a count",
         ),
-        ("morris", {"kind": "game", "first": 11, "moves": "A", "winner": 1}, "not a recorded pos"),
-        (
-            "morris",
-            {"kind": "game", "first": -(2**32), "moves": "A", "winner": 1},
-            "not a recorded",
-        ),
-        (
-            "morris",
-            {"kind": "game", "first": 1, "moves": "A", "winner": 10**400},
-            "neither a count",
-        ),
+        ("morris", {"kind": "game", "first": 11, "moves": "A", "winner": 1}, "player 11; expected"),
+        ("morris", {"kind": "game", "first": 1, "moves": "A", "winner": -5}, "player -5; expected"),
+        ("morris", {"kind": "game", "first": [], "moves": "A", "winner": 1}, r"player \[\]"),
     ],
 )
 def test_field_of_wrong_type_is_rejected(tmp_path, game, line, message):

@@ -16,7 +16,7 @@ from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.alphabeta import deepen
 from cc_env.search.scores import MARGIN, PROVEN, WIN, expected_result
 from cc_env.search.transposition import NO_ACTION
-from cc_env.search.workspace import MAX_PLIES, VALUE, Context
+from cc_env.search.workspace import MAX_PLIES, Context
 from training.selfplay.search_games import MAX_NODES, search_context
 
 # Values are expected results, -1 to 1. A proven win loses _DELAY per decision until the win, a
@@ -84,7 +84,7 @@ def _evaluate_actions(
             if result == ONGOING:
                 turns = depth if rules.mid_turn(after) else depth - 1
                 deepen(after, player, turns, MAX_NODES, context, line)
-                value = _value(context.workspace.counts[VALUE])
+                value = _value(context.workspace.value)
                 value = value if rules.to_move(after) == player else -value
             else:
                 value = rules.reward(result, player)

@@ -16,7 +16,7 @@ from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.alphabeta import deepen, make_context
 from cc_env.search.scores import PROVEN, expected_result
 from cc_env.search.transposition import NO_ACTION
-from cc_env.search.workspace import MAX_PLIES, VALUE, Context
+from cc_env.search.workspace import MAX_PLIES, Context
 
 # Longer games are drawn.
 MAX_TURNS = 200
@@ -166,7 +166,7 @@ def _play_games(
                 out.turn_starts[row] = is_turn_start
                 out.games[row] = number
                 history.players[row - first] = player
-                history.scores[row - first] = context.workspace.counts[VALUE]
+                history.scores[row - first] = context.workspace.value
                 history.is_random[row - first] = is_random
                 row += 1
             action = np.int64(line[0])

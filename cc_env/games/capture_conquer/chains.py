@@ -102,16 +102,6 @@ def takeoffs(hops: Hops) -> Word:
 
 
 @jit
-def double_takeoffs(hops: Hops) -> Word:
-    """Return the cells from which two hops in a row are possible."""
-    more = takeoffs(hops)
-    east = hops.east & more >> _2 | hops.southeast & more >> _18
-    west = hops.west & more << _2 | hops.northwest & more << _18
-    rising = hops.northeast & more << _14 | hops.southwest & more >> _14
-    return east | west | rising | hops.south & more >> _16 | hops.north & more << _16
-
-
-@jit
 def jumpers(pieces: Word, middles: Word, empty: Word) -> Word:
     """Return the pieces of `pieces` that can hop."""
     return pieces & takeoffs(hops_over(middles, empty))
@@ -125,15 +115,6 @@ def count_hops(pieces: Word, middles: Word, empty: Word) -> np.int64:
     for direction in range(len(hops)):
         count += popcount(pieces & hops[direction])
     return count
-
-
-@jit
-def hop_middles(cells: Word, hops: Hops) -> Word:
-    """Return the middles of single hops from any of `cells`."""
-    east = (cells & hops.east) << _1 | (cells & hops.southeast) << _9
-    west = (cells & hops.west) >> _1 | (cells & hops.northwest) >> _9
-    rising = (cells & hops.northeast) >> _7 | (cells & hops.southwest) << _7
-    return east | west | rising | (cells & hops.south) << _8 | (cells & hops.north) >> _8
 
 
 @jit

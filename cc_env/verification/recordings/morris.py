@@ -9,6 +9,7 @@ import numpy as np
 from cc_env.core.bitboard import ONE
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
+from cc_env.errors import BadRecord
 from cc_env.games.morris import LETTERS, STANDARD_RULES, make
 from cc_env.verification.recordings import Recording
 
@@ -88,5 +89,7 @@ def _read_game(line: Mapping[str, Any]) -> Recording:
 
 
 def _player(number: int) -> int:
-    """Return the player, 0 or 1, with a recorded number, 1 or 2; raise ValueError for others."""
-    return (1, 2).index(number)
+    """Return the player, 0 or 1, with a recorded number, 1 or 2; raise BadRecord for others."""
+    if number not in (1, 2):
+        raise BadRecord(f"player {number!r}; expected: 1 or 2")
+    return number - 1
