@@ -156,6 +156,18 @@ def is_number(value: object, minimum: float = -math.inf, maximum: float = math.i
         return False
 
 
+def check_integer(
+    name: str, value: object, minimum: int, maximum: int = 2**31 - 1, note: str = ""
+) -> None:
+    """Raise BadOption unless the value is a Python or NumPy integer in `minimum`..`maximum`.
+
+    The message ends with `note`.
+    """
+    if not is_integer(value, minimum, maximum):
+        valid = f"{minimum} or more" if maximum == 2**31 - 1 else f"{minimum} to {maximum:,}"
+        raise BadOption(f"{name}={value!r}; expected: {valid}{note}")
+
+
 def check_bool(name: str, value: object) -> None:
     """Raise BadOption unless the value is a Python or NumPy bool."""
     if not isinstance(value, bool | np.bool_):

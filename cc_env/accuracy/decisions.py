@@ -22,7 +22,7 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.random_streams import check_seed
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadPlayer, format_count, is_integer
+from cc_env.errors import BadOption, BadPlayer, check_integer, format_count, is_integer
 from cc_env.match import referee
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.match import FAULTS
@@ -211,8 +211,7 @@ def sample_from_games(
     fault.
     """
     _check_count_and_seed(games, seed)
-    if not is_integer(opening_turns, 0):
-        raise BadOption(f"opening_turns={opening_turns!r}; expected: 0 or more")
+    check_integer("opening_turns", opening_turns, 0)
     rng, yielded = np.random.default_rng(seed), set[Position]()
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):

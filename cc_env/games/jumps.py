@@ -7,7 +7,7 @@ Shapes: A actions, D directions.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,14 +87,51 @@ def down_right(cells: Word) -> Word:
     return (cells & _NOT_LAST) << _9
 
 
-@jit
-def write(pieces: Word, movers: Any, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    """Write the action ids of `pieces` into `out` (int32[>= A]), ascending; return their number.
+class Movers(NamedTuple):
+    """The sets of pieces that can move in each direction."""
 
-    `movers` are D sets, the pieces that can move in each direction; `ids` (int32[64, D]) is a field
-    of `JumpTables`.
+    up_left: Word
+    up_right: Word
+    down_left: Word
+    down_right: Word
+
+
+@jit
+def jumpers(pieces: Word, kings: Word, enemy: Word, empty: Word) -> Movers:
+    """Return the pieces that can jump over a piece of `enemy`; only `kings` jump backward."""
+    return Movers(
+        pieces & down_right(down_right(empty) & enemy),
+        pieces & down_left(down_left(empty) & enemy),
+        kings & up_right(up_right(empty) & enemy),
+        kings & up_left(up_left(empty) & enemy),
+    )
+
+
+@jit
+def steppers(pieces: Word, kings: Word, empty: Word) -> Movers:
+    """Return the pieces that can step; only `kings` step backward."""
+    return Movers(
+        pieces & down_right(empty),
+        pieces & down_left(empty),
+        kings & up_right(empty),
+        kings & up_left(empty),
+    )
+
+
+@jit
+def movable(movers: Movers) -> Word:
+    """Return the pieces that can move in any direction."""
+    return movers.up_left | movers.up_right | movers.down_left | movers.down_right
+
+
+@jit
+def write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
+    """Write the action ids of all moves into `out` (int32[>= A]), ascending; return their number.
+
+    `ids` (int32[64, D]) is a field of `JumpTables`, whose directions are the first D of `Movers`.
     """
     count = 0
+    pieces = movable(movers)
     while pieces:
         piece = lowest_bit(pieces)
         pieces ^= piece

@@ -26,10 +26,11 @@ from cc_env.errors import BadPosition, check_choice
 from cc_env.games.jumps import (
     FORWARD,
     Word,
-    down_left,
-    down_right,
+    jumpers,
+    movable,
     move_text,
     read_position,
+    steppers,
     tables,
     write,
 )
@@ -63,23 +64,16 @@ class Position(NamedTuple):
     player: np.uint64
 
 
-class Movers(NamedTuple):
-    """The sets of men that can move in each direction."""
-
-    up_left: np.uint64
-    up_right: np.uint64
-
-
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
     own, empty = position.own, _BOARD & ~(position.own | position.enemy)
-    jumps = _jumping(own, position.enemy, empty)
-    if jumps.up_left | jumps.up_right:
-        return _write(jumps, JUMP_ID, out)
-    steps = _stepping(own, empty)
-    if steps.up_left | steps.up_right:
-        return _write(steps, STEP_ID, out)
+    jumps = jumpers(own, ZERO, position.enemy, empty)
+    if movable(jumps):
+        return write(jumps, JUMP_ID, out)
+    steps = steppers(own, ZERO, empty)
+    if movable(steps):
+        return write(steps, STEP_ID, out)
     if is_stuck(turned(position.enemy), turned(own)):
         return 0
     out[0] = PASS
@@ -87,31 +81,10 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 
 
 @jit
-def _jumping(own: Word, enemy: Word, empty: Word) -> Movers:
-    """Return the men that can jump, by direction."""
-    return Movers(
-        own & down_right(down_right(empty) & enemy),
-        own & down_left(down_left(empty) & enemy),
-    )
-
-
-@jit
-def _stepping(own: Word, empty: Word) -> Movers:
-    """Return the men that can step, by direction."""
-    return Movers(own & down_right(empty), own & down_left(empty))
-
-
-@jit
-def _write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    return write(movers.up_left | movers.up_right, movers, ids, out)
-
-
-@jit
 def is_stuck(own: Word, enemy: Word) -> Bool:
     """Return whether a side, in its own frame, can neither step nor jump."""
     empty = _BOARD & ~(own | enemy)
-    jumps, steps = _jumping(own, enemy, empty), _stepping(own, empty)
-    return not jumps.up_left | jumps.up_right | steps.up_left | steps.up_right
+    return not movable(jumpers(own, ZERO, enemy, empty)) | movable(steppers(own, ZERO, empty))
 
 
 @jit
@@ -168,7 +141,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
     """Write the captures into `out` (int32[>= A]); return their number."""
     empty = _BOARD & ~(position.own | position.enemy)
-    return _write(_jumping(position.own, position.enemy, empty), JUMP_ID, out)
+    return write(jumpers(position.own, ZERO, position.enemy, empty), JUMP_ID, out)
 
 
 rules.register(

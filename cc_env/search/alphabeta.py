@@ -131,8 +131,7 @@ def _enter(
     position: Position, key: np.uint64, frame: Frame, context: Context
 ) -> tuple[bool, Int, Int]:
     """Enter a node: return whether its value is known already, the value, the table's action."""
-    context.workspace.nodes += 1
-    context.workspace.lines[frame.ply, 0] = NO_ACTION
+    _visit(frame.ply, context)
     nothing = np.int64(NO_ACTION)
     if frame.ply >= MAX_PLIES - 1:
         context.workspace.truncated += 1
@@ -146,6 +145,13 @@ def _enter(
         context.workspace.truncated += entry.depth != FULL_DEPTH
         return True, _add_plies(entry.value, -frame.ply), nothing
     return False, np.int64(0), entry.action
+
+
+@jit
+def _visit(ply: Int, context: Context) -> None:
+    """Count a position, and clear the principal variation from it."""
+    context.workspace.nodes += 1
+    context.workspace.lines[ply, 0] = NO_ACTION
 
 
 @jit
@@ -216,13 +222,11 @@ def _end(position: Position, frame: Frame, player: Int, context: Context) -> tup
     """
     result = rules.outcome(position)
     if result != ONGOING:
-        context.workspace.nodes += 1
-        context.workspace.lines[frame.ply, 0] = NO_ACTION
+        _visit(frame.ply, context)
         return True, terminal_score(position, result, player, frame.ply)
     exact = exact_value(position, context.tables)
     if exact != UNKNOWN:
-        context.workspace.nodes += 1
-        context.workspace.lines[frame.ply, 0] = NO_ACTION
+        _visit(frame.ply, context)
         value = exact_score(exact, frame.ply)
         return True, value if rules.to_move(position) == player else -value
     if frame.depth > 0:
@@ -241,8 +245,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     The evaluation is the lower bound ("stand pat").
     """
     depth, ply, alpha, beta = frame
-    context.workspace.nodes += 1
-    context.workspace.lines[ply, 0] = NO_ACTION
+    _visit(ply, context)
     player = rules.to_move(position)
     best = _evaluate(position, player, context.evaluation, context)
     base = ply * len(context.workspace.legal)

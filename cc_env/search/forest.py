@@ -230,10 +230,11 @@ def select(start: Position, forest: Forest, settings: PUCTSettings) -> Int:
 
 @jit
 def _is_finished(forest: Forest, settings: PUCTSettings, tree: Int) -> Bool:
-    most_nodes, most_edges = forest.nodes.shape[1], forest.edges.shape[1]
+    """Return whether all simulations are done, the root is proven, or the tree may lack space."""
+    max_nodes, max_edges = forest.nodes.shape[1], forest.edges.shape[1]
     spare = forest.legal.shape[1]
-    is_full = forest.sizes[tree, 0] + spare + settings.batch > most_nodes
-    is_full = is_full or forest.sizes[tree, 1] + spare * settings.batch > most_edges
+    is_full = forest.sizes[tree, 0] + spare + settings.batch > max_nodes
+    is_full = is_full or forest.sizes[tree, 1] + spare * settings.batch > max_edges
     is_proven = forest.nodes[tree, 0]["proven"] != 0
     is_done = forest.done[tree] >= settings.simulations
     return bool(is_full or is_proven or is_done)
@@ -285,7 +286,9 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
         if nodes[node]["children"] <= 0 or nodes[node]["proven"] or depth == MAX_DEPTH:
             break
         if depth == 0 and settings.considered:
-            edge = _halving_edge(forest, settings, tree)
+            considered = min(np.int64(nodes[0]["children"]), settings.considered)
+            visits = forest.schedule[considered, forest.done[tree]]
+            edge = _best_root_edge(forest, settings, tree, visits)
         else:
             edge = _best_edge(nodes, edges, settings, node)
         forest.paths[slot, depth, 1] = edge
@@ -336,11 +339,10 @@ def _back_up(forest: Forest, settings: PUCTSettings, slot: Int, repeated: Bool) 
 def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, node: Int) -> None:
     """Recompute a node's value from its children, and whether it is a proven win or loss."""
     record = nodes[node]
-    total, visits, draw_value = (
-        np.float64(record["network_value"]),
-        1,
-        _draw_value(nodes, settings, node),
-    )
+    # The network's value counts like a visit.
+    total = np.float64(record["network_value"])
+    visits = 1
+    draw_value = _draw_value(nodes, settings, node)
     best: Int = np.int64(-PROVEN_WIN)
     for index in range(record["first"], record["first"] + record["children"]):
         edge, proven = edges[index], np.int64(0)
@@ -406,14 +408,16 @@ def _value_with_virtual_loss(child: Any, player: Int) -> float:
 
 
 @jit
-def _halving_edge(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
-    """Return the root's edge that Sequential Halving visits next."""
+def _best_root_edge(forest: Forest, settings: PUCTSettings, tree: Int, visits: Int) -> Int:
+    """Return the root's edge with the best score among those that are not proven losses.
+
+    Edges with this number of visits precede all others.
+    """
     root = forest.nodes[tree, 0]
-    first, count = np.int64(root["first"]), np.int64(root["children"])
-    visits = forest.schedule[min(count, settings.considered), forest.done[tree]]
+    first = np.int64(root["first"])
     most = _most_visits(forest, tree)
     best, highest = first, -math.inf
-    for place in range(count):
+    for place in range(root["children"]):
         edge = forest.edges[tree, first + place]
         if _proven(forest, tree, edge) >= 0:
             score = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
@@ -624,7 +628,7 @@ def _write_policy(
     count = np.int64(root["children"])
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
-        q = _value(forest, settings, tree, edge) if _is_expanded(edge) else unvisited_value
+        q = _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
         logit = math.log(edge["prior"] + EPSILON) + _sigma(most, q)
         actions[place], policy[place] = edge["action"], logit
         peak = max(peak, logit)
@@ -634,7 +638,7 @@ def _write_policy(
         total += policy[place]
         # The training target has no contempt: a draw has the value 0.
         if not edge["draws"] or edge["repetition"]:
-            q = _value(forest, settings, tree, edge) if _is_expanded(edge) else unvisited_value
+            q = _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
             value += policy[place] * q
     for place in range(count):
         policy[place] /= total
@@ -642,31 +646,15 @@ def _write_policy(
 
 
 @jit
-def _is_expanded(edge: Any) -> Bool:
-    """Return whether the edge has a child node."""
-    return bool(edge["target"] >= 0)
-
-
-@jit
 def _best_action(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
     """Return the winner of Sequential Halving, or the best action by proof."""
-    root = forest.nodes[tree, 0]
-    most, is_proven = _most_visits(forest, tree), root["proven"] != 0
-    best, highest = np.int64(-1), -math.inf
-    for place in range(root["children"]):
-        edge = forest.edges[tree, root["first"] + place]
-        proven = _proven(forest, tree, edge)
-        if is_proven:
-            score = np.float64(proven)
-        elif proven < 0:
-            continue
-        else:
-            score = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
-            if edge["visits"] != most:
-                score -= PENALTY
-        if score > highest:
-            best, highest = np.int64(edge["action"]), score
-    return best
+    root, edges = forest.nodes[tree, 0], forest.edges[tree]
+    best = _best_root_edge(forest, settings, tree, _most_visits(forest, tree))
+    if root["proven"]:
+        for index in range(root["first"], root["first"] + root["children"]):
+            if _proven(forest, tree, edges[index]) > _proven(forest, tree, edges[best]):
+                best = np.int64(index)
+    return np.int64(edges[best]["action"])
 
 
 @jit

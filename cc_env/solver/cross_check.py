@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadTable, is_integer
+from cc_env.errors import BadTable, check_integer
 from cc_env.jit.threads import available_cores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
@@ -53,9 +53,8 @@ def cross_check(
     BadOption for values out of range, BadTable if the search proves another value, or, in games
     without margins, if it does not prove an end within `depth` turns.
     """
-    for name, value in {"count": count, "depth": depth}.items():
-        if not is_integer(value, 1):
-            raise BadOption(f"{name}={value!r}; expected: a whole number from 1")
+    check_integer("count", count, 1)
+    check_integer("depth", depth, 1)
     parts = [
         (view, min(_TASK_POSITIONS, total - begin))
         for view, total in enumerate(min(count, size) for size in tables.sizes)

@@ -66,10 +66,17 @@ class Pass(NamedTuple):
 
 
 @jit(nogil=True)
-def initialize(work: Work, like: Position, low: Int, high: Int, counts: NDArray[np.int64]) -> None:
+def initialize(
+    work: Work,
+    like: Position,
+    low: Int,
+    high: Int,
+    legal: NDArray[np.int32],
+    counts: NDArray[np.int64],
+) -> None:
     """Write the values of finished games numbered `low` to `high`, UNKNOWN for other positions.
 
-    The numbers of wins and losses are added to `counts`, int64[3].
+    The numbers of wins and losses are added to `counts`, int64[3]. `legal` is not used.
     """
     work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
@@ -139,7 +146,10 @@ def _verdict(
 
 @jit
 def _read(position: Position, work: Work, counts: NDArray[np.int64]) -> Int:
-    """Return the value at the end of a turn: from the tables, or that of a finished game."""
+    """Return the value at the end of a turn: from the tables, or that of a finished game.
+
+    UNKNOWN for other positions, which are counted in `counts[MISSING]`.
+    """
     place = index_of(position, work.numbers)
     if place != NO_INDEX:
         return np.int64(work.values[place])
@@ -218,9 +228,9 @@ def verify(
 ) -> None:
     """Check that each value follows from those that the position's turns lead to.
 
-    Also check that each position has the number that it was decoded from. Draws must be marked. The
-    number of faults, and the number of the first faulty position, are written to `faults`,
-    int64[3].
+    Also check that each position has the number that it was decoded from. Draws must be marked.
+    `faults`, int64[3], receives the number of faults, the number of the first faulty position, and
+    the number of turns that lead to no value.
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
@@ -229,7 +239,7 @@ def verify(
         position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
         value = terminal_value(position)
         if value == UNKNOWN:
-            value = _best_turn(position, work.numbers, work.values, legal)
+            value = _best_turn(position, work, legal, faults)
         if value != work.values[place] or index_of(position, work.numbers) != place:
             if not faults[0]:
                 faults[1] = number
@@ -238,10 +248,7 @@ def verify(
 
 @jit
 def _best_turn(
-    position: Position,
-    numbers: RankingTables,
-    values: NDArray[np.uint16],
-    legal: NDArray[np.int32],
+    position: Position, work: Work, legal: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> Int:
     """Return the value of the best turn of an unfinished game; UNKNOWN if one is UNKNOWN.
 
@@ -252,10 +259,9 @@ def _best_turn(
     for index in range(count):
         after = rules.apply(position, np.int64(legal[index]))
         if rules.mid_turn(after):
-            value = _best_turn(after, numbers, values, legal[count:])
+            value = _best_turn(after, work, legal[count:], counts)
         else:
-            place = index_of(after, numbers)
-            value = terminal_value(after) if place == NO_INDEX else np.int64(values[place])
+            value = _read(after, work, counts)
             value = value if value == UNKNOWN else value_before_turn(value)
         if value == UNKNOWN:
             return value

@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.numbering import Material
-from cc_env.errors import BadOption, BadTable, InsufficientSpace, is_integer, is_number
+from cc_env.errors import (
+    BadOption,
+    BadTable,
+    InsufficientSpace,
+    check_integer,
+    is_integer,
+    is_number,
+)
 from cc_env.files import open_atomically
 from cc_env.jit.threads import available_cores
 from cc_env.registry.catalogue import file_stem, rules_id
@@ -68,8 +75,8 @@ _CHUNKS_PER_WAVE = 64
 _SAMPLES, _SAMPLE_SIZE = 32, 256
 # Estimated number of passes: best and worst case.
 _MIN_PASSES, _MAX_PASSES = 3, 40
-# Buffer sizes, in lists of actions: for the decisions of a turn, and of a game.
-_TURN_LISTS, _GAME_LISTS = 16, 256
+# Size of a buffer for the legal actions at each decision of a line of play, in lists of actions.
+_LISTS = 256
 _VALUE_BYTES = 2
 # First indices of a census.
 _LOST, _WON = 0, 1
@@ -265,7 +272,7 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     # Only read, so no memory pages are allocated.
     values = np.zeros(start + size, np.uint16)
     work = Work(numbers, values, np.array(view, np.int64), np.int64(start))
-    buffer, faults = np.empty(_TURN_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
+    buffer, faults = np.empty(_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
     # The first call compiles.
     retrograde.verify(work, numbering.like, 0, 1, buffer, faults)
     starts = np.linspace(0, max(size - _SAMPLE_SIZE, 0), _SAMPLES, dtype=np.int64).tolist()
@@ -286,8 +293,8 @@ class Solver:
 
         The default number of threads is one per core. Raises BadOption unless it is 1 to 1024.
         """
-        if threads is not None and not is_integer(threads, 1, 1024):
-            raise BadOption(f"threads={threads!r}; expected: 1 to 1024")
+        if threads is not None:
+            check_integer("threads", threads, 1, 1024)
         assert game.numbering is not None
         self.game, self.step, self._numbering = game, step, game.numbering
         # Called after each wave of chunks.
@@ -333,7 +340,7 @@ class Solver:
                 self._sum_counts("first pass", initialize)
                 self._state.has_begun = True
             if self._numbering.is_acyclic:
-                self._solve_acyclic()
+                self._check_missing(self._sum_counts("settling", solve_acyclic))
             else:
                 self._run_passes()
         except BaseException:
@@ -362,10 +369,6 @@ class Solver:
             )
         return header
 
-    def _solve_acyclic(self) -> None:
-        legal = _GAME_LISTS * self.game.num_actions
-        self._check_missing(self._sum_counts("settling", solve_acyclic, legal=legal))
-
     def _run_passes(self) -> None:
         """Do the passes, for the greatest margin first."""
         state, census = self._state, self._census
@@ -389,8 +392,7 @@ class Solver:
         if not (losses or wins):
             return
         sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
-        legal = _TURN_LISTS * self.game.num_actions
-        changed = self._sum_counts(f"turn {sought.turns}", retrograde.advance, sought, legal=legal)
+        changed = self._sum_counts(f"turn {sought.turns}", retrograde.advance, sought)
         self._check_missing(changed)
         self._census[_WON, sought.margin, sought.turns] += changed[WINS]
         self._census[_LOST, sought.margin, sought.turns] += changed[LOSSES]
@@ -402,8 +404,7 @@ class Solver:
     def _verify(self) -> None:
         """Raise BadTable if a value does not follow from those that its turns lead to."""
         faults = 0
-        legal = _TURN_LISTS * self.game.num_actions
-        for work, counts in self._run_chunks("verifying", retrograde.verify, legal=legal):
+        for work, counts in self._run_chunks("verifying", retrograde.verify):
             if counts[0] and not faults:
                 position = self._position(work.material, int(counts[1]))
             faults += int(counts[0])
@@ -417,29 +418,28 @@ class Solver:
         fields = position_fields(number, material.tolist(), self._numbers, self._numbering.like)
         return self.game.make_position(fields)
 
-    def _sum_counts(
-        self, stage: str, function: Any, *arguments: Any, legal: int = 0
-    ) -> NDArray[np.int64]:
+    def _sum_counts(self, stage: str, function: Any, *arguments: Any) -> NDArray[np.int64]:
         """Run a function over all numbers; return the sum of its counts, int64[3]."""
         counts = np.zeros(3, np.int64)
-        for _, part in self._run_chunks(stage, function, *arguments, legal=legal):
+        for _, part in self._run_chunks(stage, function, *arguments):
             counts += part
         return counts
 
     def _run_chunks(
-        self, stage: str, function: Any, *arguments: Any, legal: int = 0
+        self, stage: str, function: Any, *arguments: Any
     ) -> Iterator[tuple[Work, NDArray[np.int64]]]:
         """Run a compiled function over all numbers; yield its counts, int64[3], by chunk.
 
-        `legal` is the size of its buffer for actions. Intermediate values are saved at intervals.
+        Intermediate values are saved at intervals.
         """
+        legal_size = _LISTS * self.game.num_actions
         tasks = list(self._tasks())
         total, done = sum(task.high - task.low for task in tasks), 0
         like, began = self._numbering.like, time.perf_counter()
         waves = range(0, len(tasks), self._threads * _CHUNKS_PER_WAVE)
         for first in waves:
             wave = tasks[first : first + waves.step]
-            yield from _run_threads(function, wave, (like, *arguments), legal, self._threads)
+            yield from _run_threads(function, wave, (like, *arguments), legal_size, self._threads)
             done += sum(task.high - task.low for task in wave)
             seconds = time.perf_counter() - began
             self.report(Progress(self.step.label, stage, done, total, seconds))
@@ -505,18 +505,18 @@ class _Task(NamedTuple):
 
 
 def _run_threads(
-    function: Any, tasks: Sequence[_Task], arguments: tuple[Any, ...], legal: int, threads: int
+    function: Any, tasks: Sequence[_Task], arguments: tuple[Any, ...], legal_size: int, threads: int
 ) -> list[tuple[Work, NDArray[np.int64]]]:
     """Run a compiled function that releases the GIL in threads; return the counts of each task.
 
+    Each task gets a buffer for `legal_size` actions.
     No thread is running when this returns or raises, however often Ctrl+C is pressed, unless it is
     pressed in the moment in which the executor starts a thread: that thread is not waited for.
     """
 
     def count(task: _Task) -> tuple[Work, NDArray[np.int64]]:
-        counts = np.zeros(3, np.int64)
-        buffers = [np.empty(legal, np.int32)] if legal else []
-        function(task.work, *arguments, task.low, task.high, *buffers, counts)
+        legal, counts = np.empty(legal_size, np.int32), np.zeros(3, np.int64)
+        function(task.work, *arguments, task.low, task.high, legal, counts)
         return task.work, counts
 
     executor = ThreadPoolExecutor(threads)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Bool, Position
-from cc_env.errors import BadOption, is_integer
+from cc_env.errors import check_integer
 from cc_env.jit.compiler import jit
 
 
@@ -24,8 +24,7 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
         >>> [perft(game, game.initial, depth) for depth in range(4)]
         [1, 16, 257, 4945]
     """
-    if not is_integer(depth, 0):
-        raise BadOption(f"perft: depth={depth!r}; expected: a whole number, 0 or more")
+    check_integer("perft: depth", depth, 0)
     buffer = np.empty(0, np.int32)
     return int(_perft(position, depth, buffer, game.num_actions, decisions)) if depth else 1
 

@@ -203,7 +203,7 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
     finished, shutdowns = [], []
     tasks = [solver._Task(None, low, low + 1) for low in range(20)]
 
-    def work(_, low, high, counts):
+    def work(_, low, high, legal, counts):
         barrier.wait(60)
         resumed.wait(60)
         finished.append(low)
@@ -231,7 +231,7 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
     presser = threading.Thread(target=press)
     presser.start()
     with pytest.raises(KeyboardInterrupt):
-        solver._run_threads(work, tasks, (), 0, 2)
+        solver._run_threads(work, tasks, (), 1, 2)
     presser.join()
     assert shutdowns[0] == 0
     assert sorted(finished) == [0, 1]

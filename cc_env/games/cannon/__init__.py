@@ -82,21 +82,22 @@ class Cannon(Game):
         bomb_clear_path: bool = False,
         shift_captures_hall: bool = False,
     ) -> None:
-        choices = {"rows": rows, "columns": columns, "retreat_neighbours": retreat_neighbours}
-        for name, value in choices.items():
-            check_choice(f"cannon: {name}", value, CHOICES[name])
-        switches = {
+        self.options = {
+            "rows": rows,
+            "columns": columns,
+            "retreat_neighbours": retreat_neighbours,
             "retreat_clear_path": retreat_clear_path,
             "bomb_clear_path": bomb_clear_path,
             "shift_captures_hall": shift_captures_hall,
         }
-        for name, value in switches.items():
-            check_bool(f"cannon: {name}", value)
+        for name, choices in CHOICES.items():
+            check_choice(f"cannon: {name}", self.options[name], choices)
+            self.options[name] = int(self.options[name])
         options = RETREATS[retreat_neighbours]
         for name, bit in SWITCHES.items():
-            options |= bit * np.uint64(switches[name])
-        self.options = {name: int(value) for name, value in choices.items()}
-        self.options |= {name: bool(value) for name, value in switches.items()}
+            check_bool(f"cannon: {name}", self.options[name])
+            self.options[name] = bool(self.options[name])
+            options |= bit * np.uint64(self.options[name])
         self.initial = rules.initial(int(rows), int(columns), options)
         shape = int(self.initial.shape)
         self.grid = board.grid(shape)

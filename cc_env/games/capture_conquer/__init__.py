@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering, Track, Turn
 from cc_env.core.rules import ONGOING
-from cc_env.errors import BadOption, BadPosition, is_integer
+from cc_env.errors import BadPosition, check_integer
 from cc_env.games.capture_conquer import board, rules
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import Position
@@ -48,14 +48,10 @@ class CaptureConquer(Game):
     }
 
     def __init__(self, size: Annotated[int, rules.SIZES] = 6, corner: int | None = None) -> None:
-        if not is_integer(size, min(rules.SIZES), max(rules.SIZES)):
-            expected = f"{min(rules.SIZES)} to {max(rules.SIZES)}"
-            raise BadOption(f"capture_conquer: size={size!r}; expected: {expected}")
+        check_integer("capture_conquer: size", size, min(rules.SIZES), max(rules.SIZES))
         size = int(size)
         corner = CORNERS[size] if corner is None else corner
-        if not is_integer(corner, 2, size - 1):
-            expected = f"2 to {size - 1}, with size={size}"
-            raise BadOption(f"capture_conquer: corner={corner!r}; expected: {expected}")
+        check_integer("capture_conquer: corner", corner, 2, size - 1, f", with size={size}")
         corner = int(corner)
         self.options = {"size": size, "corner": corner}
         self.initial = rules.initial(size, corner)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Cell, Game, Numbering
-from cc_env.errors import BadOption, BadPosition, check_choice, is_integer
+from cc_env.errors import BadPosition, check_choice, check_integer
 from cc_env.games.checkers import board, pdn, rules
 from cc_env.games.checkers.board import GRID, LETTERS
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
@@ -76,10 +76,9 @@ class Checkers(Game):
     ) -> None:
         check_choice("checkers: crowning", crowning, CROWNING)
         limit = no_progress_limit
-        if limit is not None and not is_integer(limit, 1, 10**6):
-            expected = "1 to 1,000,000, or None"
-            raise BadOption(f"checkers: no_progress_limit={limit!r}; expected: {expected}")
-        limit = None if limit is None else int(limit)
+        if limit is not None:
+            check_integer("checkers: no_progress_limit", limit, 1, 10**6, ", or None")
+            limit = int(limit)
         self.options = {"crowning": crowning, "no_progress_limit": limit}
         self.initial = rules.initial(crowning == "ends_move", limit or 0)
         self.numbering = _numbering(crowning)

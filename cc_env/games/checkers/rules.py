@@ -14,12 +14,12 @@ from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.games.jumps import (
     BACKWARD,
     FORWARD,
+    Movers,
     Word,
-    down_left,
-    down_right,
+    jumpers,
+    movable,
+    steppers,
     tables,
-    up_left,
-    up_right,
     write,
 )
 from cc_env.jit.compiler import jit
@@ -48,15 +48,6 @@ class Position(NamedTuple):
     options: np.uint64
 
 
-class Movers(NamedTuple):
-    """The sets of pieces that can move in each direction."""
-
-    up_left: np.uint64
-    up_right: np.uint64
-    down_left: np.uint64
-    down_right: np.uint64
-
-
 def initial(crowning_ends_move: bool, no_progress_limit: int) -> Position:
     """Return the start position; a `no_progress_limit` of 0 means none."""
     own = sum(1 << (8 * row + column) for row, column in CELLS if row > 4)
@@ -68,48 +59,24 @@ def initial(crowning_ends_move: bool, no_progress_limit: int) -> Position:
 @jit
 def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     """Write the legal actions, ascending, into `out` (int32[>= A]); return their number."""
-    jumpers = jumping(position, position.jumper if position.jumper else position.own)
-    if position.jumper or _has_any(jumpers):
-        return _write(jumpers, JUMP_ID, out)
-    return _write(stepping(position), STEP_ID, out)
+    jumps = jumping(position, position.jumper if position.jumper else position.own)
+    if position.jumper or movable(jumps):
+        return write(jumps, JUMP_ID, out)
+    return write(stepping(position), STEP_ID, out)
 
 
 @jit
 def jumping(position: Position, pieces: Word) -> Movers:
     """Return the pieces of `pieces` that can jump, by direction."""
-    enemy, empty = position.enemy, ~(position.own | position.enemy)
-    kings = pieces & position.kings
-    return Movers(
-        pieces & down_right(down_right(empty) & enemy),
-        pieces & down_left(down_left(empty) & enemy),
-        kings & up_right(up_right(empty) & enemy),
-        kings & up_left(up_left(empty) & enemy),
-    )
+    empty = ~(position.own | position.enemy)
+    return jumpers(pieces, pieces & position.kings, position.enemy, empty)
 
 
 @jit
 def stepping(position: Position) -> Movers:
     """Return the pieces of the player to move that can step, by direction."""
     own, empty = position.own, ~(position.own | position.enemy)
-    kings = own & position.kings
-    return Movers(
-        own & down_right(empty),
-        own & down_left(empty),
-        kings & up_right(empty),
-        kings & up_left(empty),
-    )
-
-
-@jit
-def _has_any(movers: Movers) -> Bool:
-    """Return whether any piece can move."""
-    return bool(movers.up_left | movers.up_right | movers.down_left | movers.down_right)
-
-
-@jit
-def _write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int:
-    pieces = movers.up_left | movers.up_right | movers.down_left | movers.down_right
-    return write(pieces, movers, ids, out)
+    return steppers(own, own & position.kings, empty)
 
 
 @jit
@@ -126,7 +93,7 @@ def apply(position: Position, action: Int) -> Position:
     ends_move = is_crowned and position.options & ONE
     if captured and not ends_move:
         after = Position(own, enemy, kings, end, ZERO, position.player, position.options)
-        if _has_any(jumping(after, end)):
+        if movable(jumping(after, end)):
             return after
     idle = ZERO if captured or is_man else position.idle + ONE
     return Position(
@@ -151,7 +118,7 @@ def outcome(position: Position) -> Int:
     """Return the winner if the player to move has no move, DRAW at the limit, else ONGOING."""
     if position.jumper:
         return ONGOING
-    if not _has_any(stepping(position)) and not _has_any(jumping(position, position.own)):
+    if not movable(stepping(position)) and not movable(jumping(position, position.own)):
         return 1 - np.int64(position.player)
     return DRAW if is_idle(position) else ONGOING
 
@@ -190,7 +157,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
     """Write the captures into `out` (int32[>= A]); return their number."""
     pieces = position.jumper if position.jumper else position.own
-    return _write(jumping(position, pieces), JUMP_ID, out)
+    return write(jumping(position, pieces), JUMP_ID, out)
 
 
 @jit

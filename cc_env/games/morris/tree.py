@@ -16,7 +16,7 @@ from typing import Any
 from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadRecord, is_integer
+from cc_env.errors import BadRecord, check_integer, is_integer
 
 # The actions from the start of a game.
 Line = tuple[int, ...]
@@ -62,8 +62,7 @@ def write(game: Game, counts: Mapping[Line, Wins], *, first: int = PERSON) -> st
 
     Raises BadOption for another value of `first`, BadRecord for a game too long for nested JSON.
     """
-    if not is_integer(first, PERSON, MACHINE):
-        raise BadOption(f"first={first!r}; expected: 1, the person, or 2, the machine")
+    check_integer("first", first, PERSON, MACHINE, ", the person or the machine")
     # The children of the node of each line.
     nodes: dict[Line, dict[str, object]] = {(): {}}
     positions: dict[Line, Position] = {(): game.initial}
