@@ -93,7 +93,7 @@ def test_selected_rows_are_printed_as_a_github_table(capsys):
 
 
 @pytest.mark.parametrize("pattern", ["no-such-row", "[[", "[[]{9}"])
-def test_pattern_without_rows_or_syntax_is_rejected(pattern):
+def test_invalid_or_unmatched_pattern_is_rejected(pattern):
     with pytest.raises(commands.typer.BadParameter, match=re.escape(pattern)):
         commands.app(["--only", pattern], standalone_mode=False)
 

@@ -10,7 +10,7 @@ from fuzz.damage import bytes_damaged, json_damaged
 from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
-from learned_evaluation.networks import plain, random_network
+from learned_evaluation.networks import plain_correction, random_network
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game
@@ -60,4 +60,6 @@ def test_altered_evaluations_with_a_valid_hash_give_clean_errors(path, whole, da
     content = b"cc_env network 3 %d %s\n" % (len(header), digest.encode()) + header + packed
     path.write_bytes(content)
     used_network = refused_or_fine(used, path)
-    assert used_network is None or used_network[1] == plain(GAME.initial, used_network[0])
+    assert used_network is None or used_network[1] == plain_correction(
+        GAME.initial, used_network[0]
+    )

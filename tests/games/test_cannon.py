@@ -58,7 +58,6 @@ def commands(game, position, start=None):
 @pytest.mark.parametrize("rows", [8, 10])
 @pytest.mark.parametrize("columns", [8, 10])
 def test_start_has_three_columns_of_soldiers_on_boards_of_every_size(rows, columns):
-    """cannon: n x m boards of 8 and 10."""
     game = make_game("cannon", rows=rows, columns=columns)
     letters = game.pieces(game.initial)
     for row in range(rows):
@@ -202,7 +201,7 @@ def test_invalid_options_are_rejected(options, message):
     ],
 )
 def test_endings_and_their_scores(cannon, letters, command, outcome, ending, score):
-    """cannon: all score tables, army margin, final score; both kinds of stalemate."""
+    """The hall margin by the ending, and a hundredth for each soldier."""
     position = place(cannon, "b", **letters)
     after = cannon.play_turn(position, cannon.parse_turn(position, command))
     assert (cannon.outcome(after), cannon.ending(after)) == (outcome, ending)
@@ -211,7 +210,6 @@ def test_endings_and_their_scores(cannon, letters, command, outcome, ending, sco
 
 
 def test_scores_equal_all_recorded_scores(cannon):
-    """cannon: all score tables, army margin, final score."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
         for line in map(json.loads, file):
@@ -230,7 +228,7 @@ def cannon_of(line):
 
 
 def test_rules_agree_with_reference_positions(assert_agreement):
-    """cannon: n x m boards of 8 and 10; commands in three-part moves; both kinds of stalemate."""
+    """The recorded boards have 8 or 10 rows and columns."""
     assert_agreement(RECORDED, "cannon", 20_000)
 
 
@@ -250,7 +248,6 @@ def test_perft_from_the_start(rows, columns, counts):
 
 
 def test_random_games_end_and_commands_are_parsed_to_their_actions(cannon):
-    """cannon: random bot as a template: 1,000 games without an invalid command."""
     playouts = play_random_games(cannon, 1000, seed=2)
     assert not playouts.unfinished
     for row in random_positions(cannon, seed=2):
@@ -315,7 +312,6 @@ def shots(game, count):
 
 @pytest.mark.parametrize("repetitions", [None, 2, 3])
 def test_third_repetition_ends_the_game(cannon, repetitions):
-    """cannon: stagnation by third repetition."""
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
     match = Match(cannon, start, Limits(repetitions=repetitions))
     # The start position is not counted.
@@ -327,7 +323,6 @@ def test_third_repetition_ends_the_game(cannon, repetitions):
 
 
 def test_halls_decide_a_stagnant_game(cannon):
-    """cannon: all score tables."""
     ahead = place(cannon, "b", b="24 25 26", w="61 62 63", W="00 20 40")
     assert cannon.repetition_outcome(ahead) == FIRST_WINS
     assert cannon.score(ahead) == (7.03, 3.03)
@@ -407,7 +402,7 @@ def logged(line):
 
 
 def test_logs_of_recorded_games_round_trip():
-    """cannon: replay of recorded games; stagnation by third repetition; both kinds of stalemate."""
+    """All recorded endings occur."""
     games = recorded_games()
     by_ending = {line["end"]: line for line in games}
     assert by_ending.keys() >= {"halls", "no_soldiers", "no_moves", "stagnant"}

@@ -79,7 +79,6 @@ def test_danger_counts_enemy_attacks():
 
 @pytest.mark.parametrize("name", BOTS)
 def test_bots_capture_halls(name):
-    """cannon: the four heuristic bots: attacks a hall whenever one can be taken."""
     position = place("b", b="11 44 63", w="54 33 20", W="00 40 60", B="17 37 57 77")
     assert texts(name, position) == {"S 1 1 M 0 0"}
 
@@ -123,7 +122,6 @@ def test_first_two_turns_are_fixed(name):
 
 @pytest.mark.parametrize("name", BOTS)
 def test_bots_beat_random_play(name):
-    """cannon: the four heuristic bots: each beats random clearly."""
     pair = make_player(name, CANNON), make_player("random", CANNON)
     wins = 0
     for seed in range(10):

@@ -241,7 +241,7 @@ def test_crowded_positions_equal_path_enumeration(board_and_side):
 
 
 def generated_ends(game, position):
-    """As `generated_turns`, without paths, which can take long in crowded positions."""
+    """Return the same as `generated_turns`, without finding paths, which can take long."""
     triples = set()
     for turn in game.turns(position):
         start, end, *captured = re.split("[-x]", game.turn_text(position, turn))

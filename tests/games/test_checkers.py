@@ -380,14 +380,12 @@ def test_quiescence_finds_the_recapture(checkers):
     ("level", "depth"), [("easy", 1), ("normal", 2), ("hard", 4), ("extreme", 8)]
 )
 def test_levels_are_the_published_depths(checkers, level, depth):
-    """checkers8: three levels 2/4/8."""
     player = make_player(f"minimax:{level}", checkers)
     decision = player.choose(checkers.initial, np.random.default_rng(0), Clock())
     assert decision.details["depth"] == depth
 
 
 def test_stronger_player_wins(checkers):
-    """checkers8: computer against computer: level 4 beats level 1 clearly."""
     from training import arena
 
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"

@@ -50,7 +50,6 @@ def turns(game, position):
 
 
 def test_either_side_may_begin_with_five_turns(mini):
-    """checkers6: choose to move first or second."""
     assert turns(mini, mini.initial) == {"41-30", "41-32", "43-32", "43-34", "45-34"}
     other = make_game("mini_checkers", first="white")
     assert other.to_move(other.initial) == 1
@@ -91,7 +90,7 @@ def test_men_are_not_crowned(mini):
     ],
 )
 def test_blocked_game_is_decided_by_men(mini, black, white, outcome, margin):
-    """checkers6: utility: difference of men."""
+    """The margin is the difference of the numbers of men."""
     for side in "bw":
         position = place(mini, side, black, white)
         assert (mini.outcome(position), mini.ending(position)) == (outcome, "both_stuck")
@@ -99,7 +98,6 @@ def test_blocked_game_is_decided_by_men(mini, black, white, outcome, margin):
 
 
 def test_player_without_men_loses_by_six(mini):
-    """checkers6: utility ±6."""
     position = place(mini, "b", "41", "32")
     after = mini.play_turn(position, mini.parse_turn(position, "41x23"))
     assert (mini.outcome(after), mini.ending(after)) == (FIRST_WINS, "no_pieces")
@@ -131,7 +129,7 @@ def test_search_proves_the_start_a_draw_and_a_losing_first_turn(mini, solver):
     ("every", "least"), [(300, 3), pytest.param(20, 50, marks=pytest.mark.slow)]
 )
 def test_solver_finds_recorded_values(mini, solver, every, least):
-    """checkers6: utility ±6 / difference of men: recorded `value`."""
+    """The recorded values are margins of exact play."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
         lines = [line for line in map(json.loads, file) if line["kind"] == "position"]
@@ -146,7 +144,6 @@ def test_solver_finds_recorded_values(mini, solver, every, least):
 
 
 def test_levels_have_published_limits_and_count_cutoffs(mini):
-    """checkers6: three levels; 15 s limit; statistics (depth, value, cut-offs max/min, nodes)."""
     rng = np.random.default_rng(0)
     for level, depth in (("easy", 5), ("normal", 15)):
         details = make_player(f"minimax:{level}", mini).choose(mini.initial, rng, Clock()).details
@@ -173,7 +170,7 @@ def test_levels_have_published_limits_and_count_cutoffs(mini):
     ],
 )
 def test_published_evaluation_equals_a_hand_computation(mini, board, side, value):
-    """checkers6: four-term evaluation."""
+    """Men, and the rows between each man and its far row."""
     position = compact(mini, board, side)
     black = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "b"]
     white = [cell for cell, letter in zip(CELLS, board, strict=True) if letter == "w"]

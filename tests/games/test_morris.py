@@ -44,7 +44,7 @@ def test_bead_may_be_placed_on_any_empty_point(morris):
 
 
 def test_mill_removes_any_bead(morris):
-    """morris: variant rule: any bead may be removed."""
+    """Beads in mills are not protected."""
     position = place(morris, "w 76", white="AB", black="DEF")
     assert {"C-D", "C-E", "C-F"} == {turn for turn in turns(morris, position) if turn[0] == "C"}
 
@@ -62,7 +62,6 @@ def test_two_mills_at_once_remove_two_beads(morris):
 
 
 def test_free_move_may_end_on_any_point(morris):
-    """morris: variant rule: free move."""
     board = "121.1.12222..1..1.112212".translate(str.maketrans("12", "wb"))
     assert len(morris.legal_actions(morris.from_text(f"{board} w 00 fw"))) == 63
     assert len(morris.legal_actions(morris.from_text(f"{board} w 00"))) == 9
@@ -77,7 +76,6 @@ def test_other_moves_end_on_a_neighbor(morris):
 
 
 def test_player_with_two_beads_loses(morris):
-    """morris: loss with two beads."""
     position = place(morris, "w 00", white="ABO", black="DEX")
     won = after(morris, position, "OC-X")
     assert (morris.outcome(won), morris.ending(won)) == (FIRST_WINS, "two_left")
@@ -93,7 +91,6 @@ def test_two_beads_on_the_board_are_enough_with_beads_in_hand(morris):
 
 
 def test_blocked_player_loses(morris):
-    """morris: loss when blocked."""
     position = place(morris, "b 00", white="BJOW", black="ACV")
     assert (morris.outcome(position), morris.ending(position)) == (FIRST_WINS, "no_moves")
     assert morris.outcome(place(morris, "w 00", white="BJOW", black="ACV")) == ONGOING
@@ -104,7 +101,6 @@ def test_blocked_player_loses(morris):
 
 
 def test_turn_with_a_removal_grants_one_free_move(morris):
-    """morris: variant rule: free move."""
     position = place(morris, "w 00", white="ABOUR", black="DEXVS")
     position = after(morris, position, "OC-X")
     assert morris.to_text(position).endswith("b 00 fw")
@@ -155,7 +151,6 @@ def test_beads_in_hand_count_towards_a_loss(usual):
 
 @pytest.mark.parametrize(("name", "least"), [("morris", 6000), ("morris_standard", 1000)])
 def test_rules_agree_with_reference_positions(assert_agreement, name, least):
-    """morris: free move, any bead removed, loss with two beads or when blocked: recorded."""
     assert_agreement(f"{name}.jsonl.gz", "morris", least)
 
 

@@ -1,4 +1,4 @@
-"""Networks with random weights, and a plain computation of what they add."""
+"""Networks with random weights, and a plain computation of their corrections."""
 
 import numpy as np
 
@@ -40,22 +40,22 @@ def random_network(rng, windows=(), sets=2):
     )
 
 
-def plain(position, network):
-    """Return what the network adds, in Python's integers and NumPy's longest."""
+def plain_correction(position, network):
+    """Return the correction of a network, computed in 64-bit integers."""
     sets = [int(word) for word in network_inputs(position)]
     cells = network.cells.astype(np.int64).reshape(-1, CELLS, WIDTH)
     states = network.states.astype(np.int64).reshape(-1, STATES, WIDTH)
     first = network.first_bias.astype(np.int64)
     for number, rows in enumerate(cells):
         first = first + sum(rows[cell] for cell in range(CELLS) if sets[number] >> cell & 1)
-    for place, rows in zip(network.windows.tolist(), states, strict=True):
+    for window, rows in zip(network.windows.tolist(), states, strict=True):
         state = 0
-        for weight, cell in zip((1, 3, 9, 27), (0, 1, 8, 9), strict=True):
-            state += weight * (sets[0] >> place + cell & 1) if place + cell < CELLS else 0
-            state += weight * 2 * (sets[1] >> place + cell & 1) if place + cell < CELLS else 0
+        for digit, cell in zip((1, 3, 9, 27), (0, 1, 8, 9), strict=True):
+            state += digit * (sets[0] >> window + cell & 1) if window + cell < CELLS else 0
+            state += digit * 2 * (sets[1] >> window + cell & 1) if window + cell < CELLS else 0
         first = first + rows[state]
     active = np.clip(first, 0, MAX_ACTIVATION)
-    # [WIDTH // 2, UNITS, 2]: of each pair of lanes, for each unit, both weights
+    # The weights of each pair of lanes for each unit, [WIDTH // 2, UNITS, 2].
     pairs = network.second.astype(np.int64).reshape(WIDTH // 2, UNITS, 2)
     second = np.einsum("pl,pul->u", active.reshape(WIDTH // 2, 2), pairs)
     second = np.clip((second + network.second_bias) >> SECOND_SHIFT, 0, MAX_ACTIVATION)

@@ -1,8 +1,8 @@
-"""What a network of an evaluation adds: the same as a plain computation, on both sides."""
+"""The correction by a network equals a plain computation, for both players."""
 
 import numpy as np
 import pytest
-from learned_evaluation.networks import plain, random_network
+from learned_evaluation.networks import plain_correction, random_network
 
 from cc_env.core import rules
 from cc_env.core.rules import ONGOING, ordering_evaluation
@@ -37,16 +37,18 @@ def test_correction_equals_a_plain_computation(name, windows):
     game, rng = make_game(name), np.random.default_rng(len(windows))
     sets = 4 if name == "checkers" else 2
     network = random_network(rng, windows, sets)
-    evaluation, added = corrected_evaluation(game, network), set()
+    evaluation, corrections = corrected_evaluation(game, network), set()
     for position in positions(game, 60):
         for player in (0, 1):
             base = rules.evaluate(position, player, game.evaluation())
             points = rules.evaluate(position, player, evaluation) - base
-            expected = plain(position, network) * (1 if player == game.to_move(position) else -1)
+            expected = plain_correction(position, network) * (
+                1 if player == game.to_move(position) else -1
+            )
             assert points == expected
-            added.add(points)
-    assert len(added) > 20
-    assert max(map(abs, added)) < MAX_CORRECTION
+            corrections.add(points)
+    assert len(corrections) > 20
+    assert max(map(abs, corrections)) < MAX_CORRECTION
 
 
 @pytest.mark.parametrize("sets", [0, 1])
@@ -57,7 +59,9 @@ def test_network_may_use_the_first_sets_only(sets):
     for position in positions(game, 20):
         player = game.to_move(position)
         base = rules.evaluate(position, player, game.evaluation())
-        assert rules.evaluate(position, player, evaluation) - base == plain(position, network)
+        assert rules.evaluate(position, player, evaluation) - base == plain_correction(
+            position, network
+        )
 
 
 def test_base_evaluation_is_used_within_a_turn():
@@ -83,7 +87,7 @@ def test_correction_is_bounded():
     evaluation = corrected_evaluation(game, network)
     values = [rules.evaluate(p, game.to_move(p), evaluation) for p in positions(game, 20)]
     assert max(values) < PROVEN
-    assert max(plain(p, network) for p in positions(game, 20)) == MAX_CORRECTION
+    assert max(plain_correction(p, network) for p in positions(game, 20)) == MAX_CORRECTION
 
 
 def test_weights_that_could_overflow_are_rejected():
@@ -116,7 +120,7 @@ def test_invalid_windows_are_rejected():
 
 
 def test_largest_accepted_weights_are_summed_exactly():
-    """Sums come within one of the limits of int16 and int32, in every lane."""
+    """The sums of the first two layers are the greatest int16 and int32."""
     game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), sets=2)
     for array in (network.cells, network.first_bias, network.second, network.second_bias):
@@ -128,7 +132,7 @@ def test_largest_accepted_weights_are_summed_exactly():
     check(network)
     evaluation, position = corrected_evaluation(game, network), game.initial
     base = rules.evaluate(position, 0, game.evaluation())
-    assert plain(position, network) == MAX_CORRECTION
+    assert plain_correction(position, network) == MAX_CORRECTION
     assert rules.evaluate(position, 0, evaluation) - base == MAX_CORRECTION
 
 
@@ -144,7 +148,7 @@ def test_shipped_networks_equal_a_plain_computation(path):
         player = game.to_move(position)
         base = rules.evaluate(position, player, evaluation.base)
         points = rules.evaluate(position, player, evaluation) - base
-        assert points == plain(position, evaluation.network)
+        assert points == plain_correction(position, evaluation.network)
         values.add(points)
     assert len(values) > 20
 

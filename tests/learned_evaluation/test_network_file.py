@@ -1,4 +1,4 @@
-"""Files of networks: what was written is read, and nothing else is believed."""
+"""Files of networks: written networks are read, and all other files are rejected."""
 
 import hashlib
 import json
@@ -32,13 +32,16 @@ def network():
 
 @pytest.fixture
 def path(tmp_path, network):
-    place = tmp_path / file_name(GAME)
-    write_network(place, GAME, network)
-    return place
+    path = tmp_path / file_name(GAME)
+    write_network(path, GAME, network)
+    return path
 
 
-def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib.compress):
-    """Write the file again, its header changed in place and its weights as returned, hashed."""
+def rewrite(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib.compress):
+    """Rewrite a file with a valid hash.
+
+    `change` modifies the header in place; `weights` and `pack` return the new weights.
+    """
     first, rest = path.read_bytes().split(b"\n", 1)
     end = int(first.split()[3])
     header, raw = json.loads(rest[:end]), zlib.decompress(rest[end:])
@@ -49,8 +52,8 @@ def altered(path, change=lambda header: None, weights=lambda raw: raw, pack=zlib
     path.write_bytes(line + encoded + packed)
 
 
-def refused(path, words, game=GAME):
-    with pytest.raises(BadNetwork, match=words) as caught:
+def assert_rejected(path, message, game=GAME):
+    with pytest.raises(BadNetwork, match=message) as caught:
         read_network(path, game)
     assert str(path) in str(caught.value)
 
@@ -67,10 +70,10 @@ def test_written_network_can_be_read(path, network):
 
 def test_network_of_another_game_or_option_is_rejected(path):
     message = r"of capture_conquer {.*'size': 5} .*; expected: .*'size': 6"
-    refused(path, message, make_game("capture_conquer"))
-    refused(path, "expected: checkers", make_game("checkers"))
-    altered(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
-    refused(path, "CaptureConquer-v9.*expected.*CaptureConquer-v0")
+    assert_rejected(path, message, make_game("capture_conquer"))
+    assert_rejected(path, "expected: checkers", make_game("checkers"))
+    rewrite(path, lambda header: header.update(rules="cc_env/CaptureConquer-v9"))
+    assert_rejected(path, "CaptureConquer-v9.*expected.*CaptureConquer-v0")
 
 
 def test_network_for_another_evaluation_is_rejected(path):
@@ -86,28 +89,28 @@ def test_network_for_another_evaluation_is_rejected(path):
     )
     evaluations = {**GAME.evaluations, "standard": changed["a weight"]}
     game = GAME.replace(evaluations=evaluations)
-    refused(path, "capture_conquer now has", game)
+    assert_rejected(path, "capture_conquer now has", game)
 
 
 def test_every_altered_byte_is_detected(path):
     whole = path.read_bytes()
-    for place in range(0, len(whole), 293):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        refused(path, r"\w")
+    for index in range(0, len(whole), 293):
+        path.write_bytes(whole[:index] + bytes([whole[index] ^ 1]) + whole[index + 1 :])
+        assert_rejected(path, r"\w")
     for length in (0, 5, 40, 200, len(whole) - 1):
         path.write_bytes(whole[:length])
-        refused(path, r"\w")
+        assert_rejected(path, r"\w")
     path.write_bytes(whole + b"\n")
-    refused(path, "altered or truncated")
+    assert_rejected(path, "altered or truncated")
 
 
 def test_newer_version_is_named_in_the_error(path):
     path.write_bytes(path.read_bytes().replace(b"network 3 ", b"network 4 ", 1))
-    refused(path, "version '4'; expected: 3")
+    assert_rejected(path, "version '4'; expected: 3")
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda header: header.update(sets=3), "the compressed data is not"),
         (lambda header: header.update(sets=10**9), "1000000000 sets of cells"),
@@ -123,28 +126,28 @@ def test_newer_version_is_named_in_the_error(path):
         (lambda header: header.pop("corrects"), "the header cannot be read"),
     ],
 )
-def test_invalid_header_with_valid_hash_is_rejected(path, change, words):
-    altered(path, change)
-    refused(path, words)
+def test_invalid_header_with_valid_hash_is_rejected(path, change, message):
+    rewrite(path, change)
+    assert_rejected(path, message)
 
 
 def test_weights_of_wrong_size_or_compression_are_rejected(path):
     whole = path.read_bytes()
     for weights in (lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda raw: b""):
         path.write_bytes(whole)
-        altered(path, weights=weights)
-        refused(path, "the compressed data is not")
+        rewrite(path, weights=weights)
+        assert_rejected(path, "the compressed data is not")
     path.write_bytes(whole)
-    altered(path, pack=lambda raw: b"zlib would not write this")
-    refused(path, "compressed data is invalid")
+    rewrite(path, pack=lambda raw: b"zlib would not write this")
+    assert_rejected(path, "compressed data is invalid")
 
 
 def test_weights_out_of_range_are_rejected_on_read_and_write(path, network):
     largest = np.full(len(network.first_bias), 2**15 - 1, np.int16)
     begin = 2 * (len(network.cells) + len(network.states))
-    spoilt = largest.astype("<i2").tobytes()
-    altered(path, weights=lambda raw: raw[:begin] + spoilt + raw[begin + len(spoilt) :])
-    refused(path, "the sums of the first layer can reach")
+    out_of_range = largest.astype("<i2").tobytes()
+    rewrite(path, weights=lambda raw: raw[:begin] + out_of_range + raw[begin + len(out_of_range) :])
+    assert_rejected(path, "the sums of the first layer can reach")
     before = path.read_bytes()
     with pytest.raises(BadNetwork, match="first layer"):
         write_network(path, GAME, network._replace(first_bias=largest))
@@ -153,7 +156,7 @@ def test_weights_out_of_range_are_rejected_on_read_and_write(path, network):
 
 def test_overlong_file_is_not_read_to_its_end(path, monkeypatch):
     monkeypatch.setattr(network_file, "MAX_FILE_BYTES", 1000)
-    refused(path, "more than 1,000 bytes")
+    assert_rejected(path, "more than 1,000 bytes")
 
 
 def test_shipped_networks_are_found_by_game_and_options():
@@ -174,7 +177,7 @@ def test_missing_network_error_names_the_training_command():
 
 def test_network_with_too_many_inputs_is_rejected(path):
     write_network(path, GAME, random_network(np.random.default_rng(0), (0, 9, 27), sets=4))
-    refused(path, "4 sets of cells; expected: at most 2")
+    assert_rejected(path, "4 sets of cells; expected: at most 2")
 
 
 def test_unpickled_network_is_aligned(network):

@@ -113,7 +113,8 @@ def test_finds_a_race_won_in_n_turns(game, turns):
     result = AlphaBeta(game).search(position, depth=9)
     assert result.score == WIN - (2 * turns - 1)
     assert result.value == 1
-    assert result.depth == 2 * turns - 1  # it looks no further
+    # The search stops at the win.
+    assert result.depth == 2 * turns - 1
     assert len(result.line) == 2 * turns - 1
     assert game.outcome(game.play_turn(position, result.line)) == 0
 
@@ -129,7 +130,6 @@ def test_lost_race_is_delayed_as_long_as_possible(game):
 
 @pytest.mark.parametrize("limit", [{"nodes": 1}, {"seconds": 0}, {"depth": 1}])
 def test_immediate_win_is_taken_at_any_limit(game, limit):
-    """capture_conquer: take an immediate win when there is one."""
     search = AlphaBeta(game)
     for text in ("5b/6/6/6/4b1/rr4 b", "1bb3/r5/6/6/6/4r1 r", "6/6/2b3/3r2/6/b4r b"):
         position = game.from_text(text)
@@ -139,7 +139,6 @@ def test_immediate_win_is_taken_at_any_limit(game, limit):
 
 
 def test_single_action_is_played_without_a_search(game):
-    """checkers6: only-move shortcut: no search is run."""
     position = game.from_text("6/6/6/5b/r4b/1r1r1r b")
     result = AlphaBeta(game).search(position, depth=20)
     assert (
@@ -160,7 +159,6 @@ def test_search_stops_at_limits_of_nodes_and_seconds(game):
 
 
 def test_an_interrupted_search_returns_the_last_completed_iteration(game):
-    """checkers6: iterative deepening, last finished result used."""
     search = AlphaBeta(game)
     whole = search.search(game.initial, depth=4)
     stopped = search.search(game.initial, nodes=whole.nodes + 1)
@@ -187,7 +185,7 @@ def test_other_threads_run_during_a_search(game):
 
 @pytest.mark.parametrize("before", [0, 1, 10, transposition.AGES - 1, transposition.AGES])
 def test_searches_are_independent(game, before):
-    """Not even when the table is full of their entries."""
+    """A search finds nothing of earlier ones, even if the table is full of their entries."""
     used = AlphaBeta(game, table_megabytes=1 / 64)
     for position in positions(game, before, seed=3):
         used.search(position, depth=4)
@@ -198,7 +196,7 @@ def test_searches_are_independent(game, before):
 
 
 def test_salts_do_not_collide_with_positions():
-    """On the smallest board, the words of positions are small numbers, too."""
+    """On the smallest board, the words of positions are small numbers, as salts are."""
     game = make_game("capture_conquer", size=4)
     search = AlphaBeta(game)
     keys = set()
@@ -268,7 +266,7 @@ def test_evaluation_may_be_a_name_or_an_object(game):
 
 @pytest.mark.parametrize("size", [4, 5])
 def test_proofs_of_a_selective_search_are_correct(size):
-    """The truth is that of retrograde analysis."""
+    """The exact values are those of the packaged tables."""
     game, proven = make_game("capture_conquer", size=size), set()
     tables, search = Tablebase(game), AlphaBeta(game, selective=True)
     for position in sample_uniform(tables, 300):
@@ -311,7 +309,7 @@ def test_search_without_limit_is_rejected(game):
     [(3, 1, 0, 0), (2, 1, 700, 1), (1, 1, 200, 1), (3, 2, 0, 0)],
 )
 def test_quiescence_resolves_captures_beyond_the_horizon(captures_left, depth, score, action):
-    """Taking 3 loses 9 and then wins back 2."""
+    """Capturing 3 loses 9, and then wins back 2."""
     game = exchange.make()
     position = game.initial._replace(captures_left=np.uint64(captures_left))
     result = AlphaBeta(game).search(position, depth=depth)

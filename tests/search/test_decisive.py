@@ -15,9 +15,11 @@ from cc_env.search.decisive import make_buffer
 from cc_env.search.mcts import MCTS, PLAYOUTS
 from cc_env.search.puct import PUCT
 
-SEVERAL = "morris", "capture_conquer", "checkers"  # games with wins of several decisions
+# Games with wins of several decisions.
+SEVERAL = "morris", "capture_conquer", "checkers"
 ALL = *SEVERAL, "mini_checkers", "cannon"
-# Of 100,000 positions of random games and of five random pieces, where they are rare.
+# Wins of several decisions, which are rare: among 100,000 positions of random games and of five
+# random pieces.
 CHECKERS = (
     "b1b5/1r6/6b1/1r6/6b1/8/2B3B1/8 b",
     "6R1/1R6/6b1/8/6b1/5r1r/2r3r1/5r2 r",
@@ -71,7 +73,8 @@ def assert_wins_the_turn(game, position, search):
     mover, text = game.to_move(position), game.to_text(position)
     while game.outcome(position) == ONGOING:
         result = search(position)
-        assert result.value in (1, None), text  # None: the only action
+        # None: there is a single legal action.
+        assert result.value in (1, None), text
         position = game.apply(position, result.action)
         assert game.to_move(position) == mover or game.outcome(position) == mover, text
     assert game.outcome(position) == mover, text

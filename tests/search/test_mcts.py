@@ -36,7 +36,8 @@ def test_finds_a_won_race(game, playout, turns):
 
 
 def test_prevents_an_immediate_loss(game):
-    position = game.from_text("b5/6/1b4/r5/r5/5r b")  # red at 3,0 wins by 2,0-1,0-… unless caught
+    # Red on 3,0 reaches the far corner first unless it is captured.
+    position = game.from_text("b5/6/1b4/r5/r5/5r b")
     result = search(game, position, simulations=2000, playout="evaluation")
     after = game.play_turn(position, result.line[:1])
     replies = [game.play_turn(after, turn) for turn in game.turns(after)]
@@ -75,7 +76,7 @@ def test_turn_of_several_decisions_is_valued_for_its_player():
     )
     result = search(game, pending, simulations=400, playout="evaluation")
     assert {action for action, _ in result.visits} == set(game.legal_actions(pending).tolist())
-    # To capture is better than not to, for him who decides.
+    # Capturing is better for the player who decides.
     assert "x-" not in game.action_text(pending, result.action)
 
 

@@ -45,9 +45,8 @@ def some_positions(game):
         positions.append(position)
     pending = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     decisions = (game.apply(pending, int(action)) for action in game.legal_actions(pending))
-    positions += map(
-        game.from_text, ("6/6/2bbr1/2rrb1/6/6 b", "brr3/6/6/6/6/3bbr b")
-    )  # round and round
+    # Positions in which pieces can move in circles.
+    positions += map(game.from_text, ("6/6/2bbr1/2rrb1/6/6 b", "brr3/6/6/6/6/3bbr b"))
     return [*positions, next(after for after in decisions if game.mid_turn(after))]
 
 
@@ -60,7 +59,7 @@ class Node:
     def __init__(self, game, position):
         self.position, self.player = position, game.to_move(position)
         self.edges, self.visits, self.proven = {}, 0, 0
-        self.guess = self.value = 0.0
+        self.network_value = self.value = 0.0
 
     def proven_to(self, player):
         return self.proven if self.player == player else -self.proven
@@ -72,7 +71,8 @@ class Node:
 class Plain:
     """A reference implementation in plain Python."""
 
-    repetitions = transpositions = 0  # met by all searches
+    # Numbers of all searches.
+    repetitions = transpositions = 0
 
     def __init__(self, game, position, contempt, earlier=()):
         self.game, self.contempt, self.earlier = game, contempt, earlier
@@ -94,18 +94,18 @@ class Plain:
                 break
             path.append(node)
         if not (path[-1].edges or path[-1].proven):
-            self.look(path[-1])
+            self.evaluate(path[-1])
         for visited in path:
             visited.visits += 1
         for visited in reversed(path[: len(edges)]):
-            self.settle(visited)
+            self.update(visited)
 
     def reach(self, node, action):
         after = self.game.apply(node.position, action)
         Plain.transpositions += after in self.nodes
         return self.nodes.setdefault(after, Node(self.game, after))
 
-    def look(self, node):
+    def evaluate(self, node):
         outcome = self.game.outcome(node.position)
         if outcome in (0, 1):
             node.proven = PROVEN_WIN if outcome == node.player else -PROVEN_WIN
@@ -117,7 +117,7 @@ class Plain:
             logits, values = opinionated(self.game.observe(node.position)[np.newaxis])
             weights = np.exp(logits[0, legal] - logits[0, legal].max())
             node.edges = dict(zip(legal, map(Edge, weights / weights.sum()), strict=True))
-            node.guess = node.value = float(values[0])
+            node.network_value = node.value = float(values[0])
         if node.proven:
             node.value = math.copysign(1, node.proven)
 
@@ -142,14 +142,16 @@ class Plain:
             value = edge.target.value_to(node.player)
         return value + 1.5 * math.sqrt(node.visits + 1) * edge.prior / (1 + edge.visits)
 
-    def settle(self, node):
+    def update(self, node):
         expanded = [edge for edge in node.edges.values() if edge.target]
         values = [
             (edge.visits - edge.draws) * edge.target.value_to(node.player)
             + edge.draws * self.draw_value(node)
             for edge in expanded
         ]
-        node.value = (node.guess + sum(values)) / (1 + sum(edge.visits for edge in expanded))
+        node.value = (node.network_value + sum(values)) / (
+            1 + sum(edge.visits for edge in expanded)
+        )
         proven = [
             edge.target.proven_to(node.player) if edge.target else 0 for edge in node.edges.values()
         ]
@@ -166,23 +168,25 @@ def some_after(game, position):
 
 
 @pytest.mark.parametrize(
-    ("contempt", "came_back"),
+    ("contempt", "has_earlier_positions"),
     [
         (0.3, False),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0, False), (0.2, True))),
     ],
 )
-def test_equals_a_reference_in_plain_python(game, some_positions, contempt, came_back):
+def test_equals_a_reference_in_plain_python(game, some_positions, contempt, has_earlier_positions):
     Plain.repetitions = Plain.transpositions = 0
     for position in some_positions:
         ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
         if any(end != ONGOING for end in ends):
-            continue  # the root looks for those at once
-        earlier = [position, *some_after(game, position)] if came_back else []
+            # The root expands these actions first.
+            continue
+        earlier = [position, *some_after(game, position)] if has_earlier_positions else []
         plain = Plain(game, position, contempt, earlier[1:])
         search = PUCT(game, opinionated, batch=1, contempt=contempt)
         result = search.search(position, simulations=200, earlier=earlier)
-        for _ in range(201):  # one is for the root
+        # The first simulation expands the root.
+        for _ in range(201):
             if not plain.root.proven:
                 plain.simulate()
         expected = {action: edge.visits for action, edge in plain.root.edges.items()}
@@ -210,12 +214,13 @@ def test_won_race_is_proven_and_played_out(game, turns):
     result = PUCT(game, flat).search(position, simulations=5000)
     assert game.turn_text(position, result.line[:1]) == f"{start},{start}-{start + 1},{start + 1}"
     assert result.value == 1
-    assert result.nodes < 5000  # it stopped when it knew
+    # The proof ends the search.
+    assert result.nodes < 5000
 
 
 def test_proofs_agree_with_alpha_beta():
-    game, proved = make_game("capture_conquer", size=4), 0
-    search, judge = PUCT(game, flat), AlphaBeta(game)
+    game = make_game("capture_conquer", size=4)
+    search, alpha_beta, num_proven = PUCT(game, flat), AlphaBeta(game), 0
     rng = np.random.default_rng(0)
     for _ in range(30):
         position = game.initial
@@ -224,11 +229,11 @@ def test_proofs_agree_with_alpha_beta():
             position = position if game.outcome(after) != ONGOING else after
         result = search.search(position, simulations=400)
         if result.value in (-1, 1) and len(result.line) and result.nodes < 400:
-            score = judge.search(position, depth=12).score
+            score = alpha_beta.search(position, depth=12).score
             assert abs(score) >= PROVEN
             assert (score > 0) == (result.value > 0)
-            proved += 1
-    assert proved > 8
+            num_proven += 1
+    assert num_proven > 8
 
 
 def test_trees_are_independent(game, some_positions):
@@ -305,7 +310,7 @@ def test_improved_policy_is_better_than_the_prior(game, some_positions):
         assert policy[tree, : len(legal)].sum() == pytest.approx(1, abs=1e-5)
         assert selected[tree] in legal
         assert -1 <= values[tree] <= 1
-    # Where the opponent is about to win unless he is stopped, it learns to stop him.
+    # The opponent wins in its next turn unless it is stopped.
     position = game.from_text("b5/6/1b4/r5/r5/5r b")
     trees = Trees(game, 1, simulations=200, considered=32)
     trees.restart(np.array([position], np.uint64))
@@ -329,14 +334,14 @@ def test_contempt_decides_whether_to_repeat(game, contempt):
     trees.run(flat)
     improved = trees.results()
     chances = dict(zip(improved.actions[0].tolist(), improved.policy[0].tolist(), strict=True))
-    comes_back = chances[int(legal[3])]
+    repetition_chance = chances[int(legal[3])]
     other_chances = [chances[int(action)] for action in legal if action != legal[3]]
     if contempt < 0:
         assert improved.selected_actions[0] == legal[3]
-        assert comes_back > 100 * max(other_chances)
+        assert repetition_chance > 100 * max(other_chances)
     else:
         assert improved.selected_actions[0] != legal[3]
-        assert comes_back < 0.01 * min(other_chances)
+        assert repetition_chance < 0.01 * min(other_chances)
     search = PUCT(game, flat, contempt=contempt).search(
         game.initial, simulations=200, earlier=[game.initial, back]
     )
@@ -375,12 +380,12 @@ def test_repetition_rule_overrides_contempt(text, contempt):
 
 def test_repetition_score_follows_the_rule():
     cannon, other = make_game("cannon"), make_game("capture_conquer")
-    worth = jit(lambda position, player: repetition_score(position, player))
+    score_of = jit(lambda position, player: repetition_score(position, player))
     ahead, behind = cannon.from_text(AHEAD), cannon.from_text(BEHIND)
-    assert worth(ahead, 0) == -worth(ahead, 1) == scores.PROVEN - scores.MARGIN + 4
-    assert worth(behind, 0) == -worth(ahead, 0)
-    assert worth(cannon.initial, 0) == worth(other.initial, 0) == 0
-    assert proven_margin(worth(ahead, 0)) is None  # no proof
+    assert score_of(ahead, 0) == -score_of(ahead, 1) == scores.PROVEN - scores.MARGIN + 4
+    assert score_of(behind, 0) == -score_of(ahead, 0)
+    assert score_of(cannon.initial, 0) == score_of(other.initial, 0) == 0
+    assert proven_margin(score_of(ahead, 0)) is None  # no proof
 
 
 def test_gumbel_noise_samples_the_policy():
@@ -389,13 +394,13 @@ def test_gumbel_noise_samples_the_policy():
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(1, game.num_actions)).astype(np.float32)
 
-    def leaning(planes):
+    def fixed_logits(planes):
         return logits.repeat(len(planes), 0), np.zeros(len(planes), np.float32)
 
     count = 4000
     trees = Trees(game, count, simulations=2, considered=2)
     trees.restart(np.array([game.initial] * count, np.uint64), rng)
-    trees.run(leaning)
+    trees.run(fixed_logits)
     frequencies = (
         np.bincount(trees.results().selected_actions, minlength=game.num_actions)[legal] / count
     )
@@ -440,7 +445,8 @@ def test_search_stops_at_limits_of_time_and_capacity(game, stopwatch):
     # One second per evaluated leaf.
     stopwatch(tick=1)
     result = search.search(game.initial, seconds=20)
-    assert 15 < result.nodes <= result.seconds <= 21  # read once more for the report
+    # The clock is read once more at the end.
+    assert 15 < result.nodes <= result.seconds <= 21
     small = PUCT(game, flat, capacity=40 * game.num_actions)
     assert 1 < small.search(game.initial, simulations=100_000).nodes < 40 * game.num_actions
 

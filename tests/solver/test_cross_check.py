@@ -1,4 +1,4 @@
-"""Tables compared with alpha-beta: they agree, and what is wrong in a table is noticed."""
+"""Tables compared with alpha-beta: they agree, and wrong values are detected."""
 
 import pytest
 from solved_boards import solve

@@ -185,7 +185,7 @@ def read(path):
 
 
 def count_passes(monkeypatch):
-    """Return a list that grows by each call of the solver's threads."""
+    """Return a list that receives the arguments of each run of the solver's threads."""
     run, calls = solver._run_threads, []
 
     def counted_run(*arguments):
@@ -391,7 +391,8 @@ def test_existing_table_is_verified(tmp_path):
     write_table(path, replace(table.header, views=(counts, table.header.views[1])), values)
     with pytest.raises(BadTable, match=r"2v1\.exact: the values have .*; the header has "):
         solver.Solver(SMALL, step).verify()
-    values[0][7] ^= 1  # a turn more or less
+    # The number of turns changes by 1.
+    values[0][7] ^= 1
     write_table(path, table.header, values)
     with pytest.raises(BadTable, match=r"2v1: [0-9,]+ wrong values, the first of '"):
         solver.Solver(SMALL, step).verify()
@@ -415,7 +416,7 @@ def write_often(path, seed):
     return header
 
 
-def test_corner_option_shares_tables(tmp_path):
+def test_boards_that_differ_in_corner_share_tables(tmp_path):
     solve(SMALL, tmp_path, "1v1")
     other = make_game("capture_conquer", size=4, corner=3)
     assert [step.is_done for step in solver.plan(other, tmp_path, "1v1")] == [True]

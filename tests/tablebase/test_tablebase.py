@@ -43,7 +43,7 @@ def tables(folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "turns", "keeping"),
+    ("text", "value", "turns", "best"),
     [
         ("4/1br1/4/b2r b", 1, 1, ["1,1-1,3x1,2"]),  # leaves one piece
         ("1r2/r3/2b1/b3 b", 1, 1, ["2,2-3,3"]),  # the far corner
@@ -51,12 +51,12 @@ def tables(folder):
         ("4/4/rr2/1b1b r", -1, 0, []),
     ],
 )
-def test_probe_returns_value_turns_and_best_actions(tables, text, value, turns, keeping):
+def test_probe_returns_value_turns_and_best_actions(tables, text, value, turns, best):
     position = SMALL.from_text(text)
     solved = tables.probe(position)
     assert (solved.value, solved.margin, solved.turns) == (value, abs(value), turns)
     texts = [SMALL.turn_text(position, (action,)) for action in solved.best]
-    assert texts == keeping
+    assert texts == best
 
 
 def test_value_is_that_of_the_best_action(tables):
@@ -157,7 +157,7 @@ def test_options_without_influence_on_values_are_ignored(tables, tmp_path):
 
 def test_deleted_table_raises_bad_table(copied):
     tables = Tablebase(SMALL, copied)
-    named(copied, "1v1").unlink()
+    table_path(copied, "1v1").unlink()
     with pytest.raises(BadTable, match=r"1v1\.exact: can no longer be read: No such file"):
         tables.probe(SMALL.from_text(POSITION))
 
@@ -280,7 +280,7 @@ def copied(folder, tmp_path):
     return tmp_path
 
 
-def named(folder, label):
+def table_path(folder, label):
     return folder / (file_stem("capture_conquer", {"size": 4}, label) + files.SUFFIX)
 
 
@@ -302,7 +302,7 @@ POSITION = "b3/4/2r1/4 b"
     ],
 )
 def test_damaged_file_is_rejected(copied, damage, why):
-    path = named(copied, "1v1")
+    path = table_path(copied, "1v1")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(BadTable, match=why):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
@@ -310,7 +310,7 @@ def test_damaged_file_is_rejected(copied, damage, why):
 
 @pytest.mark.parametrize("damage", ["cut", "overwritten"])
 def test_file_changed_while_open_is_rejected(copied, damage):
-    path = named(copied, "2v2")
+    path = table_path(copied, "2v2")
     table = ExactTable(path)
     if damage == "cut":
         os.truncate(path, path.stat().st_size - 100)
@@ -321,7 +321,7 @@ def test_file_changed_while_open_is_rejected(copied, damage):
 
 
 def test_table_replaced_while_open_stays_readable(copied):
-    path = named(copied, "2v2")
+    path = table_path(copied, "2v2")
     table, other = ExactTable(path), path.with_name("other")
     before = table.block(0, 0)
     other.write_bytes(b"another")
@@ -330,18 +330,18 @@ def test_table_replaced_while_open_stays_readable(copied):
 
 
 def test_table_of_another_material_or_game_is_rejected(copied):
-    named(copied, "2v1").rename(named(copied, "1v1"))
+    table_path(copied, "2v1").rename(table_path(copied, "1v1"))
     with pytest.raises(BadTable, match=r"is of 2v1 .*; expected: 1v1 of capture_conquer"):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
     larger = make_game("capture_conquer", size=5)
     other = copied / (file_stem("capture_conquer", {"size": 5}, "1v1") + files.SUFFIX)
-    named(copied, "1v1").rename(other)
+    table_path(copied, "1v1").rename(other)
     with pytest.raises(BadTable, match=r"of 2v1 .*'size': 4.*; expected: 1v1 .*'size': 5"):
         Tablebase(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
 
 
 def test_table_with_another_number_of_positions_is_rejected(copied):
-    path = named(copied, "1v1")
+    path = table_path(copied, "1v1")
     table = ExactTable(path)
     (values,) = table.read()
     words = {**asdict(table.header), "views": (table.header.views[0],)}
@@ -385,7 +385,7 @@ def test_failed_write_leaves_no_file(tmp_path, monkeypatch):
 
 
 def test_only_files_of_killed_runs_are_removed(tmp_path):
-    path = named(tmp_path, "2v1")
+    path = table_path(tmp_path, "2v1")
     abandoned = [path.with_name(f"{path.name}{kind}.12345.half") for kind in ("", ".body", ".part")]
     for half in abandoned:
         half.write_bytes(b"half a table")
@@ -424,5 +424,6 @@ def test_solve_command_prints_a_plan_and_solves(tmp_path):
     assert re.search(r"\d\d positions compared with alpha-beta: \d+ values proven", out)
     assert "expected: the number in all" in str(run("--pieces", "many", status=2))
     assert json.loads(
-        named(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0] + b"}"
+        table_path(tmp_path, "1v1").read_bytes().split(b"\n", 1)[1][:400].split(b', "views"')[0]
+        + b"}"
     )
