@@ -41,8 +41,8 @@ SECONDS = 10.0
 
 async def quiet_moves(server: Server, seconds: float) -> list[float]:
     """Play mini checkers for a time; return the latency of each move in seconds."""
-    rng, latencies = random.Random(0), []
-    connection = Connection(server, rng, client_address(0))
+    latencies = []
+    connection = Connection(server, random.Random(0), client_address(0))
     await connection.start_game("mini_checkers", PEOPLE)
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:

@@ -278,7 +278,8 @@ async def _open_games(server: Server, load: Load, rng: random.Random) -> list[Co
 
 async def _run(server: Server, load: Load) -> Measurements:
     """Play all games of a load on a server; return the measurements."""
-    measurements, rng = Measurements(), random.Random(load.seed)
+    measurements = Measurements()
+    rng = random.Random(load.seed)
     # Compile everything before the measurement.
     for game in load.game_names:
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):

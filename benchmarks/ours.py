@@ -244,7 +244,8 @@ def _look_up(
     start: Position, rows: NDArray[np.uint64], tables: LoadedTables, repeats: int
 ) -> rules.Int:
     """Look up the exact value of each position, uint64[N, F], `repeats` times; return the sum."""
-    raw_tables, total = as_raw(tables), np.int64(0)
+    raw_tables = as_raw(tables)
+    total = np.int64(0)
     for _ in range(repeats):
         for row in range(len(rows)):
             total += exact_value(rules.load(rows[row], start), raw_tables)

@@ -91,7 +91,8 @@ def search(seconds: float, seed: int) -> None:
     # Compile before the first measurement.
     cost(game, game.initial)
     rng = np.random.default_rng(seed)
-    until, worst = time.monotonic() + seconds, 0.0
+    until = time.monotonic() + seconds
+    worst = 0.0
     while time.monotonic() < until:
         text, costs = _climb(game, rng, until)
         if costs.slowest > worst:
@@ -110,8 +111,10 @@ def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cos
         changed = cells.copy()
         for _ in range(rng.integers(1, 4)):
             changed[rng.integers(8), rng.integers(8)] = rng.choice(list(".br"))
+        if "b" not in changed or "r" not in changed:
+            continue
         position = _position(game, changed)
-        if "b" not in changed or "r" not in changed or game.outcome(position) != ONGOING:
+        if game.outcome(position) != ONGOING:
             continue
         everything = _microseconds(partial(_everything, position, out), 2)
         stale = 0 if everything > best.everything * 1.02 else stale + 1
@@ -140,9 +143,7 @@ def _cells(text: str) -> NDArray[np.str_]:
 
 def _position(game: Game, cells: NDArray[np.str_]) -> Position:
     """Return the position with these letters, str[8, 8], and blue to move."""
-    sides = [sum(1 << int(i) for i in np.flatnonzero(cells.ravel() == letter)) for letter in "br"]
-    own, enemy = map(np.uint64, sides)
-    return game.initial._replace(own=own, enemy=enemy)
+    return game.from_text(f"{'/'.join(map(''.join, cells))} b")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ All functions that read raise ValueError for invalid content.
 import hashlib
 import json
 import zlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MAX_HEADER_BYTES = 1 << 20
@@ -46,6 +47,11 @@ def parse_first_line(content: bytes, magic: str, version: int) -> FirstLine:
     if not (words[1].isascii() and words[1].isdigit() and int(words[1][:8]) <= MAX_HEADER_BYTES):
         raise ValueError(f"altered: invalid header length {words[1][:20]!r}")
     return FirstLine(len(line) + 1, int(words[1][:8]), words[2])
+
+
+def describe(game: str, options: Mapping[str, Any], rules: str) -> str:
+    """Return a game, its options and the id of its rules in one line, to compare headers."""
+    return f"{game} {dict(sorted(options.items()))} ({rules})"
 
 
 def encode_header(fields: dict[str, Any]) -> bytes:

@@ -160,12 +160,8 @@ def read_network(path: Path, game: Game) -> IntegerNetwork:
 
 def _identity(game: Game) -> tuple[str, str]:
     """Return what a network's header must contain: the game, as text, and the evaluation's hash."""
-    description = _describe(game.name, game.options, rules_id(game.name))
+    description = container.describe(game.name, game.options, rules_id(game.name))
     return description, evaluation_hash(game.evaluation())
-
-
-def _describe(game: str, options: Mapping[str, Any], env_id: str) -> str:
-    return f"{game} {dict(sorted(options.items()))} ({env_id})"
 
 
 def _read(path: Path, game: str, evaluation: str) -> IntegerNetwork:
@@ -238,7 +234,7 @@ def _parse_header(encoded: bytes) -> NetworkHeader:
 
 def _check_identity(header: NetworkHeader, game: str, evaluation: str) -> None:
     """Raise ValueError unless the network is of this game and corrects this evaluation."""
-    actual = _describe(header.game, header.options, header.rules)
+    actual = container.describe(header.game, header.options, header.rules)
     if actual != game:
         raise ValueError(f"the network is of {actual:.300}; expected: {game}")
     if header.corrects != evaluation:
@@ -254,7 +250,8 @@ def _unpack(header: NetworkHeader, packed: bytes) -> IntegerNetwork:
     content = container.decompress(
         packed, sum(count * dtype.itemsize for _, count, dtype in layout)
     )
-    arrays, start = {}, 0
+    arrays = {}
+    start = 0
     for name, count, dtype in layout:
         arrays[name] = np.frombuffer(content, dtype, count, start)
         start += count * dtype.itemsize

@@ -104,7 +104,8 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
         action, after = _take(position, frame, place, count - listed_at, first, context)
         remaining = depth if rules.mid_turn(after) else depth - 1
         is_end, value = _end(after, Frame(remaining, ply + 1, alpha, beta), player, context)
-        same, top = rules.to_move(after) == player, beta if index == 0 else alpha + 1
+        same = rules.to_move(after) == player
+        top = beta if index == 0 else alpha + 1
         fewer = _reduction(remaining, index, context)
         while not is_end:
             low, high = (alpha, top) if same else (-top, -alpha)
@@ -112,7 +113,9 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
             value = search(after, child, context)
             value = value if same else -value
             is_end = not (value > alpha and (fewer > 0 or (top < beta and value < beta)))
-            top, fewer = beta if fewer == 0 else top, np.int64(0)
+            if fewer == 0:
+                top = beta
+            fewer = np.int64(0)
         if _is_stopped(context):
             return np.int64(0)
         if value > best:

@@ -62,10 +62,12 @@ def compare(
 
     `seconds_left` returns the remaining time; depth 2 is always completed.
     """
-    game, nodes, best = search.game, 0, Comparison((), 0, 0)
-    children = [play_forced(game, position, turn) for turn in turns]
+    best = Comparison((), 0, 0)
+    nodes = 0
+    children = [play_forced(search.game, position, turn) for turn in turns]
     for ahead in range(2, max(2, depth) + 1):
-        lines, is_last = [], True
+        lines = []
+        is_last = True
         for child in children:
             line, result = _search_child(search, position, child, ahead, seconds_left)
             nodes += result.nodes if result else 0

@@ -276,7 +276,8 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
     Visits whose leaf is under evaluation count as losses (virtual loss).
     """
     nodes, edges = forest.nodes[tree], forest.edges[tree]
-    node, depth, repeated = np.int64(0), np.int64(0), False
+    node = depth = np.int64(0)
+    repeated = False
     forest.trees[slot] = tree
     while True:
         forest.paths[slot, depth, 0] = node
@@ -345,7 +346,8 @@ def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, no
     draw_value = _draw_value(nodes, settings, node)
     best: Int = np.int64(-PROVEN_WIN)
     for index in range(record["first"], record["first"] + record["children"]):
-        edge, proven = edges[index], np.int64(0)
+        edge = edges[index]
+        proven = np.int64(0)
         if edge["target"] >= 0:
             child = nodes[edge["target"]]
             sign = np.int64(1 if child["player"] == record["player"] else -1)
@@ -379,8 +381,10 @@ def _draw_value(nodes: NDArray[Any], settings: PUCTSettings, node: Int) -> float
 def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, node: Int) -> Int:
     """Return the edge with the highest PUCT bound among those that are not proven losses."""
     record = nodes[node]
-    first, weight = np.int64(record["first"]), settings.exploration * math.sqrt(record["visits"])
-    best, highest, draw_value = first, -math.inf, _draw_value(nodes, settings, node)
+    first = np.int64(record["first"])
+    weight = settings.exploration * math.sqrt(record["visits"])
+    draw_value = _draw_value(nodes, settings, node)
+    best, highest = first, -math.inf
     for index in range(first, first + record["children"]):
         edge = edges[index]
         proven: Int = np.int64(0)
@@ -431,7 +435,8 @@ def _best_root_edge(forest: Forest, settings: PUCTSettings, tree: Int, visits: I
 @jit
 def _most_visits(forest: Forest, tree: Int) -> Int:
     """Return the highest visit count of the root's edges that are not proven losses."""
-    root, most = forest.nodes[tree, 0], np.int64(0)
+    root = forest.nodes[tree, 0]
+    most = np.int64(0)
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
         if _proven(forest, tree, edge) >= 0:
@@ -556,10 +561,12 @@ def _grow(
 ) -> None:
     """Add an edge for each legal action to a leaf; its prior is the softmax of the logits."""
     tree, depth = forest.trees[slot], forest.depths[slot]
-    node, first = forest.nodes[tree, forest.paths[slot, depth, 0]], forest.sizes[tree, 1]
-    highest, total = -math.inf, 0.0
+    node = forest.nodes[tree, forest.paths[slot, depth, 0]]
+    first = forest.sizes[tree, 1]
+    highest = -math.inf
     for index in range(count):
         highest = max(highest, forest.logits[index])
+    total = 0.0
     for index in range(count):
         edge = forest.edges[tree, first + index]
         edge["action"], edge["target"] = forest.legal[0, index], -1
@@ -624,17 +631,19 @@ def _write_policy(
     root = forest.nodes[tree, 0]
     # Not used for a proven root.
     unvisited_value = -1.0 if root["proven"] else _mixed_value(forest, settings, tree)
-    most, peak, total, value = _most_visits(forest, tree), -math.inf, 0.0, 0.0
+    most = _most_visits(forest, tree)
+    highest = -math.inf
     count = np.int64(root["children"])
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
         q = _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
         logit = math.log(edge["prior"] + EPSILON) + _sigma(most, q)
         actions[place], policy[place] = edge["action"], logit
-        peak = max(peak, logit)
+        highest = max(highest, logit)
+    total, value = 0.0, 0.0
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
-        policy[place] = math.exp(policy[place] - peak)
+        policy[place] = math.exp(policy[place] - highest)
         total += policy[place]
         # The training target has no contempt: a draw has the value 0.
         if not edge["draws"] or edge["repetition"]:
@@ -647,8 +656,13 @@ def _write_policy(
 
 @jit
 def _best_action(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
-    """Return the winner of Sequential Halving, or the best action by proof."""
+    """Return the winner of Sequential Halving, or the best action by proof.
+
+    -1 if the root is not expanded.
+    """
     root, edges = forest.nodes[tree, 0], forest.edges[tree]
+    if root["children"] <= 0:
+        return np.int64(-1)
     best = _best_root_edge(forest, settings, tree, _most_visits(forest, tree))
     if root["proven"]:
         for index in range(root["first"], root["first"] + root["children"]):

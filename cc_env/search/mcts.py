@@ -142,13 +142,15 @@ def _expand(position: Position, node: Int, tree: Tree) -> Bool:
     Return False, without children, if the tree is full.
     """
     count = np.int64(rules.legal_actions(position, tree.legal[0]))
-    begin, player = tree.counts.size, rules.to_move(position)
+    player = rules.to_move(position)
+    begin = tree.counts.size
     if begin + count > len(tree.first):
         return False
     tree.first[node] = begin
     winning, _ = decisive.winning_action(position, tree.legal, count)
     if winning >= 0:
-        count, tree.legal[0, 0] = np.int64(1), winning
+        count = np.int64(1)
+        tree.legal[0, 0] = winning
     for index in range(count):
         child = begin + index
         _clear(tree, child)
@@ -314,7 +316,9 @@ class MCTS:
 
     def _read_results(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
         """Return the most visited line, the root's actions with their visits, and its value."""
-        tree, node, line = self._tree, 0, []
+        tree = self._tree
+        line = []
+        node = 0
         while tree.visits[node] and tree.children[node]:
             node = max(self._children(node), key=lambda child: int(tree.visits[child]))
             line.append(int(tree.action[node]))

@@ -213,7 +213,8 @@ class Trees:
 
         The line follows proven wins, the shortest first, else the most visited action.
         """
-        nodes, node = self._forest.nodes[0], 0
+        nodes = self._forest.nodes[0]
+        node = 0
         line: list[int] = []
         visited: set[int] = set()
         while nodes[node]["children"] > 0 and node not in visited:
@@ -321,7 +322,8 @@ class PUCT:
 
     def _run(self, deadline: float) -> None:
         """Search until the end, or until another batch would pass the deadline."""
-        longest_batch, now = 0.0, time.perf_counter()
+        longest_batch = 0.0
+        now = time.perf_counter()
         while (planes := self._trees.select()) is not None:
             if len(planes):
                 self._trees.expand(*self._evaluate(planes))

@@ -3,7 +3,7 @@
 The solver works backwards from the ends of games; the search works forwards, using only the rules.
 """
 
-import queue
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -62,20 +62,16 @@ def cross_check(
     ]
     seeds = np.random.SeedSequence(seed).spawn(len(parts))
     tasks = [_Task(*part, seed) for part, seed in zip(parts, seeds, strict=True)]
-    threads = threads or available_cores()
-    searches = queue.SimpleQueue[AlphaBeta]()
-    for _ in range(threads):
-        searches.put(AlphaBeta(tables.game, table_megabytes=1))
+    local = threading.local()
+
+    def start_thread() -> None:
+        local.search = AlphaBeta(tables.game, table_megabytes=1)
 
     def compare(task: _Task) -> ComparisonCounts:
-        search = searches.get()
-        try:
-            return _compare(tables, task, depth, search)
-        finally:
-            searches.put(search)
+        return _compare(tables, task, depth, local.search)
 
     total = ComparisonCounts()
-    with ThreadPoolExecutor(threads) as executor:
+    with ThreadPoolExecutor(threads or available_cores(), initializer=start_thread) as executor:
         for counts in executor.map(compare, tasks):
             total = ComparisonCounts(*map(sum, zip(total, counts, strict=True)))
             yield total

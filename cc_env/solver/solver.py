@@ -181,6 +181,11 @@ def _num_values(material: Material, numbers: RankingTables) -> int:
     return material_start(last, numbers) + material_size(last, numbers)
 
 
+def _make_work(view: Material, numbers: RankingTables, values: NDArray[np.uint16]) -> Work:
+    start = np.int64(material_start(view, numbers))
+    return Work(numbers, values, np.array(view, np.int64), start)
+
+
 def check_space(steps: Sequence[Step], folder: Path) -> None:
     """Raise InsufficientSpace unless the steps fit into memory and their tables on the disk."""
     if not steps:
@@ -268,10 +273,9 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     largest = max(remaining, key=lambda step: step.numbers)
     numbers = make_ranking_tables(numbering, (*largest.needed, largest.material))
     view = both_views([largest.material])[-1]
-    start, size = material_start(view, numbers), material_size(view, numbers)
+    size = material_size(view, numbers)
     # Only read, so no memory pages are allocated.
-    values = np.zeros(start + size, np.uint16)
-    work = Work(numbers, values, np.array(view, np.int64), np.int64(start))
+    work = _make_work(view, numbers, np.zeros(_num_values(largest.material, numbers), np.uint16))
     buffer, faults = np.empty(_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
     # The first call compiles.
     retrograde.verify(work, numbering.like, 0, 1, buffer, faults)
@@ -434,12 +438,15 @@ class Solver:
         """
         legal_size = _LISTS * self.game.num_actions
         tasks = list(self._tasks())
-        total, done = sum(task.high - task.low for task in tasks), 0
-        like, began = self._numbering.like, time.perf_counter()
+        total = sum(task.high - task.low for task in tasks)
+        done = 0
+        began = time.perf_counter()
         waves = range(0, len(tasks), self._threads * _CHUNKS_PER_WAVE)
         for first in waves:
             wave = tasks[first : first + waves.step]
-            yield from _run_threads(function, wave, (like, *arguments), legal_size, self._threads)
+            yield from _run_threads(
+                function, wave, (self._numbering.like, *arguments), legal_size, self._threads
+            )
             done += sum(task.high - task.low for task in wave)
             seconds = time.perf_counter() - began
             self.report(Progress(self.step.label, stage, done, total, seconds))
@@ -448,8 +455,7 @@ class Solver:
 
     def _tasks(self) -> Iterator["_Task"]:
         for view in self._views:
-            start, size = material_start(view, self._numbers), len(self._part(view))
-            work = Work(self._numbers, self._values, np.array(view, np.int64), np.int64(start))
+            size, work = len(self._part(view)), _make_work(view, self._numbers, self._values)
             for low in range(0, size, CHUNK_SIZE):
                 yield _Task(work, low, min(size, low + CHUNK_SIZE))
 

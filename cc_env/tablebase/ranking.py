@@ -169,17 +169,12 @@ def decode_position(
         code = code * (limit + 1) + material[index]
     first = numbers.own_at[material[0]]
     at = numbers.before_at[code]
-    low, high = np.int64(0), numbers.own_at[material[0] + 1] - first
-    while high - low > 1:
-        middle = (low + high) // 2
-        if numbers.before[at + middle] <= number:
-            low = middle
-        else:
-            high = middle
-    number -= numbers.before[at + low]
+    before = numbers.before[at : at + numbers.own_at[material[0] + 1] - first]
+    orbit = np.searchsorted(before, number, "right") - 1
+    number -= before[orbit]
     state = number % numbers.states
     number //= numbers.states
-    sets[0] = numbers.own[first + low]
+    sets[0] = numbers.own[first + orbit]
     _decode_other_sets(number, material, numbers, sets)
     return rules.from_sets(sets, state, like)
 
@@ -244,7 +239,8 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
 
 def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]:
     """Fill in `start` and `before_at`; return `before`."""
-    befores, start = [np.empty(0, np.int64)], 0
+    befores = [np.empty(0, np.int64)]
+    start = 0
     for view in views:
         low, high = numbers.own_at[view[0] : view[0] + 2]
         code = material_code(view, numbers)
@@ -268,7 +264,8 @@ def _count_completions(
 
 def _count_other_sets(num_cells: int, material: Material) -> int:
     """Return the number of ways to place the sets after the first two."""
-    free, count = num_cells - material[0] - material[1], 1
+    free = num_cells - material[0] - material[1]
+    count = 1
     for size in material[2:]:
         count *= comb(max(free, 0), size)
         free -= size

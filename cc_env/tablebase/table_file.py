@@ -149,13 +149,12 @@ class ExactTable:
     def check(self, game: str, options: Mapping[str, Any], rules: str, label: str) -> None:
         """Raise BadTable unless the table is of this material of a game by these rules."""
         header = self.header
-        expected = game, dict(options), rules, label
-        actual = header.game, dict(header.options), header.rules, header.label
+        actual = f"{header.label} of " + container.describe(
+            header.game, header.options, header.rules
+        )
+        expected = f"{label} of " + container.describe(game, options, rules)
         if actual != expected:
-            raise BadTable(
-                f"{self.path}: the table is of {_describe(*actual):.300}; "
-                f"expected: {_describe(*expected)}"
-            )
+            raise BadTable(f"{self.path}: the table is of {actual:.300}; expected: {expected}")
 
     def index_of_view(self, material: Material) -> int:
         """Return the index of the view with this material."""
@@ -185,10 +184,6 @@ class ExactTable:
             for number, begin in enumerate(range(0, len(values), BLOCK_SIZE)):
                 values[begin : begin + BLOCK_SIZE] = self.block(view, number)
         return list(views)
-
-
-def _describe(game: str, options: Mapping[str, Any], rules: str, label: str) -> str:
-    return f"{label} of {game} {options} ({rules})"
 
 
 def _parse_header(encoded: bytes) -> TableHeader:

@@ -339,14 +339,16 @@ def _probe(position: Position, probing: Probing) -> Int:
     first, and _IMPOSSIBLE if two pieces stand on one cell.
     """
     probing = as_raw(probing)
-    sets, occupied = rules.to_sets(position), ZERO
+    sets = rules.to_sets(position)
+    occupied = ZERO
     for index in range(len(sets)):
         if sets[index] & occupied:
             return np.int64(_IMPOSSIBLE)
         occupied |= sets[index]
     probing.counts[_MISSING] = probing.counts[_REQUIRED] = 0
     value: Int = np.int64(UNKNOWN) if rules.mid_turn(position) else terminal_value(position)
-    bounds, count = Bounds(value, value), np.int64(0)
+    bounds = Bounds(value, value)
+    count = np.int64(0)
     if value == UNKNOWN:
         count = np.int64(rules.legal_actions(position, probing.legal))
         for index in range(count):

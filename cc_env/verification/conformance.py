@@ -229,7 +229,8 @@ def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
     """Yield the faults of the sets `own` and `enemy`, if the position has them."""
     if not {"own", "enemy"} <= set(position._fields):
         return
-    own, enemy, cells = int(position.own), int(position.enemy), set(game.grid.bits.values())
+    own, enemy = int(position.own), int(position.enemy)
+    cells = set(game.grid.bits.values())
     both = [bit for bit in range(64) if own & enemy & 1 << bit]
     if both:
         yield f"own and enemy both have bits {both}; expected: at most one piece on a cell"

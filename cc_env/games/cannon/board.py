@@ -50,7 +50,8 @@ def _board_cell(position: Position, bit: int) -> Cell:
 @lru_cache(maxsize=64)
 def pieces(position: Position) -> dict[Cell, str]:
     """Return the letter of each occupied cell: b and w for soldiers, B and W for halls."""
-    player, letters = int(position.player), {}
+    letters = {}
+    player = int(position.player)
     for side, owner in (("own", player), ("enemy", 1 - player)):
         for suffix, letter in zip(("", "_halls"), LETTERS[owner], strict=True):
             cells = cell_set(position, side + suffix)

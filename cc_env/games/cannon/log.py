@@ -120,7 +120,8 @@ def fault_of(meta: str) -> tuple[str, int] | None:
 
 def read(text: str, game: Game) -> Iterator[PlayedGame | BrokenGame]:
     """Yield the game of a log, or a BrokenGame if it is broken."""
-    parser, number = _LogParser(game), 1
+    parser = _LogParser(game)
+    number = 1
     try:
         for number, line in enumerate(normalize_newlines(text).split("\n"), 1):  # noqa: B007 (used below)
             if line.strip():
@@ -218,7 +219,9 @@ def export(game: Game, played_game: PlayedGame) -> str:
     if played_game.start != game.initial:
         start = game.to_text(played_game.start)
         raise BadRecord(f"a log begins at the start of the game, not in '{start}'")
-    lines, position, is_over = list[str](), played_game.start, False
+    lines = list[str]()
+    position = played_game.start
+    is_over = False
     visits = Counter[np.uint64]()
     for turn in played_game.turns:
         mover, text = game.to_move(position), game.turn_text(position, turn)

@@ -438,9 +438,10 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
 @jit
 def tactical_actions(position: Position, out: NDArray[np.int32]) -> int:
     """Write the actions that remove a piece into `out` (int32[>= A]); return their number."""
-    targets, shape, count = make_board(position).targets, position.shape, 0
+    targets = make_board(position).targets
+    count = 0
     for index in range(legal_actions(position, out)):
-        if contains(targets, ENDS[shape, np.int64(out[index])]):
+        if contains(targets, ENDS[position.shape, np.int64(out[index])]):
             out[count] = out[index]
             count += 1
     return count

@@ -91,7 +91,8 @@ def read(text: str, game: Game) -> Iterator[PdnGame | BrokenGame]:
     Comments and variations are skipped.
     """
     for tokens in _split_games(text):
-        parser, number = _GameParser(game), tokens[0].line
+        parser = _GameParser(game)
+        number = tokens[0].line
         try:
             for token in tokens:
                 number = token.line
@@ -284,7 +285,8 @@ class _GameParser:
 
     def _add_move(self, text: str) -> None:
         """Play a move; raise IllegalAction if it is not legal."""
-        numbers, lines = cell_numbers(text), dict[Position, _Line]()
+        lines = dict[Position, _Line]()
+        numbers = cell_numbers(text)
         for position, line in self._lines.items():
             for play in find_plays(self.game, position, numbers):
                 lines.setdefault(play.after, (line, play.turn))

@@ -136,7 +136,8 @@ class Morris(Game):
 
         A free move of a player with beads in hand is left out: placing a bead forfeits it.
         """
-        player, remarks = int(position.player), []
+        remarks = []
+        player = int(position.player)
         opponent = 1 - player
         has_free_move = position.own_free and not position.own_hand
         if position.pending:
