@@ -169,12 +169,17 @@ def decode_position(
         code = code * (limit + 1) + material[index]
     first = numbers.own_at[material[0]]
     at = numbers.before_at[code]
-    before = numbers.before[at : at + numbers.own_at[material[0] + 1] - first]
-    orbit = np.searchsorted(before, number, "right") - 1
-    number -= before[orbit]
+    low, high = np.int64(0), numbers.own_at[material[0] + 1] - first
+    while high - low > 1:
+        middle = (low + high) // 2
+        if numbers.before[at + middle] <= number:
+            low = middle
+        else:
+            high = middle
+    number -= numbers.before[at + low]
     state = number % numbers.states
     number //= numbers.states
-    sets[0] = numbers.own[first + orbit]
+    sets[0] = numbers.own[first + low]
     _decode_other_sets(number, material, numbers, sets)
     return rules.from_sets(sets, state, like)
 
