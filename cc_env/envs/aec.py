@@ -72,10 +72,14 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         max_turns: int | None = 200,
         repetitions: int | None = None,
         illegal: str = "raise",
+        max_opening_turns: int = 0,
         render_mode: str | None = None,
         **options: object,
     ) -> None:
-        """Create the environment of `game` with its `options`; raise BadOption on bad values."""
+        """Create the environment of `game` with its `options`; raise BadOption on bad values.
+
+        The arguments are those of `BoardGameEnv`.
+        """
         super().__init__()
         self.game = make_environment_game(BoardGameAEC, game, options)
         self.metadata = {
@@ -87,7 +91,12 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._boards = Boards(
-            self.game, seat=0, max_turns=max_turns, repetitions=repetitions, illegal=illegal
+            self.game,
+            seat=0,
+            max_turns=max_turns,
+            repetitions=repetitions,
+            illegal=illegal,
+            max_opening_turns=max_opening_turns,
         )
         self.possible_agents = ["player_0", "player_1"]
         self.observation_spaces = dict.fromkeys(
@@ -111,7 +120,8 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, object] | None = None) -> None:
         """Begin a game, in `options["position"]` if given.
 
-        `seed` determines the actions that replace illegal ones if `illegal` is "random".
+        `seed` determines the random opening, and the actions that replace illegal ones if `illegal`
+        is "random".
 
         Raises UnknownOption for other options, BadOption for an invalid seed, and BadPosition for a
         text that is not an unfinished position; then nothing has changed.

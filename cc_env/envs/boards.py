@@ -26,6 +26,7 @@ from cc_env.rendering.picture import Picture, draw
 NO_EPISODE = "no episode is in progress"
 MAX_BOARDS = MAX_TURNS = 2**31 - 1
 MAX_THREADS = 1024
+MAX_OPENING_TURNS = 1000
 
 # Turns within which repetitions are found in games of unlimited length.
 REPETITION_WINDOW = 1023
@@ -44,7 +45,7 @@ ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
 _RUNNING, _TERMINATED, _, _FAULT = map(int, EpisodeStatus)
-_RESET = np.int8(kernels.StepKind.RESET)
+_RESET, _RESET_EXACTLY = map(np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_EXACTLY))
 
 # (boards, numbers of boards on which the opponent is to move, int64[M]) -> M actions
 ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
@@ -59,9 +60,6 @@ class CompiledOpponent:
 
 
 Opponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
-
-# boards to reset, bool[N] -> starting positions, uint64[N, fields]
-StartFunction = Callable[[NDArray[np.bool_]], NDArray[np.uint64]]
 
 
 class Ending(TypedDict):
@@ -97,20 +95,25 @@ class Boards:
         repetitions: int | None = None,
         autoreset: Autoreset = Autoreset.DISABLED,
         illegal: str = "raise",
+        max_opening_turns: int = 0,
         threads: int = 1,
     ) -> None:
         """Allocate `count` boards; call `reset` before `step`. Raise BadOption on bad values.
 
         The opponent makes the decisions of the player who is not in the seat. `illegal`, one of
-        ILLEGAL_MODES, is how `step` handles illegal actions. The boards are divided among
-        `threads`; the games do not depend on their number.
+        ILLEGAL_MODES, is how `step` handles illegal actions. Games begin after 0 to
+        `max_opening_turns` random turns. The boards are divided among `threads`; the games do not
+        depend on their number.
         """
         count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1))
         threads = check_integer("threads", threads, range(1, MAX_THREADS + 1))
         check_choice("illegal", illegal, ILLEGAL_MODES)
         mode = ILLEGAL_MODES[illegal]
+        turns = range(MAX_OPENING_TURNS + 1)
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
-            autoreset=int(autoreset), illegal=int(mode)
+            autoreset=int(autoreset),
+            illegal=int(mode),
+            max_opening_turns=check_integer("max_opening_turns", max_opening_turns, turns),
         )
         self.game = game
         self.count = count
@@ -165,29 +168,28 @@ class Boards:
     def reset(
         self,
         selected: NDArray[np.bool_] | None = None,
-        starts: Sequence[Position] | StartFunction = (),
+        starts: Sequence[Position] = (),
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
         """Begin games on the boards `selected`, bool[N], by default on all.
 
-        Games begin in the game's initial position or in `starts`: one position, N positions, or a
-        function. `streams`, uint64[N], replace the random streams of these boards. If the
+        Games begin after a random opening, or in `starts`: one position or N positions.
+        `streams`, uint64[N], replace the random streams of these boards. If the
         opponent's first replies end a game, it begins again with new random numbers.
 
         Raises BadPosition if a game is over in one of the positions, or every reply ends it. Then,
         and if the opponent raises an error, all boards need another reset.
         """
         selected = self._all_boards if selected is None else selected
-        rows = np.array(starts, np.uint64) if starts and not callable(starts) else self._initial
+        rows = np.array(starts, np.uint64) if starts else self._initial
+        kind = _RESET_EXACTLY if starts else _RESET
         if streams is not None:
             self._batch.rows[selected, STREAM] = streams[selected]
         pending = selected
         # With random replies the kernel makes these attempts.
         is_random = self._settings.opponent_mode == kernels.OpponentMode.RANDOM
         for _ in range(1 if is_random else kernels.MAX_RESET_ATTEMPTS):
-            if callable(starts):
-                rows = starts(pending)
-            self._run_kernel(pending * _RESET, self._no_actions, rows)
+            self._run_kernel(pending * kind, self._no_actions, rows)
             self.has_begun = self._has_masks = True
             self._reply()
             pending = pending & self.done
@@ -557,6 +559,7 @@ def _settings(
         int(Autoreset.DISABLED),
         int(kernels.IllegalMode.RAISE),
         game.repetition_limit,
+        max_opening_turns=0,
     )
 
 

@@ -78,12 +78,14 @@ class EpisodeStatus(IntEnum):
 class StepKind(IntEnum):
     """The effect of a step on a board.
 
-    DECISION plays an action, or resets a finished board if it resets itself (`Autoreset`).
+    DECISION plays an action, or resets a finished board if it resets itself (`Autoreset`). RESET
+    begins a game after a random opening, RESET_EXACTLY in the given position.
     """
 
     SKIP = 0
     DECISION = 1
     RESET = 2
+    RESET_EXACTLY = 3
 
 
 class Settings(NamedTuple):
@@ -101,6 +103,8 @@ class Settings(NamedTuple):
         An `Autoreset` and an `IllegalMode`.
     repetition_limit
         Turns leading to the same position after which the game's own rules end it; 0 for none.
+    max_opening_turns
+        Games begin after 0 to this number of random turns.
     """
 
     opponent_mode: int
@@ -110,6 +114,7 @@ class Settings(NamedTuple):
     autoreset: int
     illegal: int
     repetition_limit: int
+    max_opening_turns: int
 
 
 class Batch(NamedTuple):
@@ -195,8 +200,9 @@ def step(
     """Play actions[i] (int64[N]) or begin a game on board i, by its `StepKind` kinds[i] (int8[N]).
 
     Return ACCEPTED or, if nothing has changed, the first board whose action is refused. Games begin
-    in row i % M of `starts`, uint64[M, fields], unfinished positions. Games that begin in the step
-    that ends one begin in `start`, whose class selects the rules, here and below.
+    in row i % M of `starts`, uint64[M, fields], unfinished positions, or after random turns from
+    there. Games that begin in the step that ends one begin in `start` or after random turns from
+    there. The class of `start` selects the rules, here and below.
     """
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
@@ -206,11 +212,13 @@ def step(
     for number in range(len(batch.rows)):
         board = _board(batch, number, legal)
         kind = kinds[number]
-        if kind == StepKind.RESET or (kind == StepKind.DECISION and board.row[STATUS]):
-            first = rules.load(starts[number % len(starts)], start)
-            _restart(first, settings, batch, board)
-        elif kind == StepKind.DECISION:
+        if kind == StepKind.DECISION and not board.row[STATUS]:
             _decide(np.int64(actions[number]), start, settings, batch, board)
+        elif kind != StepKind.SKIP:
+            first = rules.load(starts[number % len(starts)], start)
+            if kind != StepKind.RESET_EXACTLY:
+                first = _random_opening(first, settings, board)
+            _restart(first, settings, batch, board)
     return ACCEPTED
 
 
@@ -378,7 +386,7 @@ def _conclude(
         _observe(position, settings, row, batch.final_observations[number])
         rules.store(position, row)
         _copy(row, batch.final_rows[number])
-        position = _begin(start, settings, board)
+        position = _begin(_random_opening(start, settings, board), settings, board)
     _show(position, settings, batch, board)
     batch.outcomes[number] = result
 
@@ -409,6 +417,25 @@ def _restart(position: Position, settings: Settings, batch: Batch, board: Board)
     batch.terminated[number] = batch.truncated[number] = False
     batch.outcomes[number] = ONGOING
     _show(position, settings, batch, board)
+
+
+@jit
+def _random_opening(position: Position, settings: Settings, board: Board) -> Position:
+    """Return an unfinished position after 0 to `max_opening_turns` random turns.
+
+    If all attempts end the game, it is the given position.
+    """
+    row = board.row
+    for _ in range(MAX_RESET_ATTEMPTS if settings.max_opening_turns else 0):
+        turns = random_streams.below(row[STREAM], settings.max_opening_turns + 1)
+        row[STREAM] = random_streams.advance(row[STREAM])
+        after = position
+        while turns > 0 and rules.outcome(after) == ONGOING:
+            after = rules.apply(after, _draw(after, board))
+            turns -= not rules.mid_turn(after)
+        if rules.outcome(after) == ONGOING:
+            return after
+    return position
 
 
 @jit

@@ -5,7 +5,7 @@ Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 
 import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.core.rules import ONGOING
+from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_seed, check_actions, make_environment_game
 from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, OpponentPool, wrap_player
@@ -28,9 +28,6 @@ try:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 except ImportError as missing:
     raise MissingExtra("OpponentVecEnv", "stable-baselines3", "sb3") from missing
-
-# (count, generator) -> starting positions, uint64[count, fields]
-StartSampler = Callable[[int, np.random.Generator], NDArray[np.uint64]]
 
 
 class OpponentVecEnv(VecEnv):
@@ -75,24 +72,19 @@ class OpponentVecEnv(VecEnv):
         max_turns: int | None = 200,
         repetitions: int | None = None,
         illegal: str = "raise",
-        starts: StartSampler | None = None,
+        max_opening_turns: int = 0,
         draw_at_limits: bool = False,
         render_mode: str | None = None,
         **options: object,
     ) -> None:
         """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
-        `starts(count, rng)` returns `count` starting positions, uint64[count, fields]; None is the
-        game's initial position. With `draw_at_limits`, games that `max_turns` or `repetitions` end
-        are draws; otherwise they are truncated. The other arguments are those of `BoardGameEnv`.
+        With `draw_at_limits`, games that `max_turns` or `repetitions` end are draws; otherwise they
+        are truncated. The other arguments are those of `BoardGameEnv`.
         """
         self.game = make_environment_game(OpponentVecEnv, game, options)
         check_render_mode(render_mode, ["ansi", "rgb_array"])
         check_bool("draw_at_limits", draw_at_limits)
-        if starts is not None and not callable(starts):
-            raise BadOption(
-                f"starts={starts!r}; expected: a function (count, rng) -> positions, or None"
-            )
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
         self._pool = OpponentPool(_opponents(opponents, self.game), np.random.default_rng())
@@ -104,10 +96,11 @@ class OpponentVecEnv(VecEnv):
             max_turns=max_turns,
             repetitions=repetitions,
             illegal=illegal,
+            max_opening_turns=max_opening_turns,
         )
         num_envs = self.boards.count
         self._pool.allocate(num_envs)
-        self._starts, self._truncates = starts, not draw_at_limits
+        self._truncates = not draw_at_limits
         self._actions = np.zeros(num_envs, np.int64)
         # Numbers of the learner's decisions in the current games.
         self.lengths = np.zeros(num_envs, np.int64)
@@ -125,7 +118,7 @@ class OpponentVecEnv(VecEnv):
 
     @property
     def rng(self) -> np.random.Generator:
-        """The generator of opponents, starting positions and the opponents' decisions."""
+        """The generator of opponents and their decisions."""
         return self._pool.rng
 
     @rng.setter
@@ -155,14 +148,15 @@ class OpponentVecEnv(VecEnv):
     def reset(self) -> NDArray[np.int8]:
         """Begin a game on every board; return int8[N, C, H, W].
 
-        A game begins in the option `position` of its board if `set_options` was called with one.
+        If `set_options` was called with positions for some boards, games begin in the option
+        `position` of their board or in the initial position, without random openings.
         Raises BadOption or BadPosition on bad options; then nothing has changed.
         """
         began = time.perf_counter()
         starts = [self.boards.parse_options(options) for options in self._options]
-        positions = np.array([(*start, self.game.initial)[0] for start in starts], np.uint64)
+        positions = [(*start, self.game.initial)[0] for start in starts] if any(starts) else []
         streams = None if self._next_seed is None else self.boards.streams(self._next_seed)
-        self._begin(np.ones(self.num_envs, np.bool_), positions if any(starts) else None, streams)
+        self._begin(np.ones(self.num_envs, np.bool_), positions, streams)
         self._next_seed = None
         self._reset_seeds()
         self._reset_options()
@@ -215,21 +209,12 @@ class OpponentVecEnv(VecEnv):
     def _begin(
         self,
         selected: NDArray[np.bool_],
-        positions: NDArray[np.uint64] | None = None,
+        positions: Sequence[Position] = (),
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
-        """Begin games on the boards `selected`, in positions uint64[N, fields] or sampled ones."""
-
-        def draw_games(pending: NDArray[np.bool_]) -> NDArray[np.uint64]:
-            self._pool.draw(pending)
-            if positions is not None:
-                return positions
-            rows = np.tile(np.array(self.game.initial, np.uint64), (self.num_envs, 1))
-            if self._starts is not None:
-                rows[pending] = self._starts(int(pending.sum()), self.rng)
-            return rows
-
-        self.boards.reset(selected, draw_games, streams)
+        """Begin games on the boards `selected`, in N positions or after random openings."""
+        self._pool.draw(selected)
+        self.boards.reset(selected, positions, streams)
         self.lengths[selected] = 0
 
     def env_method(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_seed, check_integer
+from cc_env.envs.boards import MAX_OPENING_TURNS
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
 from cc_env.match.confidence import wilson_interval
@@ -27,7 +28,6 @@ from cc_env.players.builtin import PolicyFunction
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], object]
 
 MAX_GAMES = 2**20
-MAX_OPENING_TURNS = 1000
 # Share of repeated games above which `score` warns.
 MAX_REPEATED_SHARE = 0.1
 

@@ -49,7 +49,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         before the end; score, the scores of the first and the second player by the rules of the
         game, 1 and -1 in games without scores, (0.0, 0.0) before the end and if truncated.
     Reset
-        `options={"position": TEXT}` begins in that position instead of the initial one.
+        `options={"position": TEXT}` begins in that position, without a random opening.
 
     Versions
         v0: first version.
@@ -78,6 +78,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         max_turns: int | None = 200,
         repetitions: int | None = None,
         illegal: str = "raise",
+        max_opening_turns: int = 0,
         render_mode: str | None = None,
         **options: object,
     ) -> None:
@@ -87,7 +88,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         `(observation, info) -> action`, with the arguments that a learner in its seat receives.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
-        "random" legal action instead.
+        "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.
         """
         self.game = make_environment_game(BoardGameEnv, game, options)
         if opponent is None:
@@ -103,6 +104,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             max_turns=max_turns,
             repetitions=repetitions,
             illegal=illegal,
+            max_opening_turns=max_opening_turns,
         )
         # Created here, so that copies of an unseeded environment continue with the same numbers.
         self._np_random, self._np_random_seed = seeding.np_random()

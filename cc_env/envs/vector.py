@@ -86,6 +86,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         max_turns: int | None = 200,
         repetitions: int | None = None,
         illegal: str = "raise",
+        max_opening_turns: int = 0,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         threads: int = 1,
@@ -116,6 +117,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             repetitions=repetitions,
             autoreset=Autoreset[self.autoreset_mode.name],
             illegal=illegal,
+            max_opening_turns=max_opening_turns,
             threads=threads,
         )
         self.num_envs = num_envs = self._boards.count
@@ -138,9 +140,9 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         """Begin an episode on all boards, or on those in `options["reset_mask"]`, bool[N].
 
         `seed` is one seed or a list of N; without it the random streams continue.
-        `options["position"]` is the text of a position, or a list of N. Games that begin
-        automatically begin in the game's initial position. Raises BadOption or BadPosition on bad
-        arguments, before any change.
+        `options["position"]` is the text of a position, or a list of N, in which games begin
+        without a random opening; later games are not affected. Raises BadOption or BadPosition on
+        bad arguments, before any change.
         """
         valid = arguments.check_reset_options(options, RESET_OPTIONS)
         positions = self._parse_starts(valid.get("position", []))

@@ -27,12 +27,9 @@ SMALL = Size(blocks=1, channels=4, keys=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick():
-    """One thread, and few positions that games begin at: making them takes a second."""
+def one_thread():
+    """Let torch use one thread."""
     torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.ppo.selfplay_env.OPENINGS", 4)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,6 @@ from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
-from training.ppo import selfplay_env
 from training.ppo.opponent_pool import PoolSettings
 from training.ppo.ppo import Config, Training, app, main
 from training.runs import checkpoints, training_run
@@ -52,8 +51,6 @@ TINY = Config(
         names=("random",), anchor="random", games=4, positions=60
     ),
 )
-# Number of random openings; PPO samples 2048 by default.
-OPENINGS = 64
 # Suffixes of columns that depend on time.
 TIMES = "minutes", "_per_second", "_share"
 
@@ -104,13 +101,6 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
 
 
 # A run
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_openings():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selfplay_env, "OPENINGS", OPENINGS)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +274,7 @@ import sys
 import threading
 from pathlib import Path
 
-from training.ppo import ppo, selfplay_env
+from training.ppo import ppo
 from training.runs.config import build_config
 
 path, config, resume, last = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4]
@@ -300,7 +290,6 @@ def fsync_or_wait(file):
 
 
 os.fsync = fsync_or_wait
-selfplay_env.OPENINGS = int(sys.argv[5])
 ppo.main(build_config(ppo.Config, config), path, resume == "resume")
 """
 
@@ -312,7 +301,7 @@ def test_sigkilled_run_resumes_identically(finished_run, tmp_path):
     for kill, (call, half) in enumerate([(4, True), (3, False), (6, None)]):
         command = [sys.executable, "-c", SCRIPT, path, config, "resume" if kill else "new"]
         with subprocess.Popen(
-            [*command, str(call), str(OPENINGS)],
+            [*command, str(call)],
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
             stdout=subprocess.PIPE,
             text=True,

@@ -23,6 +23,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from agents.network import Network, Size, select_device
+from cc_env.envs.boards import MAX_OPENING_TURNS
 from training.arena import make_players
 from training.ppo import selfplay_env
 from training.ppo.masked_policy import Policy
@@ -81,7 +82,8 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1, opening_turns=0)
+        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
+        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
 

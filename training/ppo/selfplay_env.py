@@ -1,4 +1,4 @@
-"""The environment of PPO's self-play, with random openings, and its state for checkpoints.
+"""The environment of PPO's self-play, and its state for checkpoints.
 
 Shapes: N boards.
 """
@@ -14,11 +14,7 @@ from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.match.match import Limits, effective_repetition_limit
-from cc_env.match.openings import random_opening
 from training.runs.state import MAX_NUMBER
-
-# Number of random starting positions.
-OPENINGS = 2048
 
 
 def make_env(
@@ -28,10 +24,6 @@ def make_env(
 
     Games have the limits of the arena; a game that reaches one is drawn.
     """
-    rng = np.random.default_rng(seed)
-    openings = np.array(
-        [random_opening(game, opening_turns, rng) for _ in range(OPENINGS)], np.uint64
-    )
     limits = Limits()
     env = OpponentVecEnv(
         game.name,
@@ -40,7 +32,7 @@ def make_env(
         max_turns=limits.max_turns,
         repetitions=effective_repetition_limit(game, limits.repetitions),
         draw_at_limits=True,
-        starts=lambda count, rng: openings[rng.integers(OPENINGS, size=count)],
+        max_opening_turns=opening_turns,
         **game.options,
     )
     env.seed(seed)
