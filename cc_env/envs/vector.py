@@ -37,8 +37,9 @@ LIST = "_list"
 class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[np.generic]]):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
-    With an opponent each board is as in `BoardGameEnv`. The player "random" replies within the
-    compiled step; other players and functions reply on one board after the other. With
+    With an opponent each board is as in `BoardGameEnv`. The players random, greedy, minimax and
+    mcts, unless they have a limit in seconds, decide in compiled code on all boards in one call;
+    other players and functions are called for each board. With
     `opponent=None` the caller plays both sides: observation and mask are those of the player to
     move, `info["to_move"]`, and the reward is that of the player who acted.
 
