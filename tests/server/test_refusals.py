@@ -68,12 +68,12 @@ def check_error(error_type, text, function, *args):
         ({"start": "hello"}, BadPosition, "'hello'"),
     ],
 )
-def test_invalid_game_requests(fields, error_type, text):
+def test_invalid_game_requests_are_rejected(fields, error_type, text):
     request = {"game": "capture_conquer", "seats": PEOPLE, **fields}
     check_error(error_type, text, parse_setup, request, LIMITS)
 
 
-def test_invalid_player_specs():
+def test_invalid_player_specs_are_rejected():
     game = make_game("checkers")
     for name, error_type, text in (
         (
@@ -117,7 +117,7 @@ def test_invalid_player_specs():
         ({"command": "pace", "seconds": 11}, BadOption, "'11'"),
     ],
 )
-def test_invalid_commands(message, error_type, text, lobby):
+def test_invalid_commands_are_rejected(message, error_type, text, lobby):
     client = Client(frozenset((0, 1)), is_owner=True)
     name = lobby.store_game(
         parse_setup({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}, LIMITS)
@@ -127,7 +127,7 @@ def test_invalid_commands(message, error_type, text, lobby):
     assert not room.session.decisions
 
 
-def test_malformed_messages():
+def test_malformed_messages_are_rejected():
     limits = ServerLimits(max_message_bytes=10)
     check_error(BadRecord, "valid JSON", app._parse_message, "{", limits)
     check_error(
@@ -138,7 +138,7 @@ def test_malformed_messages():
     check_error(UnknownOption, "'7'", read_command, {"command": 7}, {"play": None})
 
 
-def test_invalid_analysis_requests(serving):
+def test_invalid_analysis_requests_are_rejected(serving):
     client = serving()
     for path, request, text in (
         ("/position", {"game": "morris", "action": [1]}, "/position has no field action"),
@@ -156,7 +156,7 @@ def test_invalid_analysis_requests(serving):
         assert text in answer.json()["error"]
 
 
-def test_invalid_first_messages(serving):
+def test_invalid_first_messages_are_rejected(serving):
     client = serving()
     opened = client.post("/games", json={"game": "mini_checkers", "seats": PEOPLE}).json()
     place = f"ws://127.0.0.1:8000/play/{opened['game']}"
@@ -170,7 +170,7 @@ def test_invalid_first_messages(serving):
             assert text in socket.receive_json()["reason"]
 
 
-def test_invalid_files_and_lessons(tmp_path):
+def test_invalid_files_and_lessons_are_rejected(tmp_path):
     session = GameSession(make_game("checkers"), (HUMAN, HUMAN))
     empty = tmp_path / "empty"
     for ending in (".jsonl", ".pdn"):
@@ -181,7 +181,7 @@ def test_invalid_files_and_lessons(tmp_path):
     check_error(BadOption, "99", list, lessons.format_lessons(load_guide("checkers"), 99))
 
 
-def test_invalid_host_commands():
+def test_invalid_host_commands_are_rejected():
     check_error(BadOption, "3 players", host, {"player": ["random"] * 3})
     check_error(BadOption, "seconds=nan", host, {"seconds": float("nan")})
     check_error(UnknownOption, "'uci'", host, {"protocol": "uci"})
