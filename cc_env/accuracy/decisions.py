@@ -82,7 +82,7 @@ class Accuracy:
     @property
     def kept_with_choice(self) -> float:
         """The share kept among decisions in which some action loses value; NaN without any."""
-        return _share_kept([d for d in self.graded_decisions if not d.is_forced])
+        return _share_kept([graded for graded in self.graded_decisions if not graded.is_forced])
 
     @property
     def interval(self) -> Interval:

@@ -66,10 +66,11 @@ def read_suite(path: Path, game: Game) -> list[HardPosition]:
 
 def _parse_entry(entry: Any, game: Game) -> HardPosition:
     position = game.from_text(entry["position"])
-    actions = {game.action_text(position, a): a for a in map(int, game.legal_actions(position))}
+    legal = game.legal_actions(position).tolist()
+    actions = {game.action_text(position, action): action for action in legal}
     if entry["action"] not in actions:
         raise BadRecord(f"{entry['action']!r:.40} is not legal in '{game.to_text(position)}'")
     for name in ("turns", "missed"):
         if not is_integer(entry[name], 0):
-            raise BadRecord(f"{name}={entry[name]!r:.40}; expected: a whole number, 0 or more")
+            raise BadRecord(f"{name}={entry[name]!r:.40}; expected: an integer, 0 or more")
     return HardPosition(position, actions[entry["action"]], entry["turns"], entry["missed"])

@@ -30,6 +30,11 @@ def _path(text: str | Path) -> Path:
     return Path(text)
 
 
+# Settings of the arguments and options that take a file or a folder.
+FILE: dict[str, Any] = {"parser": file_path, "metavar": "FILE"}
+FOLDER: dict[str, Any] = {"parser": folder_path, "metavar": "FOLDER"}
+
+
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
     """Return the options of a game from NAME=VALUE texts, and its `size` if it is not None.
 
@@ -61,16 +66,9 @@ PositionText = Annotated[
 ]
 ResultsFolder = Annotated[
     Path | None,
-    typer.Option(
-        parser=folder_path, metavar="FOLDER", help="Folder of the results.", show_default="runs/…"
-    ),
+    typer.Option(**FOLDER, help="Folder of the results.", show_default="runs/…"),
 ]
 TablesFolder = Annotated[
     Path | None,
-    typer.Option(
-        parser=folder_path,
-        metavar="FOLDER",
-        help="Folder of the tables.",
-        show_default="the packaged ones",
-    ),
+    typer.Option(**FOLDER, help="Folder of the tables.", show_default="the packaged ones"),
 ]

@@ -19,14 +19,14 @@ from rich.text import Text
 from cc_env.cli import program_commands, tablebase_commands
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import (
+    FILE,
+    FOLDER,
     LOOPBACK,
     Address,
     GameName,
     GameOptions,
     Port,
     PositionText,
-    file_path,
-    folder_path,
     game_options,
 )
 from cc_env.cli.tools import TOOLS
@@ -227,8 +227,7 @@ def play(
     save: Annotated[
         Path | None,
         typer.Option(
-            parser=file_path,
-            metavar="FILE",
+            **FILE,
             help="Save the game when it ends: .jsonl, .svg, for checkers .pdn, for Cannon .log.",
         ),
     ] = None,
@@ -284,9 +283,9 @@ def learn(
 def serve(
     host: Address = LOOPBACK,
     port: Port = 8000,
-    folder: Annotated[
-        Path, typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the games.")
-    ] = Path("runs/games"),
+    folder: Annotated[Path, typer.Option(**FOLDER, help="The folder of the games.")] = Path(
+        "runs/games"
+    ),
     games_at_once: Annotated[
         int, typer.Option("--games", min=1, help="Maximum number of games in memory.")
     ] = 2000,
@@ -329,8 +328,7 @@ def replay(
     file: Annotated[
         Path,
         typer.Argument(
-            parser=file_path,
-            metavar="FILE",
+            **FILE,
             help=f"Records, one JSON object per line; files of other programs: {_FORMAT_NAMES}.",
             show_default=False,
         ),
@@ -353,8 +351,7 @@ def replay(
     to: Annotated[
         Path | None,
         typer.Option(
-            parser=file_path,
-            metavar="FILE",
+            **FILE,
             help="Write the games to this file, in the format of its suffix; records: .jsonl.",
         ),
     ] = None,
@@ -502,12 +499,7 @@ def _game_for_suffix(file: Path) -> str | None:
 def check(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            parser=file_path,
-            metavar="FILE",
-            help="File of reference positions.",
-            show_default=False,
-        ),
+        typer.Argument(**FILE, help="File of reference positions.", show_default=False),
     ] = None,
     game: Annotated[
         str | None,

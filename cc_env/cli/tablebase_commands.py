@@ -8,7 +8,7 @@ import typer
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from cc_env.cli.arguments import GameOptions, folder_path, game_options
+from cc_env.cli.arguments import FOLDER, GameOptions, game_options
 from cc_env.errors import format_count
 from cc_env.files import delete_abandoned
 from cc_env.games.factory import make_game
@@ -37,7 +37,7 @@ def solve(
     ],
     out: Annotated[
         Path,
-        typer.Option(parser=folder_path, metavar="FOLDER", help="The folder of the tables."),
+        typer.Option(**FOLDER, help="The folder of the tables."),
     ] = Path("runs/tables"),
     option: GameOptions = None,
     threads: Annotated[

@@ -22,8 +22,8 @@ class PerfectPlayer:
         self._game, self._tables, self._fallback, self._delay = game, tables, fallback, delay
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return an action that keeps the value."""
-        # Raises an error if the game is over.
+        """Return an action that keeps the value; raise IllegalAction if the game is over."""
+        # Raises IllegalAction if the game is over.
         self._game.choices(position)
         solved = self._tables.get(position)
         if solved is None:
@@ -51,7 +51,8 @@ class PerfectPlayer:
         if solved is None or not solved.actions:
             return 0.0
         if self._game.mid_turn(position):
-            return max(self._mistake_share(self._game.apply(position, a)) for a in solved.best)
+            afters = (self._game.apply(position, action) for action in solved.best)
+            return max(map(self._mistake_share, afters))
         return 1 - len(solved.value_keeping) / len(solved.actions)
 
     def stop(self) -> None:
