@@ -10,8 +10,7 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from cc_env.core.game import Cell, Game, Track, Turn
-from cc_env.core.rules import Position
+from cc_env.core.game import Cell, Game
 from cc_env.play.choices import list_choices, must_capture
 from cc_env.play.descriptions import describe_result, summarize_decision
 from cc_env.play.move_input import cell_name
@@ -56,20 +55,15 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
 
     `turns` starts at index `turns_from`; it replaces all turns from there on in the front end.
     """
-    game, last = session.game, session.last_turn
-    last_decision = _last_decision(game, last)
-    is_person = session.is_person_to_move
+    game, is_person = session.game, session.is_person_to_move
     caption = describe_standing(game, session.position, session.result)
-    picture = draw(game, session.position, last=last, caption=caption)
-    # The track of a turn of one decision is computed already.
-    is_whole_turn = last is not None and len(last[1]) == 1
-    track = Track(picture.path, picture.captured) if is_whole_turn else None
+    picture = draw(game, session.position, last=session.last_turn, caption=caption)
     choices = list_choices(game, session.position) if is_person else []
     return {
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
         **_picture_data(picture),
-        "last_decision": last_decision and _last_decision_data(game, *last_decision, track),
+        **_last_decision(session, picture),
         "mover": session.mover,
         "is_person": is_person,
         "mid_turn": session.result is None and game.mid_turn(session.position),
@@ -78,7 +72,6 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "must_capture": must_capture(choices),
         "turns_from": turns_from,
         "turns": _turns(session, turns_from),
-        "summary": _last_summary(session, last_decision),
         "clocks": _clocks(session),
         "clocks_paused": session.is_paused,
         "result": _result(session),
@@ -125,28 +118,30 @@ def _top_player(picture: Picture) -> int:
     return int(second_mean <= first_mean)
 
 
-def _last_decision(game: Game, last: tuple[Position, Turn] | None) -> tuple[Position, int] | None:
-    """Return the position before the last decision, and its action; None at the start."""
-    if last is None:
-        return None
-    before, turn = last
-    return game.play_turn(before, turn[:-1]), turn[-1]
+def _last_decision(session: GameSession, picture: Picture) -> dict[str, Any]:
+    """Return the last decision as the page draws it, and the statistics of its search.
 
-
-def _last_decision_data(
-    game: Game, before: Position, action: int, track: Track | None
-) -> dict[str, Any]:
-    """Return the last decision as the page draws it: path, captures, shot, notation and player.
-
-    Pass the `track` of the decision if it has been computed already.
+    `picture` shows the last turn.
     """
-    track = track or game.track(before, (action,))
+    game, last = session.game, session.last_turn
+    if last is None:
+        return {"last_decision": None, "summary": ""}
+    start, turn = last
+    before, action = game.play_turn(start, turn[:-1]), turn[-1]
+    # The picture contains the track of a turn of one decision.
+    is_single = len(turn) == 1
+    path, captured = (
+        (picture.path, picture.captured) if is_single else game.track(before, (action,))
+    )
     return {
-        "path": list(track.path),
-        "captured": list(track.captured),
-        "is_shot": any(game.shooters(before, action)),
-        "text": game.action_text(before, action),
-        "player": game.to_move(before),
+        "last_decision": {
+            "path": list(path),
+            "captured": list(captured),
+            "is_shot": any(game.shooters(before, action)),
+            "text": game.action_text(before, action),
+            "player": game.to_move(before),
+        },
+        "summary": summarize_decision(game, before, session.decisions[-1]),
     }
 
 
@@ -170,11 +165,6 @@ def _turns(session: GameSession, first: int) -> list[list[Any]]:
         before, turn = unfinished
         turns.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
     return turns
-
-
-def _last_summary(session: GameSession, decision: tuple[Position, int] | None) -> str:
-    """Return the search statistics of the last decision, "" if a person made it."""
-    return summarize_decision(session.game, decision[0], session.decisions[-1]) if decision else ""
 
 
 def _clocks(session: GameSession) -> list[float] | None:
