@@ -277,7 +277,7 @@ def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
 
 def test_replay_requires_the_game_for_an_ambiguous_suffix(monkeypatch, tmp_path):
     monkeypatch.setitem(GAMES, "draughts", GameEntry("elsewhere", "", formats=(".pdn",)))
-    with pytest.raises(BadOption, match="not enough; add --game checkers or draughts"):
+    with pytest.raises(BadOption, match="have this suffix; add --game checkers or draughts"):
         commands.replay(tmp_path / "x.pdn")
 
 
