@@ -404,7 +404,7 @@ def test_values_of_wrong_types_or_sizes_are_rejected(game, spec, error):
 
 
 def test_searches_release_the_gil():
-    searches = [alphabeta.deepen, run_simulations, greedy._score]
+    searches = [alphabeta.deepen, run_simulations, greedy.score]
     searches += [restart, forest.select, forest.expand, write_results]
     assert all(function.targetoptions["nogil"] for function in searches)
 
