@@ -97,7 +97,7 @@ def expand(text: str, page: Page) -> str:
     )
 
 
-def authored(text: str) -> str:
+def without_generated_text(text: str) -> str:
     """Return the text of a page without generated text."""
     return _BLOCK.sub(lambda match: match["comment"], text)
 

@@ -24,16 +24,16 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "assets/icon.svg", content=ICON.read_text()))
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
         page = Page(f"tutorials/{notebook.stem}.md")
-        text = _linked(notebooks.page_of(notebook, page), page.path)
+        text = _rewrite_links(notebooks.page_of(notebook, page), page.path)
         files.append(File.generated(config, page.path, content=text))
         _add(page, files, config)
     for name, path in PAGES.items():
-        text = _linked((ROOT / name).read_text(encoding="utf-8"), path)
+        text = _rewrite_links((ROOT / name).read_text(encoding="utf-8"), path)
         files.append(File.generated(config, path, content=text))
     return files
 
 
-def _linked(text: str, path: str) -> str:
+def _rewrite_links(text: str, path: str) -> str:
     """Return the text of a file of the repository as a page, with links to other pages."""
 
     def lead(match: re.Match[str]) -> str:

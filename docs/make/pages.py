@@ -13,7 +13,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 assert MODULES  # imported so that their blocks are registered
 
 
-def outdated(path: Path) -> Iterator[tuple[Path, bytes | None]]:
+def find_outdated(path: Path) -> Iterator[tuple[Path, bytes | None]]:
     """Yield the page and those of its pictures whose generated content has changed.
 
     Each comes with its new content, None for a picture that no block generates. Raises BadBlock.

@@ -41,7 +41,7 @@ def strength(block: Block) -> str:
     rows.sort(
         key=lambda row: ([*GAMES].index(row.config["game"]), [*row.config["options"].values()])
     )
-    differences = [*varying(rows)]
+    differences = [*differing_options(rows)]
     cells = (
         (
             *(f"`{part}`" for part in (_setting(row, differences), row.player) if part),
@@ -57,7 +57,7 @@ def strength(block: Block) -> str:
     return table(head, cells)
 
 
-def varying(rows: list[Row]) -> list[str]:
+def differing_options(rows: list[Row]) -> list[str]:
     """Return the difference between the games of rows: "game", or the names of options.
 
     An option that follows from earlier ones, as the corner of C&C from its size, is omitted.

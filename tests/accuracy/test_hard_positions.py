@@ -29,9 +29,9 @@ def test_hard_positions_have_one_winning_action_missed_by_alpha_beta(size):
         solved = tables.probe(hard.position)
         assert (solved.value, solved.value_keeping, solved.turns) == (1, (hard.action,), hard.turns)
         assert len(solved.actions) >= search.MIN_ACTIONS
-        assert search.choice(game, hard.position, hard.missed) != hard.action
+        assert search.searched_action(game, hard.position, hard.missed) != hard.action
         if hard.missed < 14:  # the greatest depth that was tried
-            assert search.choice(game, hard.position, hard.missed + 1) == hard.action
+            assert search.searched_action(game, hard.position, hard.missed + 1) == hard.action
 
 
 def test_suite_separates_strong_from_weak_players():

@@ -9,8 +9,8 @@ import pytest
 from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.registry.catalogue import GAMES
 from docs.make import actions, api, notebooks
-from docs.make.blocks import BadBlock, Page, authored, expand
-from docs.make.pages import DOCS, PAGES, outdated
+from docs.make.blocks import BadBlock, Page, expand, without_generated_text
+from docs.make.pages import DOCS, PAGES, find_outdated
 
 
 def generate(block, path="environments/page.md"):
@@ -26,7 +26,7 @@ def rows(text):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
 def test_generated_parts_are_up_to_date(path):
-    assert not [str(file) for file, _ in outdated(path)], "python -m docs.make updates them"
+    assert not [str(file) for file, _ in find_outdated(path)], "python -m docs.make updates them"
 
 
 def test_expansion_preserves_the_surrounding_text():
@@ -35,7 +35,7 @@ def test_expansion_preserves_the_surrounding_text():
     text, _ = generate(source)
     assert text.startswith(f"before\n\n{block}\n\n| ")
     assert text.endswith(" |\n\n<!-- end -->\n\nafter")
-    assert authored(text) == source
+    assert without_generated_text(text) == source
 
 
 def test_expansion_replaces_only_generated_text():
@@ -52,17 +52,17 @@ def test_outdated_files_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr("docs.make.pages.PICTURES", tmp_path / "pictures")
     page, picture = tmp_path / "page.md", tmp_path / "pictures/page-1.svg"
     page.write_text("<!-- make: board checkers -->\n")
-    actual = dict(outdated(page))
+    actual = dict(find_outdated(page))
     assert set(actual) == {page, picture}
     picture.parent.mkdir()
     for file, content in actual.items():
         file.write_bytes(content)
-    assert not list(outdated(page))
+    assert not list(find_outdated(page))
     picture.write_text("<svg/>")
-    assert dict(outdated(page)) == {picture: actual[picture]}
+    assert dict(find_outdated(page)) == {picture: actual[picture]}
     picture.write_bytes(actual[picture])
     page.write_text("no board\n")
-    assert dict(outdated(page)) == {picture: None}
+    assert dict(find_outdated(page)) == {picture: None}
 
 
 def test_table_of_planes_has_every_plane():

@@ -16,20 +16,20 @@ from cc_env.cli.tools import TOOLS
 from cc_env.games.factory import make_game
 from cc_env.play.ugi_engine import UGIEngine
 from cc_env.players.specs import PLAYERS
-from docs.make.blocks import authored
+from docs.make.blocks import without_generated_text
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PYTHON = re.compile(r"^( *)```python\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 WITH_PYTHON = sorted(
-    page for page in DOCS.rglob("*.md") if PYTHON.search(authored(page.read_text()))
+    page for page in DOCS.rglob("*.md") if PYTHON.search(without_generated_text(page.read_text()))
 )
 SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 PAGES_WITH_COMMANDS = [ROOT / "README.md", ROOT / "examples/README.md", *DOCS.rglob("*.md")]
 COMMANDS = {
     line.partition(" #")[0].strip()
     for page in PAGES_WITH_COMMANDS
-    for block in SHELL.findall(authored(page.read_text()))
+    for block in SHELL.findall(without_generated_text(page.read_text()))
     for line in block.splitlines()
     if re.match(r" *(cc_env|python -m (cc_env|training|agents)\S*) ", line)
 }
@@ -98,7 +98,7 @@ def test_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
     names = {"__name__": "page"}
-    blocks = [block for _, block in PYTHON.findall(authored(page.read_text()))]
+    blocks = [block for _, block in PYTHON.findall(without_generated_text(page.read_text()))]
     assert blocks
     for block in blocks:
         for long, short in SHORTER.items():

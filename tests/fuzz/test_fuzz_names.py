@@ -160,7 +160,7 @@ def _skip_long_work(patch):
     patch.setattr(tune, "tune", lambda *_: sys.exit())
     patch.setattr(accuracy, "measure_by_source", lambda *_, **__: ())
     patch.setattr(accuracy, "save", lambda *_: None)
-    patch.setattr(hard_positions, "hard", lambda *_: ())
+    patch.setattr(hard_positions, "find_hard", lambda *_: ())
     patch.setattr(published, "play_experiments", lambda *_, **__: sys.exit())
     patch.setattr(benchmarks.commands, "measured", lambda *_: [])
 

@@ -94,7 +94,7 @@ def test_frames_show_every_turn_of_a_game(rows):
     assert [picture.caption.split("last ")[1] for picture in pictures] == list(game.turns)
     winner = "blue" if game.result == "1-0" else "red"
     assert pictures[-1].caption.startswith(f"{winner} wins ({game.reason})")
-    assert published.numbered(game)[1] == f"2. {game.turns[1]}"
+    assert published.numbered_turns(game)[1] == f"2. {game.turns[1]}"
 
 
 def test_seat_matches_share_distinct_openings():

@@ -65,7 +65,7 @@ def search(
             disable=not console.shows_progress,
         )
         missed = sorted(
-            hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
+            find_hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
         )
         selected = missed[:number]
         for entry in selected:
@@ -73,28 +73,32 @@ def search(
     console.print(f"{path}: {len(selected)} positions, from {len(missed)} that alpha-beta misses")
 
 
-def hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[HardPosition]:
-    """Yield the positions in which alpha-beta misses the win at a depth up to `depth`."""
+def find_hard(
+    tables: Tablebase, positions: Iterable[Position], depth: int
+) -> Iterator[HardPosition]:
+    """Yield positions, each once, in which alpha-beta misses the win at a depth up to `depth`."""
     game = tables.game
     searched_keys = set()
     for position in positions:
+        key = game.key(position)
         solved = tables.probe(position)
-        if not _is_single(tables, position, solved) or (key := game.key(position)) in searched_keys:
-            continue
-        searched_keys.add(key)
-        (action,) = solved.value_keeping
-        missed = (d for d in range(depth, 0, -1) if choice(game, position, d) != action)
-        if deepest := next(missed, 0):
-            yield HardPosition(position, action, solved.turns, deepest)
+        if key not in searched_keys and _has_single_win(tables, position, solved):
+            searched_keys.add(key)
+            (action,) = solved.value_keeping
+            missed = (
+                d for d in range(depth, 0, -1) if searched_action(game, position, d) != action
+            )
+            if deepest := next(missed, 0):
+                yield HardPosition(position, action, solved.turns, deepest)
 
 
-def choice(game: Game, position: Position, depth: int) -> int:
+def searched_action(game: Game, position: Position, depth: int) -> int:
     """Return the action of alpha-beta at this depth, with an empty transposition table."""
     return AlphaBeta(game, table_megabytes=1).search(position, depth=depth).action
 
 
-def _is_single(tables: Tablebase, position: Position, solved: ExactValue) -> bool:
-    """Return whether the position is won by a single one of several actions."""
+def _has_single_win(tables: Tablebase, position: Position, solved: ExactValue) -> bool:
+    """Return whether one action wins, of at least MIN_ACTIONS, and all values are known."""
     if solved.value <= 0 or len(solved.value_keeping) != 1 or len(solved.actions) < MIN_ACTIONS:
         return False
     return None not in (keeps_value(tables, position, a, solved) for a in solved.actions)

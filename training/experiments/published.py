@@ -272,7 +272,7 @@ def combine(rows: Sequence[PlayedExperiment]) -> Line:
     return tally(points, np.concatenate([row.openings for row in rows]))
 
 
-def numbered(game: record.Record) -> list[str]:
+def numbered_turns(game: record.Record) -> list[str]:
     """Return the turns of a game in numbered notation."""
     return [f"{number}. {text}" for number, text in enumerate(game.turns, 1)]
 
@@ -371,7 +371,7 @@ def _show_game(game: record.Record) -> None:
     """Print the turns of a game and its result."""
     *_, last = frames(record.replay(game))
     console.print("\nThe only game of smart against smart:")
-    turns = numbered(game)
+    turns = numbered_turns(game)
     padded = [text.ljust(max(map(len, turns)) + 2) for text in turns]
     for begin in range(0, len(turns), TURNS_PER_LINE):
         console.print("".join(padded[begin : begin + TURNS_PER_LINE]).rstrip())
