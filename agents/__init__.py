@@ -15,7 +15,8 @@ Networks take `path=…`, the folder of a run or a weights file. The default is 
 from collections.abc import Callable
 from importlib.util import find_spec
 
-from agents.defaults import CONTEMPT, MEMORY_PATH
+from agents.defaults import CONTEMPT
+from agents.memory_player import MemoryPlayer
 from agents.shipped_weights import shipped_path, weights_file
 from cc_env.core.game import Game
 from cc_env.match.referee import Player
@@ -84,19 +85,6 @@ def alphazero(
     )
 
 
-def memory(
-    game: Game, *, path: str = MEMORY_PATH, credit: str = "result", merge: str = "add"
-) -> Player:
-    """Return a player that remembers games in the file at `path`.
-
-    `credit` selects the wins that a game adds, one of CREDITS; `merge` how they are combined with
-    those in the file, one of MERGES.
-    """
-    from agents.memory_player import MemoryPlayer
-
-    return MemoryPlayer(game, path=path, credit=credit, merge=merge)
-
-
 def _is_available(kind: str) -> Callable[[Game], bool]:
     """Return a predicate: whether weights of a kind ship for a game and torch is installed."""
     return lambda game: shipped_path(game, kind).exists() and find_spec("torch") is not None
@@ -105,4 +93,4 @@ def _is_available(kind: str) -> Callable[[Game], bool]:
 register_player("policy", policy, _is_available("alphazero"))
 register_player("ppo", ppo, _is_available("ppo"))
 register_player("alphazero", alphazero, _is_available("alphazero"))
-register_player("memory", memory)
+register_player("memory", MemoryPlayer)

@@ -1,6 +1,6 @@
 """The memory player: it stores the choices of finished games and how often they led to a win.
 
-    memory:path=FILE                one SQLite file, for any number of games and processes
+    memory:path=FILE                   one SQLite file, for any number of games and processes
     python -m agents.memory_command    imports and exports nine_mens.json of the original program
 
 A memory is a tree of action sequences from the start of the game, not a table of positions. With
@@ -243,10 +243,11 @@ class MemoryPlayer:
         credit: str = "result",
         merge: str = "add",
     ) -> None:
-        """Use a memory file; `remember` adds games to it with this `credit` scheme and `merge`.
+        """Use the memory file at `path`, to which `remember` adds games.
 
-        Raises UnknownOption for values that are not in CREDITS or MERGES, BadRecord if the file is
-        not a memory.
+        `credit` selects the wins that a game adds, one of CREDITS; `merge` how they are combined
+        with those in the file, one of MERGES. Raises UnknownOption for other values, BadRecord if
+        the file is not a memory.
         """
         _check_option("credit", credit, CREDITS)
         _check_option("merge", merge, MERGES)

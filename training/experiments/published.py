@@ -282,7 +282,8 @@ def published_table(rows: Iterable[PlayedExperiment]) -> Table:
     table = make_number_table("first – second", "games", *RESULT_COLUMNS)
     for row in rows:
         experiment = row.experiment
-        names = " – ".join(map(_short_name, (experiment.first, experiment.second)))
+        specs = experiment.first, experiment.second
+        names = " – ".join("smart" if spec == SMART else spec for spec in specs)
         result = _result(row.line, experiment.is_deterministic)
         table.add_row(Text(names), str(row.line.games), *result, *_length_texts(row))
         if published := experiment.published:
@@ -321,11 +322,6 @@ def _result(line: Line, is_deterministic: bool = False) -> tuple[str, str]:
 def _length_texts(row: PlayedExperiment) -> tuple[str, str]:
     """Return the mean turns and the mean seconds of a game as texts."""
     return f"{row.turns:.1f}", f"{row.seconds:.2g}"
-
-
-def _short_name(name: str) -> str:
-    """Return the published name of a player, by default its spec."""
-    return "smart" if name == SMART else name
 
 
 @app.command()

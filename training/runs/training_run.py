@@ -150,11 +150,6 @@ class Run:
                 raise BadCheckpoint(f"{checkpoint.path}: {error}") from error
         self._saved_at = self.seconds
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the run has no checkpoint yet."""
-        return self.checkpoints.newest is None
-
     def steps(
         self,
         state: Callable[[], State],

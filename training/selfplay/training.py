@@ -209,7 +209,8 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
         target instead of 0.
         """
         super().__init__(config, run)
-        network = initial_network(config.start if run.is_new else None, self.game, config.network)
+        is_new = run.checkpoints.newest is None
+        network = initial_network(config.start if is_new else None, self.game, config.network)
         device = select_device(config.device)
         self.learner = Learner(network, config.learn, device, policy_loss)
         self.replay = ReplayBuffer(self.game, config.replay, fill_missing=fill_missing)
