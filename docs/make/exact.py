@@ -13,7 +13,14 @@ def exact(block: Block) -> str:
         for view in tables.table(material).header.views:
             side = f"{view.material[0]} v {view.material[1]}"
             counts = (view.won + view.drawn + view.lost, view.won, view.drawn, view.lost)
-            longest = f"{view.turns} turns: `{view.longest}`" if view.turns else "–"
+            longest = f"{view.turns}: `{view.longest}`" if view.turns else "–"
             rows.append((side, *(f"{count:,}" for count in counts), longest))
-    heads = ["mover v opponent", "#positions", "#won", "#drawn", "#lost", "longest win"]
+    heads = [
+        "mover v opponent",
+        "#positions",
+        "#won",
+        "#drawn",
+        "#lost",
+        "longest win or loss (turns: position)",
+    ]
     return table(heads, rows)
