@@ -78,7 +78,7 @@ def _check_types(recording: Recording) -> None:
 def _differences(recording: Recording) -> Iterator[str]:
     """Yield the differences between the rules and a recording.
 
-    Legal actions and perft are compared if the outcome is that of the recording.
+    After an illegal turn or with another outcome, the rest is not compared.
     """
     game = recording.game
     try:
@@ -86,15 +86,19 @@ def _differences(recording: Recording) -> Iterator[str]:
     except CcEnvError as error:
         yield str(error)
         return
-    yield from _differing_position(recording, position)
+    if recording.final is not None and game.key(position) != game.key(recording.final):
+        yield f"leads to {game.to_text(position)}, recorded {game.to_text(recording.final)}"
     outcome = game.outcome(position)
     if recording.outcome not in (None, outcome):
         yield f"outcome {outcome}, recorded {recording.outcome}"
-    else:
-        yield from _differing_ending(recording, position)
-        if outcome == ONGOING:
-            yield from _differing_actions(recording, position)
-        yield from _differing_counts(recording, position)
+        return
+    if recording.ending not in (None, ending := game.ending(position)):
+        yield f"ends by {ending}, recorded {recording.ending}"
+    if outcome == ONGOING and recording.turns is not None:
+        yield from _differing_turns(game, position, recording.turns)
+    if outcome == ONGOING and recording.actions is not None:
+        yield from _differing_texts(recording.actions, _texts(game, position))
+    yield from _differing_counts(recording, position)
 
 
 def _play_path(recording: Recording) -> Position:
@@ -106,25 +110,6 @@ def _play_path(recording: Recording) -> Position:
         except CcEnvError as error:
             raise BadRecord(f"turn {number}: {error}") from None
     return position
-
-
-def _differing_position(recording: Recording, position: Position) -> Iterator[str]:
-    game, final = recording.game, recording.final
-    if final is not None and game.key(position) != game.key(final):
-        yield f"leads to {game.to_text(position)}, recorded {game.to_text(final)}"
-
-
-def _differing_ending(recording: Recording, position: Position) -> Iterator[str]:
-    ending = recording.game.ending(position)
-    if recording.ending not in (None, ending):
-        yield f"ends by {ending}, recorded {recording.ending}"
-
-
-def _differing_actions(recording: Recording, position: Position) -> Iterator[str]:
-    if recording.turns is not None:
-        yield from _differing_turns(recording.game, position, recording.turns)
-    if recording.actions is not None:
-        yield from _differing_texts(recording.actions, _texts(recording.game, position))
 
 
 def _differing_counts(recording: Recording, position: Position) -> Iterator[str]:

@@ -81,13 +81,8 @@ def _all_ends(shape: int, is_turned: bool) -> tuple[tuple[Cell, Cell], ...]:
 
 def move_text(position: Position, action: int) -> str:
     """Return the notation of a move, S x y M x y."""
-    return _move_texts(int(position.shape), bool(position.player))[action]
-
-
-@cache
-def _move_texts(shape: int, is_turned: bool) -> tuple[str, ...]:
-    moves = _all_ends(shape, is_turned)[: _NUM_MOVES[shape]]
-    return tuple(f"S {xy(start)} M {xy(end)}" for start, end in moves)
+    start, end = ends(position, action)
+    return f"S {xy(start)} M {xy(end)}"
 
 
 def is_bomb(position: Position, action: int) -> bool:

@@ -62,19 +62,13 @@ def _all_ends(size: int) -> tuple[tuple[int, int], ...]:
 
 def jump_text(position: Position, action: int) -> str:
     """Return a (start, end) action as 1,2-3,4."""
-    return _jump_texts(int(position.size), int(position.player))[action]
+    start, end = (cell(position, bit) for bit in ends(position, action))
+    return f"{start[0]},{start[1]}-{end[0]},{end[1]}"
 
 
 def pending_text(position: Position) -> str:
     """Return the jump whose capture is to be decided, "" if there is none."""
     return jump_text(position, int(position.pending) - 1) if position.pending else ""
-
-
-@cache
-def _jump_texts(size: int, player: int) -> tuple[str, ...]:
-    jumps = _all_ends(size)[: rules.NUM_JUMPS[size]]
-    pairs = ([grid(size).cell(bit, player) for bit in jump] for jump in jumps)
-    return tuple(f"{start[0]},{start[1]}-{end[0]},{end[1]}" for start, end in pairs)
 
 
 def is_step(start: int, end: int) -> bool:
@@ -114,24 +108,7 @@ def victims(position: Position, action: int) -> tuple[int, ...]:
 
 def shortest_path(position: Position, start: int, end: int, victim: int | None) -> tuple[int, ...]:
     """Return the cells of a shortest chain of hops that captures on `victim`, None for nothing."""
-    if _is_one_hop(position, start, end, victim):
-        return start, end
     own, enemy = int(position.own) ^ 1 << start, int(position.enemy)
     empty = int(rules.BOARD[position.size]) & ~int(position.own | position.enemy)
     chains = paths(start, end, own, enemy, empty)
     return next(tuple(chain.cells) for chain in chains if chain.victim == victim)
-
-
-def _is_one_hop(position: Position, start: int, end: int, victim: int | None) -> bool:
-    """Return whether a single hop from start to end captures on `victim`, None for nothing."""
-    middle = _middle(start, end)
-    if middle is None or not int(position.own | position.enemy) >> middle & 1:
-        return False
-    return victim == (middle if int(position.enemy) >> middle & 1 else None)
-
-
-@cache
-def _middle(start: int, end: int) -> int | None:
-    """Return the cell that a single hop passes over, None if there is no such hop."""
-    distances = {abs(start // 8 - end // 8), abs(start % 8 - end % 8)}
-    return (start + end) // 2 if max(distances) == 2 and distances <= {0, 2} else None
