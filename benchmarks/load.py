@@ -122,7 +122,7 @@ def format_latencies(latencies: list[float]) -> str:
 
 
 def client_address(number: int) -> str:
-    """Return the local address of a client; few clients share one, as on the internet."""
+    """Return the local address of a client; each client has its own, as on the internet."""
     return f"127.1.{number // 250}.{number % 250 + 1}"
 
 
@@ -151,7 +151,7 @@ def serving(
 class Connection:
     """A WebSocket connection to a game, with all of its seats.
 
-    The state of the game is the latest that was received, of `bytes` bytes.
+    `state` is the latest state of the game that was received, and `bytes` its size.
     """
 
     def __init__(self, server: Server, rng: random.Random, address: str = LOCAL) -> None:

@@ -102,7 +102,7 @@ def _pettingzoo_tasks() -> list[Task]:
 
 def _pgx_tasks() -> list[Task]:
     """Return the tasks of Pgx."""
-    return [task for game in ("connect_four", "othello") for task in _pgx_game_tasks(game)]
+    return [*_pgx_game_tasks("connect_four"), *_pgx_game_tasks("othello")]
 
 
 def _pgx_game_tasks(game: str) -> list[Task]:

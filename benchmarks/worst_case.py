@@ -127,8 +127,7 @@ def _climb(game: Game, rng: np.random.Generator, until: float) -> tuple[str, Cos
 def _crowded(rng: np.random.Generator) -> NDArray[np.str_]:
     """Return a crowded board, nearly empty where row and column are both even.
 
-    A jump keeps both parities, so the pieces on the crowded cells can jump over each other and land
-    only on the others.
+    A hop keeps these parities: the few pieces there can hop over many pieces to many empty cells.
     """
     cells = rng.choice(list("bbbr."), (8, 8))
     cells[::2, ::2] = rng.choice(list("b........"), (4, 4))

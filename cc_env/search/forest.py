@@ -159,8 +159,9 @@ def restart(
 ) -> None:
     """Restart all trees.
 
-    `start` is any position of the game (for its type), `roots` uint64[T, F]; `earlier`, uint64[T,
-    K], is as for `Trees.restart`.
+    `start` is any position of the game (for its type). `roots` are the fields of the positions,
+    uint64[T, F], and `earlier` the keys of earlier positions of each game, uint64[T, any number],
+    padded with 0.
     """
     roots, earlier, forest = as_raw(roots), as_raw(earlier), as_raw(forest)
     forest.searches[0] += 1

@@ -221,7 +221,7 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
     orbit, image = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
     representatives = [
-        _fold(cells[0], choose, images, size, orbit[low:high], image[low:high])
+        _find_orbits(cells[0], choose, images, size, orbit[low:high], image[low:high])
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
     num_codes = (limit + 1) ** len(cells)
@@ -336,19 +336,6 @@ def _images(numbering: Numbering) -> NDArray[np.uint64]:
     return np.array(rows, np.uint64)
 
 
-def _fold(
-    cells: np.uint64,
-    choose: NDArray[np.int64],
-    images: NDArray[np.uint64],
-    size: int,
-    orbit: NDArray[np.int32],
-    image: NDArray[np.int8],
-) -> NDArray[np.uint64]:
-    """Fill in `orbit` and `image` for the first sets of one size; return the representatives."""
-    own = np.empty(len(orbit), np.uint64)
-    return own[: _find_orbits(cells, choose, images, size, orbit, image, own)]
-
-
 @jit
 def _find_orbits(
     cells: np.uint64,
@@ -357,12 +344,12 @@ def _find_orbits(
     size: int,
     orbit: NDArray[np.int32],
     image: NDArray[np.int8],
-    own: NDArray[np.uint64],
-) -> int:
-    """Write the results of `_fold`, the representatives to `own`; return their number.
+) -> NDArray[np.uint64]:
+    """Fill in `orbit` and `image` for the first sets of one size; return the representatives.
 
     The representative is the image with the lowest rank.
     """
+    own = np.empty(len(orbit), np.uint64)
     count = 0
     for row in range(len(orbit)):
         first_set = unrank(np.int64(row), np.int64(size), cells, choose)
@@ -378,7 +365,7 @@ def _find_orbits(
             count += 1
         else:
             orbit[row] = orbit[lowest]
-    return count
+    return own[:count]
 
 
 def parse_pieces(text: str) -> tuple[tuple[int, int], int]:

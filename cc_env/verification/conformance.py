@@ -7,7 +7,7 @@ arrays with margins, so that a write out of bounds is reported and does no damag
 Shapes: A actions, C planes of an observation, H rows and W columns of the board.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -106,43 +106,40 @@ def _wrong_fields(game: Game, signature: types.Type) -> str:
 def _check_random_games(game: Game, num_games: int, seed: int) -> Iterator[Fault]:
     """Yield the first fault of each property along random games.
 
-    No game is played after a fault of a prerequisite, or after a game that does not end.
+    A fault of a prerequisite is the last one. So is a game of more than MAX_DECISIONS decisions,
+    unless the rules end games by repetition.
     """
     rng, faultless_properties = np.random.default_rng(seed), _properties()
     for number in range(1, num_games + 1):
-        is_playable = yield from _check_random_game(game, number, rng, faultless_properties)
-        if not is_playable:
-            break
+        for position, action, legal in _play_random_game(game, rng):
+            for name, fault_text in _first_faults(game, position, legal, faultless_properties):
+                del faultless_properties[name]
+                yield Fault(_text(game, position), action, fault_text)
+            if not faultless_properties.keys() >= _PREREQUISITES:
+                return
+        if len(legal) and not game.repetition_limit:
+            expected = "expected: every random game to end by the rules"
+            fault_text = f"random game {number} exceeds {MAX_DECISIONS:,} decisions; {expected}"
+            yield Fault(_text(game, position), action, fault_text)
+            return
 
 
-def _check_random_game(
-    game: Game, number: int, rng: np.random.Generator, faultless_properties: dict[str, Property]
-) -> Generator[Fault, None, bool]:
-    """Yield the first fault of each property along a random game; return whether it ends.
+def _play_random_game(
+    game: Game, rng: np.random.Generator
+) -> Iterator[tuple[Position, str, NDArray[np.int32]]]:
+    """Yield the positions up to the end of a random game, or to MAX_DECISIONS decisions.
 
-    The properties with faults are removed from `faultless_properties`. After a fault of a
-    prerequisite the game is not played to its end. A game of MAX_DECISIONS decisions is a fault,
-    unless the rules end games by repetition.
+    With each position, yield the action that led to it and its legal actions, int32[count].
     """
     position, action = game.initial, ""
-    for _ in range(MAX_DECISIONS):
+    for _ in range(MAX_DECISIONS + 1):
         legal = _list_actions(game, position)
-        for name, fault_text in _first_faults(game, position, legal, faultless_properties):
-            del faultless_properties[name]
-            yield Fault(_text(game, position), action, fault_text)
-        if not faultless_properties.keys() >= _PREREQUISITES:
-            return False
+        yield position, action, legal
         if not len(legal):
-            return True
+            break
         choice = int(rng.choice(legal))
         action = _action_text(game, position, choice)
         position = game.make_position(rules.apply(position, choice))
-    if game.repetition_limit:
-        return True
-    expected = "expected: every random game to end by the rules"
-    fault_text = f"random game {number} exceeds {MAX_DECISIONS:,} decisions; {expected}"
-    yield Fault(_text(game, position), action, fault_text)
-    return False
 
 
 def _first_faults(
