@@ -6,7 +6,8 @@ Shapes: N boards, M of them; C planes, H rows and W columns of an observation.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from cc_env.envs.kernels import OpponentMode
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.builtin import FunctionPlayer, PolicyFunction
 from cc_env.players.specs import as_player
+from cc_env.search.policies import decide_all
 
 
 def make_opponent(
@@ -36,10 +38,14 @@ def make_opponent(
     player = as_player(opponent, game)
     if isinstance(player, FunctionPlayer):
         return _FunctionReplies(player.function)
-    make_policy = getattr(player, "make_policy", None)
-    if make_policy is not None and make_policy() is not None:
-        return CompiledOpponent(make_policy)
+    if _make_policy(player) is not None:
+        return CompiledOpponent(partial(_make_policy, player))
     return _PlayerReplies(player)
+
+
+def _make_policy(player: Player) -> Any:
+    """Return the compiled policy of a player, or None if it has none."""
+    return player.make_policy() if hasattr(player, "make_policy") else None
 
 
 class _FunctionReplies:
@@ -111,12 +117,19 @@ class Opponent:
 def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
     """Return a batch policy that plays as a player or player spec.
 
-    The same player decides on all boards, so it must have no state. Raises BadOption if the
-    player cannot be created.
+    The same player decides on all boards, so it must have no state. Players with `make_policy`
+    decide in compiled code. Raises BadOption if the player cannot be created.
     """
     if isinstance(player, str) and player == "random":
         return random_policy
     shared_player = as_player(player, game)
+    policy = _make_policy(shared_player)
+
+    def choose_compiled(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
+        actions = np.empty(len(batch.positions), np.int64)
+        states = rng.integers(2**64, size=len(actions), dtype=np.uint64)
+        decide_all(game.initial, policy, batch.positions, states, actions)
+        return actions
 
     def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         positions = map(game.make_position, batch.positions)
@@ -125,7 +138,7 @@ def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
             np.int64,
         )
 
-    return choose
+    return choose if policy is None else choose_compiled
 
 
 def random_policy(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 A policy is a NamedTuple; its class selects the function that `decide` calls. It contains the
 buffers of its search, so every thread needs policies of its own.
 
-Shapes: A = `num_actions`.
+Shapes: A = `num_actions`, N positions, F fields of a position.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -18,6 +18,7 @@ from cc_env.core.bitboard import mix
 from cc_env.core.game import Game
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit, rule
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import greedy
 from cc_env.search.alphabeta import deepen
 from cc_env.search.mcts import Tree, UCTSettings, make_tree, run_simulations
@@ -36,6 +37,24 @@ def decide(policy: Any, position: Position, state: np.uint64) -> int:
 
     `state`, of a stream of `random_streams`, determines all random choices.
     """
+
+
+@jit(nogil=True)
+def decide_all(
+    start: Position,
+    packed_policy: Any,
+    positions: NDArray[np.uint64],
+    states: NDArray[np.uint64],
+    actions: NDArray[np.int64],
+) -> None:
+    """Write the actions of a policy in unfinished positions, uint64[N, F], into int64[N].
+
+    `start` is any position of the game, for its type; `states`, uint64[N], are those of `decide`.
+    """
+    policy = as_raw(packed_policy)
+    for index in range(len(positions)):
+        position = rules.load(positions[index], start)
+        actions[index] = decide(policy, position, states[index])
 
 
 class RandomPolicy(NamedTuple):
