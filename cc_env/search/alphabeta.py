@@ -486,7 +486,8 @@ class AlphaBeta:
             tables=tables,
             selective=self._selective,
         )
-        self.search(game.initial, depth=1)  # compiles, outside of any time limit
+        # The first search compiles, outside of any time limit.
+        self.search(game.initial, depth=1)
 
     def __reduce__(self) -> tuple[Callable[..., "AlphaBeta"], tuple[()]]:
         make = partial(AlphaBeta, self.game, self._context.evaluation)

@@ -264,7 +264,8 @@ class MCTS:
         )
         capacity = max(limits.check_limit("capacity", capacity), 2 * game.num_actions)
         self._tree = make_tree(game, capacity)
-        self.search(game.initial, np.random.default_rng(0), simulations=1)  # compiles
+        # The first search compiles.
+        self.search(game.initial, np.random.default_rng(0), simulations=1)
 
     def settings(self, simulations: int | None) -> UCTSettings:
         """Return the settings of a search; raise BadOption if the limit is out of range."""

@@ -280,7 +280,8 @@ class PUCT:
             capacity=capacity,
             tables=tables,
         )
-        self.search(game.initial, simulations=1)  # compiles
+        # The first search compiles.
+        self.search(game.initial, simulations=1)
         self._trees.clear_cache()
 
     def search(

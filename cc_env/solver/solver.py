@@ -246,7 +246,8 @@ def _available_to_container() -> int:
     try:
         limit, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
         cached = re.search(r"^inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.M)
-    except (OSError, ValueError):  # the file is missing, or contains "max": no limit
+    except (OSError, ValueError):
+        # A file is missing, or contains "max": there is no limit.
         return 1 << 62
     return max(0, limit - used + (int(cached[1]) if cached else 0))
 

@@ -90,7 +90,7 @@ def test_values_equal_those_of_plain_minimax(size, count, name):
                 assert values[result.action] == result.score
 
 
-def test_the_principal_variation_leads_to_its_value(game):
+def test_principal_variation_leads_to_its_value(game):
     search, checked = AlphaBeta(game), 0
     for position in positions(game, 60, seed=1):
         result = search.search(position, depth=4)
@@ -104,7 +104,7 @@ def test_the_principal_variation_leads_to_its_value(game):
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 4])
-def test_finds_a_race_won_in_n_turns(game, turns):
+def test_alpha_beta_finds_a_race_won_in_n_turns(game, turns):
     start = 5 - turns
     rows = [["."] * 6 for _ in range(6)]
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
@@ -152,13 +152,14 @@ def test_search_stops_at_limits_of_nodes_and_seconds(game):
     search.search(game.initial, depth=1)
     result = search.search(game.initial, nodes=5000)
     assert 5000 <= result.nodes <= 5100
-    result = search.search(game.initial, seconds=0.1)  # nothing else would stop it
+    # There is no other limit.
+    result = search.search(game.initial, seconds=0.1)
     assert result.depth >= 1
     assert not result.is_exact
     assert result.nodes_per_second == pytest.approx(result.nodes / result.seconds)
 
 
-def test_an_interrupted_search_returns_the_last_completed_iteration(game):
+def test_interrupted_search_returns_the_last_completed_iteration(game):
     search = AlphaBeta(game)
     whole = search.search(game.initial, depth=4)
     stopped = search.search(game.initial, nodes=whole.nodes + 1)
@@ -209,7 +210,7 @@ def test_salts_do_not_collide_with_positions():
     assert len(keys) == 15 * 15
 
 
-def test_a_small_table_finds_the_same_value(game):
+def test_small_transposition_table_finds_the_same_value(game):
     small, large = AlphaBeta(game, table_megabytes=1 / 1024), AlphaBeta(game)
     for position in positions(game, 30, seed=5):
         assert small.search(position, depth=4).score == large.search(position, depth=4).score

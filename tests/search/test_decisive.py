@@ -206,7 +206,8 @@ rules.register(
     [
         (1, (1, 1)),
         (10, (1, 10)),
-        (30, (-1, decisive.NO_WIN)),  # too many positions
+        # The turn has too many positions.
+        (30, (-1, decisive.NO_WIN)),
         (decisive.MAX_DECISIONS + 20, (-1, decisive.NO_WIN)),
     ],
 )

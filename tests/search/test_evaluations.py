@@ -31,7 +31,8 @@ def test_stored_entries_are_found():
     assert lookup(cache, 3, 1) == (-0.25, [4])
     assert lookup(cache, 5, 0) == (0.0, [])
     assert lookup(cache, 7, 1) is None
-    assert lookup(cache, 1 + 16, 3) is None  # the slot holds another key
+    # The slot holds another key.
+    assert lookup(cache, 1 + 16, 3) is None
 
 
 def test_new_entry_replaces_the_one_in_its_slot():
@@ -43,9 +44,11 @@ def test_new_entry_replaces_the_one_in_its_slot():
 def test_old_logits_are_overwritten_in_the_ring():
     six = [[float(10 * n + place) for place in range(6)] for n in range(3)]
     cache = cache_of(*((2 * n + 1, 0.0, row) for n, row in enumerate(six)))
-    assert lookup(cache, 1, 6) is None  # 18 logits in a ring of 16
+    # There are 18 logits for a ring of 16.
+    assert lookup(cache, 1, 6) is None
     assert lookup(cache, 3, 6) == (0.0, six[1])
-    assert lookup(cache, 5, 6) == (0.0, six[2])  # across the end of the ring
+    # These logits continue at the beginning of the ring.
+    assert lookup(cache, 5, 6) == (0.0, six[2])
 
 
 def test_observations_have_different_hashes(game):

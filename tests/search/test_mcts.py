@@ -24,7 +24,7 @@ def test_immediate_win_has_value_1(game, playout):
 
 @pytest.mark.parametrize("playout", PLAYOUTS)
 @pytest.mark.parametrize("turns", [2, 3])
-def test_finds_a_won_race(game, playout, turns):
+def test_mcts_finds_a_won_race(game, playout, turns):
     rows = [["."] * 6 for _ in range(6)]
     start = 5 - turns
     for row, column, piece in ((start, start, "b"), (0, 5, "b"), (5, 0, "r"), (4, 0, "r")):
@@ -35,7 +35,7 @@ def test_finds_a_won_race(game, playout, turns):
     assert result.value > 0.8
 
 
-def test_prevents_an_immediate_loss(game):
+def test_mcts_prevents_an_immediate_loss(game):
     # Red on 3,0 reaches the far corner first unless it is captured.
     position = game.from_text("b5/6/1b4/r5/r5/5r b")
     result = search(game, position, simulations=2000, playout="evaluation")
@@ -54,7 +54,8 @@ def test_visits_add_up_and_the_most_visited_action_is_played(game):
     assert result.action == actions[0]
     assert -1 <= result.value <= 1
     assert len(result.line) <= result.depth
-    game.turn_text(game.initial, result.line)  # legal from first to last
+    # Raises IllegalAction unless the whole line is legal.
+    game.turn_text(game.initial, result.line)
 
 
 def test_same_seed_gives_same_result(game):
@@ -81,7 +82,8 @@ def test_turn_of_several_decisions_is_valued_for_its_player():
 
 
 def test_search_stops_in_time_and_continues_with_a_full_tree(game):
-    result = search(game, game.initial, seconds=0.1)  # nothing else would stop it
+    # There is no other limit.
+    result = search(game, game.initial, seconds=0.1)
     assert result.nodes >= 1
     assert result.seconds > 0
     small = MCTS(game, playout="evaluation", capacity=1)

@@ -174,7 +174,9 @@ def some_after(game, position):
         *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0, False), (0.2, True))),
     ],
 )
-def test_equals_a_reference_in_plain_python(game, some_positions, contempt, has_earlier_positions):
+def test_puct_equals_a_reference_in_plain_python(
+    game, some_positions, contempt, has_earlier_positions
+):
     Plain.repetitions = Plain.transpositions = 0
     for position in some_positions:
         ends = [game.outcome(game.play_turn(position, turn)) for turn in game.turns(position)]
@@ -348,7 +350,8 @@ def test_contempt_decides_whether_to_repeat(game, contempt):
     assert (search.action == legal[3]) == (contempt < 0)
 
 
-AHEAD = "1wWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/bBbBbBbB b"  # white has lost a hall
+# White has lost a hall.
+AHEAD = "1wWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/bBbBbBbB b"
 BEHIND = "WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/b1bBbBbB b"
 
 
@@ -385,7 +388,8 @@ def test_repetition_score_follows_the_rule():
     assert score_of(ahead, 0) == -score_of(ahead, 1) == scores.PROVEN - scores.MARGIN + 4
     assert score_of(behind, 0) == -score_of(ahead, 0)
     assert score_of(cannon.initial, 0) == score_of(other.initial, 0) == 0
-    assert proven_margin(score_of(ahead, 0)) is None  # no proof
+    # The score is not a proof.
+    assert proven_margin(score_of(ahead, 0)) is None
 
 
 def test_gumbel_noise_samples_the_policy():
@@ -417,7 +421,8 @@ def test_visits_add_up_and_the_most_visited_action_is_played(game):
     assert result.action == actions[0]
     assert -1 <= result.value <= 1
     assert len(result.line) == result.depth > 1
-    game.turn_text(game.initial, result.line)  # legal from first to last
+    # Raises IllegalAction unless the whole line is legal.
+    game.turn_text(game.initial, result.line)
     again = PUCT(game, opinionated).search(game.initial, simulations=300)
     assert again.visits == result.visits
 
@@ -492,6 +497,7 @@ def test_invalid_arguments_and_finished_games_are_rejected(game):
             trees.expand(*wrong)
     trees.expand(logits, values)
     with pytest.raises(ValueError, match=r"expected: \(0, 410\), \(0,\)"):
-        trees.expand(logits, values)  # twice
+        # The leaves are expanded already.
+        trees.expand(logits, values)
     with pytest.raises(IllegalAction, match="the game is over"):
         search.search(game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)

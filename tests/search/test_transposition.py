@@ -32,7 +32,8 @@ def test_stored_entry_is_found(value, action, bound):
 
 
 def test_bucket_keeps_the_deepest_and_the_latest():
-    entries = make_table(1)[:2]  # one bucket
+    # A single bucket.
+    entries = make_table(1)[:2]
     assert entries.shape == (2, 2)
     keep(entries, 1, entry(depth=5))
     keep(entries, 2, entry(depth=3))

@@ -57,8 +57,10 @@ def with_margins(tmp_path_factory):
 @pytest.mark.parametrize(
     ("text", "value", "margin", "turns", "shallow", "deep"),
     [
-        ("6/b3b1/1w4/2b3/6/6 b", 1, 2, 7, 1, 8),  # a greater win lies beyond the depth
-        ("5w/6/6/2b3/5w/4w1 b", -1, 1, 3, None, 10),  # a greater loss does
+        # A greater win is beyond the depth.
+        ("6/b3b1/1w4/2b3/6/6 b", 1, 2, 7, 1, 8),
+        # A greater loss is beyond the depth.
+        ("5w/6/6/2b3/5w/4w1 b", -1, 1, 3, None, 10),
     ],
 )
 def test_proof_is_a_bound_in_games_with_margins(

@@ -45,8 +45,10 @@ def tables(folder):
 @pytest.mark.parametrize(
     ("text", "value", "turns", "best"),
     [
-        ("4/1br1/4/b2r b", 1, 1, ["1,1-1,3x1,2"]),  # leaves one piece
-        ("1r2/r3/2b1/b3 b", 1, 1, ["2,2-3,3"]),  # the far corner
+        # The capture leaves one piece.
+        ("4/1br1/4/b2r b", 1, 1, ["1,1-1,3x1,2"]),
+        # The turn reaches the far corner.
+        ("1r2/r3/2b1/b3 b", 1, 1, ["2,2-3,3"]),
         ("4/4/4/2rb r", -1, 0, []),
         ("4/4/rr2/1b1b r", -1, 0, []),
     ],
