@@ -1,6 +1,7 @@
 """The command line of a training algorithm: its options and the folder of its run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -135,8 +136,16 @@ def run_training(
     path = RUNS / (default_name if name is None else _folder(name))
     if resume and (path / CONFIG).exists():
         config = _saved_config(path, config_class, tree)
-    try:
+    with _advice(path, resume):
         main(config, path, resume)
+    console.print(f"the best network: {path / best}")
+
+
+@contextmanager
+def _advice(path: Path, resume: bool) -> Iterator[None]:
+    """Add the options that help to the errors of a run in the block; exit after Ctrl-C."""
+    try:
+        yield
     except BadFolder as error:
         new_run = "omit --resume to start a new run"
         advice = new_run if resume else "--resume continues a run, another --name starts a new one"
@@ -153,7 +162,6 @@ def run_training(
         if not _has_checkpoint(path):
             raise
         raise OSError(f"{error}; --resume continues {path} from its last checkpoint") from error
-    console.print(f"the best network: {path / best}")
 
 
 def _has_checkpoint(path: Path) -> bool:

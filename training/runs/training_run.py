@@ -241,8 +241,8 @@ def open_run(
 
     Raises BadFolder if there is a run and not `resume`, or the reverse, or if its config differs in
     a field that is not CHANGEABLE; FolderInUse if another process uses it; BadCheckpoint if all
-    checkpoints are broken; BadRecord if the config or the log is invalid. After an error, the log
-    and the checkpoints are unchanged, and so is the config, except for CHANGEABLE fields.
+    checkpoints are broken; BadRecord if the config or the log is invalid. If a run cannot be
+    resumed, its files are unchanged, except for the CHANGEABLE fields of its config.
     """
     _check_folder(path, resume)
     path.mkdir(parents=True, exist_ok=True)
