@@ -1,5 +1,7 @@
 """Pictures as pixels and in a window, painted by pygame (extra `render`)."""
 
+import functools
+import math
 import os
 from itertools import pairwise
 from typing import Any
@@ -9,9 +11,9 @@ from numpy.typing import NDArray
 
 from cc_env.errors import MissingExtra
 from cc_env.rendering.picture import Picture
-from cc_env.rendering.shapes import Disc, Polyline, Shape, Square, shapes, size
+from cc_env.rendering.shapes import Disc, Label, Polyline, Shape, Square, shapes, size
 
-# Pictures are painted at this scale and scaled down, for smooth edges.
+# Shapes are painted at this scale and scaled down, for smooth edges.
 SCALE = 3
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -23,7 +25,10 @@ except ImportError as missing:
 
 def to_pixels(picture: Picture) -> NDArray[np.uint8]:
     """Return a picture as RGB, uint8[height, width, 3]."""
-    return np.ascontiguousarray(pygame.surfarray.array3d(_surface(picture)).transpose(1, 0, 2))
+    surface = _surface(picture)
+    width, height = surface.get_size()
+    pixels = np.frombuffer(pygame.image.tobytes(surface, "RGB"), np.uint8)
+    return pixels.reshape(height, width, 3).copy()
 
 
 class Window:
@@ -56,16 +61,81 @@ class Window:
 
 def _surface(picture: Picture) -> Any:
     """Return a picture as a pygame surface."""
-    pygame.font.init()
-    width, height = size(picture)
-    surface = pygame.Surface((SCALE * width, SCALE * height))
+    surface = pygame.Surface(size(picture))
     surface.fill("#ffffff")
-    for shape in shapes(picture):
-        _paint(surface, shape)
-    return pygame.transform.smoothscale(surface, (width, height))
+    surface.blits([_place(shape) for shape in shapes(picture)])
+    return surface
+
+
+def _place(shape: Shape) -> tuple[Any, tuple[int, int]]:
+    """Return the image of a shape and its upper left corner in the picture."""
+    x, y = shape.points[0] if isinstance(shape, Polyline) else (shape.x, shape.y)
+    column, row = math.floor(x), math.floor(y)
+    image, left, top = _image(_move(shape, -column, -row))
+    return image, (column + left, row + top)
+
+
+@functools.lru_cache(maxsize=4096)
+def _image(shape: Shape) -> tuple[Any, int, int]:
+    """Return the image of a shape, transparent around it, and its left and upper edge."""
+    left, top, right, bottom = _bounds(shape)
+    width, height = right - left, bottom - top
+    image = pygame.Surface((SCALE * width, SCALE * height), pygame.SRCALPHA)
+    # The edges of the shape are a mixture of its color and this one.
+    image.fill((*pygame.Color(_edge_color(shape))[:3], 0))
+    _paint(image, _move(shape, -left, -top))
+    return pygame.transform.smoothscale(image, (width, height)), left, top
+
+
+def _move(shape: Shape, x: int, y: int) -> Shape:
+    """Return a shape moved by x and y."""
+    if isinstance(shape, Polyline):
+        return shape._replace(points=tuple((px + x, py + y) for px, py in shape.points))
+    return shape._replace(x=shape.x + x, y=shape.y + y)
+
+
+def _bounds(shape: Shape) -> tuple[int, int, int, int]:
+    """Return the left, upper, right and lower edge of a shape, rounded outwards."""
+    match shape:
+        case Square(x, y, edge):
+            corners = [(x, y), (x + edge, y + edge)]
+            reach_x = reach_y = 0.0
+        case Disc(x, y, radius, _, _, width):
+            corners, reach_x = [(x, y)], radius + width / 2
+            reach_y = reach_x
+        case Polyline(points, _, width):
+            corners, reach_x = list(points), width / 2 + 1
+            reach_y = reach_x
+        case label:
+            corners = [(label.x, label.y)]
+            reach_x, reach_y = (length / SCALE / 2 + 1 for length in _font(label).size(label.text))
+    columns, rows = zip(*corners, strict=True)
+    low_x, low_y = math.floor(min(columns) - reach_x), math.floor(min(rows) - reach_y)
+    return low_x, low_y, math.ceil(max(columns) + reach_x), math.ceil(max(rows) + reach_y)
+
+
+def _edge_color(shape: Shape) -> str:
+    match shape:
+        case Square():
+            return shape.fill
+        case Disc():
+            return shape.rim
+        case _:
+            return shape.color
+
+
+def _font(label: Label) -> Any:
+    return _open_font(round(SCALE * label.size * 1.35))
+
+
+@functools.lru_cache(maxsize=64)
+def _open_font(font_size: int) -> Any:
+    pygame.font.init()
+    return pygame.font.Font(None, font_size)
 
 
 def _paint(surface: Any, shape: Shape) -> None:
+    """Paint a shape, enlarged by SCALE."""
     match shape:
         case Square(x, y, edge, fill):
             pygame.draw.rect(surface, fill, [SCALE * n for n in (x, y, edge, edge)])
@@ -80,6 +150,5 @@ def _paint(surface: Any, shape: Shape) -> None:
             for point in scaled:
                 pygame.draw.circle(surface, color, point, SCALE * width / 2)
         case label:
-            font = pygame.font.Font(None, round(SCALE * label.size * 1.35))
-            image = font.render(label.text, True, label.color)
+            image = _font(label).render(label.text, True, label.color)
             surface.blit(image, image.get_rect(center=(SCALE * label.x, SCALE * label.y)))
