@@ -290,7 +290,8 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
         if depth == 0 and settings.considered:
             considered = min(np.int64(nodes[0]["children"]), settings.considered)
             visits = forest.schedule[considered, forest.done[tree]]
-            edge = _best_root_edge(forest, settings, tree, visits)
+            # Outputs of a network that are not finite are detected by `_best_action`.
+            edge = max(_best_root_edge(forest, settings, tree, visits), np.int64(nodes[0]["first"]))
         else:
             edge = _best_edge(nodes, edges, settings, node)
         forest.paths[slot, depth, 1] = edge
@@ -416,12 +417,12 @@ def _value_with_virtual_loss(child: Any, player: Int) -> float:
 def _best_root_edge(forest: Forest, settings: PUCTSettings, tree: Int, visits: Int) -> Int:
     """Return the root's edge with the best score among those that are not proven losses.
 
-    Edges with this number of visits precede all others.
+    Edges with this number of visits precede all others. -1 if no score is a number.
     """
     root = forest.nodes[tree, 0]
     first = np.int64(root["first"])
     most = _most_visits(forest, tree)
-    best, highest = first, -math.inf
+    best, highest = np.int64(-1), -math.inf
     for place in range(root["children"]):
         edge = forest.edges[tree, first + place]
         if _proven(forest, tree, edge) >= 0:
@@ -659,17 +660,17 @@ def _write_policy(
 def _best_action(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
     """Return the winner of Sequential Halving, or the best action by proof.
 
-    -1 if the root is not expanded.
+    -1 if the root is not expanded, or if the outputs of the network were not finite.
     """
     root, edges = forest.nodes[tree, 0], forest.edges[tree]
-    if root["children"] <= 0:
-        return np.int64(-1)
-    best = _best_root_edge(forest, settings, tree, _most_visits(forest, tree))
     if root["proven"]:
+        best: Int = np.int64(root["first"])
         for index in range(root["first"], root["first"] + root["children"]):
             if _proven(forest, tree, edges[index]) > _proven(forest, tree, edges[best]):
                 best = np.int64(index)
-    return np.int64(edges[best]["action"])
+    else:
+        best = _best_root_edge(forest, settings, tree, _most_visits(forest, tree))
+    return np.int64(edges[best]["action"]) if best >= 0 else np.int64(-1)
 
 
 @jit
