@@ -26,11 +26,10 @@ def run(commands: typer.Typer) -> int:
     program = sys.argv[0] if " " in sys.argv[0] else None
     try:
         commands(prog_name=program)
+        return 0
     except (CcEnvError, MissingExtra, OSError) as error:
-        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
-        return 2
+        message = str(error)
     except MemoryError as error:
-        details = f": {error}" if str(error) else ""
-        print(f"error: not enough memory{details}", file=sys.stderr)
-        return 2
-    return 0
+        message = f"not enough memory: {error}" if str(error) else "not enough memory"
+    print(f"error: {escape_controls(message)}", file=sys.stderr)
+    return 2

@@ -4,8 +4,10 @@ The front end, notebook.js, receives `setting` and `state` and sends commands. P
 thread, so that the kernel can run other cells.
 """
 
+import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,11 +58,9 @@ class NotebookBoard(anywidget.AnyWidget):
         `start` is no position of the game.
         """
         self._closed = threading.Event()
-        self._new_session: Callable[[int], GameSession] = lambda number: GameSession(
-            game, names, start=start, seed=seed + number
-        )
-        self.session = self._new_session(0)
-        self._games = 1
+        self._make_session = partial(GameSession, game, names, start=start)
+        self._seeds = itertools.count(seed)
+        self.session = self._make_session(seed=next(self._seeds))
         # Number of changes of the session.
         self._version = 0
         self._pause = 0.0 if HUMAN in names else PAUSE_SECONDS
@@ -129,8 +129,7 @@ class NotebookBoard(anywidget.AnyWidget):
         self._publish()
 
     def _do_again(self, message: Mapping[str, Any]) -> None:
-        self.session = self._new_session(self._games)
-        self._games += 1
+        self.session = self._make_session(seed=next(self._seeds))
         self._publish()
 
     def _start_player(self) -> None:
