@@ -132,7 +132,8 @@ def measure(
     if not isinstance(tables, Tablebase):
         raise BadOption(f"tables={tables!r}; expected: Tablebase(game, FOLDER)")
     check_seed(seed)
-    player, rng = as_player(player, tables.game), np.random.default_rng(seed)
+    player = as_player(player, tables.game)
+    rng = np.random.default_rng(seed)
     decisions = []
     for position in positions:
         solved = tables.probe(position)
@@ -212,7 +213,8 @@ def sample_from_games(
     """
     _check_count_and_seed(games, seed)
     check_integer("opening_turns", opening_turns, 0)
-    rng, yielded = np.random.default_rng(seed), set[Position]()
+    rng = np.random.default_rng(seed)
+    yielded = set[Position]()
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2

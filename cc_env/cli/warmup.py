@@ -65,7 +65,8 @@ def _players(game: Game) -> Iterator[str]:
 
 def _play_rules(game: Game) -> None:
     """Play a random game and call every function of the rules in each position."""
-    rng, position = np.random.default_rng(0), game.initial
+    rng = np.random.default_rng(0)
+    position = game.initial
     for _ in range(MAX_TURNS):
         turns = list(game.turns(position))
         if not turns:

@@ -88,7 +88,8 @@ def play_match(
     _check_arguments(players, names, seed)
     match = Match(game, start, limits)
     players = [player_for_new_game(player) for player in players]
-    timer, rngs = Timer(match), player_generators(seed)
+    rngs = player_generators(seed)
+    timer = Timer(match)
     detail = ""
     while match.result is None:
         mover, clock = match.mover, timer.clock()
