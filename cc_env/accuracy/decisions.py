@@ -22,7 +22,7 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.random_streams import check_seed
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadPlayer, check_integer, format_count, is_integer
+from cc_env.errors import BadOption, BadPlayer, check_integer, format_count
 from cc_env.match import referee
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.match import FAULTS
@@ -178,7 +178,8 @@ def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[
     Positions that the rules may draw early are skipped, as their value is uncertain. Raises
     BadOption for a count below 1, or tables without unfinished games.
     """
-    _check_count_and_seed(count, seed)
+    check_integer("count", count, 1)
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     sizes = np.array(tables.sizes)
     if not sizes.sum():
@@ -211,7 +212,8 @@ def sample_from_games(
     than 1 game or 0 opening turns, or if a player cannot be created, BadPlayer if a game ends by a
     fault.
     """
-    _check_count_and_seed(games, seed)
+    check_integer("games", games, 1)
+    check_seed(seed)
     check_integer("opening_turns", opening_turns, 0)
     rng = np.random.default_rng(seed)
     yielded = set[Position]()
@@ -257,7 +259,8 @@ def enumerate_replies(
     be created, MissingTable if no table has the start, since most replies would lead to unknown
     positions.
     """
-    _check_count_and_seed(limit, seed)
+    check_integer("limit", limit, 1)
+    check_seed(seed)
     tables.probe(tables.game.initial)
     player = as_player(player, tables.game)
     game, rng = tables.game, np.random.default_rng(seed)
@@ -280,9 +283,3 @@ def enumerate_replies(
             if after not in visited:
                 visited.add(after)
                 queue.append(after)
-
-
-def _check_count_and_seed(count: int, seed: int) -> None:
-    if not is_integer(count, 1):
-        raise BadOption(f"{count!r} positions or games; expected: 1 or more")
-    check_seed(seed)

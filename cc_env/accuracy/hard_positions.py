@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadRecord, CcEnvError, is_integer
+from cc_env.errors import BadRecord, CcEnvError, check_integer
 from cc_env.files import read_lines
 from cc_env.registry.catalogue import file_stem
 from cc_env.tablebase.tablebase import SHIPPED
@@ -71,6 +71,5 @@ def _parse_entry(entry: Any, game: Game) -> HardPosition:
     if entry["action"] not in actions:
         raise BadRecord(f"{entry['action']!r:.40} is not legal in '{game.to_text(position)}'")
     for name in ("turns", "missed"):
-        if not is_integer(entry[name], 0):
-            raise BadRecord(f"{name}={entry[name]!r:.40}; expected: an integer, 0 or more")
+        check_integer(name, entry[name], 0)
     return HardPosition(position, actions[entry["action"]], entry["turns"], entry["missed"])

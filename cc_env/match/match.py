@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
-from cc_env.errors import BadOption, BadPosition, IllegalAction, is_integer, is_number
+from cc_env.errors import BadOption, BadPosition, IllegalAction, check_integer, is_number
 
 # Reasons for a loss other than the rules of the game.
 FAULTS = "time", "illegal", "error"
@@ -33,10 +33,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name, minimum in (("max_turns", 1), ("repetitions", 2)):
             value = getattr(self, name)
-            if value is not None and not is_integer(value, minimum):
-                raise BadOption(
-                    f"{name}={value!r}; expected: {minimum} or more, or None for no limit"
-                )
+            if value is not None:
+                check_integer(name, value, minimum, note=", or None for no limit")
         check_seconds(
             seconds_per_turn=self.seconds_per_turn, seconds_per_game=self.seconds_per_game
         )

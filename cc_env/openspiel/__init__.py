@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.arguments import as_seed
-from cc_env.errors import BadOption, IllegalAction, MissingExtra, is_integer
+from cc_env.errors import BadOption, IllegalAction, MissingExtra, check_integer
 from cc_env.games.factory import game_option_defaults, game_option_types, make_game
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.openspiel import course
@@ -208,8 +208,7 @@ class BoardState(pyspiel.State):
 
     def _action_to_string(self, player: int, action: int) -> str:
         game = self.get_game().game
-        if not is_integer(action, 0, game.num_actions - 1):
-            raise BadOption(f"action {action!r}; expected: 0 to {game.num_actions - 1}")
+        check_integer("action", action, 0, game.num_actions - 1)
         text: str = game.action_text(self.position, action)
         return text
 
@@ -353,10 +352,9 @@ def _option_type(name: str, option: str) -> tuple[type, bool]:
 
 
 def _check_limits(game: Game, length: int, repetitions: int) -> None:
-    if not is_integer(length, 1, MAX_GAME_LENGTH):
-        raise BadOption(f"max_game_length={length!r}; expected: 1 to {MAX_GAME_LENGTH:,}")
-    if repetitions and not is_integer(repetitions, 2):
-        raise BadOption(f"repetitions={repetitions!r}; expected: 2 or more, or 0 for no limit")
+    check_integer("max_game_length", length, 1, MAX_GAME_LENGTH)
+    if repetitions:
+        check_integer("repetitions", repetitions, 2, note=", or 0 for no limit")
     if repetitions and game.repetition_limit:
         expected = f"0 for {game.name}, whose own rules end a game that repeats itself"
         raise BadOption(f"repetitions={repetitions!r}; expected: {expected}")

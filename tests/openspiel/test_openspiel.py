@@ -306,7 +306,7 @@ def test_invalid_arguments_change_nothing():
             IllegalAction, match=r"action .* is not legal in .*legal: 112 \(51-40\)"
         ):
             state.apply_action(action)
-    with pytest.raises(BadOption, match="action 170; expected: 0 to 169"):
+    with pytest.raises(BadOption, match="action=170; expected: 0 to 169"):
         state.action_to_string(0, 170)
     with pytest.raises(BadOption, match="player=2"):
         make_observation(game).set_from(state, 2)
