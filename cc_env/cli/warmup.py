@@ -43,7 +43,7 @@ def warmup_tasks(name: str) -> Iterator[WarmupTask]:
     yield WarmupTask("random play", lambda: play_random_games(game, 1))
     yield WarmupTask("environment", lambda: _play_environment(game, "random"))
     yield WarmupTask("environment with a player", lambda: _play_environment(game, "greedy"))
-    for opponent in (None, "random", "greedy"):
+    for opponent in (None, "random", "greedy", "minimax:depth=1", "mcts:simulations=1"):
         label = f"vector environment, opponent={opponent}"
         yield WarmupTask(label, partial(_play_vector_environment, game, opponent))
     for player in _players(game):
