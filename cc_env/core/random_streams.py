@@ -4,6 +4,8 @@ It is counter-based and branch-free, so each of thousands of boards can have a s
 states come from `np.random.SeedSequence`, which makes the streams independent.
 """
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from cc_env.core.bitboard import mix
 from cc_env.core.rules import Int
 from cc_env.errors import BadOption, is_integer
 from cc_env.jit.compiler import jit
+
+States = TypeVar("States", np.uint64, NDArray[np.uint64])
 
 MAX_SEED = 2**128 - 1
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -33,8 +37,8 @@ def check_seed(seed: object) -> None:
 
 
 @jit
-def advance(state: np.uint64) -> np.uint64:
-    """Return the next state."""
+def advance(state: States) -> States:
+    """Return the next state, or the next states of an array."""
     return state + _GAMMA
 
 

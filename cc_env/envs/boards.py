@@ -320,8 +320,11 @@ class Boards:
     ) -> NDArray[np.int64]:
         """Return an opponent's actions as int64[M]; raise IllegalAction if one is not legal."""
         valid = range(self.game.num_actions)
-        integers = map(as_int, replies)
-        actions = np.array([action if action in valid else -1 for action in integers], np.int64)
+        if isinstance(replies, np.ndarray) and replies.dtype == np.int64:
+            actions = np.where((replies >= 0) & (replies < len(valid)), replies, -1)
+        else:
+            integers = map(as_int, replies)
+            actions = np.array([action if action in valid else -1 for action in integers], np.int64)
         is_legal = (actions >= 0) & (self._batch.masks[numbers, actions] == 1)
         if not is_legal.all():
             first_illegal = int(is_legal.argmin())
@@ -412,11 +415,15 @@ class Boards:
         """The number of episodes begun on each board, uint64[N]; a copy."""
         return self._batch.rows[:, EPISODE].copy()
 
+    def draw_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the states of the random streams of these boards, uint64[M]; advance them."""
+        states: NDArray[np.uint64] = self._batch.rows[numbers, STREAM]
+        self._batch.rows[numbers, STREAM] = random_streams.advance(states)
+        return states
+
     def generator(self, board: int) -> np.random.Generator:
         """Return a generator seeded by the board's random stream; advance the stream."""
-        stream = self._batch.rows[board, STREAM]
-        self._batch.rows[board, STREAM] = random_streams.advance(stream)
-        return np.random.default_rng(int(stream))
+        return np.random.default_rng(int(self.draw_states(np.array([board]))[0]))
 
     def position(self, board: int = 0) -> Position:
         """Return the position on a board; raise ResetNeeded if a reset is needed."""

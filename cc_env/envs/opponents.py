@@ -4,7 +4,7 @@ Shapes: N boards, M of them; C planes, H rows and W columns of an observation.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,35 +12,63 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.core import random_streams
 from cc_env.core.game import Game
 from cc_env.envs.arguments import check_actions
 from cc_env.envs.boards import Boards, CompiledOpponent, ReplyFunction
 from cc_env.envs.kernels import OpponentMode
+from cc_env.errors import BadOption, is_number
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.builtin import FunctionPlayer, PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.search.policies import decide_all
 
+# Sums of a mixture's weights that differ from 1 by less are accepted.
+_SUM_TOLERANCE = 1e-6
 
-def make_opponent(
-    opponent: str | Player | PolicyFunction | None, game: Game
-) -> ReplyFunction | CompiledOpponent | OpponentMode:
+
+def make_opponent(opponent: object, game: Game) -> ReplyFunction | CompiledOpponent | OpponentMode:
     """Return the opponent of an environment, for `Boards`; None if the caller plays both sides.
 
-    `opponent` is a player spec, a player or a policy function. Players with `make_policy`, unless
-    it returns None, decide in compiled code. Raises BadPlayer for anything else, BadOption for an
-    invalid player spec.
+    `opponent` is a player spec, a player, a policy function, an `Opponent`, or a mixture: a mapping
+    from player specs to probabilities. Players with `make_policy`, unless it returns None, decide
+    in compiled code. Raises BadPlayer for anything else, BadOption for an invalid player spec or
+    mixture.
     """
     if opponent is None:
         return OpponentMode.NONE
     if isinstance(opponent, str) and opponent == "random":
         return OpponentMode.RANDOM
+    if isinstance(opponent, Mapping):
+        return _Mixture(_check_mixture(opponent), game)
+    replies = _make_replies(opponent, game)
+    if isinstance(replies, _CompiledReplies):
+        return CompiledOpponent(partial(_make_policy, replies.player))
+    return replies
+
+
+def _check_mixture(mixture: Mapping[Any, Any]) -> dict[str, float]:
+    """Return the probabilities of player specs; raise BadOption if they are invalid."""
+    text = f"opponent={dict(mixture)!r}"
+    if not mixture or not all(isinstance(spec, str) for spec in mixture):
+        raise BadOption(f"{text}; expected: player specs and their probabilities")
+    weights = list(mixture.values())
+    if not all(is_number(weight) and weight >= 0 for weight in weights):
+        raise BadOption(f"{text}; expected: probabilities of 0 or more")
+    if abs(sum(weights) - 1) > _SUM_TOLERANCE:
+        raise BadOption(f"{text}; the probabilities add up to {sum(weights):g}; expected: 1")
+    return {str(spec): float(weight) for spec, weight in mixture.items()}
+
+
+def _make_replies(opponent: object, game: Game) -> "ReplyFunction":
+    """Return the decisions of one opponent, in compiled code if it can."""
+    if isinstance(opponent, Opponent):
+        return _BatchReplies(opponent.choose)
     player = as_player(opponent, game)
     if isinstance(player, FunctionPlayer):
         return _FunctionReplies(player.function)
-    if _make_policy(player) is not None:
-        return CompiledOpponent(partial(_make_policy, player))
-    return _PlayerReplies(player)
+    policy = _make_policy(player)
+    return _PlayerReplies(player) if policy is None else _CompiledReplies(player, policy)
 
 
 def _make_policy(player: Player) -> Any:
@@ -81,6 +109,63 @@ class _PlayerReplies:
             player = player_for_new_game(self._player)
             self._games[board] = episode, player
         return player.choose(boards.position(board), boards.generator(board), Clock()).action
+
+
+class _CompiledReplies:
+    """Replies of a policy in compiled code, with random numbers from the stream of each board."""
+
+    def __init__(self, player: Player, policy: Any) -> None:
+        self.player, self._policy = player, policy
+
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
+        positions = boards.positions[numbers]
+        decide_all(boards.game.initial, self._policy, positions, states, actions)
+        return actions
+
+
+class _BatchReplies:
+    """Replies of a batch policy, with random numbers from the stream of the first board."""
+
+    def __init__(self, choose: "BatchPolicy") -> None:
+        self._choose = choose
+
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        batch = DecisionBatch(
+            boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
+        )
+        return self._choose(batch, boards.generator(int(numbers[0])))
+
+
+class _Mixture:
+    """Replies of several players; the stream of a board draws one of them for each episode."""
+
+    def __init__(self, probabilities: Mapping[str, float], game: Game) -> None:
+        self._players = [_make_replies(spec, game) for spec in probabilities]
+        self._limits = np.cumsum(list(probabilities.values()))
+        # `Boards` checks the actions of players that are not compiled, which may be anything.
+        is_compiled = all(isinstance(player, _CompiledReplies) for player in self._players)
+        self._dtype = np.dtype(np.int64 if is_compiled else object)
+        # The episode on each board, and its player.
+        self._episodes = np.zeros(0, np.uint64)
+        self._indices = np.zeros(0, np.int64)
+
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        if len(self._episodes) != boards.count:
+            self._episodes = np.zeros(boards.count, np.uint64)
+            self._indices = np.zeros(boards.count, np.int64)
+        episodes = boards.episodes
+        begun = numbers[self._episodes[numbers] != episodes[numbers]]
+        draws = boards.draw_states(begun)
+        uniform = np.array([random_streams.below(state, 1 << 32) for state in draws]) / 2**32
+        last = len(self._limits) - 1
+        self._indices[begun] = np.minimum(np.searchsorted(self._limits, uniform, "right"), last)
+        self._episodes[begun] = episodes[begun]
+        actions = np.empty(len(numbers), self._dtype)
+        for index in np.unique(self._indices[numbers]):
+            own = self._indices[numbers] == index
+            actions[own] = self._players[index](boards, numbers[own])
+        return actions
 
 
 class DecisionBatch(NamedTuple):
@@ -144,6 +229,10 @@ def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
 def random_policy(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return a random legal action in each of the M positions, int64[M]."""
     return np.asarray((batch.masks * (1 - rng.random(batch.masks.shape))).argmax(1))
+
+
+# What environments accept as opponents, besides None.
+AnyOpponent = str | Player | PolicyFunction | Opponent | Mapping[str, float]
 
 
 class OpponentPool:

@@ -17,12 +17,11 @@ from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_seed, check_integer
 from cc_env.envs.boards import MAX_OPENING_TURNS
+from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
 from cc_env.match.confidence import wilson_interval
 from cc_env.match.openings import MAX_TRIES, play_random_turns
-from cc_env.match.referee import Player
-from cc_env.players.builtin import PolicyFunction
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], object]
@@ -57,7 +56,7 @@ class Score:
 def score(
     choose: Policy,
     game: str,
-    opponent: str | Player | PolicyFunction = "random",
+    opponent: AnyOpponent = "random",
     games: int = 200,
     seed: int = 0,
     opening_turns: int = 4,

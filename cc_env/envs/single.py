@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from cc_env.core.rules import ONGOING
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_SCORE, Boards
-from cc_env.envs.opponents import make_opponent
+from cc_env.envs.opponents import AnyOpponent, make_opponent
 from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Frame, RenderableEnv, Renderer
 from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
 from cc_env.errors import BadPlayer
-from cc_env.match.referee import Player
-from cc_env.players.builtin import PolicyFunction
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
@@ -73,7 +71,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         self,
         game: str,
         *,
-        opponent: str | Player | PolicyFunction = "random",
+        opponent: AnyOpponent = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -84,8 +82,10 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
     ) -> None:
         """Create the environment of `game` with its `options`; raise BadOption on bad values.
 
-        `opponent` is a player spec such as "minimax:depth=3", a player, or a policy function
-        `(observation, info) -> action`, with the arguments that a learner in its seat receives.
+        `opponent` is a player spec such as "minimax:depth=3", a player, an `Opponent`, or a policy
+        function `(observation, info) -> action`, with the arguments that a learner in its seat
+        receives. With a mapping from player specs to probabilities, one of the players is drawn for
+        each episode.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
         "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.

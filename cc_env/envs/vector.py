@@ -17,12 +17,10 @@ from cc_env.envs import arguments
 from cc_env.envs.arguments import as_int, as_seed, check_actions
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.opponents import make_opponent
+from cc_env.envs.opponents import AnyOpponent, make_opponent
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Frame, Renderer, check_render_mode
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import BadOption, UnknownOption, check_bool, format_list
-from cc_env.match.referee import Player
-from cc_env.players.builtin import PolicyFunction
 
 Batch = NDArray[np.int8]
 Info = dict[str, Any]
@@ -82,7 +80,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         game: str,
         num_envs: int = 1,
         *,
-        opponent: str | Player | PolicyFunction | None = "random",
+        opponent: AnyOpponent | None = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,

@@ -1,13 +1,14 @@
 """Opponents in compiled code, compared with the same players called for each board."""
 
+import gymnasium
 import numpy as np
 import pytest
 
 from cc_env.envs import BoardGameEnv, BoardGameVectorEnv
 from cc_env.envs.boards import Boards, CompiledOpponent
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.opponents import make_opponent
-from cc_env.errors import BadPosition
+from cc_env.envs.opponents import Opponent, make_opponent
+from cc_env.errors import BadOption, BadPosition
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
@@ -99,3 +100,85 @@ def test_start_from_which_the_opponent_wins_at_once_is_rejected():
     with pytest.raises(BadPosition, match="ends before the first decision"):
         env.reset(seed=0, options={"position": "6/6/6/4b1/6/rr2b1 b"})
     env.reset(seed=0)
+
+
+MIXTURE = {"random": 0.25, "minimax:depth=1": 0.75}
+
+
+def test_mixture_draws_players_by_probability():
+    envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", 400, opponent=MIXTURE, seat=1)
+    _, first_infos = envs.reset(seed=3)
+    mixture = envs.unwrapped._boards._opponent
+    assert (first_infos["to_move"] == 1).all()
+    assert abs(mixture._indices.mean() - 0.75) < 0.07
+    best = {
+        make_player("minimax:depth=1", envs.unwrapped.game)
+        .choose(envs.unwrapped.game.initial, np.random.default_rng(0), Clock())
+        .action
+    }
+    game = envs.unwrapped.game
+    for board in np.flatnonzero(mixture._indices == 1):
+        turn = next(game.turns_between(game.initial, envs.unwrapped.position(board)))
+        assert turn[0] in best
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_mixture_draws_anew_for_each_episode_independently_of_other_boards(mode):
+    mode = gymnasium.vector.AutoresetMode(mode)
+    games = []
+    for count in (3, 30):
+        envs = gymnasium.make_vec(
+            "cc_env/CaptureConquer-v0", count, opponent=MIXTURE, max_turns=6, autoreset_mode=mode
+        )
+        envs.reset(seed=3)
+        drawn = []
+        for _ in range(40):
+            envs.step(envs.unwrapped.action_masks().argmax(1))
+            drawn.append(envs.unwrapped._boards._opponent._indices[:3].tolist())
+        games.append(drawn)
+    assert games[0] == games[1]
+    assert all(len(set(column)) == 2 for column in zip(*games[0], strict=True))
+
+
+def test_mixture_with_players_that_are_not_compiled():
+    mixture = {"random": 0.5, "minimax:seconds=0.001": 0.5}
+    env = BoardGameEnv("capture_conquer", opponent=mixture, seat=1, max_turns=10)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(30):
+        *_, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+
+
+def test_batch_policy_decides_on_all_boards_in_one_call():
+    calls = []
+
+    def choose(batch, rng):
+        calls.append(len(batch.positions))
+        return batch.masks.argmax(1)
+
+    opponent = Opponent("first", choose)
+    envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", 16, opponent=opponent, seat=0)
+    envs.reset(seed=0)
+    envs.step(envs.unwrapped.action_masks().argmax(1))
+    assert calls == [16]
+
+
+@pytest.mark.parametrize(
+    ("mixture", "message"),
+    [
+        ({}, "expected: player specs and their probabilities"),
+        ({"random": 0.5}, "add up to 0.5; expected: 1"),
+        ({"random": 0.5, "greedy": 0.6}, "add up to 1.1; expected: 1"),
+        ({"random": -0.5, "greedy": 1.5}, "expected: probabilities of 0 or more"),
+        ({"random": True}, "expected: probabilities of 0 or more"),
+        ({"random": float("nan")}, "expected: probabilities of 0 or more"),
+        ({"rndom": 1.0}, "did you mean random"),
+        ({3: 1.0}, "expected: player specs and their probabilities"),
+        ({"minimax:depth=0": 1.0}, "depth=0"),
+    ],
+)
+def test_invalid_mixture_is_rejected(mixture, message):
+    with pytest.raises(BadOption, match=message):
+        BoardGameEnv("capture_conquer", opponent=mixture)
