@@ -30,7 +30,7 @@ class FixedSeed:
         self.state = state
 
     def integers(self, bound, dtype):
-        return mix(self.state)
+        return np.uint64(mix(self.state))
 
 
 @pytest.mark.parametrize("name", GAMES)
