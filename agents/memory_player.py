@@ -274,9 +274,10 @@ class MemoryPlayer:
         return file_hash(path) if path.exists() else ""
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the remembered choice with the most wins, else a random action.
+        """Return the remembered choice with the most wins.
 
-        Actions that are not remembered take precedence. Raises BadRecord if the file is invalid.
+        If no choice has a win, return a random action that is not remembered, or any legal one if
+        all are. Raises BadRecord if the file is invalid.
         """
         self._locate(position)
         legal = self._game.choices(position)

@@ -32,7 +32,7 @@ def vector(
     with_sampling: bool = False,
     steps: int = 50,
 ) -> TimedChunk:
-    """Return random play on boards that reset in the next step (NEXT_STEP).
+    """Return a function that times random play on boards that reset in the next step (NEXT_STEP).
 
     `action_space.sample()` is timed only `with_sampling`. Resets do not count as steps.
     """
@@ -42,11 +42,11 @@ def vector(
     def chunk() -> Tally:
         units, seconds = 0, 0.0
         for _ in range(steps):
-            sampling = time.perf_counter()
+            sampling_start = time.perf_counter()
             actions = envs.action_space.sample()
-            stepping = time.perf_counter()
+            step_start = time.perf_counter()
             _, _, terminated, truncated, _ = envs.step(actions)
-            seconds += time.perf_counter() - (sampling if with_sampling else stepping)
+            seconds += time.perf_counter() - (sampling_start if with_sampling else step_start)
             units += envs.num_envs - int(has_ended.sum())
             np.logical_or(terminated, truncated, out=has_ended)
         return Tally(units, seconds)

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import listed_moves, loops, worst_case
+from benchmarks import listed_moves, loops, policy_games, worst_case
 from benchmarks.measure import RUNS, Chunk, Task, TimedChunk, all_cores, self_timed, timed
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import rules
@@ -51,6 +51,9 @@ LISTED = "random play, every turn listed, C&C {}×{}"
 MANY_BOARDS = 16384
 STEPPING_ALONE = "stepping alone, with observations and masks"
 LOOKUP_REPEATS = 100
+PLAIN_STEPS = 1000
+# Opponents that decide in compiled code.
+OPPONENTS = "greedy", "minimax:depth=1", "minimax:depth=3"
 
 
 def tasks() -> list[Task]:
@@ -63,7 +66,11 @@ def tasks() -> list[Task]:
         *(_vector(boards, STEPPING_ALONE) for boards in (1, 64, 1024)),
         _vector(1024, f"{STEPPING_ALONE}; copy=False", copy=False),
         _vector(1024, "stepping and sample()", with_sampling=True),
-        _vector(1024, f"{STEPPING_ALONE}; opponent's replies included", opponent="random"),
+        *(
+            _vector(1024, f"{STEPPING_ALONE}; replies of {opponent} included", opponent=opponent)
+            for opponent in ("random", *OPPONENTS)
+        ),
+        *map(_plain_loop, OPPONENTS),
         *map(_threaded, _thread_counts()),
         *(
             _alpha_beta(size, depth, evaluation)
@@ -151,6 +158,24 @@ def _vector(
 
     unit = "steps/s" if opponent else "decisions/s"
     return Task(f"vector, {boards} × C&C 6×6", unit, self_timed(prepare), note)
+
+
+def _plain_loop(opponent: str) -> Task:
+    """Return the task of a random player's decisions and the replies, without an environment."""
+
+    def prepare() -> Chunk:
+        game = _game(6)
+        policy = make_player(opponent, game).make_policy()  # type: ignore[attr-defined]
+        legal, seeds = np.empty(game.num_actions, np.int32), itertools.count()
+
+        def chunk() -> int:
+            policy_games.play(game.initial, policy, PLAIN_STEPS, legal, np.uint64(next(seeds)))
+            return PLAIN_STEPS
+
+        return chunk
+
+    note = f"the same decisions in a compiled loop; replies of {opponent} included"
+    return Task("without environment, C&C 6×6", "steps/s", timed(prepare), note)
 
 
 def _thread_counts() -> list[int]:

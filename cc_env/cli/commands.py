@@ -372,10 +372,10 @@ def replay(
         games = record.valid_games(file, games)
     read = skipped = 0
     exported: list[str] = []
-    refused: list[BrokenGame] = []
+    rejected: list[BrokenGame] = []
     for entry in games:
         if isinstance(entry, BrokenGame):
-            refused.append(entry)
+            rejected.append(entry)
         elif line not in (None, entry.number):
             skipped += 1
         else:
@@ -386,17 +386,17 @@ def replay(
                 exported.append(entry.to_file_text(to))
                 entry.check_file_holds(to, len(exported))
             console.print(entry.summary)
-    if not (read or refused):
+    if not (read or rejected):
         number_text = "" if line is None else f" number {line}"
         raise BadRecord(f"{file} has no game{number_text}")
     if to is not None and read:
         write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
         console.print(f"{len(exported):,} games written to {to}")
-    for broken in refused:
-        console.print(f"refused: {file}, {broken}")
-    counts = f"{skipped:,} skipped, {len(refused):,} refused"
+    for broken in rejected:
+        console.print(f"rejected: {file}, {broken}")
+    counts = f"{skipped:,} skipped, {len(rejected):,} rejected"
     console.print(f"{format_count(read, 'game')} read, {counts}")
-    if refused:
+    if rejected:
         raise typer.Exit(1)
 
 

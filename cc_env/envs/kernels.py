@@ -232,7 +232,8 @@ def play_replies(
 ) -> None:
     """Play the opponent's legal `actions`, int64[M], on the boards `numbers`, int64[M].
 
-    Replies before the seat's first decision change neither rewards nor endings.
+    Replies before the seat's first decision leave `rewards`, `terminated` and `truncated`
+    unchanged.
     """
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     legal = np.empty(batch.masks.shape[1], np.int32)
@@ -244,7 +245,7 @@ def play_replies(
         result, status = _status(position, settings, board)
         if is_opening:
             row[STATUS] = status
-            _show(position, settings, batch, board)
+            _write_board(position, settings, batch, board)
         else:
             seat = np.int64(row[SEAT])
             _conclude(position, seat, result, status, start, settings, batch, board)
@@ -256,7 +257,8 @@ def play_policy(
 ) -> None:
     """Play the decisions of a policy of `cc_env.search.policies` until each seat is to move.
 
-    Its decisions before the seat's first one change neither rewards nor endings.
+    Its decisions before the seat's first one leave `rewards`, `terminated` and `truncated`
+    unchanged.
     """
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     policy = as_raw(packed_policy)
@@ -292,7 +294,7 @@ def _play_policy(
         result, status = _status(position, settings, board)
     if is_opening:
         row[STATUS] = status
-        _show(position, settings, batch, board)
+        _write_board(position, settings, batch, board)
     else:
         _conclude(position, seat, result, status, start, settings, batch, board)
 
@@ -387,7 +389,7 @@ def _conclude(
         rules.store(position, row)
         _copy(row, batch.final_rows[number])
         position = _begin(_random_opening(start, settings, board), settings, board)
-    _show(position, settings, batch, board)
+    _write_board(position, settings, batch, board)
     batch.outcomes[number] = result
 
 
@@ -416,7 +418,7 @@ def _restart(position: Position, settings: Settings, batch: Batch, board: Board)
     batch.rewards[number] = 0.0
     batch.terminated[number] = batch.truncated[number] = False
     batch.outcomes[number] = ONGOING
-    _show(position, settings, batch, board)
+    _write_board(position, settings, batch, board)
 
 
 @jit
@@ -533,7 +535,7 @@ def _observe(
 
 
 @jit
-def _show(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
+def _write_board(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
     """Store the position; write its observation and mask, unless `play_policy` will."""
     number, row = board.number, board.row
     rules.store(position, row)

@@ -84,7 +84,8 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
 def is_stuck(own: Word, enemy: Word) -> Bool:
     """Return whether a side, in its own frame, can neither step nor jump."""
     empty = _BOARD & ~(own | enemy)
-    return not movable(jumpers(own, ZERO, enemy, empty)) | movable(steppers(own, ZERO, empty))
+    can_jump = movable(jumpers(own, ZERO, enemy, empty))
+    return not (can_jump | movable(steppers(own, ZERO, empty)))
 
 
 @jit

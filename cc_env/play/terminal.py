@@ -235,14 +235,17 @@ class Console:
             time.sleep(self._pause)
 
     def _print_result(self) -> None:
-        """Print the result, its reason, and the scores if the game has them; nothing before."""
+        """Print the result, its reason, and the scores if the game has them.
+
+        While the game is in progress, print nothing.
+        """
         session, result = self.session, self.session.result
         if result is None:
             return
         text = describe_result(session.game, result)
-        people = [seat.player is None for seat in session.seats]
-        if people.count(True) == 1 and result.outcome != DRAW:
-            text += "; you win" if people[result.outcome] else "; you lose"
+        is_person = [seat.player is None for seat in session.seats]
+        if is_person.count(True) == 1 and result.outcome != DRAW:
+            text += "; you win" if is_person[result.outcome] else "; you lose"
         if session.detail:
             text += f" ({session.detail})"
         if session.match.score and session.game.has_scores:

@@ -148,7 +148,7 @@ def register_player(
     Raises BadPlayer for a name that is not an identifier.
     """
     if not name.isidentifier():
-        raise BadPlayer(f"player name {name!r}; expected: letters, digits and _")
+        raise BadPlayer(f"player name {name!r}; expected: a Python identifier")
     PLAYERS[name] = factory
     _SUPPORTS[name] = plays
 

@@ -112,21 +112,21 @@ def _search_child(
     Proven scores count decisions from the root, as in a single search.
     """
     game, position, actions, turns = search.game, *child
-    player, result = game.to_move(root), game.outcome(position)
-    if result != ONGOING:
+    player, outcome = game.to_move(root), game.outcome(position)
+    if outcome != ONGOING:
         ply = np.int64(len(actions))
-        score = int(terminal_score(position, np.int64(result), np.int64(player), ply))
+        score = int(terminal_score(position, np.int64(outcome), np.int64(player), ply))
         return Variation(actions, expected_result(score), score), None
     # Still forced after the limit of `play_forced`.
     if len(game.legal_actions(position)) == 1:
         return Variation(actions, 0.0), None
-    found = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, seconds_left()))
-    assert found.score is not None
+    result = search.search(position, depth=max(1, depth - turns), seconds=max(0.0, seconds_left()))
+    assert result.score is not None
     sign = 1 if game.to_move(position) == player else -1
-    score = sign * found.score
+    score = sign * result.score
     if abs(score) >= PROVEN:
         score -= int(math.copysign(len(actions), score))
-    return Variation(actions + found.line, expected_result(score), score), found
+    return Variation(actions + result.line, expected_result(score), score), result
 
 
 def _is_cut_short(result: SearchResult, depth: int) -> bool:

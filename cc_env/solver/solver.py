@@ -343,7 +343,7 @@ class Solver:
         try:
             if not self._state.load([self._part(view) for view in self._views]):
                 self._sum_counts("first pass", initialize)
-                self._state.has_begun = True
+                self._state.is_initialized = True
             if self._numbering.is_acyclic:
                 self._check_missing(self._sum_counts("settling", solve_acyclic))
             else:
@@ -466,7 +466,7 @@ class Solver:
 
     def _save(self) -> None:
         """Save the intermediate values if the first pass is done."""
-        if self._state.has_begun:
+        if self._state.is_initialized:
             self._state.save([self._part(view) for view in self._views], self._seconds())
         self._last_save = time.monotonic()
 
@@ -554,7 +554,7 @@ class _State:
     def __init__(self, game: Game, step: Step) -> None:
         assert game.numbering is not None
         # Whether the first pass is done.
-        self.has_begun = False
+        self.is_initialized = False
         # The current margin, and the number of its completed passes.
         self.margin, self.turns = game.max_margin, 0
         # CPU time of earlier runs.
@@ -586,18 +586,18 @@ class _State:
                 header = json.loads(file.readline(10_000))
                 is_complete = _read_parts(file, parts)
             digest = header.pop("hash")
-            self.has_begun = (
+            self.is_initialized = (
                 is_complete and digest == _hash(header, parts) and self._is_valid(header)
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self.has_begun = False
-        if self.has_begun:
+            self.is_initialized = False
+        if self.is_initialized:
             self.margin, self.turns = header["margin"], header["turns"]
             self.seconds = float(header["seconds"])
         else:
             for part in parts:
                 part[:] = UNKNOWN
-        return self.has_begun
+        return self.is_initialized
 
     def _is_valid(self, header: Mapping[str, Any]) -> bool:
         """Return whether a header is of this material, with progress in range."""

@@ -281,7 +281,10 @@ def _texts(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator
 
 
 def _notation(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
-    """Yield the turns that share their notation or are parsed to another turn."""
+    """Yield faults of the notation: turns with the same text, and texts parsed to another turn.
+
+    About four of the texts are parsed.
+    """
     turns: dict[str, tuple[int, ...]] = {}
     for turn in islice(game.turns(position), _MAX_TURNS):
         text = game.turn_text(position, turn)

@@ -113,7 +113,7 @@ def test_replay_prints_players_and_counts_of_a_file(games_file):
     out = run("replay", games_file)
     assert out.count("ann - bob") == 2
     assert "line 2: ann - bob" in out
-    assert out.endswith("2 games read, 0 skipped, 0 refused\n")
+    assert out.endswith("2 games read, 0 skipped, 0 rejected\n")
     output = run("replay", games_file, "--line", 2)
     assert "\n1. " in output
     assert "line 1" not in output
@@ -212,18 +212,18 @@ def test_replay_continues_after_invalid_games(tmp_path, monkeypatch, capsys):
     status, out = replay(path, "--keep-going", "--to", to)
     assert status == 1
     assert "game 1: ? - ?  *, 1 turngame 4: ? - ?  *, 2 turns2 games written" in out
-    assert f"refused: {path}, line 2: move 1: '9-12' is not legal" in out
-    assert f"refused: {path}, line 3: by the rules it is won by the first player" in out
-    assert out.endswith("2 games read, 0 skipped, 2 refused")
+    assert f"rejected: {path}, line 2: move 1: '9-12' is not legal" in out
+    assert f"rejected: {path}, line 3: by the rules it is won by the first player" in out
+    assert out.endswith("2 games read, 0 skipped, 2 rejected")
     assert replay(to, "--keep-going")[0] == 0
     status, out = replay(path, "-k", "-l", 4)
     assert (status, out.count("turns")) == (1, 1)
-    assert out.endswith("1 game read, 1 skipped, 2 refused")
+    assert out.endswith("1 game read, 1 skipped, 2 rejected")
     lines = tmp_path / "games.jsonl"
     lines.write_text("oops\n" * 2)
     status, out = replay(lines, "-k")
     assert status == 1
-    assert out.endswith("0 games read, 0 skipped, 2 refused")
+    assert out.endswith("0 games read, 0 skipped, 2 rejected")
 
 
 @pytest.mark.parametrize("name", ["empty.pdn", "empty.jsonl", "empty.log"])
@@ -297,7 +297,7 @@ def test_undecided_games_become_records(tmp_path):
     pdn.write_text("\n".join(games))
     out = run("replay", pdn, "--keep-going", "--to", records, status=1)
     assert "4 games written" in out
-    assert "4 games read, 0 skipped, 1 refused" in out
+    assert "4 games read, 0 skipped, 1 rejected" in out
     assert [
         (game_record.result, game_record.reason) for _, game_record in read_records(records)
     ] == [

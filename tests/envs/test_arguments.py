@@ -126,8 +126,6 @@ def test_other_arguments_of_wrong_types_are_rejected():
     for key in 5, None, "action_mask":
         with pytest.raises(BadOption, match="key="):
             MaskInObservation(SINGLE(GAME), key=key)
-    with pytest.raises(BadOption, match="starts=7"):
-        LEARNER(GAME, starts=7)
     for seat in -1, 2, "0", True, 0.0:
         with pytest.raises(BadOption, match="seat="):
             SINGLE(GAME, seat=seat)

@@ -33,7 +33,7 @@ def write_raw(arrays, nested):
         nested.pair[1][0] += nested.number
 
 
-def test_specialized_code_returns_the_same_and_compiles_nothing_twice():
+def test_specialize_keeps_the_result_and_reuses_compiled_code():
     position, legal = make_game("capture_conquer").initial, np.zeros(200, np.int32)
 
     @jit

@@ -52,7 +52,7 @@ def test_correction_equals_a_plain_computation(name, windows):
 
 
 @pytest.mark.parametrize("sets", [0, 1])
-def test_network_may_use_the_first_sets_only(sets):
+def test_network_with_fewer_input_sets_matches_the_python_reference(sets):
     game = make_game("capture_conquer")
     network = random_network(np.random.default_rng(0), WINDOWS[2], sets)
     evaluation = corrected_evaluation(game, network)
@@ -137,7 +137,7 @@ def test_largest_accepted_weights_are_summed_exactly():
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
-def test_shipped_networks_equal_a_plain_computation(path):
+def test_shipped_networks_match_the_python_reference(path):
     name, _, options = path.stem.partition("-")
     game = make_game(name, **parse_options(split_options(options)))
     assert path.name == file_name(game)

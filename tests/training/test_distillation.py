@@ -166,7 +166,7 @@ def test_samples_are_policy_decisions_with_search_values():
         config = replace(TINY, opponents=("first",), opponents_share=1.0)
     network = Network(game, config.network)
     with temporary_players(first=First):
-        samples, regrets = distillation.play(game, config, None, network, 500, seed=5)
+        samples, regrets = distillation.collect_decisions(game, config, None, network, 500, seed=5)
     positions = [type(game.initial)(*row) for row in samples.positions]
     assert len(positions) >= 500
     assert len(opponent_positions) > 100

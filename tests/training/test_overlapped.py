@@ -39,7 +39,7 @@ def test_learning_overlaps_the_next_rollout(start):
     ppo.update()
     second = weights(ppo.learner)
     assert not same(second, first)
-    assert same(weights(ppo.player), first)
+    assert same(weights(ppo.collector), first)
     assert ppo.metrics()["policy_gradient_loss"] != 0
     assert (ppo.state()["rollout.actions"] != rollout["rollout.actions"]).any()
 

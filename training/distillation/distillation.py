@@ -129,7 +129,9 @@ class Training(NetworkTraining[Config]):
         config = self.config
         start = time.perf_counter()
         count, size = split_work(config.decisions, _TASK_DECISIONS)
-        work = partial(play, self.game, config, self.evaluation, self.learner.average, size)
+        work = partial(
+            collect_decisions, self.game, config, self.evaluation, self.learner.average, size
+        )
         previously_added = self.replay.added
         regrets = []
         # `fit` uses the first seed.
@@ -184,7 +186,7 @@ class GradedDecisions(NamedTuple):
     regrets: NDArray[np.float32]  # [N]
 
 
-def play(
+def collect_decisions(
     game: Game, config: Config, evaluation: Any, network: Network, count: int, seed: int
 ) -> GradedDecisions:
     """Collect at least `count` decisions of a policy with the teacher's values, in a worker.

@@ -46,28 +46,28 @@ class _RolloutCollector(MaskablePPO):
 
 
 class OverlappedPPO:
-    """A learner, and a player with a copy of its network that collects the rollouts."""
+    """A learner, and a collector of rollouts with a copy of its network."""
 
-    def __init__(self, make: AlgorithmFactory, network: Network) -> None:
+    def __init__(self, make_algorithm: AlgorithmFactory, network: Network) -> None:
         """Train this network in place."""
-        self.player = make(_RolloutCollector, copy.deepcopy(network))
-        self.learner = make(MaskablePPO, network)
-        for algorithm in (self.player, self.learner):
+        self.collector = make_algorithm(_RolloutCollector, copy.deepcopy(network))
+        self.learner = make_algorithm(MaskablePPO, network)
+        for algorithm in (self.collector, self.learner):
             algorithm.set_logger(Logger(None, []))
         self._has_rollout = False
 
     def update(self) -> tuple[float, float]:
         """Collect a rollout and learn from the previous one; return the seconds of each."""
-        self.player.policy.load_state_dict(self.learner.policy.state_dict())
+        self.collector.policy.load_state_dict(self.learner.policy.state_dict())
         with ThreadPoolExecutor(1) as executor:
             learning = executor.submit(self._learn)
             start = time.perf_counter()
-            count = self.player.n_steps * self.player.n_envs
-            self.player.learn(count, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
+            count = self.collector.n_steps * self.collector.n_envs
+            self.collector.learn(count, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
             play_seconds = time.perf_counter() - start
             learn_seconds = learning.result()
-        buffers = self.learner.rollout_buffer, self.player.rollout_buffer
-        self.player.rollout_buffer, self.learner.rollout_buffer = buffers
+        buffers = self.learner.rollout_buffer, self.collector.rollout_buffer
+        self.collector.rollout_buffer, self.learner.rollout_buffer = buffers
         self._has_rollout = True
         return play_seconds, learn_seconds
 

@@ -191,8 +191,8 @@ class Training(BaseTraining[Config]):
         selfplay_env.load(self.env, checkpoint.arrays)
         self.pool.refresh_snapshots()
         # Without these, MaskablePPO would reset the environment.
-        self.ppo.player._last_obs = self.env.boards.observations.copy()
-        self.ppo.player._last_episode_starts = self.env.lengths == 0
+        self.ppo.collector._last_obs = self.env.boards.observations.copy()
+        self.ppo.collector._last_episode_starts = self.env.lengths == 0
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks and the optimizer by name."""

@@ -129,7 +129,7 @@ def read(text: str, game: Game) -> Iterator[PlayedGame | BrokenGame]:
         entry: PlayedGame | BrokenGame = parser.finish()
     except CcEnvError as error:
         advice = hint(game) if isinstance(error, IllegalAction) else ""
-        entry = BrokenGame(number, f"move {parser.move}: {error}{advice}")
+        entry = BrokenGame(number, f"move {parser.move_number}: {error}{advice}")
     yield entry
 
 
@@ -142,13 +142,13 @@ class _LogParser:
     def __init__(self, game: Game) -> None:
         self.game, self.position = game, game.initial
         self.turns: list[Turn] = []
-        self.move, self.last = 1, ""
+        self.move_number, self.last = 1, ""
         self.scores: tuple[float, float] | None = None
         self.fault, self.outcome = "", ONGOING
 
     def add(self, message: dict[str, str], client: int) -> None:
         """Add the message of a client; raise BadRecord or IllegalAction if it is invalid."""
-        self.move = len(self.turns) + 1
+        self.move_number = len(self.turns) + 1
         if self.scores or self.fault or self.last in CLOSING:
             raise BadRecord(f"a message after the game has ended, with {self.last}")
         self.last = message["action"]
@@ -163,7 +163,9 @@ class _LogParser:
     def _play_command(self, command: str, client: int) -> None:
         to_move = self.game.to_move(self.position)
         if client != to_move:
-            raise BadRecord(f"client {client} has a command; to move is {to_move}")
+            raise BadRecord(
+                f"a command from client {client}; expected: client {to_move}, which is to move"
+            )
         turn = parse_command(self.game, self.position, command)
         self.position = self.game.play_turn(self.position, turn)
         self.turns.append(turn)

@@ -250,14 +250,14 @@ def cannon_rears(board: Board, direction: Int) -> Bitboard128:
 def shift_starts(board: Board, direction: Int, options: np.uint64) -> Bitboard128:
     """Return the rear soldiers that can shift to the front of their cannon."""
     rear = cannon_rears(board, direction)
-    rearmost = intersection(rear, _three_behind(board.empty, direction, board.cells))
+    starts = intersection(rear, _three_behind(board.empty, direction, board.cells))
+    # A shift captures a hall only if the cell behind the cannon is empty.
     if options & SHIFT_HALL:
         halls = difference(board.targets, board.enemies)
-        behind = intersection(rear, ahead(board.empty, direction, board.cells))
-        rearmost = union(
-            rearmost, intersection(behind, _three_behind(halls, direction, board.cells))
-        )
-    return rearmost
+        with_room = intersection(rear, ahead(board.empty, direction, board.cells))
+        captures = intersection(with_room, _three_behind(halls, direction, board.cells))
+        starts = union(starts, captures)
+    return starts
 
 
 @jit

@@ -100,7 +100,7 @@ def read(text: str, game: Game) -> Iterator[PdnGame | BrokenGame]:
             entry: PdnGame | BrokenGame = parser.finish(tokens[0].line)
         except CcEnvError as error:
             advice = hint(parser.game) if isinstance(error, IllegalAction) else ""
-            entry = BrokenGame(number, f"move {parser.move}: {error}{advice}")
+            entry = BrokenGame(number, f"move {parser.move_number}: {error}{advice}")
         yield entry
 
 
@@ -220,14 +220,14 @@ class _GameParser:
         """Begin at the start position, or at that of the tag FEN."""
         fen = self.tags.get("FEN")
         self.start = parse_position(self.game, fen) if fen else self.game.initial
-        self.num_moves = 0
+        self.num_plies = 0
         # The possible lines by their final positions.
         self._lines: dict[Position, _Line] = {self.start: None}
 
     @property
-    def move(self) -> int:
+    def move_number(self) -> int:
         """The number of the next move, from 1."""
-        return (self.num_moves + self.game.to_move(self.start)) // 2 + 1
+        return (self.num_plies + self.game.to_move(self.start)) // 2 + 1
 
     def add(self, token: Token) -> None:
         """Add the next token; raise CcEnvError if it is invalid."""
@@ -274,7 +274,7 @@ class _GameParser:
         Numbers count moves or pairs of moves; the first number or move that fits only one of these
         decides.
         """
-        counts = {2: self.move, 1: self.num_moves}
+        counts = {2: self.move_number, 1: self.num_plies}
         first = {unit: number - count for unit, count in counts.items()}
         before = self._numbering or first
         self._numbering = {unit: start for unit, start in before.items() if first[unit] == start}
@@ -294,7 +294,7 @@ class _GameParser:
             # Raises IllegalAction with the legal moves.
             parse_turn(self.game, next(iter(self._lines)), text)
         self._lines = lines
-        self.num_moves += 1
+        self.num_plies += 1
         if not self._is_numbered and 2 in self._numbering:
             self._numbering.pop(1, None)
         self._is_numbered = False
@@ -304,7 +304,7 @@ class _GameParser:
 
         A position in a tag is a game without moves.
         """
-        if not (self.num_moves or self._results or {"Result", "FEN"} & self.tags.keys()):
+        if not (self.num_plies or self._results or {"Result", "FEN"} & self.tags.keys()):
             raise BadRecord(f"expected a move, a position or a result: {format_list(RESULTS)}")
         return PdnGame(
             self.start,

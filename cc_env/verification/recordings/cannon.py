@@ -40,8 +40,9 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
             return
         commands = {_command(move) for move in line["moves"].split()}
         yield Recording(game, position, outcome=ONGOING, actions=frozenset(commands))
+        opponent = "w" if line["turn"] == "b" else "b"
         for move, board, *reason in line["succ"]:
-            final = _read_board(game, board, "bw"[line["turn"] == "b"])
+            final = _read_board(game, board, opponent)
             after = Recording(game, position, path=(_command(move),), final=final)
             yield after._replace(ending=reason[0]) if reason else after._replace(outcome=ONGOING)
 
