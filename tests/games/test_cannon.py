@@ -510,7 +510,7 @@ EQUAL_SCORES = "Player 1 SCORE : 5.12 : Player 2 SCORE : 5.12"
         (["S 2 5 M 1 4"], "line 1: move 1: .* expected: a message"),
         (
             [log_line("S 2 5 M 1 4"), log_line("S 2 5 M 1 4")],
-            "line 2: move 2: client 0 has a command",
+            "line 2: move 2: a command from client 0",
         ),
         (
             [log_line("S 4 8 M 5 7")],
