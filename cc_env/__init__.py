@@ -48,9 +48,9 @@ def __getattr__(name: str) -> Any:
 def register(game: str, environment: str) -> None:
     """Register the environments of a game under an id, with Gymnasium and PettingZoo.
 
-    `game` is a name in the catalogue, or the name of a module that defines a game; names in files
-    are then trusted to import that module. Gymnasium raises gymnasium.error.Error for a malformed
-    id; a game that does not exist is an UnknownOption as soon as an environment is made.
+    `game` is a name in the catalogue, or the name of a module that defines a game; files that name
+    it may then import that module. Raises gymnasium.error.Error for a malformed id. An unknown game
+    raises UnknownOption when an environment is created.
 
     Examples:
 

@@ -140,7 +140,7 @@ def test_minimax_is_an_opponent_in_its_environment():
         ("os.path", "there is no game 'os.path' .the module has no make.; there are: "),
         (
             "tic-tac-toe",
-            "'tic-tac-toe' .* is not the name of a module.; there are: .*, and any module",
+            "'tic-tac-toe' is not the name of a module; .*; there are: .*, and any module",
         ),
         ("Checkers", r"did you mean checkers\? there are: cannon, "),
         ("MiniCheckers", r"did you mean mini_checkers\? there are: "),

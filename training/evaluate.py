@@ -127,11 +127,13 @@ def _run_with_progress(config: arena.Config, path: Path, **options: Any) -> aren
             return arena.run_tournament(config, path, **options, on_progress=advance)
     except KeyboardInterrupt:
         console.print(f"stopped; {finished} games are finished, in {path}")
-        console.print("the same command continues the tournament")
+        console.print("repeat the command to continue the tournament")
         raise typer.Exit(INTERRUPTED) from None
     except OSError as error:
         status = f"{finished} games are finished, in {path}"
-        raise OSError(f"{error}; {status}; the same command continues") from error
+        raise OSError(
+            f"{error}; {status}; repeat the command to continue the tournament"
+        ) from error
 
 
 if __name__ == "__main__":

@@ -207,10 +207,10 @@ class Boards:
         return position
 
     def parse_options(self, options: object) -> list[Position]:
-        """Return the starting position in the options of a reset, if any, in a list.
+        """Return a list with the starting position of the options of a reset, [] without one.
 
-        Raises BadOption or UnknownOption for other options, BadPosition for a text that is not an
-        unfinished position.
+        Raises BadOption or UnknownOption for other options, BadPosition if the text is not a
+        position or its game is over.
         """
         valid = check_reset_options(options, ["position"])
         return [self.parse_start(valid["position"])] if "position" in valid else []

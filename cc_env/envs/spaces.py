@@ -86,7 +86,7 @@ class LegalActionSpace(spaces.Discrete):
         if probability is not None:
             return super().sample(mask, probability)
         if self._np_random is None:
-            # A space that its user has not seeded: this is not a checker.
+            # Not `self.seed`, which prepares the sample that environment checkers expect.
             super().seed()
         if mask is not None:
             legal = _ones(mask, int(self.n))

@@ -207,7 +207,10 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
 
 
 def _load_tables(game: Game, tables: Tablebase | str | os.PathLike[str] | None) -> Tablebase:
-    """Return the tables of a game, by default the shipped ones; raise BadOption, MissingTable."""
+    """Return the tables of a game, by default the shipped ones.
+
+    Raises BadOption for tables of another game or a missing folder, MissingTable if there are none.
+    """
     if not isinstance(tables, Tablebase):
         tables = Tablebase(game, *([] if tables is None else [tables]))
     tables.check_game(game)

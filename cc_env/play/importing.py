@@ -117,7 +117,10 @@ def record_from_svg(text: str) -> str:
 def game_from_match(
     match: Match, players: tuple[str, str] = ("", ""), result: str = ""
 ) -> ImportedGame:
-    """Return the complete turns of a match."""
+    """Return a match as an imported game, with its complete turns.
+
+    `result` describes an unfinished match; it is ignored if the match is finished.
+    """
     turns = tuple(turn for _, turn in match.history)
     result = describe_result(match.game, match.result) if match.result else result
     return ImportedGame(match.game, match.start, turns, players, result)

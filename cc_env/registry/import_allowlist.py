@@ -47,7 +47,9 @@ def import_if_allowed(module: str, name: str) -> ModuleType:
             "on the command line, or call cc_env.registry.import_allowlist.allow"
         )
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ImportError(f"module {module!r} is not the name of a module")
+        raise ImportError(
+            f"{module!r} is not the name of a module; expected: identifiers joined by dots"
+        )
     return import_module(module)
 
 

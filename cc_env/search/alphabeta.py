@@ -140,7 +140,7 @@ def _enter(
         context.workspace.truncated += 1
         value = _evaluate(position, rules.to_move(position), context.evaluation, context)
         return True, value, nothing
-    if _is_repeated(key, frame.ply, context):
+    if _push_key(key, frame.ply, context):
         context.workspace.truncated += 1
         return True, repetition_score(position, rules.to_move(position)), nothing
     entry = transposition.probe(context.table, key)
@@ -175,8 +175,8 @@ def _key(position: Position, context: Context) -> np.uint64:
 
 
 @jit
-def _is_repeated(key: np.uint64, ply: Int, context: Context) -> bool:
-    """Put the key on the path; return whether it occurred on it before."""
+def _push_key(key: np.uint64, ply: Int, context: Context) -> bool:
+    """Put the key on the path at `ply`; return whether it occurred before."""
     context.workspace.path[ply] = key
     for earlier in range(ply):  # noqa: SIM110 (compiled)
         if context.workspace.path[earlier] == key:

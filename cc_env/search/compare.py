@@ -60,25 +60,26 @@ def compare(
 ) -> Comparison:
     """Return the values of turns, or of first decisions of turns, searched up to `depth` turns.
 
-    `seconds_left` returns the remaining time; depth 2 is always completed.
+    They are those of the greatest depth that was completed for all of them, at least 2.
+    `seconds_left` returns the remaining time.
     """
-    best = Comparison((), 0, 0)
+    completed = Comparison((), 0, 0)
     nodes = 0
     children = [play_forced(search.game, position, turn) for turn in turns]
-    for ahead in range(2, max(2, depth) + 1):
+    for current_depth in range(2, max(2, depth) + 1):
         lines = []
         is_last = True
         for child in children:
-            line, result = _search_child(search, position, child, ahead, seconds_left)
+            line, result = _search_child(search, position, child, current_depth, seconds_left)
             nodes += result.nodes if result else 0
-            if result and _is_cut_short(result, ahead - child.turns) and best.lines:
-                return best._replace(nodes=nodes)
+            if result and _is_cut_short(result, current_depth - child.turns) and completed.lines:
+                return completed._replace(nodes=nodes)
             lines.append(line)
             is_last &= result is None or result.is_exact or abs(line.score) >= PROVEN
-        best = Comparison(tuple(lines), ahead, nodes)
+        completed = Comparison(tuple(lines), current_depth, nodes)
         if is_last or seconds_left() <= 0:
             break
-    return best
+    return completed
 
 
 def play_forced(game: Game, position: Position, turn: Turn) -> Continuation:

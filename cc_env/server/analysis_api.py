@@ -51,7 +51,7 @@ Handler = Callable[[Lobby, Fields, str], Coroutine[object, object, Data]]
 
 
 async def _list_players(lobby: Lobby, fields: Fields, address: str) -> Data:
-    """Return the players for a game with these options, and the player to move first."""
+    """Return the player specs that the page offers for a game, and the side that moves first."""
     return await lobby.run_in_worker(address, _players_data, fields)
 
 
@@ -134,7 +134,9 @@ def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
 def _parse_actions(actions: object, max_length: int) -> Turn:
     """Return a list of action ids as a turn; raise BadOption if it is invalid."""
     if not isinstance(actions, list) or len(actions) > max_length:
-        raise messages.invalid_value("actions", actions, f"a list of at most {max_length:,}")
+        raise messages.invalid_value(
+            "actions", actions, f"a list of at most {max_length:,} action ids"
+        )
     if not all(is_integer(action, 0) for action in actions):
         raise messages.invalid_value("actions", actions, "integers from 0")
     return tuple(actions)
@@ -151,14 +153,17 @@ def _import_data(imported: ImportedGames) -> Data:
 
 
 def _players_data(fields: Fields) -> Data:
-    """Return the players for a game with these options, and the player to move first."""
+    """Return the player specs that the page offers for a game, and the side that moves first."""
     game = parse_game(fields.get("game"), fields.get("options") or {})
     start = parse_start(fields.get("start"), game)
     return {"players": allowed_players(game), "mover": game.to_move(start)}
 
 
 def _game_data(imported: ImportedGame) -> Data:
-    """Return a game for the page: its setting, turns and players."""
+    """Return a game for the page: its options, static view data, turns, players and analysts.
+
+    `games` and `index` are those of a text with a single game.
+    """
     game, position = imported.game, imported.start
     turns: list[list[object]] = []
     for turn in imported.turns:

@@ -145,7 +145,7 @@ class Lobby:
     async def remove_expired(self) -> None:
         """Remove all expired games that are not in memory."""
         try:
-            for game in await self.run_in_background("", self._folder.find_expired):
+            for game in await self.run_in_background("", self._folder.select_removals):
                 if game.name not in self.rooms and game.name not in self._load_tasks:
                     self._folder.remove(game)
         except OSError as error:

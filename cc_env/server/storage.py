@@ -92,8 +92,12 @@ class GameFolder:
         self._file_count -= 1
         self._bytes -= game.bytes
 
-    def find_expired(self, now: float | None = None) -> list[StoredGame]:
-        """Return the games to remove; `now` is in seconds since the epoch.
+    def select_removals(self, now: float | None = None) -> list[StoredGame]:
+        """Return the expired games and, while the folder exceeds its limits, more of them.
+
+        Those that were not played go first, then the oldest.
+
+        Counts the games in the folder again. `now` is in seconds since the epoch.
 
         Raises OSError if the folder cannot be read.
         """
@@ -103,17 +107,17 @@ class GameFolder:
         self._set_totals(games)
         file_count, size = self._file_count, self._bytes
         share = REDUCED_SHARE if self.is_full else 1.0
-        expired = []
+        removals = []
         for game in games:
             days = limits.stored_days if game.is_played else limits.unplayed_days
             has_excess = (
                 file_count > share * limits.stored_games or size > share * limits.stored_bytes
             )
             if has_excess or game.changed_at < now - days * DAY_SECONDS:
-                expired.append(game)
+                removals.append(game)
                 file_count -= 1
                 size -= game.bytes
-        return expired
+        return removals
 
     def _set_totals(self, games: list[StoredGame]) -> None:
         self._file_count, self._bytes = len(games), sum(game.bytes for game in games)

@@ -159,9 +159,10 @@ def decode_position(
     like: Position,
     sets: NDArray[np.uint64],
 ) -> Position:
-    """Return the position with this number in a material, int64[K].
+    """Return the position of `material`, int64[K], with this number.
 
-    `sets`, uint64[K], is scratch space.
+    `numbers` are the ranking tables; `like` is any position of the game, whose other properties it
+    shares. `sets`, uint64[K], is scratch space.
     """
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)

@@ -304,7 +304,8 @@ def _find_tables(
 def open_table(path: Path, game: Game, material: Material, numbers: RankingTables) -> ExactTable:
     """Return the open table of a material.
 
-    Raises OSError if the file cannot be opened, BadTable if it is damaged or of anything else.
+    Raises OSError if the file cannot be opened, BadTable if it is damaged, or of
+    another game, other rules or another material.
     """
     assert game.numbering is not None
     table = ExactTable(path)

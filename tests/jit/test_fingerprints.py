@@ -167,7 +167,7 @@ def test_source_with_a_syntax_error_has_no_fingerprint(tree):
     assert fingerprints.fingerprint(["deep.rules"]) is None
 
 
-def test_replacement_with_an_older_time_is_detected(tree, monkeypatch):
+def test_source_replaced_by_an_older_file_has_no_fingerprint(tree, monkeypatch):
     path = tree / "deep/late.py"
     os.utime(path, (1, 1))
     monkeypatch.setattr(fingerprints, "_IMPORT_TIME", path.stat().st_ctime - 1)

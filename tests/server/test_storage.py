@@ -63,7 +63,7 @@ def test_journals_are_private(tmp_path):
     (name,) = store(folder)
     (tmp_path / f"{name}.jsonl").chmod(0o755)
     (other,) = store(folder)
-    folder.find_expired()
+    folder.select_removals()
     for game_name in (name, other):
         assert stat.S_IMODE((tmp_path / f"{game_name}.jsonl").stat().st_mode) == 0o600
     folder.close()
@@ -76,7 +76,7 @@ def test_games_expire_after_their_last_change(tmp_path):
     for days, *names in zip((0.5, 2, 11), unplayed, with_moves, strict=True):
         for name in names:
             age(tmp_path, name, days, now)
-    assert {game.name for game in folder.find_expired(now)} == {*unplayed[1:], with_moves[2]}
+    assert {game.name for game in folder.select_removals(now)} == {*unplayed[1:], with_moves[2]}
     folder.close()
 
 
@@ -88,7 +88,7 @@ def test_full_folder_expires_least_recent_games(tmp_path):
         age(tmp_path, name, 0.9 - number / 10, now)
     with pytest.raises(BusyError, match="4"):
         store(folder)
-    due = folder.find_expired(now)
+    due = folder.select_removals(now)
     assert [game.name for game in due] == unplayed[:1]
     for game in due:
         folder.remove(game)
@@ -102,7 +102,7 @@ def test_games_deleted_by_hand_free_space(tmp_path):
     folder = open_folder(tmp_path, stored_games=2)
     names = store(folder, 2)
     (tmp_path / f"{names[0]}.jsonl").unlink()
-    assert not folder.find_expired()
+    assert not folder.select_removals()
     assert store(folder)
     folder.close()
 
@@ -113,7 +113,7 @@ def test_folder_size_is_limited(tmp_path):
     while not folder.is_full:
         names += store(folder)
     assert len(names) < 20
-    for game in folder.find_expired():
+    for game in folder.select_removals():
         folder.remove(game)
     assert not folder.is_full
     assert len(list(tmp_path.glob("*.jsonl"))) == len(names) - 1
@@ -306,7 +306,7 @@ def test_full_game_allows_moves_only(serving):
 def test_other_files_and_names_are_ignored(tmp_path):
     (tmp_path / "notes.jsonl").write_text("mine")
     folder = open_folder(tmp_path, unplayed_days=0)
-    assert not folder.find_expired(1e12)
+    assert not folder.select_removals(1e12)
     for name in ("../../etc/passwd", "notes", "", "x" * 17):
         with pytest.raises(UnknownOption):
             folder.journal(name)

@@ -44,7 +44,7 @@ def test_learning_overlaps_the_next_rollout(start):
     assert (ppo.state()["rollout.actions"] != rollout["rollout.actions"]).any()
 
 
-def test_rollout_is_preserved_until_learned(start):
+def test_state_contains_the_pending_rollout(start):
     ppo = start().ppo
     ppo.update()
     arrays = ppo.state()

@@ -44,7 +44,7 @@ def test_interval_of_only_wins_shrinks_with_games():
     assert short.low < 0.6 < 0.99 < long.low < 1
 
 
-def test_split_openings_narrow_the_interval():
+def test_interval_is_narrower_if_both_players_win_a_game_of_each_opening():
     even = score(np.tile([1.0, 0.0], 50), np.arange(100) // 2)
     uneven = score(np.tile([1.0, 0.0], 50), np.arange(100) // 4 * 2 + np.arange(100) % 2)
     assert even.value == uneven.value == 0.5

@@ -360,8 +360,8 @@ def between(before: Word, after: Word, victims: Word) -> Word:
 
 
 @jit
-def _possible(chain: _Chain, usable: _UsableMiddles) -> bool:
-    """Return whether the chain exists if pieces could be used repeatedly."""
+def _exists_with_reuse(chain: _Chain, usable: _UsableMiddles) -> bool:
+    """Return whether the chain would exist if pieces could be used repeatedly."""
     before = flood(chain.start, _hops_over(usable.falling, usable.rising, chain.empty))
     after = flood(chain.end, _hops_over(usable.falling_after, usable.rising_after, chain.empty))
     return True if between(before, after, chain.victim) else False  # noqa: SIM210 (compiled)
@@ -398,9 +398,9 @@ def _can_capture(chain: _Chain, usable: _UsableMiddles) -> bool:
                 _UsableMiddles(ZERO, ZERO, ZERO, piece),
             )
         first, second = _subtract(usable, first), _subtract(usable, second)
-        if not _possible(chain, first):
+        if not _exists_with_reuse(chain, first):
             return _can_capture(chain, second)
-        if not _possible(chain, second):
+        if not _exists_with_reuse(chain, second):
             return _can_capture(chain, first)
         if not conflicts:
             return _can_capture(chain, first) or _can_capture(chain, second)

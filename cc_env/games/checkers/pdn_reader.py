@@ -236,6 +236,7 @@ class _GameParser:
         elif token.kind == "result":
             self._results.append(token.text)
         elif token.kind not in ("number", "move"):
+            # The text of a token of another kind describes the error.
             raise BadRecord(token.text)
         elif self._results:
             raise BadRecord(f"{token.text} after the result, {self._results[-1]}")
@@ -295,6 +296,7 @@ class _GameParser:
             parse_turn(self.game, next(iter(self._lines)), text)
         self._lines = lines
         self.num_plies += 1
+        # A move without a number shows that numbers count pairs of moves.
         if not self._is_numbered and 2 in self._numbering:
             self._numbering.pop(1, None)
         self._is_numbered = False

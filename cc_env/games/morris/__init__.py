@@ -194,8 +194,10 @@ class Morris(Game):
                 )
         player = LETTERS.index(side)
         opponent = 1 - player
-        if pending > sets[opponent].bit_count():
-            raise BadPosition(f"x{pending}; expected: at most the number of beads to remove")
+        if pending > (count := sets[opponent].bit_count()):
+            raise BadPosition(
+                f"x{pending}; expected: at most {count}, the beads of {LETTERS[opponent]}"
+            )
         self._check_options(free, hands, pending)
         return Position(
             np.uint64(sets[player]),
