@@ -45,7 +45,9 @@ ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
 _RUNNING, _TERMINATED, _, _FAULT = map(int, EpisodeStatus)
-_RESET, _RESET_EXACTLY = map(np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_EXACTLY))
+_RESET, _RESET_TO_POSITION = map(
+    np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_TO_POSITION)
+)
 
 # (boards, numbers of boards on which the opponent is to move, int64[M]) -> M actions
 ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
@@ -59,7 +61,7 @@ class CompiledOpponent:
     make_policy: Callable[[], Any]
 
 
-Opponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
+BoardsOpponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
 
 
 class Ending(TypedDict):
@@ -89,7 +91,7 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        opponent: Opponent = kernels.OpponentMode.NONE,
+        opponent: BoardsOpponent = kernels.OpponentMode.NONE,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
@@ -118,13 +120,22 @@ class Boards:
         self.game = game
         self.count = count
         self._opponent: ReplyFunction | None = None
-        # The compiled opponent, once for each thread.
-        self._policies: list[Any] = []
+        self._compiled_opponent: CompiledOpponent | None = None
         if isinstance(opponent, CompiledOpponent):
-            self._policies = [opponent.make_policy() for _ in range(threads)]
+            self._compiled_opponent = opponent
         elif not isinstance(opponent, kernels.OpponentMode):
             self._opponent = opponent
+        # Whether a step can begin a game that the opponent's first replies end.
+        opponent_mode = self._settings.opponent_mode
+        has_replies = opponent_mode != kernels.OpponentMode.NONE
+        # The kernel repeats random replies itself.
+        is_repeated = opponent_mode == kernels.OpponentMode.RANDOM and not max_opening_turns
+        self._may_begin_finished = (
+            has_replies and not is_repeated and autoreset != Autoreset.DISABLED
+        )
+        self._threads = ThreadPool(threads)
         try:
+            self._policies = self._make_policies()
             self._batch = _allocate(game, count, _keys_per_board(self._settings, count), autoreset)
         except MemoryError:
             reason = "this machine does not have enough memory"
@@ -150,11 +161,22 @@ class Boards:
         self._all_boards = np.ones(count, np.bool_)
         self._decisions = np.full(count, kernels.StepKind.DECISION, np.int8)
         self._initial = np.array([game.initial], np.uint64)
-        self._threads = ThreadPool(threads)
         self._specialized_step: Callable[..., int] | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_specialized_step": None}
+        # Policies contain large buffers.
+        return {**vars(self), "_specialized_step": None, "_policies": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._policies = self._make_policies()
+
+    def _make_policies(self) -> list[Any]:
+        """Return the policies of the compiled opponent, one for each thread; [] without one."""
+        if self._compiled_opponent is None:
+            return []
+        count = min(self._threads.thread_count, self.count)
+        return [self._compiled_opponent.make_policy() for _ in range(count)]
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
@@ -182,19 +204,25 @@ class Boards:
         """
         selected = self._all_boards if selected is None else selected
         rows = np.array(starts, np.uint64) if starts else self._initial
-        kind = _RESET_EXACTLY if starts else _RESET
         if streams is not None:
             self._batch.rows[selected, STREAM] = streams[selected]
+        self._begin(selected, _RESET_TO_POSITION if starts else _RESET, rows)
+        self.was_illegal &= ~selected
+
+    def _begin(self, selected: NDArray[np.bool_], kind: np.int8, rows: NDArray[np.uint64]) -> None:
+        """Begin games on the boards `selected`, again while the opponent's first replies end them.
+
+        The last attempt has no random opening. Raises BadPosition if all attempts fail.
+        """
         pending = selected
-        # With random replies the kernel makes these attempts.
-        is_random = self._settings.opponent_mode == kernels.OpponentMode.RANDOM
-        for _ in range(1 if is_random else kernels.MAX_RESET_ATTEMPTS):
-            self._run_kernel(pending * kind, self._no_actions, rows)
+        for attempt in range(kernels.MAX_RESET_ATTEMPTS):
+            is_last = attempt == kernels.MAX_RESET_ATTEMPTS - 1
+            kinds = pending * (_RESET_TO_POSITION if is_last else kind)
+            self._run_kernel(kinds, self._no_actions, rows)
             self.has_begun = self._has_masks = True
             self._reply()
             pending = pending & self.done
             if not pending.any():
-                self.was_illegal &= ~selected
                 return
         self.has_begun = False
         raise self._no_decision_error(self._position(rows[pending.argmax() % len(rows)]))
@@ -234,11 +262,36 @@ class Boards:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
             self._set_was_illegal(actions)
-        refused_board = run(self._decisions, actions, self._initial)
+        try:
+            refused_board = run(self._decisions, actions, self._initial)
+        except BaseException:
+            self.has_begun = False
+            raise
         if refused_board != kernels.ACCEPTED:
             raise self._refusal_error(refused_board, actions[refused_board])
         if self._opponent:
             self._reply()
+        if self._may_begin_finished:
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Begin other games on boards whose new game was ended by the opponent's first replies."""
+        is_finished = self.done
+        if self._settings.autoreset == Autoreset.NEXT_STEP:
+            is_finished &= ~(self.terminated | self.truncated)
+        if not is_finished.any():
+            return
+        # With SAME_STEP these describe the games that ended in this step.
+        arrays: list[NDArray[Any]] = [
+            self.rewards,
+            self.terminated,
+            self.truncated,
+            self.outcomes,
+        ]
+        ended = [array[is_finished] for array in arrays]
+        self._begin(is_finished, _RESET, self._initial)
+        for array, values in zip(arrays, ended, strict=True):
+            array[is_finished] = values
 
     def step_one(self, action: object) -> None:
         """Play an action on the only board.
@@ -532,7 +585,7 @@ class Boards:
 
 def _settings(
     game: Game,
-    opponent: Opponent,
+    opponent: BoardsOpponent,
     seat: int | None,
     max_turns: int | None,
     repetitions: int | None,

@@ -79,13 +79,13 @@ class StepKind(IntEnum):
     """The effect of a step on a board.
 
     DECISION plays an action, or resets a finished board if it resets itself (`Autoreset`). RESET
-    begins a game after a random opening, RESET_EXACTLY in the given position.
+    begins a game after a random opening, RESET_TO_POSITION in the given position.
     """
 
     SKIP = 0
     DECISION = 1
     RESET = 2
-    RESET_EXACTLY = 3
+    RESET_TO_POSITION = 3
 
 
 class Settings(NamedTuple):
@@ -216,7 +216,7 @@ def step(
             _decide(np.int64(actions[number]), start, settings, batch, board)
         elif kind != StepKind.SKIP:
             first = rules.load(starts[number % len(starts)], start)
-            if kind != StepKind.RESET_EXACTLY:
+            if kind != StepKind.RESET_TO_POSITION:
                 first = _random_opening(first, settings, board)
             _restart(first, settings, batch, board)
     return ACCEPTED
@@ -240,10 +240,10 @@ def play_replies(
     for index in range(len(numbers)):
         board = _board(batch, numbers[index], legal)
         row = board.row
-        is_opening = row[TURNS] == ZERO
+        is_before_first_decision = row[TURNS] == ZERO
         position = _advance(rules.load(row, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
-        if is_opening:
+        if is_before_first_decision:
             row[STATUS] = status
             _write_board(position, settings, batch, board)
         else:
@@ -281,7 +281,7 @@ def _play_policy(
 ) -> None:
     """Play the policy's decisions on a board until the seat is to move or the game ends."""
     row = board.row
-    is_opening = row[TURNS] == ZERO
+    is_before_first_decision = row[TURNS] == ZERO
     seat = np.int64(row[SEAT])
     position = rules.load(row, start)
     result: Int = np.int64(ONGOING)
@@ -292,7 +292,7 @@ def _play_policy(
         action = np.int64(policies.decide(policy, position, state))
         position = _advance(position, action, board)
         result, status = _status(position, settings, board)
-    if is_opening:
+    if is_before_first_decision:
         row[STATUS] = status
         _write_board(position, settings, batch, board)
     else:

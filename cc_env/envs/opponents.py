@@ -40,14 +40,14 @@ def make_opponent(opponent: object, game: Game) -> ReplyFunction | CompiledOppon
     if isinstance(opponent, str) and opponent == "random":
         return OpponentMode.RANDOM
     if isinstance(opponent, Mapping):
-        return _Mixture(_check_mixture(opponent), game)
+        return _Mixture(check_mixture(opponent), game)
     replies = _make_replies(opponent, game)
     if isinstance(replies, _CompiledReplies):
         return CompiledOpponent(partial(_make_policy, replies.player))
     return replies
 
 
-def _check_mixture(mixture: Mapping[Any, Any]) -> dict[str, float]:
+def check_mixture(mixture: Mapping[Any, Any]) -> dict[str, float]:
     """Return the probabilities of player specs; raise BadOption if they are invalid."""
     text = f"opponent={dict(mixture)!r}"
     if not mixture or not all(isinstance(spec, str) for spec in mixture):
@@ -67,8 +67,8 @@ def _make_replies(opponent: object, game: Game) -> "ReplyFunction":
     player = as_player(opponent, game)
     if isinstance(player, FunctionPlayer):
         return _FunctionReplies(player.function)
-    policy = _make_policy(player)
-    return _PlayerReplies(player) if policy is None else _CompiledReplies(player, policy)
+    replies = _CompiledReplies(player)
+    return _PlayerReplies(player) if replies.policy is None else replies
 
 
 def _make_policy(player: Player) -> Any:
@@ -114,13 +114,19 @@ class _PlayerReplies:
 class _CompiledReplies:
     """Replies of a policy in compiled code, with random numbers from the stream of each board."""
 
-    def __init__(self, player: Player, policy: Any) -> None:
-        self.player, self._policy = player, policy
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        # None if the player cannot decide in compiled code.
+        self.policy = _make_policy(player)
+
+    def __reduce__(self) -> tuple[type, tuple[Player]]:
+        # Policies contain large buffers.
+        return _CompiledReplies, (self.player,)
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
         positions = boards.positions[numbers]
-        decide_all(boards.game.initial, self._policy, positions, states, actions)
+        decide_all(boards.game.initial, self.policy, positions, states, actions)
         return actions
 
 
@@ -134,7 +140,8 @@ class _BatchReplies:
         batch = DecisionBatch(
             boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
         )
-        return self._choose(batch, boards.generator(int(numbers[0])))
+        actions = self._choose(batch, boards.generator(int(numbers[0])))
+        return check_actions(actions, len(numbers))
 
 
 class _Mixture:
@@ -164,7 +171,9 @@ class _Mixture:
         actions = np.empty(len(numbers), self._dtype)
         for index in np.unique(self._indices[numbers]):
             own = self._indices[numbers] == index
-            actions[own] = self._players[index](boards, numbers[own])
+            replies = self._players[index](boards, numbers[own])
+            for place, reply in zip(np.flatnonzero(own), replies, strict=True):
+                actions[place] = reply
         return actions
 
 
@@ -203,7 +212,8 @@ def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
     """Return a batch policy that plays as a player or player spec.
 
     The same player decides on all boards, so it must have no state. Players with `make_policy`
-    decide in compiled code. Raises BadOption if the player cannot be created.
+    decide in compiled code, in buffers that only one thread may use at a time. Raises BadOption if
+    the player cannot be created.
     """
     if isinstance(player, str) and player == "random":
         return random_policy

@@ -5,7 +5,7 @@ Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,14 @@ from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_seed, check_actions, make_environment_game
 from cc_env.envs.boards import Boards
-from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, OpponentPool, wrap_player
+from cc_env.envs.opponents import (
+    BatchPolicy,
+    DecisionBatch,
+    Opponent,
+    OpponentPool,
+    check_mixture,
+    wrap_player,
+)
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import make_observation_space
 from cc_env.errors import BadOption, MissingExtra, check_bool
@@ -28,6 +35,9 @@ try:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 except ImportError as missing:
     raise MissingExtra("OpponentVecEnv", "stable-baselines3", "sb3") from missing
+
+
+OpponentList = str | Player | Opponent | Sequence[str | Player | Opponent] | Mapping[str, float]
 
 
 class OpponentVecEnv(VecEnv):
@@ -44,9 +54,10 @@ class OpponentVecEnv(VecEnv):
     whose game ended also has terminal_observation int8[C, H, W], and episode, as SB3's Monitor: the
     return r, the length l in decisions, and the seconds t since the environment was created.
 
-    `opponents` is a list of `Opponent`; one of them is drawn for each game, by the shares. More may
-    be appended at any time; they play games that begin later. For self-play, use the learning
-    policy as an opponent, or a copy of it by `copy_policy`:
+    `opponents` is a list of `Opponent`, or a mapping from player specs to probabilities; one of
+    them is drawn for each game, by the shares. More may be appended to `env.opponents` at any time;
+    they play games that begin later. For self-play, use the learning policy as an opponent, or a
+    copy of it by `copy_policy`:
 
         model = MaskablePPO("MlpPolicy", env)
         env.opponents.append(Opponent("itself", wrap_policy(model.policy)))
@@ -67,7 +78,7 @@ class OpponentVecEnv(VecEnv):
         game: str,
         num_envs: int = 1,
         *,
-        opponents: str | Player | Opponent | Sequence[str | Player | Opponent] = "random",
+        opponents: OpponentList = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -277,10 +288,13 @@ def copy_policy(policy: Any) -> Any:
     return type(policy).load(file, policy.device)
 
 
-def _opponents(
-    opponents: str | Player | Opponent | Sequence[str | Player | Opponent], game: Game
-) -> list[Opponent]:
+def _opponents(opponents: OpponentList, game: Game) -> list[Opponent]:
     """Return a list of opponents; player specs and players get equal shares."""
+    if isinstance(opponents, Mapping):
+        return [
+            Opponent(spec, wrap_player(spec, game), share)
+            for spec, share in check_mixture(opponents).items()
+        ]
     if isinstance(opponents, str) or not isinstance(opponents, Sequence):
         opponents = [opponents]
     if not opponents:

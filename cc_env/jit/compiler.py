@@ -345,7 +345,8 @@ def specialize(function: Callable[..., Result], *arguments: object) -> Callable[
     """Return the machine code of a compiled function for arguments of these types.
 
     Calling it saves the lookup of the arguments' types, 1.6 µs for those of a step. It accepts no
-    keywords, and its behavior is undefined for arguments of other types.
+    keywords, and its behavior is undefined for arguments of other types. If the code is not
+    compiled yet, errors of numba are raised as they are.
     """
     assert isinstance(function, _Compiled)
     entry_point: Callable[..., Result] = function.compile(

@@ -45,7 +45,7 @@ class RandomPlayer:
         return Decision(int(rng.choice(self.game.choices(position))))
 
     def make_policy(self) -> policies.RandomPolicy:
-        """Return the same player in compiled code."""
+        """Return the decisions of this player in compiled code."""
         return policies.RandomPolicy.make(self.game)
 
 
@@ -90,7 +90,7 @@ class GreedyPlayer:
         return Decision(int(rng.choice(best)), expected_result(highest), {"score": highest})
 
     def make_policy(self) -> policies.GreedyPolicy:
-        """Return the same player in compiled code."""
+        """Return the decisions of this player in compiled code."""
         return policies.GreedyPolicy.make(self._game, self._evaluation)
 
 
@@ -149,9 +149,10 @@ class MinimaxPlayer:
         return Decision(result.action, result.value, result.details())
 
     def make_policy(self) -> policies.AlphaBetaPolicy | None:
-        """Return the same player in compiled code; None with a time limit.
+        """Return the decisions of this player in compiled code; None with a time limit.
 
-        Its transposition table has at most `policies.TABLE_MEGABYTES`.
+        Its transposition table has at most `policies.TABLE_MEGABYTES`, so that it may decide
+        differently in deep searches.
         """
         if self._seconds is not None:
             return None
@@ -221,7 +222,10 @@ class MCTSPlayer:
         return Decision(result.action, result.value, result.details())
 
     def make_policy(self) -> policies.UCTPolicy | None:
-        """Return the same player in compiled code; None with a time limit or tables."""
+        """Return the decisions of this player in compiled code.
+
+        None with a time limit or tables.
+        """
         if self._simulations is None or self._seconds is not None or self._has_tables:
             return None
         return policies.UCTPolicy.make(self._game, self._search.settings(self._simulations))

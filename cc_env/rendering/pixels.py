@@ -61,6 +61,10 @@ class Window:
 
 def _surface(picture: Picture) -> Any:
     """Return a picture as a pygame surface."""
+    # Another user of pygame may have ended it.
+    if not pygame.font.get_init():
+        pygame.font.init()
+        _open_font.cache_clear()
     surface = pygame.Surface(size(picture))
     surface.fill("#ffffff")
     surface.blits([_place(shape) for shape in shapes(picture)])
@@ -106,9 +110,9 @@ def _bounds(shape: Shape) -> tuple[int, int, int, int]:
         case Polyline(points, _, width):
             corners, reach_x = list(points), width / 2 + 1
             reach_y = reach_x
-        case label:
-            corners = [(label.x, label.y)]
-            reach_x, reach_y = (length / SCALE / 2 + 1 for length in _font(label).size(label.text))
+        case Label(x, y, text):
+            corners = [(x, y)]
+            reach_x, reach_y = (length / SCALE / 2 + 1 for length in _font(shape).size(text))
     columns, rows = zip(*corners, strict=True)
     low_x, low_y = math.floor(min(columns) - reach_x), math.floor(min(rows) - reach_y)
     return low_x, low_y, math.ceil(max(columns) + reach_x), math.ceil(max(rows) + reach_y)
@@ -130,7 +134,6 @@ def _font(label: Label) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _open_font(font_size: int) -> Any:
-    pygame.font.init()
     return pygame.font.Font(None, font_size)
 
 
@@ -149,6 +152,6 @@ def _paint(surface: Any, shape: Shape) -> None:
                 pygame.draw.line(surface, color, start, end, round(SCALE * width))
             for point in scaled:
                 pygame.draw.circle(surface, color, point, SCALE * width / 2)
-        case label:
-            image = _font(label).render(label.text, True, label.color)
-            surface.blit(image, image.get_rect(center=(SCALE * label.x, SCALE * label.y)))
+        case Label(x, y, text, _, color):
+            image = _font(shape).render(text, True, color)
+            surface.blit(image, image.get_rect(center=(SCALE * x, SCALE * y)))

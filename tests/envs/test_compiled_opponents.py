@@ -1,5 +1,8 @@
 """Opponents in compiled code, compared with the same players called for each board."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from cc_env.envs import BoardGameEnv, BoardGameVectorEnv
 from cc_env.envs.boards import Boards, CompiledOpponent
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import Opponent, make_opponent
-from cc_env.errors import BadOption, BadPosition
+from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
@@ -182,3 +185,93 @@ def test_batch_policy_decides_on_all_boards_in_one_call():
 def test_invalid_mixture_is_rejected(mixture, message):
     with pytest.raises(BadOption, match=message):
         BoardGameEnv("capture_conquer", opponent=mixture)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("opponent", ["random", "minimax:depth=1", MIXTURE])
+def test_no_episode_begins_finished_after_long_openings(opponent, mode):
+    mode = gymnasium.vector.AutoresetMode(mode)
+    envs = gymnasium.make_vec(
+        "cc_env/CaptureConquer-v0",
+        32,
+        opponent=opponent,
+        max_opening_turns=30,
+        autoreset_mode=mode,
+    )
+    _, infos = envs.reset(seed=0)
+    envs.action_space.seed(0)
+    boards = envs.unwrapped._boards
+    for _ in range(100):
+        actions = envs.action_space.sample()
+        _, rewards, terminated, truncated, infos = envs.step(actions)
+        ended = terminated | truncated
+        assert (rewards[~terminated] == 0).all()
+        assert ((infos["outcome"] >= 0) == terminated).all()
+        if mode == gymnasium.vector.AutoresetMode.SAME_STEP:
+            assert not boards.done.any()
+        else:
+            np.testing.assert_array_equal(boards.done, ended)
+        if mode == gymnasium.vector.AutoresetMode.DISABLED and ended.any():
+            envs.reset(options={"reset_mask": ended})
+            assert not boards.done.any()
+        running = ~boards.done
+        assert (boards.to_move[running] == boards.seats[running]).all()
+
+
+@pytest.mark.parametrize("name", ["Checkers", "MiniCheckers"])
+def test_openings_from_which_every_reply_ends_the_game_are_drawn_again(name):
+    envs = gymnasium.make_vec(f"cc_env/{name}-v0", 500, opponent="random", max_opening_turns=300)
+    envs.reset(seed=0)
+    assert not envs.unwrapped._boards.done.any()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda batch, rng: batch.masks.argmax(1)[:1],
+        lambda batch, rng: np.repeat(batch.masks.argmax(1), 2),
+        lambda batch, rng: batch.masks.argmax(1)[:, np.newaxis],
+        lambda batch, rng: batch.masks.argmax(1) + 0.5,
+        lambda batch, rng: [0],
+        lambda batch, rng: 3,
+        lambda batch, rng: None,
+    ],
+)
+def test_batch_policy_with_actions_of_another_shape_is_rejected(reply):
+    env = BoardGameVectorEnv("capture_conquer", 3, opponent=Opponent("bad", reply), seat=0)
+    env.reset(seed=0)
+    with pytest.raises(IllegalAction):
+        env.step(env.action_masks().argmax(1))
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_masks().argmax(1))
+
+
+def test_interrupted_policy_needs_a_reset(monkeypatch):
+    env = BoardGameVectorEnv("capture_conquer", 3, opponent="minimax:depth=1", seat=0)
+    env.reset(seed=0)
+    with monkeypatch.context() as patch:
+
+        def interrupt(*arguments):
+            raise KeyboardInterrupt
+
+        patch.setattr("cc_env.envs.kernels.play_policy", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            env.step(env.action_masks().argmax(1))
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_masks().argmax(1))
+    env.reset()
+
+
+@pytest.mark.parametrize("opponent", ["minimax:depth=2", MIXTURE])
+def test_copies_with_compiled_opponents_play_the_same_games_from_small_pickles(opponent):
+    env = BoardGameVectorEnv("capture_conquer", 4, opponent=opponent)
+    env.reset(seed=2)
+    env.step(env.action_masks().argmax(1))
+    data = pickle.dumps(env)
+    assert len(data) < 200_000
+    copies = [pickle.loads(data), copy.deepcopy(env)]
+    for _ in range(30):
+        actions = env.action_masks().argmax(1)
+        observations = [each.step(actions)[0] for each in (env, *copies)]
+        for other in observations[1:]:
+            np.testing.assert_array_equal(observations[0], other)

@@ -570,3 +570,14 @@ def test_row_and_column_labels_are_those_of_the_game():
 def test_every_row_and_column_needs_a_label():
     with pytest.raises(BadGame, match=r"column_labels=\['a', 'b'\]; expected: 3"):
         make_game("elsewhere.tictactoe").replace(column_labels="ab")
+
+
+def test_pictures_are_painted_after_another_user_of_pygame_ended_it(game):
+    pygame = pytest.importorskip("pygame")
+    from cc_env.rendering.pixels import to_pixels
+
+    first = to_pixels(draw(game, game.initial, caption="first"))
+    pygame.quit()
+    second = to_pixels(draw(game, game.initial, caption="second"))
+    assert first.shape == second.shape
+    assert (first != second).any()

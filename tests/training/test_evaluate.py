@@ -96,7 +96,9 @@ def test_full_disk_prints_one_line_with_progress(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["evaluate", *command])
     assert application.run(app) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "No space left on device: 'out/games.jsonl'; 0 games are finished, in out; repeat" in line
+    assert (
+        "No space left on device: 'out/games.jsonl'; 0 games are finished, in out; repeat" in line
+    )
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     config = arena.Config(players=("random", "greedy"), options={"size": 4}, games=2)
