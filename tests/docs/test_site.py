@@ -74,7 +74,7 @@ def test_reference_has_constructors_with_arguments(site):
     text = (site / "reference/api/environments.html").read_text(encoding="utf-8")
     _, _, after = text.partition('id="cc_env.envs.single.BoardGameEnv"')
     text = re.sub("<[^>]*>", "", after.partition("<h3")[0])
-    assert 'opponent: str | Player | PolicyFunction = "random"' in text
+    assert 'opponent: AnyOpponent = "random"' in text
     assert "None is drawn at every reset" in text
 
 
