@@ -22,6 +22,7 @@ from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, ch
 from cc_env.jit.compiler import specialize
 from cc_env.jit.threads import ThreadPool
 from cc_env.rendering.picture import Picture, draw
+from cc_env.search.policies import Policy
 
 NO_EPISODE = "no episode is in progress"
 MAX_BOARDS = MAX_TURNS = 2**31 - 1
@@ -57,8 +58,8 @@ ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArr
 class CompiledOpponent:
     """An opponent whose decisions are made in compiled code, on all boards in one call."""
 
-    # Returns a new policy of `cc_env.search.policies`, for one thread.
-    make_policy: Callable[[], Any]
+    # Returns a new policy of `cc_env.search.policies`, for one thread; not None.
+    make_policy: Callable[[], Policy | None]
 
 
 BoardsOpponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
@@ -167,16 +168,17 @@ class Boards:
         # Policies contain large buffers.
         return {**vars(self), "_specialized_step": None, "_policies": []}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._policies = self._make_policies()
 
-    def _make_policies(self) -> list[Any]:
+    def _make_policies(self) -> list[Policy]:
         """Return the policies of the compiled opponent, one for each thread; [] without one."""
         if self._compiled_opponent is None:
             return []
         count = min(self._threads.thread_count, self.count)
-        return [self._compiled_opponent.make_policy() for _ in range(count)]
+        policies = [self._compiled_opponent.make_policy() for _ in range(count)]
+        return [policy for policy in policies if policy is not None]
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.

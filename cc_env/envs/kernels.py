@@ -8,7 +8,7 @@ of a game's positions.
 """
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from cc_env.core.bitboard import ZERO
 from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.search import policies
+from cc_env.search.policies import Policy, decide
 
 # Columns at the end of a row: episodes begun, turns played in the current one, state of the random
 # stream, the learner's seat (0 or 1), and an `EpisodeStatus`.
@@ -253,7 +253,7 @@ def play_replies(
 
 @jit(nogil=True)
 def play_policy(
-    start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple, packed_policy: Any
+    start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple, packed_policy: Policy
 ) -> None:
     """Play the decisions of a policy of `cc_env.search.policies` until each seat is to move.
 
@@ -277,7 +277,7 @@ def _is_policy_to_move(row: NDArray[np.uint64], player: Int) -> Bool:
 
 @jit
 def _play_policy(
-    policy: Any, start: Position, settings: Settings, batch: Batch, board: Board
+    policy: Policy, start: Position, settings: Settings, batch: Batch, board: Board
 ) -> None:
     """Play the policy's decisions on a board until the seat is to move or the game ends."""
     row = board.row
@@ -289,7 +289,7 @@ def _play_policy(
     while status == EpisodeStatus.RUNNING and rules.to_move(position) != seat:
         state = row[STREAM]
         row[STREAM] = random_streams.advance(state)
-        action = np.int64(policies.decide(policy, position, state))
+        action = np.int64(decide(policy, position, state))
         position = _advance(position, action, board)
         result, status = _status(position, settings, board)
     if is_before_first_decision:

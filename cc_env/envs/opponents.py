@@ -21,7 +21,7 @@ from cc_env.errors import BadOption, is_number
 from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.builtin import FunctionPlayer, PolicyFunction
 from cc_env.players.specs import as_player
-from cc_env.search.policies import decide_all
+from cc_env.search.policies import Policy, decide_all
 
 # Sums of a mixture's weights that differ from 1 by less are accepted.
 _SUM_TOLERANCE = 1e-6
@@ -47,7 +47,7 @@ def make_opponent(opponent: object, game: Game) -> ReplyFunction | CompiledOppon
     return replies
 
 
-def check_mixture(mixture: Mapping[Any, Any]) -> dict[str, float]:
+def check_mixture(mixture: Mapping[str, float]) -> dict[str, float]:
     """Return the probabilities of player specs; raise BadOption if they are invalid."""
     text = f"opponent={dict(mixture)!r}"
     if not mixture or not all(isinstance(spec, str) for spec in mixture):
@@ -71,7 +71,7 @@ def _make_replies(opponent: object, game: Game) -> "ReplyFunction":
     return _PlayerReplies(player) if replies.policy is None else replies
 
 
-def _make_policy(player: Player) -> Any:
+def _make_policy(player: Player) -> Policy | None:
     """Return the compiled policy of a player, or None if it has none."""
     return player.make_policy() if hasattr(player, "make_policy") else None
 
@@ -124,6 +124,7 @@ class _CompiledReplies:
         return _CompiledReplies, (self.player,)
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        assert self.policy is not None
         actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
         positions = boards.positions[numbers]
         decide_all(boards.game.initial, self.policy, positions, states, actions)
@@ -219,12 +220,8 @@ def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
         return random_policy
     shared_player = as_player(player, game)
     policy = _make_policy(shared_player)
-
-    def choose_compiled(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
-        actions = np.empty(len(batch.positions), np.int64)
-        states = rng.integers(2**64, size=len(actions), dtype=np.uint64)
-        decide_all(game.initial, policy, batch.positions, states, actions)
-        return actions
+    if policy is not None:
+        return partial(_decide_all, game, policy)
 
     def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         positions = map(game.make_position, batch.positions)
@@ -233,7 +230,17 @@ def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
             np.int64,
         )
 
-    return choose if policy is None else choose_compiled
+    return choose
+
+
+def _decide_all(
+    game: Game, policy: Policy, batch: DecisionBatch, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the actions of a policy in the M positions of a batch, int64[M]."""
+    actions = np.empty(len(batch.positions), np.int64)
+    states = rng.integers(2**64, size=len(actions), dtype=np.uint64)
+    decide_all(game.initial, policy, batch.positions, states, actions)
+    return actions
 
 
 def random_policy(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:

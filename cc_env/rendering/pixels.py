@@ -59,7 +59,7 @@ class Window:
             self._screen = None
 
 
-def _surface(picture: Picture) -> Any:
+def _surface(picture: Picture) -> pygame.Surface:
     """Return a picture as a pygame surface."""
     # Another user of pygame may have ended it.
     if not pygame.font.get_init():
@@ -71,7 +71,7 @@ def _surface(picture: Picture) -> Any:
     return surface
 
 
-def _place(shape: Shape) -> tuple[Any, tuple[int, int]]:
+def _place(shape: Shape) -> tuple[pygame.Surface, tuple[int, int]]:
     """Return the image of a shape and its upper left corner in the picture."""
     x, y = shape.points[0] if isinstance(shape, Polyline) else (shape.x, shape.y)
     column, row = math.floor(x), math.floor(y)
@@ -80,7 +80,7 @@ def _place(shape: Shape) -> tuple[Any, tuple[int, int]]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _image(shape: Shape) -> tuple[Any, int, int]:
+def _image(shape: Shape) -> tuple[pygame.Surface, int, int]:
     """Return the image of a shape, transparent around it, and its left and upper edge."""
     left, top, right, bottom = _bounds(shape)
     width, height = right - left, bottom - top
@@ -128,16 +128,16 @@ def _edge_color(shape: Shape) -> str:
             return shape.color
 
 
-def _font(label: Label) -> Any:
+def _font(label: Label) -> pygame.font.Font:
     return _open_font(round(SCALE * label.size * 1.35))
 
 
 @functools.lru_cache(maxsize=64)
-def _open_font(font_size: int) -> Any:
+def _open_font(font_size: int) -> pygame.font.Font:
     return pygame.font.Font(None, font_size)
 
 
-def _paint(surface: Any, shape: Shape) -> None:
+def _paint(surface: pygame.Surface, shape: Shape) -> None:
     """Paint a shape, enlarged by SCALE."""
     match shape:
         case Square(x, y, edge, fill):

@@ -32,7 +32,7 @@ MAX_NODES = 2**20
 
 
 @rule
-def decide(policy: Any, position: Position, state: np.uint64) -> int:
+def decide(policy: "Policy", position: Position, state: np.uint64) -> int:
     """Return the action of a policy in an unfinished position.
 
     `state`, of a stream of `random_streams`, determines all random choices.
@@ -42,7 +42,7 @@ def decide(policy: Any, position: Position, state: np.uint64) -> int:
 @jit(nogil=True)
 def decide_all(
     start: Position,
-    packed_policy: Any,
+    packed_policy: "Policy",
     positions: NDArray[np.uint64],
     states: NDArray[np.uint64],
     actions: NDArray[np.int64],
@@ -108,6 +108,9 @@ class UCTPolicy(NamedTuple):
         """Return the policy for a game; its tree has room for all simulations, within limits."""
         capacity = min((int(settings.simulations) + 1) * game.num_actions, MAX_NODES)
         return cls(make_tree(game, max(capacity, 2 * game.num_actions)), settings)
+
+
+Policy = RandomPolicy | GreedyPolicy | AlphaBetaPolicy | UCTPolicy
 
 
 @jit
