@@ -22,7 +22,6 @@ it fail until it is sent again. Input is read during a search: minimax and mcts 
 """
 
 import threading
-import time
 from collections.abc import Callable, Collection
 from math import inf
 from typing import NamedTuple
@@ -276,11 +275,13 @@ class UGIEngine:
         """Stop the search; wait at most `timeout` seconds for a player that ignores `stop`."""
         self._stop_requested.set()
         stop = getattr(self._searching, "stop", lambda: None)
-        until = time.perf_counter() + timeout
-        while self._thread is not None and self._thread.is_alive() and time.perf_counter() < until:
+        # Counted instead of timed: a search that has to share a busy machine gets more time.
+        attempts = timeout / _STOP_INTERVAL_SECONDS
+        while self._thread is not None and self._thread.is_alive() and attempts > 0:
             # Repeated, because a stop before the search begins has no effect.
             stop()
             self._thread.join(_STOP_INTERVAL_SECONDS)
+            attempts -= 1
 
     def _search(self, go: GoCommand, player: Player) -> None:
         """Search for a complete turn and write it."""
