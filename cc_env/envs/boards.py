@@ -318,20 +318,14 @@ class Boards:
         arguments = (*self._kernel_arguments, *arrays)
         if self._specialized_step is None:
             self._specialized_step = specialize(kernels.step, *arguments)
-        refused_board = self._specialized_step(*arguments)
-        if self._policies and refused_board == kernels.ACCEPTED:
-            kernels.play_policy(*self._kernel_arguments, self._policies[0])
-        return refused_board
+        return self._play(self._specialized_step, 0, *arguments)
 
     def _run_kernel(
         self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
         """Call `kernels.step`, on slices of the boards if there are several threads."""
         if self._threads.thread_count == 1:
-            refused_board = kernels.step(*self._kernel_arguments, kinds, actions, starts)
-            if self._policies and refused_board == kernels.ACCEPTED:
-                kernels.play_policy(*self._kernel_arguments, self._policies[0])
-            return refused_board
+            return self._play(kernels.step, 0, *self._kernel_arguments, kinds, actions, starts)
         _, settings, batch = self._kernel_arguments
         refused_board = kernels.find_refused(settings, batch, kinds, actions)
         if refused_board == kernels.ACCEPTED:
@@ -349,9 +343,19 @@ class Boards:
         start, settings, batch = self._kernel_arguments
         arrays = tuple(array[part] for array in batch)
         starts = starts[part] if len(starts) == self.count else starts
-        kernels.step(start, settings, arrays, kinds[part], actions[part], starts)
-        if self._policies:
+        slices = kinds[part], actions[part], starts
+        self._play(kernels.step, thread, start, settings, arrays, *slices)
+
+    def _play(self, step: Callable[..., int], thread: int, *arguments: Any) -> int:
+        """Call `step` (`kernels.step`) and then the compiled opponent's policy of a thread.
+
+        Returns the result of `step`. If a board refuses its action, the policy is not called.
+        """
+        refused_board = step(*arguments)
+        if self._policies and refused_board == kernels.ACCEPTED:
+            start, settings, arrays, *_ = arguments
             kernels.play_policy(start, settings, arrays, self._policies[thread])
+        return refused_board
 
     def close(self) -> None:
         """End the threads that step the boards; the next step starts new ones."""

@@ -28,12 +28,12 @@ _SUM_TOLERANCE = 1e-6
 
 
 def make_opponent(opponent: object, game: Game) -> ReplyFunction | CompiledOpponent | OpponentMode:
-    """Return the opponent of an environment, for `Boards`; None if the caller plays both sides.
+    """Return the opponent of an environment, for `Boards`.
 
-    `opponent` is a player spec, a player, a policy function, an `Opponent`, or a mixture: a mapping
-    from player specs to probabilities. Players with `make_policy`, unless it returns None, decide
-    in compiled code. Raises BadPlayer for anything else, BadOption for an invalid player spec or
-    mixture.
+    `opponent` is None if the caller plays both sides, a player spec, a player, a policy function,
+    an `Opponent`, or a mixture: a mapping from player specs to probabilities. Players with
+    `make_policy`, unless it returns None, decide in compiled code. Raises BadPlayer for anything
+    else, BadOption for an invalid player spec or mixture.
     """
     if opponent is None:
         return OpponentMode.NONE
@@ -138,9 +138,7 @@ class _BatchReplies:
         self._choose = choose
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        batch = DecisionBatch(
-            boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
-        )
+        batch = _decision_batch(boards, numbers)
         actions = self._choose(batch, boards.generator(int(numbers[0])))
         return check_actions(actions, len(numbers))
 
@@ -152,8 +150,7 @@ class _Mixture:
         self._players = [_make_replies(spec, game) for spec in probabilities]
         self._limits = np.cumsum(list(probabilities.values()))
         # `Boards` checks the actions of players that are not compiled, which may be anything.
-        is_compiled = all(isinstance(player, _CompiledReplies) for player in self._players)
-        self._dtype = np.dtype(np.int64 if is_compiled else object)
+        self._is_compiled = all(isinstance(each, _CompiledReplies) for each in self._players)
         # The episode on each board, and its player.
         self._episodes = np.zeros(0, np.uint64)
         self._indices = np.zeros(0, np.int64)
@@ -169,10 +166,14 @@ class _Mixture:
         last = len(self._limits) - 1
         self._indices[begun] = np.minimum(np.searchsorted(self._limits, uniform, "right"), last)
         self._episodes[begun] = episodes[begun]
-        actions = np.empty(len(numbers), self._dtype)
+        actions = np.empty(len(numbers), np.int64 if self._is_compiled else object)
         for index in np.unique(self._indices[numbers]):
             own = self._indices[numbers] == index
             replies = self._players[index](boards, numbers[own])
+            if self._is_compiled:
+                actions[own] = replies
+                continue
+            # One by one, because NumPy would broadcast replies that are arrays.
             for place, reply in zip(np.flatnonzero(own), replies, strict=True):
                 actions[place] = reply
         return actions
@@ -184,6 +185,13 @@ class DecisionBatch(NamedTuple):
     positions: NDArray[np.uint64]  # [M, fields]
     observations: NDArray[np.int8]  # [M, C, H, W]
     masks: NDArray[np.int8]  # [M, num_actions]
+
+
+def _decision_batch(boards: Boards, numbers: NDArray[np.int64]) -> DecisionBatch:
+    """Return the positions on the boards `numbers`, int64[M]."""
+    return DecisionBatch(
+        boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
+    )
 
 
 BatchPolicy = Callable[
@@ -277,9 +285,7 @@ class OpponentPool:
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return actions on the boards `numbers`, int64[M], from one call of each opponent."""
         actions = np.zeros(len(numbers), np.int64)
-        batch = DecisionBatch(
-            boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
-        )
+        batch = _decision_batch(boards, numbers)
         indices = self.indices[numbers]
         for index in np.unique(indices):
             own = indices == index

@@ -25,7 +25,7 @@ def first_positions(envs):
 
 
 def positions_after(game, turns):
-    """Return all positions after exactly so many turns."""
+    """Return all positions after this number of turns."""
     reached = {game.initial}
     for _ in range(turns):
         reached = {game.play_turn(p, turn) for p in reached for turn in game.turns(p)}
