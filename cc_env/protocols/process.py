@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -28,10 +28,13 @@ _POLL_SECONDS = 0.005
 # Unless the guard reads a line, it kills the group $0 and all processes with $1 in their
 # environment.
 _GUARD = """read _ && exit; kill -s KILL -- "-$0"
-for _ in 1 2 3 4 5; do grep -lsF "$1" /proc/[0-9]*/environ; done | while IFS=/ read -r _ _ process _
-do kill -s KILL "$process"; done"""
+for _ in 1 2 3 4 5; do grep -lsF "$1" /proc/[0-9]*/environ; sleep .05; done |
+while IFS=/ read -r _ _ process _; do kill -s KILL "$process"; done"""
+_PROC = Path("/proc")
 # Searches for marked processes, which may start others while they are killed.
-_MAX_SWEEPS = 100
+_MAX_SEARCHES = 100
+# Searches while no process is marked but some may be in the middle of execve.
+_MAX_SEARCHES_DURING_EXEC = 40
 
 
 class ProcessChannel(Channel):
@@ -112,21 +115,32 @@ def _kill(process: "subprocess.Popen[bytes]", marker: str) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    for _ in range(_MAX_SWEEPS):
-        if not (pids := list(_marked_process_ids(marker))):
-            return
+    for search in range(_MAX_SEARCHES):
+        pids, in_exec = _find_marked_processes(marker)
         for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        if not pids and not (in_exec and search < _MAX_SEARCHES_DURING_EXEC):
+            return
         time.sleep(_POLL_SECONDS)
 
 
-def _marked_process_ids(marker: str) -> Iterator[int]:
-    """Yield the ids of the processes with this marker in their environment."""
-    for path in Path("/proc").glob("[0-9]*/environ"):
+def _find_marked_processes(marker: str) -> tuple[list[int], bool]:
+    """Return the ids of processes with this marker, and whether any process may be in execve.
+
+    While a process replaces its program, Linux shows its environment as empty, so it may be marked.
+    Kernel threads and zombies, which have no environment either, have no executable.
+    """
+    pids = []
+    in_exec = False
+    for folder in _PROC.glob("[0-9]*"):
         with suppress(OSError):
-            if marker.encode() in path.read_bytes():
-                yield int(path.parent.name)
+            environment = (folder / "environ").read_bytes()
+            if marker.encode() in environment:
+                pids.append(int(folder.name))
+            elif not environment:
+                in_exec = in_exec or bool((folder / "exe").readlink())
+    return pids, in_exec
 
 
 def _end_program(

@@ -24,7 +24,7 @@ from cc_env.match.match import Limits
 from cc_env.match.record import append_record, read_records
 from cc_env.match.referee import Clock, play_match, player_for_new_game
 from cc_env.players.specs import check_spec, make_player
-from cc_env.protocols import channel
+from cc_env.protocols import channel, process
 from cc_env.protocols.program import ProgramConnection
 from cc_env.protocols.ugi_driver import UGIDriver
 from cc_env.registry.catalogue import GAMES
@@ -272,6 +272,30 @@ def test_children_in_another_session_are_killed(game, bot, tmp_path, program):
     del player
     gc.collect()
     assert reader.wait(timeout=60) == 0
+
+
+def test_processes_in_execve_are_searched_again(tmp_path, monkeypatch):
+    # Linux shows the environment of a process in execve as empty.
+    child = tmp_path / "12345"
+    child.mkdir()
+    (child / "environ").touch()
+    (child / "exe").symlink_to("/bin/sleep")
+    killed = []
+
+    def finish_execve(_):
+        (child / "environ").write_bytes(b"" if killed else b"marker=1\0")
+
+    def kill(pid, number):
+        killed.append((pid, number))
+        (child / "exe").unlink()
+
+    monkeypatch.setattr(process, "_PROC", tmp_path)
+    monkeypatch.setattr(process.time, "sleep", finish_execve)
+    monkeypatch.setattr(process.os, "kill", kill)
+    with subprocess.Popen(["true"]) as program:
+        pass
+    process._kill(program, "marker")
+    assert killed == [(12345, signal.SIGKILL)]
 
 
 def test_tabs_separate_words_of_a_program(game, bot):
