@@ -529,7 +529,7 @@ def _check_conformance(game: Game) -> bool:
     faults = list(conformance.check(game))
     for fault in faults:
         after = f", after {fault.action}" if fault.action else ""
-        console.print(f"in '{fault.position}'{after}: {fault.wrong}")
+        console.print(f"in '{fault.position}'{after}: {fault.message}")
     verdict = format_count(len(faults), "fault") if faults else "no faults"
     console.print(f"{conformance.GAMES} random games of {game.name}: {verdict}")
     return not faults

@@ -44,13 +44,13 @@ Property = Callable[[Game, Position, NDArray[np.int32]], Iterator[str]]
 class Fault(NamedTuple):
     """A property that does not hold in a position.
 
-    `action` is the notation or id of the action that led to the position, "" at the start. `wrong`
-    describes the actual and the expected behavior.
+    `action` is the notation or id of the action that led to the position, "" at the start.
+    `message` describes the actual and the expected behavior.
     """
 
     position: str
     action: str
-    wrong: str
+    message: str
 
 
 def check(game: Game, *, games: int | None = None, seed: int = 0) -> Iterator[Fault]:
@@ -366,8 +366,8 @@ def _check_environment(game: Game, seed: int) -> Iterator[Fault]:
                 position = envs.position(board)
                 legal, masked = _list_actions(game, position), masks[board].nonzero()[0]
                 if legal.tolist() != masked.tolist():
-                    wrong = f"an environment allows {masked.tolist()}; expected: {legal.tolist()}"
-                    yield Fault(_text(game, position), "", wrong)
+                    message = f"an environment allows {masked.tolist()}; expected: {legal.tolist()}"
+                    yield Fault(_text(game, position), "", message)
                     return
             _, _, terminated, _, info = envs.step(envs.action_space.sample())
             masks = info["action_mask"]

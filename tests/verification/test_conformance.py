@@ -36,7 +36,7 @@ def with_rule(game, monkeypatch):
 
 def faults(game):
     return [
-        f"{fault.position} {fault.action}: {fault.wrong}"
+        f"{fault.position} {fault.action}: {fault.message}"
         for fault in conformance.check(game, games=2)
     ]
 
@@ -130,7 +130,7 @@ def test_observe_writes_into_arrays_with_margins(game, with_rule):
 def test_fault_contains_the_last_action(game, with_rule):
     with_rule("apply", overwrite)
     all_faults = conformance.check(game, games=2)
-    (fault,) = [fault for fault in all_faults if "both have bits" in fault.wrong]
+    (fault,) = [fault for fault in all_faults if "both have bits" in fault.message]
     assert fault.action == "00"
 
 
@@ -220,4 +220,4 @@ def test_wrong_action_mask_is_reported(game, monkeypatch):
         conformance, "_list_actions", lambda game, position: game.legal_actions(position)[1:]
     )
     (fault,) = conformance._check_environment(game, 0)
-    assert fault.wrong.startswith("an environment allows [0, 1, 2")
+    assert fault.message.startswith("an environment allows [0, 1, 2")
