@@ -6,7 +6,8 @@ of attention: the logit of an action is the dot product of the query of its star
 of its end cell (`Game.action_cells`), both with projected global features added. All cells share
 the weights.
 
-Shapes: B positions, A actions; C planes, H rows and W columns of an observation.
+Shapes: B positions, A actions; C planes, H rows and W columns of an observation; F channels of
+the tower.
 """
 
 import copy
@@ -23,8 +24,16 @@ from torch import Tensor, nn
 
 from agents import weight_files
 from agents.inference import CompiledNetwork
+from agents.shipped_weights import KINDS, resolve_weights, shipped_weights
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list, is_integer
+from cc_env.errors import (
+    BadCheckpoint,
+    BadOption,
+    UnknownOption,
+    format_list,
+    is_integer,
+    suggest,
+)
 from cc_env.registry.catalogue import GAMES
 from cc_env.search.puct import Evaluate
 from cc_env.version import __version__
@@ -53,17 +62,31 @@ class Size:
                 raise BadOption(f"{name}={value!r}; expected: a whole number from 1 to 4096")
 
 
-class Network(nn.Module):
+class ResidualTrunk(nn.Module):
+    """A convolution and a tower of residual blocks: features of every cell of a board."""
+
+    def __init__(self, planes: int, size: Size) -> None:
+        """Create a trunk for observations of `planes` planes, with random weights."""
+        super().__init__()
+        self.stem = nn.Conv2d(planes, size.channels, 3, padding=1)
+        blocks = (_Block(size.channels, size.reach) for _ in range(size.blocks))
+        self.tower = nn.Sequential(*blocks)
+
+    def features(self, planes: Tensor) -> Tensor:
+        """Return the features float[B, F, H, W], F = `size.channels`, of float[B, C, H, W]."""
+        features: Tensor = self.tower(torch.relu(self.stem(planes)))
+        return features
+
+
+class Network(ResidualTrunk):
     """Policy and value of one game's positions, from the point of view of the player to move."""
 
     def __init__(self, game: Game, size: Size | None = None) -> None:
         """Create an untrained network with random weights from torch's global generator."""
-        super().__init__()
-        self.size = size = size or Size()
-        self.shape = planes, rows, columns = game.observation_shape
-        self.stem = nn.Conv2d(planes, size.channels, 3, padding=1)
-        blocks = (_Block(size.channels, size.reach) for _ in range(size.blocks))
-        self.tower = nn.Sequential(*blocks)
+        size = size or Size()
+        planes, rows, columns = game.observation_shape
+        super().__init__(planes, size)
+        self.size, self.shape = size, game.observation_shape
         self.keys = nn.Linear(size.channels, 2 * size.keys)
         self.view = nn.Linear(2 * size.channels, 2 * size.keys)
         self.value = nn.Sequential(
@@ -79,7 +102,7 @@ class Network(nn.Module):
 
         The logits of illegal actions are meaningless and need masking.
         """
-        cells = self.tower(torch.relu(self.stem(planes))).flatten(2).transpose(1, 2)
+        cells = self.features(planes).flatten(2).transpose(1, 2)
         # The mean also represents "nowhere", for actions without cells.
         mean = cells.mean(1, keepdim=True)
         whole = torch.cat((mean[:, 0], cells.amax(1)), 1)
@@ -203,6 +226,54 @@ def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> 
     """Write the weights atomically with a JSON description `about` them."""
     header = {**_game_identity(game), "size": asdict(network.size), "about": about}
     weight_files.save(path, "network", _weights(network), header)
+
+
+def load_network(source: str | Path, game: Game) -> Network:
+    """Return a trained network for inference: a torch module in float32 on the CPU.
+
+    `source` is "alphazero" or "ppo" for the weights that ship, or a weights file or run folder.
+    Files are checked, and reading one executes no code.
+
+    The network maps observations float32[B, C, H, W], which are those of `game.observe(position)`
+    or of an environment, to logits float32[B, A] and values float32[B]. Everything is in the frame
+    of the player to move. Logit `a` belongs to the action with the id `a`; logits of illegal
+    actions are meaningless. A value, -1 to 1, is the expected result for the player to move; values
+    of "ppo" are discounted. Raises BadCheckpoint without such weights, or for a file that is
+    damaged or of another game.
+
+    Examples:
+
+        >>> import cc_env, torch
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> network = cc_env.load_network("alphazero", game)
+        >>> planes = torch.from_numpy(game.observe(game.initial)).float()
+        >>> with torch.no_grad():
+        ...     logits, values = network(planes[None])
+        >>> logits.shape == (1, game.num_actions), values.shape
+        (True, torch.Size([1]))
+        >>> legal = game.legal_actions(game.initial)
+        >>> action = legal[logits[0, legal].argmax()]
+        >>> game.action_text(game.initial, action)
+        '2,0-2,1'
+    """
+    network, _ = load(find_weights(source, game), game)
+    return network.eval()
+
+
+def find_weights(source: str | Path, game: Game) -> Path:
+    """Return the weights file of a kind that ships for a game, or the one at a path.
+
+    Raises BadCheckpoint if there is none.
+    """
+    if source in KINDS:
+        return shipped_weights(game, str(source))
+    path = resolve_weights(str(source))
+    if not path.is_file():
+        expected = f"{format_list(KINDS)}, a weights file or the folder of a run"
+        raise BadCheckpoint(
+            f"no network {str(source)!r}; {suggest(source, KINDS)}expected: {expected}"
+        )
+    return path
 
 
 def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:

@@ -9,6 +9,8 @@ from cc_env.errors import BadCheckpoint, format_list
 from cc_env.games.factory import make_game
 
 WEIGHTS = Path(__file__).parent / "weights"
+# Kinds of weights that ship for policy and value networks.
+KINDS = "alphazero", "ppo"
 # File names in the folder of a run.
 NETWORK, CONFIG = "best.safetensors", "config.json"
 

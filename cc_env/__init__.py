@@ -11,6 +11,10 @@ Games, players and matches are imported on first use:
     game = cc_env.make_game("checkers")
     player = cc_env.make_player("minimax:depth=3", game)
     cc_env.play_match(game, player, player)
+
+Trained networks are torch modules (extra `train`):
+
+    network = cc_env.load_network("alphazero", game)
 """
 
 from importlib.util import find_spec
@@ -38,11 +42,20 @@ _get_attribute = lazy_attributes(
         "play_match": "cc_env.match.referee",
     },
 )
+# Attributes in modules of `agents`, which need the extra `train`.
+_AGENTS_ATTRIBUTES = {"load_network": "agents.network"}
 
 
 def __getattr__(name: str) -> Any:
-    """Return a lazy attribute; `arena` is the module `training.arena`, in a wheel too."""
-    return import_plugin("training.arena") if name == "arena" else _get_attribute(name)
+    """Return a lazy attribute; `arena` is the module `training.arena`, in a wheel too.
+
+    Raises MissingExtra if a library that the attribute needs is missing.
+    """
+    if name == "arena":
+        return import_plugin("training.arena")
+    if name in _AGENTS_ATTRIBUTES:
+        return getattr(import_plugin(_AGENTS_ATTRIBUTES[name]), name)
+    return _get_attribute(name)
 
 
 def register(game: str, environment: str) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,10 +10,14 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
+import cc_env
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, load, save, select_device
+from agents.network import Evaluator, Network, Size, load, load_network, save, select_device
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 from cc_env.games.factory import make_game
+from cc_env.match.openings import play_random_turns
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
 
 SMALL = Size(blocks=1, channels=8, keys=4)
 
@@ -214,3 +219,53 @@ def test_unavailable_device_is_rejected():
 def test_invalid_size_is_rejected():
     with pytest.raises(BadOption, match="blocks=0"):
         Size(blocks=0)
+
+
+@pytest.mark.parametrize("kind", ["alphazero", "ppo"])
+def test_shipped_network_predicts_what_its_player_plays(game, kind):
+    network = cc_env.load_network(kind, game)
+    player = make_player("policy" if kind == "alphazero" else kind, game)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        position = play_random_turns(game, 4, rng)
+        images = [game.observe(position)]
+        decision = player.for_new_game().choose(position, rng, Clock())
+        if kind == "alphazero":
+            images += [
+                images[0].reshape(len(images[0]), -1)[:, image.cells].reshape(images[0].shape)
+                for image in game.symmetries
+            ]
+        with torch.no_grad():
+            logits, values = network(torch.from_numpy(np.stack(images)).float())
+        assert not network.training
+        assert (logits.dtype, logits.shape[1]) == (torch.float32, game.num_actions)
+        assert decision.value == pytest.approx(values.mean().item(), abs=0.05)
+        if kind == "ppo":
+            legal = game.legal_actions(position)
+            best = logits[0, legal].max() - 0.05
+            assert logits[0, decision.action] >= best
+
+
+def test_network_is_loaded_from_a_file_or_a_run_folder(game, network, file):
+    run = file.with_name("run")
+    run.mkdir()
+    shutil.copy(file, run / "best.safetensors")
+    for source in (file, str(file), run):
+        loaded = load_network(source, game)
+        assert torch.equal(loaded.stem.weight, network.stem.weight)
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [("alphzero", "alphazero"), ("missing.safetensors", "missing"), ("", "a weights file")],
+)
+def test_unknown_network_is_rejected(game, source, word):
+    with pytest.raises(BadCheckpoint, match=word):
+        load_network(source, game)
+
+
+def test_network_of_another_game_is_rejected(file):
+    with pytest.raises(BadCheckpoint, match="environment"):
+        load_network(file, make_game("checkers"))
+    with pytest.raises(BadCheckpoint, match="checkers"):
+        load_network("ppo", make_game("checkers"))

@@ -8,6 +8,7 @@ import pettingzoo
 import pytest
 
 import cc_env
+from agents.network import load_network
 from agents.network_players import AlphaZeroPlayer, PolicyPlayer
 from cc_env.core.game import Game
 from cc_env.envs import BoardGameAEC, BoardGameEnv, BoardGameVectorEnv, OpponentVecEnv, score
@@ -23,7 +24,8 @@ DOCUMENTED = [
     *(cc_env.make_game, cc_env.make_player, cc_env.play_match, cc_env.register),
     *(BoardGameEnv, BoardGameVectorEnv, BoardGameAEC, OpponentVecEnv, score),
     *(Game, Match, Record, read_records, draw, to_svg, perft),
-    *(AlphaBeta.search, MCTS, PUCT, Tablebase.probe, PolicyPlayer, AlphaZeroPlayer),
+    *(AlphaBeta.search, MCTS, PUCT, Tablebase.probe),
+    *(PolicyPlayer, AlphaZeroPlayer, load_network),
 ]
 
 
