@@ -44,11 +44,13 @@ def ppo(
     return _policy_player("ppo", game, contempt, path, device)
 
 
-def _policy_player(kind: str, game: Game, contempt: float, path: str | None, device: str) -> Player:
-    """Return a policy player with the weights of a kind."""
+def _policy_player(
+    algorithm: str, game: Game, contempt: float, path: str | None, device: str
+) -> Player:
+    """Return a policy player with the weights at `path`, or those shipped for the algorithm."""
     from agents.network_players import PolicyPlayer, load_evaluator
 
-    network = load_evaluator(weights_file(game, kind, path), game, device)
+    network = load_evaluator(weights_file(game, algorithm, path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
 
 

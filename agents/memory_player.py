@@ -168,14 +168,18 @@ class Memory:
 
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
-        """Open the file, creating it if it is missing, and run the block as one transaction."""
+        """Open the file, creating it if it is missing, and run the block as one transaction.
+
+        `kind` is SQLite's: DEFERRED to read, IMMEDIATE to write. Raises OSError for an error of the
+        system, such as a full disk, and BadRecord if the file is not a memory of games.
+        """
         try:
             connection = sqlite3.connect(
                 self.path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None
             )
             with closing(connection):
                 connection.execute(f"BEGIN {kind}")
-                # Writers create the tables inside the transaction, which holds the lock.
+                # A new file is empty until its first writer creates the tables.
                 if not _is_empty(connection):
                     self._check_schema(connection)
                 yield connection

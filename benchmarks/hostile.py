@@ -149,14 +149,16 @@ async def messages(server: Server) -> None:
 
 
 def memory_of(server: Server) -> tuple[float, float]:
-    """Return the memory of a server's processes in MB.
+    """Return the memory of a server's processes in MiB.
 
     The first value counts shared pages once, the second one in every process.
     """
     main = psutil.Process(server.pid)
-    used = [process.memory_full_info() for process in [main, *main.children(recursive=True)]]
-    proportional = sum(memory.pss for memory in used)
-    resident = sum(memory.rss for memory in used)
+    memory_infos = [
+        process.memory_full_info() for process in [main, *main.children(recursive=True)]
+    ]
+    proportional = sum(info.pss for info in memory_infos)
+    resident = sum(info.rss for info in memory_infos)
     return proportional / 2**20, resident / 2**20
 
 
@@ -166,8 +168,8 @@ async def memory(server: Server) -> None:
 
     def report(event: str) -> None:
         total, per_process = memory_of(server)
-        shared = f"{per_process:.0f} MB with shared pages counted in every process"
-        print(f"  {event}: {total:.0f} MB ({shared})", flush=True)
+        shared = f"{per_process:.0f} MiB with shared pages counted in every process"
+        print(f"  {event}: {total:.0f} MiB ({shared})", flush=True)
 
     report("at the start")
     options = {"options": {"size": 8}}

@@ -162,7 +162,7 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
         leaves = 0
 
         def evaluate(_: Any) -> float:
-            """Return a number that spreads the leaves; only the search is measured."""
+            """Return a cheap pseudo-random value, so that branches are cut off."""
             nonlocal leaves
             leaves += 1
             return float(leaves * 7919 % 100)
@@ -232,7 +232,7 @@ def _pgx_alone(name: str, boards: int) -> TimedChunk:
 
 
 def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
-    """Return functions that choose and that step with auto-reset, and the initial states."""
+    """Return `choose`, which samples legal actions, `step`, with auto-reset, and the states."""
     import jax
     import jax.numpy as jnp
     import pgx
@@ -241,7 +241,7 @@ def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable
     env = pgx.make(name)
 
     def choose(masks: Any, key: Any) -> Any:
-        """Sample with one number per board, several times faster than `jax.random.categorical`."""
+        """Sample with one uniform number per board; `jax.random.categorical` is slower."""
         counts = jnp.cumsum(masks.astype(jnp.int32), axis=1)
         draws = jax.random.uniform(key, (boards, 1)) * counts[:, -1:]
         return jnp.argmax(counts > draws.astype(jnp.int32), axis=1)

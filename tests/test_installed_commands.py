@@ -159,7 +159,7 @@ def test_installed_command_finishes(run, word):
 
 
 @pytest.mark.slow
-def test_commands_run_from_the_wheel(command, tmp_path):
+def test_installed_python_imports_the_wheel(command, tmp_path):
     code = "import cc_env; from cc_env import arena, errors; "
     code += "print(cc_env.__file__, arena.play_tournament)\n"
     code += "print(errors.MissingExtra('this', 'that', 'train'))"

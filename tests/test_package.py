@@ -51,7 +51,7 @@ def test_wheel_contains_the_library_and_plugins(archive):
 
 
 @pytest.mark.slow
-def test_description_has_no_relative_links(archive):
+def test_wheel_metadata(archive):
     (place,) = [name for name in archive.namelist() if name.endswith("METADATA")]
     metadata = email.message_from_bytes(archive.read(place))
     assert (metadata["Author"], metadata["License"]) == ("cc_env developers", "MIT")

@@ -298,8 +298,7 @@ class Boards:
     def step_one(self, action: object) -> None:
         """Play an action on the only board.
 
-        Raises IllegalAction if it is not an integer or not legal, ResetNeeded before the first
-        reset and after the end of the episode; then nothing has changed.
+        Raises the errors of `step`, and IllegalAction for an action that is not an integer.
         """
         number = action if isinstance(action, np.int64) else as_int(action)
         if number is None:
@@ -347,9 +346,10 @@ class Boards:
         self._play(kernels.step, thread, start, settings, arrays, *slices)
 
     def _play(self, step: Callable[..., int], thread: int, *arguments: Any) -> int:
-        """Call `step` (`kernels.step`) and then the compiled opponent's policy of a thread.
+        """Run `step`, which is `kernels.step` or its specialization, then the compiled opponent.
 
-        Returns the result of `step`. If a board refuses its action, the policy is not called.
+        Each thread has its own policy of the opponent. Returns the result of `step`; if a board
+        refuses its action, the opponent does not reply.
         """
         refused_board = step(*arguments)
         if self._policies and refused_board == kernels.ACCEPTED:

@@ -48,7 +48,7 @@ def make_game(name: str, /, **options: Any) -> Game:
         reason = f"{type(error).__name__}: {error}"
         raise BadGame(f"the game {name} cannot be created: {reason}") from error
     if not isinstance(game, Game):
-        raise UnknownOption(f"there is no game {name!r} (its make does not return a Game)")
+        raise UnknownOption(f"game {name!r}: make() returned {type(game)}; expected: a Game")
     if "num_actions" not in vars(game):
         raise BadGame(f"{name}: {type(game).__name__}.__init__ does not call super().__init__()")
     if game.name != name:

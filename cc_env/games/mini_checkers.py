@@ -50,10 +50,10 @@ _18 = np.uint64(18)
 _BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
 
 # The table of actions, see `jumps.JumpTables`.
-_STARTS, _ENDINGS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
+_STARTS, _ENDS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
 # The id of the pass, the last action; it has no cell.
 PASS = len(_STARTS)
-STARTS, ENDINGS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDINGS))
+STARTS, ENDS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDS))
 
 
 class Position(NamedTuple):
@@ -93,7 +93,7 @@ def apply(position: Position, action: Int) -> Position:
     """Return the position after a legal action."""
     own, enemy = position.own, position.enemy
     if action != PASS:
-        own ^= ONE << STARTS[action] | ONE << ENDINGS[action]
+        own ^= ONE << STARTS[action] | ONE << ENDS[action]
         enemy &= ~JUMPED[action]
     return Position(turned(enemy), turned(own), position.player ^ ONE)
 
@@ -234,7 +234,7 @@ NUMBERING = Numbering(
 
 
 def _action_cells() -> NDArray[np.int64]:
-    ends = np.stack((STARTS, ENDINGS), 1).astype(np.int64)
+    ends = np.stack((STARTS, ENDS), 1).astype(np.int64)
     cells = ends // 8 * SIZE + ends % 8
     cells[PASS] = SIZE * SIZE
     return cells
@@ -288,10 +288,10 @@ class MiniCheckers(Game):
         return Position(*GRID.bitboards(pieces, LETTERS, player), np.uint64(player))
 
     def action_text(self, position: Position, action: int) -> str:
-        """Return 41-30, 41x23 or pass."""
+        """Return the notation of an action, such as 41-30, 41x23 or pass."""
         if action == PASS:
             return "pass"
-        start, end = int(STARTS[action]), int(ENDINGS[action])
+        start, end = int(STARTS[action]), int(ENDS[action])
         return move_text(GRID, start, end, int(position.player))
 
 

@@ -128,14 +128,14 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
     low = load(network.first_bias, 0, INT16_LANES)
     high = load(network.first_bias, INT16_LANES, INT16_LANES)
     own, enemy = sets[0], sets[1]
-    window_bits = np.uint64(0)
+    origins = np.uint64(0)
     for index in range(len(network.windows)):
-        window_bits |= ONE << network.windows[index]
-    nonempty = window_bits & _nonempty_windows(own | enemy)
+        origins |= ONE << network.windows[index]
+    nonempty = origins & _nonempty_windows(own | enemy)
     while nonempty:
-        bit, window = lowest_index(nonempty), popcount(window_bits & (lowest_bit(nonempty) - ONE))
+        cell, window = lowest_index(nonempty), popcount(origins & (lowest_bit(nonempty) - ONE))
         nonempty &= nonempty - ONE
-        state = STATE[_window_bits(own >> bit) | _window_bits(enemy >> bit) << _4]
+        state = STATE[_window_bits(own >> cell) | _window_bits(enemy >> cell) << _4]
         begin = (STATES * window + state) * WIDTH
         low = low + load(network.states, begin, INT16_LANES)
         high = high + load(network.states, begin + INT16_LANES, INT16_LANES)

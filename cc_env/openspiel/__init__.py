@@ -140,7 +140,7 @@ class BoardGame(pyspiel.Game):
     def child(self, node: _Node, action: int) -> _Node:
         """Return the node after an action; raise IllegalAction if it is illegal."""
         if action not in node.legal:
-            raise self._illegal(node, action)
+            raise self._illegal_action_error(node, action)
         return self._node_after(node.row.copy(), action)
 
     def position(self, row: NDArray[np.uint64]) -> Position:
@@ -158,7 +158,7 @@ class BoardGame(pyspiel.Game):
         count, mover, lead = course.play(self.game.initial, row, action, legal)
         return _Node(row, legal[:count].tolist(), int(mover), int(lead))
 
-    def _illegal(self, node: _Node, action: object) -> IllegalAction:
+    def _illegal_action_error(self, node: _Node, action: object) -> IllegalAction:
         position = self.position(node.row)
         if node.mover != course.TERMINAL:
             return self.game.illegal_action(position, action)

@@ -148,11 +148,11 @@ def _end_program(
     guard: "subprocess.Popen[bytes]",
     kill: Callable[[], None],
     farewell: str,
-    owner: int,
+    owner_pid: int,
 ) -> None:
-    """Ask a program to end, then kill it and its remaining descendants."""
+    """Send the farewell and close stdin, wait up to GRACE_SECONDS, then kill all that remains."""
     # A fork of the owner must not end the program.
-    if os.getpid() != owner:
+    if os.getpid() != owner_pid:
         return
     source, sink, stderr = _streams(process)
     with suppress(OSError):
@@ -160,11 +160,12 @@ def _end_program(
             sink.write(farewell.encode() + b"\n")
     with suppress(OSError):
         sink.close()
-    until = time.perf_counter() + GRACE_SECONDS
-    while not _has_ended(process) and time.perf_counter() < until:
+    deadline = time.perf_counter() + GRACE_SECONDS
+    while not _has_ended(process) and time.perf_counter() < deadline:
         time.sleep(_POLL_SECONDS)
     kill()
     process.wait()
     source.close()
     stderr.close()
+    # A line ends the guard without killing.
     guard.communicate(b"\n")

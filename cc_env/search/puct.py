@@ -105,8 +105,9 @@ class Trees:
 
     def _make_forest(self, capacity: int, leaves: int, tables: LoadedTables | NoTables) -> Forest:
         game, count, considered = self.game, self.count, int(self._settings.considered)
-        tries = int(self._settings.simulations) if considered else 0
-        rows = [_halving(number, tries) for number in range(considered + 1)]
+        scheduled = int(self._settings.simulations) if considered else 0
+        rows = [_halving(number, scheduled) for number in range(considered + 1)]
+        # Nodes that fill the edges, one for each action of the root, and the earlier positions.
         nodes = (
             capacity // min(EDGES_PER_NODE, game.num_actions)
             + game.num_actions

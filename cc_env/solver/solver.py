@@ -404,7 +404,10 @@ class Solver:
 
     def _check_missing(self, changed: NDArray[np.int64]) -> None:
         if changed[MISSING]:
-            raise BadTable(f"{self.step.label}: {changed[MISSING]:,} turns lead to no table")
+            raise BadTable(
+                f"{self.step.label}: {changed[MISSING]:,} turns lead to positions "
+                "without a table; solve their materials first"
+            )
 
     def _verify(self) -> None:
         """Raise BadTable if a value does not follow from those that its turns lead to."""

@@ -167,7 +167,9 @@ class ExactTable:
         size = min(BLOCK_SIZE, self.header.views[view].numbers - number * BLOCK_SIZE)
         packed = os.pread(self._file, end - start, start)
         if _block_digest(packed) != self._index[index]["digest"]:
-            raise BadTable(f"{self.path}: altered: block {index} does not have its hash")
+            raise BadTable(
+                f"{self.path}: block {index} does not match its hash; the file was altered"
+            )
         try:
             return _unpack(packed, size)
         except ValueError as error:

@@ -125,7 +125,7 @@ class Tablebase:
             raise BadOption(f"{game!r} is not a game; expected: make_game(NAME)")
         for folder in folders:
             if not isinstance(folder, str | os.PathLike):
-                raise BadOption(f"{folder!r} is not the name of a folder")
+                raise BadOption(f"folder {folder!r}; expected: a path, str or os.PathLike")
         if game.numbering is None:
             raise BadOption(
                 f"{game.name}: there are no exact values, its positions have no numbers"
@@ -319,7 +319,7 @@ def open_table(path: Path, game: Game, material: Material, numbers: RankingTable
 
 
 def _exact_value(output: list[int]) -> ExactValue:
-    """Return the result of a probe. Most of the time of a probe is spent here, hence slices."""
+    """Convert the output of a probe; slices are faster than reading the items one by one."""
     actions_end, values_end, keeping_end = output[_ACTIONS_END : _KEEPING_END + 1]
     return ExactValue(
         output[_VALUE],

@@ -35,7 +35,7 @@ def test_definitions_in_columns_become_a_list():
     assert "<pre><code>3x3 start:  ..." in text
 
 
-def test_definitions_below_their_words_become_a_list():
+def test_definitions_below_their_terms_become_a_list():
     text = html(BELOW)
     assert text.count("<dt>") == 1
     assert "+1 for a win,\n0 for a draw" in text

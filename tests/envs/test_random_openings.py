@@ -87,7 +87,7 @@ def test_learner_decides_first_in_its_seat_after_an_opening(game):
     assert set(infos["seat"]) == {0, 1}
 
 
-def test_given_position_has_no_opening(game):
+def test_start_position_option_disables_random_openings(game):
     text = game.to_text(game.play_turn(game.initial, next(iter(game.turns(game.initial)))))
     envs = make_vec(5, max_opening_turns=5)
     envs.reset(seed=0, options={"position": text})

@@ -46,7 +46,10 @@ def search(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=file_path, metavar="FILE", help="The suite.", show_default="the game's name"
+            parser=file_path,
+            metavar="FILE",
+            help="File to write the positions to.",
+            show_default="the game's name",
         ),
     ] = None,
 ) -> None:
@@ -70,7 +73,7 @@ def search(
         selected = missed[:number]
         for entry in selected:
             file.write(f"{json.dumps(entry.to_json(subject), ensure_ascii=False)}\n".encode())
-    console.print(f"{path}: {len(selected)} positions, from {len(missed)} that alpha-beta misses")
+    console.print(f"{path}: {len(selected)} of {len(missed)} positions whose win alpha-beta misses")
 
 
 def find_hard(

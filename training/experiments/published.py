@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from statistics import mean
 from typing import Annotated, NamedTuple
 
@@ -162,25 +162,22 @@ class PlayedExperiment:
 def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
     """Return the published experiments.
 
-    Random plays random in `games` games, and smart in a fifth of them in each seat (50 were
-    published). Smart plays itself once, because all their games are the same.
+    `random` plays `games` games against itself, and `games // SMART_DIVISOR` games against `smart`
+    in each seat (50 were published). `smart` plays one game against itself, because it is
+    deterministic.
     """
     smart_games = max(1, games // SMART_DIVISOR)
+    random_random = Figures(510, 490, 0, seconds=0.1)
+    smart_random = Figures(33, 17, 0, seconds=155)
+    random_smart = Figures(19, 30, 1, seconds=178)
+    smart_smart = Figures(0, 50, 0, turns=20)
+    make = partial(Experiment, seed=seed)
     return [
-        *(
-            Experiment(first=first, second=second, games=count, seed=seed, published=figures)
-            for first, second, count, figures in (
-                (RANDOM, RANDOM, games, Figures(510, 490, 0, seconds=0.1)),
-                (SMART, RANDOM, smart_games, Figures(33, 17, 0, seconds=155)),
-                (RANDOM, SMART, smart_games, Figures(19, 30, 1, seconds=178)),
-            )
-        ),
+        make(first=RANDOM, second=RANDOM, games=games, published=random_random),
+        make(first=SMART, second=RANDOM, games=smart_games, published=smart_random),
+        make(first=RANDOM, second=SMART, games=smart_games, published=random_smart),
         Experiment(
-            first=SMART,
-            second=SMART,
-            games=1,
-            is_deterministic=True,
-            published=Figures(0, 50, 0, turns=20),
+            first=SMART, second=SMART, games=1, is_deterministic=True, published=smart_smart
         ),
     ]
 

@@ -164,8 +164,8 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     if len(network.windows):
         states = states + _state_shares(network.windows, cells[: 2 * CELLS])
         cells[: 2 * CELLS] = 0
-    states = _quantize(states, FIRST_SCALE).reshape(-1, STATES, WIDTH)
-    bias = _quantize(state["cells.bias"], FIRST_SCALE) + states[:, 0].sum(0)
+    states = _scale_and_round(states, FIRST_SCALE).reshape(-1, STATES, WIDTH)
+    bias = _scale_and_round(state["cells.bias"], FIRST_SCALE) + states[:, 0].sum(0)
     # The bias includes the state of empty windows.
     states -= states[:, :1]
     if not cells.any():
@@ -174,15 +174,17 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     return aligned(
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
-            cells=_quantize(cells, FIRST_SCALE).astype(np.int16),
+            cells=_scale_and_round(cells, FIRST_SCALE).astype(np.int16),
             states=states.ravel().astype(np.int16),
             first_bias=bias.astype(np.int16),
-            second=_quantize(pairs, 1 << SECOND_SHIFT).astype(np.int16),
-            second_bias=_quantize(state["second.bias"], FIRST_SCALE << SECOND_SHIFT).astype(
+            second=_scale_and_round(pairs, 1 << SECOND_SHIFT).astype(np.int16),
+            second_bias=_scale_and_round(state["second.bias"], FIRST_SCALE << SECOND_SHIFT).astype(
                 np.int32
             ),
-            third=_quantize(state["third.weight"], _THIRD_UNIT).astype(np.int32),
-            third_bias=np.int64(_quantize(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)[0]),
+            third=_scale_and_round(state["third.weight"], _THIRD_UNIT).astype(np.int32),
+            third_bias=np.int64(
+                _scale_and_round(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)[0]
+            ),
         )
     )
 
@@ -204,8 +206,9 @@ def _state_shares(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDA
     return shares
 
 
-def _quantize(values: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-    return np.rint(values * unit).ravel()
+def _scale_and_round(values: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Return the scaled values rounded to integers, flattened."""
+    return np.rint(values * scale).ravel()
 
 
 def extract_sample(game: Game, games: SearchGames) -> Sample:

@@ -19,7 +19,7 @@ class SelfPlayEngine(Protocol):
         """Start self-play with this network: `decisions` on each board of each worker."""
 
     def finish(self) -> Results:
-        """Wait for the work of `start`; return its samples."""
+        """Wait for the self-play begun by `start`; return each worker's samples and tally."""
 
     def close(self) -> None:
         """Stop the workers."""

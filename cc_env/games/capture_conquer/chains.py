@@ -306,7 +306,10 @@ class _CaptureQuery(NamedTuple):
 
 @jit
 def _walk(query: _CaptureQuery, cell: Word, own: Word, occupied: Word, ends: Word) -> Word:
-    """Add the ends of all chains from `cell`, which go over own pieces first, to `ends`."""
+    """Return `ends` and the ends of chains from `cell` over own pieces that then capture.
+
+    Stops as soon as the result contains all targets of the query.
+    """
     if cell & query.beside:
         landings = hop(cell, query.victim, query.victim, query.empty)
         hops = hops_over(occupied, query.empty)

@@ -12,9 +12,12 @@ from cc_env.verification.recordings import Recording
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     """Yield the recordings of a line: a position, a game or perft counts.
 
-    A position has rows, cols, board, turn, moves (`25b22`: from, kind, to) and succ, the boards and
-    endings after some of them. A game has cmds, the final board, next and end. Counts are of
-    effects; counts of commands are skipped.
+    Fields by the `kind` of the line, besides `rows` and `cols`:
+    position: `board`, `turn`, `moves` (`25b22`: from, kind, to), `succ` (the boards and endings
+        after some of the moves) and, if the game is over, `end`
+    game: `cmds`, `final` (board), `next` (player to move), `end`
+    perft: `nodes` (counts by depth) of turns with different effects if `count` is "effects"; lines
+        that count commands yield nothing, as do lines of other kinds
 
     Raises KeyError or CcEnvError for a missing or wrong field.
     """
@@ -25,26 +28,32 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
         if line["count"] == "effects":
             yield Recording(game, game.initial, counts=tuple(line["nodes"]))
     elif line["kind"] == "game":
-        final = _read_board(game, line["final"], line["next"])
-        recording = Recording(game, game.initial, path=tuple(line["cmds"]), final=final)
-        # A position does not contain the repetitions that end a stagnant game.
-        if line["end"] == "stagnant":
-            recording = recording._replace(outcome=ONGOING)
-        elif line["end"]:
-            recording = recording._replace(ending=line["end"])
-        yield recording
+        yield _read_game(game, line)
     else:
-        position = _read_board(game, line["board"], line["turn"])
-        if line.get("end"):
-            yield Recording(game, position, ending=line["end"])
-            return
-        commands = {_command(move) for move in line["moves"].split()}
-        yield Recording(game, position, outcome=ONGOING, actions=frozenset(commands))
-        opponent = "w" if line["turn"] == "b" else "b"
-        for move, board, *reason in line["succ"]:
-            final = _read_board(game, board, opponent)
-            after = Recording(game, position, path=(_command(move),), final=final)
-            yield after._replace(ending=reason[0]) if reason else after._replace(outcome=ONGOING)
+        yield from _read_position(game, line)
+
+
+def _read_game(game: Game, line: Mapping[str, Any]) -> Recording:
+    final = _read_board(game, line["final"], line["next"])
+    recording = Recording(game, game.initial, path=tuple(line["cmds"]), final=final)
+    # A position does not contain the repetitions that end a stagnant game.
+    if line["end"] == "stagnant":
+        return recording._replace(outcome=ONGOING)
+    return recording._replace(ending=line["end"]) if line["end"] else recording
+
+
+def _read_position(game: Game, line: Mapping[str, Any]) -> Iterator[Recording]:
+    position = _read_board(game, line["board"], line["turn"])
+    if line.get("end"):
+        yield Recording(game, position, ending=line["end"])
+        return
+    commands = {_command(move) for move in line["moves"].split()}
+    yield Recording(game, position, outcome=ONGOING, actions=frozenset(commands))
+    opponent = "w" if line["turn"] == "b" else "b"
+    for move, board, *reason in line["succ"]:
+        final = _read_board(game, board, opponent)
+        after = Recording(game, position, path=(_command(move),), final=final)
+        yield after._replace(ending=reason[0]) if reason else after._replace(outcome=ONGOING)
 
 
 def _read_board(game: Game, board: str, turn: str) -> Position:

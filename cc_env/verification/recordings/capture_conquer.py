@@ -35,7 +35,10 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
 
 
 def _turn_texts(moves: list[Any]) -> Iterator[str]:
-    """Yield start-end, with x and the captured cell, or x- if a capture was possible."""
+    """Yield the notation of each turn: START-END, then xCELL for a capture.
+
+    A move that could also capture, but does not, ends in x-.
+    """
     choices = Counter((tuple(start), tuple(end)) for start, end, _ in moves)
     for start, end, captured in moves:
         text = f"{start[0]},{start[1]}-{end[0]},{end[1]}"

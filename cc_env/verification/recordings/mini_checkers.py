@@ -11,10 +11,11 @@ from cc_env.verification.recordings.draughts import read_board, read_game, read_
 def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     """Yield the recordings of a line: a position, a game or perft counts.
 
-    A board is 18 letters, the cells in use from the upper left. A position has board, turn, moves
-    (each a list of its text, the board after it, and more) and, if the game is over, end and
-    winner. A game has first, moves, the final board, next to move, end and winner. Counts are from
-    board and turn.
+    A board is 18 letters, the cells in use from the upper left. Fields by the `kind` of the line:
+    position: `board`, `turn`, `moves` (each a list of its text, the board after it, and more) and,
+        if the game is over, `end` and `winner`
+    game: `first` (player), `moves`, `final` (board), `next` (player to move), `end`, `winner`
+    perft: `board`, `turn`, `nodes` (counts by depth)
 
     Raises KeyError or CcEnvError for a missing or wrong field.
     """

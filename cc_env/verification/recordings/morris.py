@@ -56,11 +56,14 @@ def _read_board(game: Game, board: str, line: Mapping[str, Any], pending: int = 
 
 
 def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
-    """Yield the recording of the legal actions, and that of the move if its result is recorded."""
+    """Yield the recording of the legal actions, and that of the move if its result is recorded.
+
+    If the player to move is blocked, the only recording is that of the result.
+    """
     game = make() if "free" in line else make(**STANDARD_RULES)
     removes = line["step"] == "remove"
     position = _read_board(game, line["board"], line, line.get("pending", 1) if removes else 0)
-    # The recorded flag is that of the start of the turn.
+    # `free` is recorded at the start of the turn, before the mill that earns a free move.
     if removes and "free" in line:
         position = position._replace(own_free=ONE)
     if line.get("end") == "no_moves":
@@ -68,6 +71,7 @@ def _read_decision(line: Mapping[str, Any]) -> Iterator[Recording]:
         return
     texts = frozenset(("-" if removes else "") + text for text in line["moves"].split())
     yield Recording(game, position, outcome=ONGOING, actions=texts)
+    # The recording program misses some mills, and then the position after the move is wrong.
     if "next" not in line or line.get("ref_removals", 0) != line.get("mills", 0):
         return
     move = ("-" if removes else "") + line["move"]
