@@ -5,7 +5,6 @@ of a game's positions.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict
 
@@ -17,12 +16,21 @@ from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
 from cc_env.envs.arguments import as_int, check_integer, check_reset_options
-from cc_env.envs.kernels import EPISODE, SEAT, STATUS, STREAM, TURNS, Autoreset, EpisodeStatus
+from cc_env.envs.kernels import (
+    EPISODE,
+    OPPONENT,
+    SEAT,
+    STATUS,
+    STREAM,
+    TURNS,
+    Autoreset,
+    EpisodeStatus,
+)
 from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, check_choice
 from cc_env.jit.compiler import specialize
 from cc_env.jit.threads import ThreadPool
 from cc_env.rendering.picture import Picture, draw
-from cc_env.search.policies import Policy
+from cc_env.search.policies import Policy, decide_all, policy_of
 
 NO_EPISODE = "no episode is in progress"
 MAX_BOARDS = MAX_TURNS = 2**31 - 1
@@ -50,16 +58,45 @@ _RESET, _RESET_TO_POSITION = map(
     np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_TO_POSITION)
 )
 
-# (boards, numbers of boards on which the opponent is to move, int64[M]) -> M actions
-ReplyFunction = Callable[["Boards", NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
+# (boards, numbers of boards on which the opponent is to move, int64[M]) -> legal actions, int64[M]
+ReplyFunction = Callable[["Boards", NDArray[np.int64]], NDArray[np.int64]]
 
 
-@dataclass(frozen=True)
 class CompiledOpponent:
-    """An opponent whose decisions are made in compiled code, on all boards in one call."""
+    """A player that decides in compiled code, with random numbers from the stream of each board.
 
-    # Returns a new policy of `cc_env.search.policies`, for one thread; not None.
-    make_policy: Callable[[], Policy | None]
+    Each thread has its own policy. Copies have policies of their own.
+    """
+
+    def __init__(self, player: object, policy: Policy | None = None) -> None:
+        """Use a player with `make_policy`, and its first policy if there is one already."""
+        self._player = player
+        self._policies = [] if policy is None else [policy]
+
+    def __reduce__(self) -> tuple[type, tuple[object]]:
+        # Policies contain large buffers.
+        return CompiledOpponent, (self._player,)
+
+    def policies(self, count: int) -> list[Policy]:
+        """Return the policies of `count` threads."""
+        while len(self._policies) < count:
+            policy = policy_of(self._player)
+            assert policy is not None
+            self._policies.append(policy)
+        return self._policies[:count]
+
+    def __call__(self, boards: "Boards", numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the decisions on the boards `numbers`, int64[M], as int64[M]."""
+        actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
+        start, positions = boards.game.initial, boards.positions[numbers]
+        policies = self.policies(boards.thread_count)
+
+        def decide(thread: int, part: slice) -> None:
+            arrays = positions[part], states[part], actions[part]
+            decide_all(start, policies[thread], *arrays)
+
+        boards.run_slices(decide, len(numbers))
+        return actions
 
 
 BoardsOpponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
@@ -176,9 +213,19 @@ class Boards:
         """Return the policies of the compiled opponent, one for each thread; [] without one."""
         if self._compiled_opponent is None:
             return []
-        count = min(self._threads.thread_count, self.count)
-        policies = [self._compiled_opponent.make_policy() for _ in range(count)]
-        return [policy for policy in policies if policy is not None]
+        return self._compiled_opponent.policies(min(self.thread_count, self.count))
+
+    @property
+    def thread_count(self) -> int:
+        """The number of threads."""
+        return self._threads.thread_count
+
+    def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
+        """Call `function(thread, slice)` in the threads with slices that divide `length` items."""
+        if self.thread_count == 1:
+            function(0, slice(length))
+        else:
+            self._threads.run_slices(function, length)
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
@@ -323,7 +370,7 @@ class Boards:
         self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
     ) -> int:
         """Call `kernels.step`, on slices of the boards if there are several threads."""
-        if self._threads.thread_count == 1:
+        if self.thread_count == 1:
             return self._play(kernels.step, 0, *self._kernel_arguments, kinds, actions, starts)
         _, settings, batch = self._kernel_arguments
         refused_board = kernels.find_refused(settings, batch, kinds, actions)
@@ -368,29 +415,11 @@ class Boards:
                 is_due = ~self.done & (self.to_move != self.seats)
                 if not len(numbers := np.flatnonzero(is_due)):
                     return
-                actions = self._check_replies(numbers, self._opponent(self, numbers))
+                actions = self._opponent(self, numbers)
                 kernels.play_replies(*self._kernel_arguments, numbers, actions)
         except BaseException:
             self.has_begun = False
             raise
-
-    def _check_replies(
-        self, numbers: NDArray[np.int64], replies: Sequence[object] | NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Return an opponent's actions as int64[M]; raise IllegalAction if one is not legal."""
-        valid = range(self.game.num_actions)
-        if isinstance(replies, np.ndarray) and replies.dtype == np.int64:
-            actions = np.where((replies >= 0) & (replies < len(valid)), replies, -1)
-        else:
-            integers = map(as_int, replies)
-            actions = np.array([action if action in valid else -1 for action in integers], np.int64)
-        is_legal = (actions >= 0) & (self._batch.masks[numbers, actions] == 1)
-        if not is_legal.all():
-            first_illegal = int(is_legal.argmin())
-            raise self.game.illegal_action(
-                self.position(int(numbers[first_illegal])), replies[first_illegal]
-            )
-        return actions
 
     def _set_was_illegal(self, actions: NDArray[np.int64]) -> None:
         is_valid = (actions >= 0) & (actions < self.game.num_actions)
@@ -473,6 +502,18 @@ class Boards:
     def episodes(self) -> NDArray[np.uint64]:
         """The number of episodes begun on each board, uint64[N]; a copy."""
         return self._batch.rows[:, EPISODE].copy()
+
+    @property
+    def opponents(self) -> NDArray[np.int64]:
+        """The index of the opponent in each game, int64[N], -1 if none was drawn; a copy."""
+        return self._batch.rows[:, OPPONENT].astype(np.int64) - 1
+
+    def draw_opponents(self, numbers: NDArray[np.int64], limits: NDArray[np.float64]) -> None:
+        """Draw opponents for the games on the boards `numbers`, int64[M], that have none.
+
+        `limits`, float64[K], are the cumulative weights of the opponents.
+        """
+        kernels.draw_opponents(self._batch.rows, numbers, limits)
 
     def draw_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the states of the random streams of these boards, uint64[M]; advance them."""

@@ -1,7 +1,7 @@
 """Compiled core of the environments: resets, steps, random replies, limits and observations.
 
 A board is a row of unsigned words: the fields of its position, the fields of the position in which
-the last turn began, then the five columns named below.
+the last turn began, then the six columns named below.
 
 Shapes: N boards, M of them or M starts; C planes, H rows and W columns of an observation; K keys
 of a game's positions.
@@ -20,9 +20,10 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.policies import Policy, decide
 
-# Columns at the end of a row: episodes begun, turns played in the current one, state of the random
-# stream, the learner's seat (0 or 1), and an `EpisodeStatus`.
-EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-5, 0))
+# Columns at the end of a row: number of the opponent, from 1, or 0 if none was drawn, episodes
+# begun, turns played in the current one, state of the random stream, the learner's seat (0 or 1),
+# and an `EpisodeStatus`.
+OPPONENT, EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-6, 0))
 
 # Returned if every board accepts its action.
 ACCEPTED = -1
@@ -31,6 +32,8 @@ ACCEPTED = -1
 MAX_RESET_ATTEMPTS = 100
 
 _1 = np.uint64(1)
+# Number of the different draws of an opponent.
+_RESOLUTION = 1 << 32
 
 
 class Autoreset(IntEnum):
@@ -128,7 +131,7 @@ class Batch(NamedTuple):
     they are empty in other modes.
     """
 
-    rows: NDArray[np.uint64]  # [N, 2 * fields + 5]
+    rows: NDArray[np.uint64]  # [N, 2 * fields + 6]
     keys: NDArray[np.uint64]  # [N, K]
     observations: NDArray[np.int8]  # [N, C, H, W]
     masks: NDArray[np.int8]  # [N, num_actions]
@@ -138,7 +141,7 @@ class Batch(NamedTuple):
     outcomes: NDArray[np.int8]  # [N]
     to_move: NDArray[np.int8]  # [N]
     final_observations: NDArray[np.int8]  # [N or 0, C, H, W]
-    final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 5]
+    final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 6]
 
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
@@ -150,7 +153,7 @@ class Board(NamedTuple):
     """One of the boards; `legal` is a buffer for a list of actions."""
 
     number: int
-    row: NDArray[np.uint64]  # [2 * fields + 5]
+    row: NDArray[np.uint64]  # [2 * fields + 6]
     keys: NDArray[np.uint64]  # [K]
     legal: NDArray[np.int32]  # [num_actions]
 
@@ -300,6 +303,28 @@ def _play_policy(
 
 
 @jit
+def draw_opponents(
+    rows: NDArray[np.uint64], numbers: NDArray[np.int64], limits: NDArray[np.float64]
+) -> None:
+    """Draw opponents for the boards `numbers`, int64[M], that have none.
+
+    `limits`, float64[K], are the cumulative weights of the opponents.
+    """
+    last = len(limits) - 1
+    for index in range(len(numbers)):
+        row = rows[numbers[index]]
+        if row[OPPONENT]:
+            continue
+        opponent = 0
+        if last:
+            draw = limits[last] * random_streams.below(row[STREAM], _RESOLUTION) / _RESOLUTION
+            row[STREAM] = random_streams.advance(row[STREAM])
+            while opponent < last and draw >= limits[opponent]:
+                opponent += 1
+        row[OPPONENT] = np.uint64(opponent + 1)
+
+
+@jit
 def observe_movers(
     start: Position, rows: NDArray[np.uint64], numbers: NDArray[np.int64], planes: NDArray[np.int8]
 ) -> None:
@@ -445,6 +470,7 @@ def _begin(position: Position, settings: Settings, board: Board) -> Position:
     """Begin a game; return the position of the seat's first decision."""
     row, keys = board.row, board.keys
     row[EPISODE] += _1
+    row[OPPONENT] = ZERO
     row[SEAT] = settings.seat
     after = position
     if settings.seat < 0:

@@ -1,94 +1,245 @@
-"""Opponents of learners: single players and functions, and pools for many boards at once.
+"""The opponents of learners, in single games, on many boards, and in training.
 
-Shapes: N boards, M of them; C planes, H rows and W columns of an observation.
+Shapes: N boards, M of them; K opponents; C planes, H rows and W columns of an observation.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.core import random_streams
 from cc_env.core.game import Game
-from cc_env.envs.arguments import check_actions
-from cc_env.envs.boards import Boards, CompiledOpponent, ReplyFunction
+from cc_env.envs.arguments import as_int, check_actions
+from cc_env.envs.boards import Boards, BoardsOpponent, CompiledOpponent
 from cc_env.envs.kernels import OpponentMode
 from cc_env.errors import BadOption, is_number
-from cc_env.match.referee import Clock, Player, player_for_new_game
+from cc_env.match.referee import Clock, Player, is_player, player_for_new_game
 from cc_env.players.builtin import FunctionPlayer, PolicyFunction
 from cc_env.players.specs import as_player
-from cc_env.search.policies import Policy, decide_all
+from cc_env.search.policies import policy_of
 
 # Sums of a mixture's weights that differ from 1 by less are accepted.
 _SUM_TOLERANCE = 1e-6
 
 
-def make_opponent(opponent: object, game: Game) -> ReplyFunction | CompiledOpponent | OpponentMode:
+class DecisionBatch(NamedTuple):
+    """M positions in which an opponent is to move, with its observations and masks."""
+
+    positions: NDArray[np.uint64]  # [M, fields]
+    observations: NDArray[np.int8]  # [M, C, H, W]
+    masks: NDArray[np.int8]  # [M, num_actions]
+
+
+# (batch, random generator) -> legal actions, int64[M]
+BatchPolicy = Callable[[DecisionBatch, np.random.Generator], NDArray[np.int64]]
+
+
+@dataclass
+class Opponent:
+    """An opponent of a learner in a share of its games, and the learner's points in them.
+
+    `player` is a player spec, a player, or a batch policy: a function that decides on all boards
+    in one call, such as a network. `share` is a weight, relative to those of the other opponents.
+    Both may change; a game that has begun keeps its opponent. A win is 1 point, a draw 0.5.
+    """
+
+    name: str
+    player: str | Player | BatchPolicy
+    share: float = 1.0
+    points: list[float] = field(default_factory=list)
+
+    def take_points(self) -> list[float]:
+        """Return the learner's points in each game that ended since the last call."""
+        points, self.points = self.points, []
+        return points
+
+
+# One opponent, and what environments accept as opponents besides None.
+AnyPlayer = str | Player | PolicyFunction | Opponent
+AnyOpponent = AnyPlayer | Sequence[AnyPlayer] | Mapping[str, float]
+
+# (boards, numbers of boards, int64[M]) -> M actions, which may be illegal
+_Replies = Callable[[Boards, NDArray[np.int64]], Sequence[object] | NDArray[np.int64]]
+
+
+def make_opponent(opponent: AnyOpponent | None, game: Game) -> BoardsOpponent:
     """Return the opponent of an environment, for `Boards`.
 
-    `opponent` is None if the caller plays both sides, a player spec, a player, a policy function,
-    an `Opponent`, or a mixture: a mapping from player specs to probabilities. Players with
-    `make_policy`, unless it returns None, decide in compiled code. Raises BadPlayer for anything
-    else, BadOption for an invalid player spec or mixture.
+    It is `OpponentMode.NONE` for None, if the caller plays both sides; the compiled code of a
+    single player that has it; and otherwise a pool. Raises as `OpponentPool`.
     """
     if opponent is None:
         return OpponentMode.NONE
     if isinstance(opponent, str) and opponent == "random":
         return OpponentMode.RANDOM
-    if isinstance(opponent, Mapping):
-        return _Mixture(check_mixture(opponent), game)
-    replies = _make_replies(opponent, game)
-    if isinstance(replies, _CompiledReplies):
-        return CompiledOpponent(partial(_make_policy, replies.player))
-    return replies
+    pool = OpponentPool(opponent, game)
+    return pool.only_compiled() or pool
 
 
-def check_mixture(mixture: Mapping[str, float]) -> dict[str, float]:
+class OpponentPool:
+    """Opponents on N boards; one of them, drawn by the shares, plays each game.
+
+    The boards store the opponents of their games. `seconds` is the time of all decisions so far.
+    """
+
+    def __init__(self, opponents: AnyOpponent, game: Game) -> None:
+        """Use one opponent, a list, or a mapping from player specs to probabilities.
+
+        The opponents of a list that are no `Opponent` have the share 1; the list `opponents` may
+        change later. Raises BadPlayer for anything else, BadOption for an invalid player spec,
+        share, or mixture.
+        """
+        self.opponents, self._game = _parse_opponents(opponents, game), game
+        self.seconds = 0.0
+        # The player of each opponent, by index, and its replies.
+        self._replies: dict[int, tuple[object, _Replies]] = {}
+        for index in range(len(self.opponents)):
+            self._replies_of(index)
+        self._limits()
+
+    def only_compiled(self) -> CompiledOpponent | None:
+        """Return the replies of the only opponent if they are compiled, else None."""
+        replies = self._replies_of(0)
+        is_only = len(self.opponents) == 1 and isinstance(replies, CompiledOpponent)
+        return cast(CompiledOpponent, replies) if is_only else None
+
+    def indices(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the indices of the opponents on the boards `numbers`, int64[M].
+
+        The random streams of the boards draw the opponents of new games.
+        """
+        boards.draw_opponents(numbers, self._limits())
+        return boards.opponents[numbers]
+
+    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.
+
+        Raises IllegalAction if an opponent chooses anything else, and its own errors.
+        """
+        began = time.perf_counter()
+        actions, indices = np.empty(len(numbers), np.int64), self.indices(boards, numbers)
+        for index in np.unique(indices).tolist():
+            own = np.flatnonzero(indices == index)
+            actions[own] = self.reply(index, boards, numbers[own])
+        self.seconds += time.perf_counter() - began
+        return actions
+
+    def reply(self, index: int, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the legal actions, int64[M], of one opponent; raise as a call of the pool."""
+        return _check_legal(boards, numbers, self._replies_of(index)(boards, numbers))
+
+    def record_results(self, boards: Boards, ended: NDArray[np.bool_]) -> None:
+        """Record the learner's points on the boards `ended`, bool[N]."""
+        numbers = np.flatnonzero(ended)
+        points = (1 + boards.rewards[numbers]) / 2
+        results = zip(self.indices(boards, numbers).tolist(), points.tolist(), strict=True)
+        for index, point in results:
+            self.opponents[index].points.append(point)
+
+    def _replies_of(self, index: int) -> _Replies:
+        """Return the replies of an opponent; make them if its player is new."""
+        player = self.opponents[index].player
+        latest, replies = self._replies.get(index, (None, None))
+        if replies is None or latest is not player:
+            replies = _make_replies(player, self._game)
+            self._replies[index] = player, replies
+        return replies
+
+    def _limits(self) -> NDArray[np.float64]:
+        """Return the cumulative shares of the opponents, float64[K]; raise BadOption."""
+        shares = [opponent.share for opponent in self.opponents]
+        if not all(is_number(share, 0) for share in shares) or not sum(shares) > 0:
+            names = [opponent.name for opponent in self.opponents]
+            expected = "numbers of 0 or more, one of them positive"
+            raise BadOption(f"the shares of {names} are {shares}; expected: {expected}")
+        return np.cumsum(shares, dtype=np.float64)
+
+
+def _parse_opponents(opponents: AnyOpponent, game: Game) -> list[Opponent]:
+    """Return a list of opponents; raise as `OpponentPool`."""
+    if isinstance(opponents, Mapping):
+        return [Opponent(spec, spec, share) for spec, share in _check_mixture(opponents).items()]
+    if not isinstance(opponents, list | tuple):
+        opponents = [cast(AnyPlayer, opponents)]
+    if not opponents:
+        raise BadOption(f"opponents={opponents!r}; expected: at least one")
+    return [
+        opponent if isinstance(opponent, Opponent) else _make_opponent(opponent, game)
+        for opponent in opponents
+    ]
+
+
+def _make_opponent(player: str | Player | PolicyFunction, game: Game) -> Opponent:
+    """Return an opponent with the share 1."""
+    name = player if isinstance(player, str) else type(player).__name__
+    return Opponent(name, as_player(player, game))
+
+
+def _check_mixture(mixture: Mapping[str, float]) -> Mapping[str, float]:
     """Return the probabilities of player specs; raise BadOption if they are invalid."""
     text = f"opponent={dict(mixture)!r}"
     if not mixture or not all(isinstance(spec, str) for spec in mixture):
         raise BadOption(f"{text}; expected: player specs and their probabilities")
     weights = list(mixture.values())
-    if not all(is_number(weight) and weight >= 0 for weight in weights):
+    if not all(is_number(weight, 0) for weight in weights):
         raise BadOption(f"{text}; expected: probabilities of 0 or more")
     if abs(sum(weights) - 1) > _SUM_TOLERANCE:
         raise BadOption(f"{text}; the probabilities add up to {sum(weights):g}; expected: 1")
-    return {str(spec): float(weight) for spec, weight in mixture.items()}
+    return mixture
 
 
-def _make_replies(opponent: object, game: Game) -> "ReplyFunction":
-    """Return the decisions of one opponent, in compiled code if it can."""
-    if isinstance(opponent, Opponent):
-        return _BatchReplies(opponent.choose)
-    player = as_player(opponent, game)
+def _check_legal(
+    boards: Boards, numbers: NDArray[np.int64], replies: Sequence[object] | NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return an opponent's actions as int64[M]; raise IllegalAction if one is not legal."""
+    valid = range(boards.game.num_actions)
+    if isinstance(replies, np.ndarray) and replies.dtype == np.int64:
+        actions = np.where((replies >= 0) & (replies < len(valid)), replies, -1)
+    else:
+        integers = map(as_int, replies)
+        actions = np.array([action if action in valid else -1 for action in integers], np.int64)
+    is_legal = (actions >= 0) & (boards.masks[numbers, actions] == 1)
+    if not is_legal.all():
+        first_illegal = int(is_legal.argmin())
+        position = boards.position(int(numbers[first_illegal]))
+        raise boards.game.illegal_action(position, replies[first_illegal])
+    return actions
+
+
+def _make_replies(player: str | Player | BatchPolicy, game: Game) -> _Replies:
+    """Return the replies of an opponent's player; raise BadPlayer or BadOption."""
+    if callable(player) and not is_player(player) and not isinstance(player, type):
+        return partial(_batch_replies, player)
+    player = as_player(player, game)
     if isinstance(player, FunctionPlayer):
-        return _FunctionReplies(player.function)
-    replies = _CompiledReplies(player)
-    return _PlayerReplies(player) if replies.policy is None else replies
+        return partial(_function_replies, player.function)
+    policy = policy_of(player)
+    return _PlayerReplies(player) if policy is None else CompiledOpponent(player, policy)
 
 
-def _make_policy(player: Player) -> Policy | None:
-    """Return the compiled policy of a player, or None if it has none."""
-    return player.make_policy() if hasattr(player, "make_policy") else None
+def _batch_replies(
+    choose: BatchPolicy, boards: Boards, numbers: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the replies of a batch policy; its generator is that of the first board."""
+    planes = boards.observe_movers(numbers)
+    batch = DecisionBatch(boards.positions[numbers], planes, boards.masks[numbers])
+    return check_actions(choose(batch, boards.generator(int(numbers[0]))), len(numbers))
 
 
-class _FunctionReplies:
-    """Replies of a policy function, called for each board."""
-
-    def __init__(self, function: PolicyFunction) -> None:
-        self._function = function
-
-    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> list[object]:
-        planes, seats = boards.observe_movers(numbers), boards.to_move[numbers].tolist()
-        inputs = zip(planes, boards.masks[numbers], seats, strict=True)
-        return [
-            self._function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
-            for observation, mask, seat in inputs
-        ]
+def _function_replies(
+    function: PolicyFunction, boards: Boards, numbers: NDArray[np.int64]
+) -> list[object]:
+    """Return the replies of a policy function, called for each board."""
+    planes, seats = boards.observe_movers(numbers), boards.to_move[numbers].tolist()
+    inputs = zip(planes, boards.masks[numbers], seats, strict=True)
+    return [
+        function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
+        for observation, mask, seat in inputs
+    ]
 
 
 class _PlayerReplies:
@@ -109,195 +260,3 @@ class _PlayerReplies:
             player = player_for_new_game(self._player)
             self._games[board] = episode, player
         return player.choose(boards.position(board), boards.generator(board), Clock()).action
-
-
-class _CompiledReplies:
-    """Replies of a policy in compiled code, with random numbers from the stream of each board."""
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        # None if the player cannot decide in compiled code.
-        self.policy = _make_policy(player)
-
-    def __reduce__(self) -> tuple[type, tuple[Player]]:
-        # Policies contain large buffers.
-        return _CompiledReplies, (self.player,)
-
-    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        assert self.policy is not None
-        actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
-        positions = boards.positions[numbers]
-        decide_all(boards.game.initial, self.policy, positions, states, actions)
-        return actions
-
-
-class _BatchReplies:
-    """Replies of a batch policy, with random numbers from the stream of the first board."""
-
-    def __init__(self, choose: "BatchPolicy") -> None:
-        self._choose = choose
-
-    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        batch = _decision_batch(boards, numbers)
-        actions = self._choose(batch, boards.generator(int(numbers[0])))
-        return check_actions(actions, len(numbers))
-
-
-class _Mixture:
-    """Replies of several players; the stream of a board draws one of them for each episode."""
-
-    def __init__(self, probabilities: Mapping[str, float], game: Game) -> None:
-        self._players = [_make_replies(spec, game) for spec in probabilities]
-        self._limits = np.cumsum(list(probabilities.values()))
-        # `Boards` checks the actions of players that are not compiled, which may be anything.
-        self._is_compiled = all(isinstance(each, _CompiledReplies) for each in self._players)
-        # The episode on each board, and its player.
-        self._episodes = np.zeros(0, np.uint64)
-        self._indices = np.zeros(0, np.int64)
-
-    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        if len(self._episodes) != boards.count:
-            self._episodes = np.zeros(boards.count, np.uint64)
-            self._indices = np.zeros(boards.count, np.int64)
-        episodes = boards.episodes
-        begun = numbers[self._episodes[numbers] != episodes[numbers]]
-        draws = boards.draw_states(begun)
-        uniform = np.array([random_streams.below(state, 1 << 32) for state in draws]) / 2**32
-        last = len(self._limits) - 1
-        self._indices[begun] = np.minimum(np.searchsorted(self._limits, uniform, "right"), last)
-        self._episodes[begun] = episodes[begun]
-        actions = np.empty(len(numbers), np.int64 if self._is_compiled else object)
-        for index in np.unique(self._indices[numbers]):
-            own = self._indices[numbers] == index
-            replies = self._players[index](boards, numbers[own])
-            if self._is_compiled:
-                actions[own] = replies
-                continue
-            # One by one, because NumPy would broadcast replies that are arrays.
-            for place, reply in zip(np.flatnonzero(own), replies, strict=True):
-                actions[place] = reply
-        return actions
-
-
-class DecisionBatch(NamedTuple):
-    """M positions in which an opponent is to move, with its observations and masks."""
-
-    positions: NDArray[np.uint64]  # [M, fields]
-    observations: NDArray[np.int8]  # [M, C, H, W]
-    masks: NDArray[np.int8]  # [M, num_actions]
-
-
-def _decision_batch(boards: Boards, numbers: NDArray[np.int64]) -> DecisionBatch:
-    """Return the positions on the boards `numbers`, int64[M]."""
-    return DecisionBatch(
-        boards.positions[numbers], boards.observe_movers(numbers), boards.masks[numbers]
-    )
-
-
-BatchPolicy = Callable[
-    [DecisionBatch, np.random.Generator], NDArray[np.int64]
-]  # legal actions, int64[M]
-
-
-@dataclass
-class Opponent:
-    """An opponent of a learner in a share of its games, and the learner's points in them.
-
-    `share` is a weight, relative to those of the other opponents. A win is 1 point, a draw 0.5.
-    """
-
-    name: str
-    choose: BatchPolicy
-    share: float = 1.0
-    points: list[float] = field(default_factory=list)
-
-    def take_points(self) -> list[float]:
-        """Return the learner's points in each game that ended since the last call."""
-        points, self.points = self.points, []
-        return points
-
-
-def wrap_player(player: str | Player, game: Game) -> BatchPolicy:
-    """Return a batch policy that plays as a player or player spec.
-
-    The same player decides on all boards, so it must have no state. Players with `make_policy`
-    decide in compiled code, in buffers that only one thread may use at a time. Raises BadOption if
-    the player cannot be created.
-    """
-    if isinstance(player, str) and player == "random":
-        return random_policy
-    shared_player = as_player(player, game)
-    policy = _make_policy(shared_player)
-    if policy is not None:
-        return partial(_decide_all, game, policy)
-
-    def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
-        positions = map(game.make_position, batch.positions)
-        return np.array(
-            [shared_player.choose(position, rng, Clock()).action for position in positions],
-            np.int64,
-        )
-
-    return choose
-
-
-def _decide_all(
-    game: Game, policy: Policy, batch: DecisionBatch, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return the actions of a policy in the M positions of a batch, int64[M]."""
-    actions = np.empty(len(batch.positions), np.int64)
-    states = rng.integers(2**64, size=len(actions), dtype=np.uint64)
-    decide_all(game.initial, policy, batch.positions, states, actions)
-    return actions
-
-
-def random_policy(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return a random legal action in each of the M positions, int64[M]."""
-    return np.asarray((batch.masks * (1 - rng.random(batch.masks.shape))).argmax(1))
-
-
-# What environments accept as opponents, besides None.
-AnyOpponent = str | Player | PolicyFunction | Opponent | Mapping[str, float]
-
-
-class OpponentPool:
-    """Opponents on N boards; one of them, drawn by the shares, plays each game.
-
-    `indices`, int64[N], is the opponent on each board; `seconds` is the time of all decisions.
-    """
-
-    def __init__(self, opponents: list[Opponent], rng: np.random.Generator) -> None:
-        """Use these opponents; more may be appended to the list."""
-        self.opponents, self.rng = opponents, rng
-        self.allocate(0)
-        self.seconds = 0.0
-
-    def allocate(self, count: int) -> None:
-        """Prepare for `count` boards."""
-        self.indices = np.zeros(count, np.int64)
-
-    def draw(self, selected: NDArray[np.bool_]) -> None:
-        """Draw the opponents of the next games on the boards `selected`, bool[N]."""
-        shares = np.array([opponent.share for opponent in self.opponents])
-        weights = shares / shares.sum()
-        self.indices[selected] = self.rng.choice(len(shares), int(selected.sum()), p=weights)
-
-    def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return actions on the boards `numbers`, int64[M], from one call of each opponent."""
-        actions = np.zeros(len(numbers), np.int64)
-        batch = _decision_batch(boards, numbers)
-        indices = self.indices[numbers]
-        for index in np.unique(indices):
-            own = indices == index
-            began = time.perf_counter()
-            own_batch = DecisionBatch(*(array[own] for array in batch))
-            replies = self.opponents[index].choose(own_batch, self.rng)
-            actions[own] = check_actions(replies, len(own_batch.masks))
-            self.seconds += time.perf_counter() - began
-        return actions
-
-    def record_results(self, ended: NDArray[np.bool_], rewards: NDArray[np.float32]) -> None:
-        """Record the learner's rewards, float32[N], of the boards in `ended`, bool[N]."""
-        results = zip(self.indices[ended].tolist(), rewards[ended].tolist(), strict=True)
-        for index, reward in results:
-            self.opponents[index].points.append((1 + reward) / 2)

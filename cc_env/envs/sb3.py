@@ -5,29 +5,20 @@ Shapes: N boards, A actions; C planes, H rows and W columns of an observation.
 
 import io
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_seed, check_actions, make_environment_game
 from cc_env.envs.boards import Boards
-from cc_env.envs.opponents import (
-    BatchPolicy,
-    DecisionBatch,
-    Opponent,
-    OpponentPool,
-    check_mixture,
-    wrap_player,
-)
+from cc_env.envs.opponents import AnyOpponent, BatchPolicy, DecisionBatch, Opponent, OpponentPool
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import make_observation_space
 from cc_env.errors import BadOption, MissingExtra, check_bool
-from cc_env.match.referee import Player
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -35,9 +26,6 @@ try:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 except ImportError as missing:
     raise MissingExtra("OpponentVecEnv", "stable-baselines3", "sb3") from missing
-
-
-OpponentList = str | Player | Opponent | Sequence[str | Player | Opponent] | Mapping[str, float]
 
 
 class OpponentVecEnv(VecEnv):
@@ -54,10 +42,9 @@ class OpponentVecEnv(VecEnv):
     whose game ended also has terminal_observation int8[C, H, W], and episode, as SB3's Monitor: the
     return r, the length l in decisions, and the seconds t since the environment was created.
 
-    `opponents` is a list of `Opponent`, or a mapping from player specs to probabilities; one of
-    them is drawn for each game, by the shares. More may be appended to `env.opponents` at any time;
-    they play games that begin later. For self-play, use the learning policy as an opponent, or a
-    copy of it by `copy_policy`:
+    One of the `opponents` is drawn for each game, by the shares. More may be appended to
+    `env.opponents` at any time; they play games that begin later. For self-play, use the learning
+    policy as an opponent, or a copy of it by `copy_policy`:
 
         model = MaskablePPO("MlpPolicy", env)
         env.opponents.append(Opponent("itself", wrap_policy(model.policy)))
@@ -78,7 +65,7 @@ class OpponentVecEnv(VecEnv):
         game: str,
         num_envs: int = 1,
         *,
-        opponents: OpponentList = "random",
+        opponents: AnyOpponent = "random",
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
@@ -98,7 +85,7 @@ class OpponentVecEnv(VecEnv):
         check_bool("draw_at_limits", draw_at_limits)
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
-        self._pool = OpponentPool(_opponents(opponents, self.game), np.random.default_rng())
+        self._pool = OpponentPool(opponents, self.game)
         self.boards = Boards(
             self.game,
             num_envs,
@@ -110,7 +97,6 @@ class OpponentVecEnv(VecEnv):
             max_opening_turns=max_opening_turns,
         )
         num_envs = self.boards.count
-        self._pool.allocate(num_envs)
         self._truncates = not draw_at_limits
         self._actions = np.zeros(num_envs, np.int64)
         # Numbers of the learner's decisions in the current games.
@@ -128,32 +114,17 @@ class OpponentVecEnv(VecEnv):
         return self._pool.opponents
 
     @property
-    def rng(self) -> np.random.Generator:
-        """The generator of opponents and their decisions."""
-        return self._pool.rng
-
-    @rng.setter
-    def rng(self, rng: np.random.Generator) -> None:
-        self._pool.rng = rng
-
-    @property
-    def opponent_indices(self) -> NDArray[np.int64]:
-        """The index of the opponent on each board, int64[N]."""
-        return self._pool.indices
-
-    @property
     def seconds(self) -> dict[str, float]:
         """The seconds spent so far in `boards` and in `opponents`."""
         return {"boards": self._seconds - self._pool.seconds, "opponents": self._pool.seconds}
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Seed all random numbers, those of boards from the next reset on; None for a random seed.
+        """Seed the random streams of all boards, from the next reset on; None for a random seed.
 
         The stream of board i does not depend on N. Raises BadOption if `seed` is not a seed.
         """
         seeds = super().seed(as_seed(seed))
         self._next_seed = seeds[0]
-        self.rng = np.random.default_rng(self._next_seed)
         return seeds
 
     def reset(self) -> NDArray[np.int8]:
@@ -189,7 +160,7 @@ class OpponentVecEnv(VecEnv):
         boards.step(self._actions)
         self.lengths += 1
         rewards, has_ended = boards.rewards.astype(np.float32), boards.done.copy()
-        self._pool.record_results(has_ended, rewards)
+        self._pool.record_results(boards, has_ended)
         infos = self._infos(np.flatnonzero(has_ended).tolist())
         if has_ended.any():
             self._begin(has_ended)
@@ -224,7 +195,6 @@ class OpponentVecEnv(VecEnv):
         streams: NDArray[np.uint64] | None = None,
     ) -> None:
         """Begin games on the boards `selected`, in N positions or after random openings."""
-        self._pool.draw(selected)
         self.boards.reset(selected, positions, streams)
         self.lengths[selected] = 0
 
@@ -286,25 +256,3 @@ def copy_policy(policy: Any) -> Any:
     policy.save(file)
     file.seek(0)
     return type(policy).load(file, policy.device)
-
-
-def _opponents(opponents: OpponentList, game: Game) -> list[Opponent]:
-    """Return a list of opponents; player specs and players get equal shares."""
-    if isinstance(opponents, Mapping):
-        return [
-            Opponent(spec, wrap_player(spec, game), share)
-            for spec, share in check_mixture(opponents).items()
-        ]
-    if isinstance(opponents, str) or not isinstance(opponents, Sequence):
-        opponents = [opponents]
-    if not opponents:
-        raise BadOption("opponents=[]; pass at least one")
-    return [
-        opponent
-        if isinstance(opponent, Opponent)
-        else Opponent(
-            opponent if isinstance(opponent, str) else type(opponent).__name__,
-            wrap_player(opponent, game),
-        )
-        for opponent in opponents
-    ]

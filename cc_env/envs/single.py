@@ -84,8 +84,8 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
 
         `opponent` is a player spec such as "minimax:depth=3", a player, an `Opponent`, or a policy
         function `(observation, info) -> action`, with the arguments that a learner in its seat
-        receives. With a mapping from player specs to probabilities, one of the players is drawn for
-        each episode.
+        receives. One of several is drawn for each episode: of a list, or of a mapping from player
+        specs to probabilities.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
         "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.

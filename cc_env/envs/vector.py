@@ -35,9 +35,10 @@ LIST = "_list"
 class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[np.generic]]):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
-    With an opponent each board is as in `BoardGameEnv`. The players random, greedy, minimax and
-    mcts, unless they have a limit in seconds (or mcts has tables), decide in compiled code on all
-    boards in one call; other players and functions are called for each board. With
+    With an opponent each board is as in `BoardGameEnv`. The players random, greedy, minimax, mcts
+    and perfect, unless they have a limit in seconds (or mcts has tables, or perfect delays), decide
+    in compiled code on all boards in one call, and batch policies in one call of theirs; other
+    players and functions are called for each board. With
     `opponent=None` the caller plays both sides: observation and mask are those of the player to
     move, `info["to_move"]`, and the reward is that of the player who acted.
 
@@ -55,8 +56,8 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     `result(i)` returns outcome, ending and score of the game on board i, until the step after the
     one that ended it, or until the next game begins.
 
-    Board i has a random stream of its own, so its games do not depend on N, except against an
-    `Opponent`, which decides on all boards with one generator.
+    Board i has a random stream of its own, so its games do not depend on N, except against a batch
+    policy, which decides on all boards with one generator.
 
     Examples:
 

@@ -42,7 +42,9 @@ class Player(Protocol):
     """A player: any object with this method, which may raise Forfeit.
 
     A player with state from earlier decisions also has `for_new_game()`, which returns a player of
-    the same kind without that state, so that it can play several games at once.
+    the same kind without that state, so that it can play several games at once. A player whose
+    decisions can be made in compiled code also has `make_policy()`, which returns a new policy of
+    `cc_env.search.policies`, or None.
     """
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:

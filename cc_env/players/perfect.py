@@ -5,6 +5,7 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.match.referee import Clock, Decision, Player
+from cc_env.search.policies import PerfectPolicy, policy_of
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
 
@@ -31,6 +32,17 @@ class PerfectPlayer:
         actions = self._actions(position, solved)
         details = {"turns": solved.turns, "margin": solved.margin * solved.value}
         return Decision(int(rng.choice(actions)), float(solved.value), details)
+
+    def make_policy(self) -> PerfectPolicy | None:
+        """Return the decisions of this player in compiled code.
+
+        None with `delay`, and if the decisions of `fallback` are not compiled.
+        """
+        fallback = None if self._delay else policy_of(self._fallback)
+        if fallback is None:
+            return None
+        needs_best = np.bool_(self._game.max_margin > 1)
+        return PerfectPolicy(self._tables.make_probing(), needs_best, fallback)
 
     def _actions(self, position: Position, solved: ExactValue) -> list[int]:
         """Return the actions from which one is drawn."""

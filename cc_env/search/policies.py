@@ -17,6 +17,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.bitboard import mix
 from cc_env.core.game import Game
 from cc_env.core.rules import Int, Position
+from cc_env.errors import BadPlayer
 from cc_env.jit.compiler import jit, rule
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import greedy
@@ -24,6 +25,7 @@ from cc_env.search.alphabeta import deepen
 from cc_env.search.mcts import Tree, UCTSettings, make_tree, run_simulations
 from cc_env.search.scores import INFINITE
 from cc_env.search.workspace import MAX_PLIES, Context
+from cc_env.tablebase.tablebase import KEEPING_END, VALUE, VALUES_END, Probing, probe_into
 
 # Megabytes of the transposition table of each thread.
 TABLE_MEGABYTES = 1.0
@@ -55,6 +57,21 @@ def decide_all(
     for index in range(len(positions)):
         position = rules.load(positions[index], start)
         actions[index] = decide(policy, position, states[index])
+
+
+def policy_of(player: object) -> "Policy | None":
+    """Return `player.make_policy()`; None if a player has no such method, or no policy.
+
+    Raises BadPlayer if the result is anything else.
+    """
+    policy = player.make_policy() if hasattr(player, "make_policy") else None
+    try:
+        if policy is not None:
+            decide.function_for([type(policy)])  # type: ignore[attr-defined]
+    except TypeError:
+        expected = "a policy of cc_env.search.policies, or None"
+        raise BadPlayer(f"{player!r}: make_policy() is {policy!r}; expected: {expected}") from None
+    return policy
 
 
 class RandomPolicy(NamedTuple):
@@ -110,7 +127,16 @@ class UCTPolicy(NamedTuple):
         return cls(make_tree(game, max(capacity, 2 * game.num_actions)), settings)
 
 
-Policy = RandomPolicy | GreedyPolicy | AlphaBetaPolicy | UCTPolicy
+class PerfectPolicy(NamedTuple):
+    """Decides as `PerfectPlayer`, by `fallback` in positions that no table covers."""
+
+    probing: Probing
+    # Whether it keeps the margin, and the turns of draws and losses, too.
+    needs_best: np.bool_
+    fallback: Any
+
+
+Policy = RandomPolicy | GreedyPolicy | AlphaBetaPolicy | UCTPolicy | PerfectPolicy
 
 
 @jit
@@ -160,7 +186,20 @@ def _decide_by_uct(policy: UCTPolicy, position: Position, state: np.uint64) -> I
     return np.int64(tree.action[best])
 
 
+@jit
+def _decide_perfectly(policy: PerfectPolicy, position: Position, state: np.uint64) -> Int:
+    length = probe_into(position, policy.probing)
+    if length <= 0:
+        return np.int64(decide(policy.fallback, position, state))
+    output = policy.probing.output
+    first, end = output[VALUES_END], output[KEEPING_END]
+    if policy.needs_best or output[VALUE] > 0:
+        first, end = end, length
+    return np.int64(output[first + random_streams.below(state, end - first)])
+
+
 decide.add(RandomPolicy, function=_decide_randomly)  # type: ignore[attr-defined]
 decide.add(GreedyPolicy, function=_decide_greedily)  # type: ignore[attr-defined]
 decide.add(AlphaBetaPolicy, function=_decide_by_alpha_beta)  # type: ignore[attr-defined]
 decide.add(UCTPolicy, function=_decide_by_uct)  # type: ignore[attr-defined]
+decide.add(PerfectPolicy, function=_decide_perfectly)  # type: ignore[attr-defined]

@@ -60,7 +60,7 @@ _IMPOSSIBLE = -(1 << 62)
 # Indices of `counts`.
 _MISSING, _REQUIRED = range(2)
 # Indices of `output`: fields of `ExactValue`, and the ends of its tuples, which start at _HEAD.
-_VALUE, _MARGIN, _TURNS, _ACTIONS_END, _VALUES_END, _KEEPING_END, _HEAD = range(7)
+VALUE, _MARGIN, _TURNS, _ACTIONS_END, VALUES_END, KEEPING_END, _HEAD = range(7)
 
 
 class ExactValue(NamedTuple):
@@ -94,7 +94,7 @@ class Bounds(NamedTuple):
 
 
 class Probing(NamedTuple):
-    """The tables, as far as they have been read, and buffers for compiled probes."""
+    """The tables, as far as they have been read, and buffers for compiled probes in one thread."""
 
     numbers: RankingTables
     values: NDArray[np.uint16]
@@ -230,7 +230,7 @@ class Tablebase:
             raise BadPosition(f"{position} is not a position of {self.game!r}")
         probing = self._probing
         with self._lock:
-            while (length := _probe(position, probing)) < 0:
+            while (length := probe_into(position, probing)) < 0:
                 if length == _IMPOSSIBLE:
                     raise BadPosition(f"{position}: two pieces stand on one cell")
                 for block in probing.required[:-length].tolist():
@@ -244,6 +244,13 @@ class Tablebase:
             for block in np.flatnonzero(~self._probing.is_read).tolist():
                 self._read_block(block)
         return LoadedTables(self._probing.numbers, self._probing.values)
+
+    def make_probing(self) -> Probing:
+        """Return the complete tables, and new buffers; raise BadTable if a file is damaged."""
+        self.load_all()
+        names = "legal", "required", "counts", "output"
+        buffers = {name: np.zeros_like(getattr(self._probing, name)) for name in names}
+        return self._probing._replace(**buffers)
 
     def table(self, material: Material) -> ExactTable:
         """Return the open table of a material; raise BadTable, MissingTable."""
@@ -320,9 +327,9 @@ def open_table(path: Path, game: Game, material: Material, numbers: RankingTable
 
 def _exact_value(output: list[int]) -> ExactValue:
     """Convert the output of a probe; slices are faster than reading the items one by one."""
-    actions_end, values_end, keeping_end = output[_ACTIONS_END : _KEEPING_END + 1]
+    actions_end, values_end, keeping_end = output[_ACTIONS_END : KEEPING_END + 1]
     return ExactValue(
-        output[_VALUE],
+        output[VALUE],
         output[_MARGIN],
         output[_TURNS],
         tuple(output[_HEAD:actions_end]),
@@ -333,8 +340,11 @@ def _exact_value(output: list[int]) -> ExactValue:
 
 
 @jit
-def _probe(position: Position, probing: Probing) -> Int:
+def probe_into(position: Position, probing: Probing) -> Int:
     """Write the value of a position and of its actions to `output`; return the length written.
+
+    The actions that keep the value are those from output[VALUES_END] to output[KEEPING_END], the
+    best ones those from there to the end; output[VALUE] is 1, 0 or -1.
 
     The length is 0 if no table has the value, -N if N blocks, now in `required`, have to be read
     first, and _IMPOSSIBLE if two pieces stand on one cell.
@@ -370,16 +380,16 @@ def _complete_output(value: Int, count: Int, probing: Probing) -> Int:
     """Complete `output`, which has the values of the actions; return its length."""
     output, actions = probing.output, probing.legal[:count]
     values = output[_HEAD + count : _HEAD + 2 * count]
-    output[_VALUE], output[_MARGIN] = result_of(value), margin_of(value)
+    output[VALUE], output[_MARGIN] = result_of(value), margin_of(value)
     output[_TURNS] = turns_of(value)
-    output[_ACTIONS_END], output[_VALUES_END] = _HEAD + count, _HEAD + 2 * count
+    output[_ACTIONS_END], output[VALUES_END] = _HEAD + count, _HEAD + 2 * count
     end = np.int64(_HEAD + 2 * count)
     for index in range(count):
         output[_HEAD + index] = actions[index]
-        if result_of(values[index]) == output[_VALUE]:
+        if result_of(values[index]) == output[VALUE]:
             output[end] = actions[index]
             end += 1
-    output[_KEEPING_END] = end
+    output[KEEPING_END] = end
     for index in range(count):
         if values[index] == value:
             output[end] = actions[index]

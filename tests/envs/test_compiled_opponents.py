@@ -11,7 +11,7 @@ from cc_env.envs import BoardGameEnv, BoardGameVectorEnv
 from cc_env.envs.boards import Boards, CompiledOpponent
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import Opponent, make_opponent
-from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded
+from cc_env.errors import BadOption, BadPlayer, BadPosition, IllegalAction, ResetNeeded
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
@@ -72,7 +72,10 @@ def test_compiled_opponent_plays_the_games_of_its_player(name, seat, autoreset):
     assert compiled.episodes.max() > 1
 
 
-@pytest.mark.parametrize("opponent", ["greedy", "minimax:depth=1", "mcts:simulations=20"])
+@pytest.mark.parametrize(
+    "opponent",
+    ["greedy", "minimax:depth=1", "mcts:simulations=20", {"random": 0.5, "minimax:depth=1": 0.5}],
+)
 def test_games_do_not_depend_on_the_number_of_threads(opponent):
     steps = []
     for threads in (1, 3):
@@ -111,16 +114,16 @@ MIXTURE = {"random": 0.25, "minimax:depth=1": 0.75}
 def test_mixture_draws_players_by_probability():
     envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", 400, opponent=MIXTURE, seat=1)
     _, first_infos = envs.reset(seed=3)
-    mixture = envs.unwrapped._boards._opponent
+    drawn = envs.unwrapped._boards.opponents
     assert (first_infos["to_move"] == 1).all()
-    assert abs(mixture._indices.mean() - 0.75) < 0.07
+    assert abs(drawn.mean() - 0.75) < 0.07
     best = {
         make_player("minimax:depth=1", envs.unwrapped.game)
         .choose(envs.unwrapped.game.initial, np.random.default_rng(0), Clock())
         .action
     }
     game = envs.unwrapped.game
-    for board in np.flatnonzero(mixture._indices == 1):
+    for board in np.flatnonzero(drawn == 1):
         turn = next(game.turns_between(game.initial, envs.unwrapped.position(board)))
         assert turn[0] in best
 
@@ -137,10 +140,11 @@ def test_mixture_draws_anew_for_each_episode_independently_of_other_boards(mode)
         drawn = []
         for _ in range(40):
             envs.step(envs.unwrapped.action_masks().argmax(1))
-            drawn.append(envs.unwrapped._boards._opponent._indices[:3].tolist())
+            drawn.append(envs.unwrapped._boards.opponents[:3].tolist())
         games.append(drawn)
     assert games[0] == games[1]
-    assert all(len(set(column)) == 2 for column in zip(*games[0], strict=True))
+    # -1 until the opponent's first decision of an episode.
+    assert all({0, 1} <= set(column) for column in zip(*games[0], strict=True))
 
 
 def test_mixture_with_players_that_are_not_compiled():
@@ -185,6 +189,98 @@ def test_batch_policy_decides_on_all_boards_in_one_call():
 def test_invalid_mixture_is_rejected(mixture, message):
     with pytest.raises(BadOption, match=message):
         BoardGameEnv("capture_conquer", opponent=mixture)
+
+
+def test_mixture_of_a_batch_policy_players_and_functions():
+    def first(batch, rng):
+        return batch.masks.argmax(1)
+
+    def last(observation, info):
+        return np.flatnonzero(info["action_mask"])[-1]
+
+    opponents = [Opponent("first", first, 2.0), "minimax:depth=1", last]
+    envs = BoardGameVectorEnv("capture_conquer", 400, opponent=opponents, seat=1)
+    envs.reset(seed=0)
+    boards, game = envs._boards, envs.game
+    counts = np.bincount(boards.opponents)
+    np.testing.assert_allclose(counts / 400, [0.5, 0.25, 0.25], atol=0.08)
+    legal = game.legal_actions(game.initial)
+    for opponent, action in ((0, legal[0]), (2, legal[-1])):
+        expected = game.apply(game.initial, int(action))
+        for board in np.flatnonzero(boards.opponents == opponent).tolist():
+            assert boards.position(board) == expected
+
+
+def test_restored_snapshot_continues_the_games_of_a_mixture():
+    env = BoardGameVectorEnv("capture_conquer", 30, opponent=MIXTURE, max_turns=12)
+    env.reset(seed=4)
+    for _ in range(3):
+        env.step(env.action_masks().argmax(1))
+    boards = env._boards
+    snapshot, games = boards.snapshot(), []
+    for _ in range(2):
+        boards.restore(snapshot)
+        steps = []
+        for _ in range(25):
+            boards.step(boards.masks.argmax(1))
+            steps.append((boards.positions.tolist(), boards.opponents.tolist()))
+        games.append(steps)
+    assert games[0] == games[1]
+
+
+class BadPolicy:
+    """A player whose `make_policy` returns no policy."""
+
+    def choose(self, position, rng, clock):
+        raise AssertionError
+
+    def make_policy(self):
+        return "greedy"
+
+
+@pytest.mark.parametrize("opponent", [BadPolicy(), [BadPolicy(), "random"]])
+def test_player_with_an_invalid_policy_is_rejected(opponent):
+    with pytest.raises(BadPlayer, match=r"make_policy\(\) is 'greedy'; expected: a policy of"):
+        BoardGameVectorEnv("capture_conquer", 2, opponent=opponent)
+
+
+@pytest.mark.parametrize(
+    ("opponents", "message"),
+    [
+        ([], "expected: at least one"),
+        ([3], "3 is not a player"),
+        ([Opponent("a", 3)], "3 is not a player"),
+        ([Opponent("a", "random", -1)], r"shares of \['a'\] are \[-1\]; expected: numbers of 0"),
+        ([Opponent("a", "random", 0.0)], "one of them positive"),
+        ([Opponent("a", "random", "1")], "expected: numbers of 0"),
+        (["rndom", "greedy"], "did you mean random"),
+    ],
+)
+def test_invalid_list_of_opponents_is_rejected(opponents, message):
+    with pytest.raises(BadOption, match=message):
+        BoardGameEnv("capture_conquer", opponent=opponents)
+
+
+def test_each_player_of_a_mixture_is_compiled_once():
+    made = []
+
+    class Counted:
+        def __init__(self, player):
+            self.player = player
+
+        def choose(self, position, rng, clock):
+            raise AssertionError
+
+        def make_policy(self):
+            made.append(self)
+            return self.player.make_policy()
+
+    player = Counted(make_player("greedy", make_game("capture_conquer")))
+    for opponent in (player, [player, "random"]):
+        made.clear()
+        env = BoardGameVectorEnv("capture_conquer", 3, opponent=opponent, seat=1)
+        env.reset(seed=0)
+        assert len(made) == 1
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])

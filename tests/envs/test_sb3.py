@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import (
     VecVideoRecorder,
 )
 
-from cc_env.envs.opponents import Opponent, random_policy
+from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv, copy_policy, wrap_policy
 from cc_env.envs.single import BoardGameEnv
 from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, UnknownKeyword
@@ -170,10 +170,10 @@ def test_illegal_actions_lose_and_are_reported():
 
 
 def test_appended_opponent_plays_its_share_of_later_games():
-    env = OpponentVecEnv("capture_conquer", 40, size=4, opponents=[Opponent("a", random_policy)])
+    env = OpponentVecEnv("capture_conquer", 40, size=4, opponents=[Opponent("a", "random")])
     env.seed(0)
     env.reset()
-    env.opponents.append(Opponent("b", random_policy, share=3.0))
+    env.opponents.append(Opponent("b", "random", share=3.0))
     rng = np.random.default_rng(0)
     for _ in range(60):
         env.step(legal_actions(env, rng))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agents import weight_files
 from agents.network import Evaluator, Network, Size, load, save
 from agents.network_players import PolicyPlayer
-from cc_env.envs.opponents import Opponent, random_policy
+from cc_env.envs.opponents import Opponent
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from training.ppo import selfplay_env
@@ -140,11 +140,8 @@ def samples():
 
 
 def environment():
-    env = selfplay_env.make_env(
-        GAME, 5, [Opponent("drawn", random_policy, 1.0)], opening_turns=2, seed=1
-    )
+    env = selfplay_env.make_env(GAME, 5, [Opponent("drawn", "random")], opening_turns=2, seed=1)
     env.reset()
-    env.rng = np.random.default_rng(0)
     return env
 
 

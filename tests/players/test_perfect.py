@@ -5,12 +5,15 @@ import pytest
 
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.rules import ONGOING
+from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, IllegalAction, MissingTable, UnknownOption
 from cc_env.games.factory import make_game
+from cc_env.match.openings import random_opening
 from cc_env.match.referee import Clock, Decision, play_match
 from cc_env.players.specs import available_players, make_player
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.mcts import MCTS
+from cc_env.search.policies import decide
 from cc_env.search.puct import PUCT
 from cc_env.search.scores import PROVEN
 from cc_env.tablebase.tablebase import Tablebase
@@ -84,6 +87,49 @@ def test_delaying_player_loses_late_and_sets_traps():
             assert traps[decision.action] == max(traps.values())
     assert losses > 3
     assert draws > 3
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"size": 4}, {-1, 0, 1}), ({"size": 5, "corner": 2}, {-1, 0, 1}), ({"size": 5}, {None})],
+)
+def test_compiled_policy_draws_from_the_actions_of_the_player(options, expected):
+    game = make_game("capture_conquer", **options)
+    player, rng = make_player("perfect:depth=1", game), np.random.default_rng(0)
+    policy = player.make_policy()
+    values = set()
+    for position in (random_opening(game, 14, rng) for _ in range(30)):
+        chosen = {player.choose(position, rng, Clock()).action for _ in range(150)}
+        decided = {int(decide(policy, position, np.uint64(state))) for state in range(150)}
+        solved = Tablebase(game).get(position)
+        values.add(None if solved is None else solved.value)
+        if solved is None or len(solved.actions) < 8:
+            assert decided == chosen
+        if solved is not None:
+            assert decided <= set(solved.best if solved.value > 0 else solved.value_keeping)
+    assert values == expected
+
+
+def test_only_players_with_compiled_searches_and_without_delay_have_policies():
+    for spec in ("perfect:delay", "perfect:seconds=1"):
+        assert make_player(spec, GAME).make_policy() is None
+
+
+def test_perfect_opponent_keeps_the_value_on_every_board():
+    envs = BoardGameVectorEnv("capture_conquer", 32, size=4, opponent="perfect", seat=1)
+    envs.reset(seed=0)
+    envs.action_space.seed(0)
+    checked = 0
+    for _ in range(30):
+        before, was_running = [envs.position(board) for board in range(32)], ~envs.done
+        actions = envs.action_space.sample()
+        envs.step(actions)
+        for board in np.flatnonzero(was_running & ~envs.done).tolist():
+            position = GAME.apply(before[board], int(actions[board]))
+            if GAME.to_move(position) == 0:
+                assert TABLES.probe(envs.position(board)).value == -TABLES.probe(position).value
+                checked += 1
+    assert checked > 100
 
 
 def mistakes(position):

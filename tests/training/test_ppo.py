@@ -29,7 +29,7 @@ from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
-from training.ppo.opponent_pool import PoolSettings
+from training.ppo.opponents import PoolSettings
 from training.ppo.ppo import Config, Training, app, main
 from training.runs import checkpoints, training_run
 from training.selfplay.promotion import EvaluationOpponents
@@ -341,8 +341,16 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),
         ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
         ("boards.1", lambda array: None, "there is no array boards.1"),
-        ("opponent_indices", numbers(9), "opponent_indices has .*; expected: 0 to "),
-        ("opponent_indices", numbers(-1), "opponent_indices has .*; expected: 0 to "),
+        (
+            "boards.0",
+            lambda array: reflected(array, -6, 100),
+            "boards: opponents .*; expected: -1 to ",
+        ),
+        (
+            "boards.0",
+            lambda array: reflected(array, -6, 2**64 - 1),
+            "boards: opponents .*; expected: -1 to ",
+        ),
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),

@@ -27,7 +27,7 @@ from cc_env.envs.boards import MAX_OPENING_TURNS
 from training.arena import make_players
 from training.ppo import selfplay_env
 from training.ppo.masked_policy import Policy
-from training.ppo.opponent_pool import ITSELF, SNAPSHOTS, OpponentPool, PoolSettings
+from training.ppo.opponents import ITSELF, SNAPSHOTS, LearningOpponents, PoolSettings
 from training.ppo.overlapped import OverlappedPPO
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
@@ -105,7 +105,7 @@ class Training(BaseTraining[Config]):
         """
         super().__init__(config, run)
         self.network = Network(self.game, config.network)
-        self.pool = OpponentPool(self.game, self.network, config.pool, config.device)
+        self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = selfplay_env.make_env(
             self.game, config.boards, opponents, config.opening_turns, config.seed
@@ -164,10 +164,9 @@ class Training(BaseTraining[Config]):
 
     def seed(self) -> None:
         """Seed all generators of an update: NumPy's for learning, torch's for acting."""
-        learning_seed, acting_seed, env_seed = self.run.seeds(3)
+        learning_seed, acting_seed = self.run.seeds(2)
         np.random.seed(learning_seed)
         torch.manual_seed(acting_seed)
-        self.env.rng = np.random.default_rng(env_seed)
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network; if it is promoted, add it to the pool. Return the scores."""

@@ -40,14 +40,13 @@ def make_env(
 
 
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
-    """Return copies of the state between steps, without the random generator.
+    """Return copies of the state between steps.
 
-    The arrays boards.NUMBER are those of `Boards.snapshot`. `opponent_indices`, int64[N], are the
-    opponents on the boards, `lengths`, int64[N], the numbers of decisions in their games so far.
+    The arrays boards.NUMBER are those of `Boards.snapshot`; `lengths`, int64[N], are the numbers of
+    decisions in the games so far.
     """
     boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
-    opponents = {"opponent_indices": env.opponent_indices.copy()}
-    return {**boards, **opponents, "lengths": env.lengths.copy()}
+    return {**boards, "lengths": env.lengths.copy()}
 
 
 def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
@@ -59,28 +58,31 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
     saved = {
         name: checked_array(arrays, name, like.shape, like.dtype) for name, like in current.items()
     }
-    for name, maximum in (("opponent_indices", len(env.opponents) - 1), ("lengths", MAX_NUMBER)):
-        low, high = saved[name].min(), saved[name].max()
-        if low < 0 or high > maximum:
-            raise BadCheckpoint(f"{name} has {low} to {high}; expected: 0 to {maximum}")
+    low, high = saved["lengths"].min(), saved["lengths"].max()
+    if low < 0 or high > MAX_NUMBER:
+        raise BadCheckpoint(f"lengths has {low} to {high}; expected: 0 to {MAX_NUMBER}")
     before = env.boards.snapshot()
     env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
     try:
-        _check(env.boards)
+        _check(env.boards, len(env.opponents))
     except BadCheckpoint:
         env.boards.restore(before)
         raise
-    env.opponent_indices[:] = saved["opponent_indices"]
     env.lengths[:] = saved["lengths"]
 
 
-def _check(boards: Boards) -> None:
+def _check(boards: Boards, opponents: int) -> None:
     """Raise BadCheckpoint if boards restored from a file are inconsistent.
 
-    On each board a game is in progress, the learner is to move, and masks and observations agree
-    with the position.
+    On each board a game against one of the `opponents` is in progress, the learner is to move, and
+    masks and observations agree with the position.
     """
-    game = boards.game
+    game, indices = boards.game, boards.opponents
+    if not (indices < opponents).all() or (indices < -1).any():
+        valid = f"-1 to {opponents - 1}"
+        raise BadCheckpoint(
+            f"boards: opponents {indices.min()} to {indices.max()}; expected: {valid}"
+        )
     every = range(boards.count)
     try:
         for rows in (boards.positions, boards.positions_before):

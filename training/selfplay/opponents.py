@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.envs.boards import Boards
+from cc_env.envs.boards import MAX_OPENING_TURNS, Boards
+from cc_env.envs.opponents import Opponent, OpponentPool
 from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
 from cc_env.match.match import effective_repetition_limit
-from cc_env.match.openings import random_opening
-from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.players.specs import check_spec, make_player
 from training.runs.config import check_between, check_wholes
 
-# Seat of the opponent in pure self-play.
-NO_OPPONENT = -1
+# Seat of the opponent in pure self-play, and the name of that.
+NO_OPPONENT, ITSELF = -1, "itself"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class GameSettings:
 
     def check_games(self) -> None:
         """Raise BadOption for an invalid value or spec, and for a share without opponents."""
-        check_wholes(self, opening_turns=0, max_turns=1, repetitions=2)
+        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
         check_between(self, 0, 1, "opponents_share")
         for spec in self.opponents:
             check_spec(spec)
@@ -47,19 +46,21 @@ class GameSettings:
                 "name some, or set it to 0"
             )
 
-    def make_opponents(self, game: Game) -> list[tuple[str, Player]]:
-        """Return the opponents with their specs, none for a share of 0.
+    def make_opponents(self, game: Game) -> list[Opponent]:
+        """Return self-play, which has no player of its own, and the opponents, with their shares.
 
-        Raises BadPlayer for a player that cannot play this game.
+        There are no opponents if their share is 0. Raises BadPlayer for a player that cannot play
+        this game.
         """
-        opponents = []
+        opponents = [Opponent(ITSELF, "random", 1 - self.opponents_share)]
         for spec in self.opponents if self.opponents_share else ():
             try:
-                opponents.append((spec, make_player(spec, game)))
+                player = make_player(spec, game)
             except BadOption as error:
                 raise BadPlayer(
                     f"opponent {spec}: {error}; opponents_share=0 needs none"
                 ) from error
+            opponents.append(Opponent(spec, player, self.opponents_share / len(self.opponents)))
         return opponents
 
 
@@ -71,38 +72,26 @@ class SelfPlayGames:
     ) -> None:
         """Create `count` boards and the opponents; `start` starts the games.
 
-        Raises BadPlayer for a player that cannot play this game.
+        `rng` seeds all random numbers. Raises BadPlayer for a player that cannot play this game.
         """
         self.boards = Boards(
             game,
             count,
             max_turns=settings.max_turns,
             repetitions=effective_repetition_limit(game, settings.repetitions),
+            max_opening_turns=settings.opening_turns,
         )
-        self.boards.reset()
+        self.boards.reset(streams=rng.integers(2**64, size=count, dtype=np.uint64))
         self.seats = np.full(count, NO_OPPONENT, np.int64)
-        self._game, self._settings, self._rng = game, settings, rng
-        self._players = settings.make_opponents(game)
-        self._current: list[tuple[str, Player] | None] = [None] * count
+        self._pool = OpponentPool(settings.make_opponents(game), game)
 
     def start(self, selected: NDArray[np.bool_]) -> None:
         """Start games on the selected boards, bool[N], after random turns."""
-        starts = [self._game.initial] * len(selected)
-        for board in np.flatnonzero(selected).tolist():
-            starts[board] = random_opening(self._game, self._settings.opening_turns, self._rng)
-            self._draw_opponent(board)
-        if selected.any():
-            self.boards.reset(selected, starts)
-
-    def _draw_opponent(self, board: int) -> None:
-        """Draw the opponent of the next game on a board, if any, and its seat."""
-        self.seats[board] = NO_OPPONENT
-        self._current[board] = None
-        if self._rng.random() < self._settings.opponents_share:
-            index, seat = self._rng.integers((len(self._players), 2)).tolist()
-            spec, player = self._players[index]
-            self.seats[board] = seat
-            self._current[board] = spec, player_for_new_game(player)
+        if not selected.any():
+            return
+        self.boards.reset(selected)
+        opponents = self._pool.indices(self.boards, np.arange(self.boards.count))
+        self.seats[:] = np.where(opponents == 0, NO_OPPONENT, 1 - self.boards.seats)
 
     def choose(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Write the opponents' decisions into `actions`, int64[N]; return their boards, bool[N].
@@ -110,14 +99,13 @@ class SelfPlayGames:
         Raises BadPlayer if an opponent forfeits or chooses an illegal action.
         """
         is_to_move = np.asarray(self.boards.to_move == self.seats)
-        for board in np.flatnonzero(is_to_move).tolist():
-            opponent = self._current[board]
-            assert opponent is not None
-            spec, player = opponent
-            position = self.boards.position(board)
+        numbers = np.flatnonzero(is_to_move)
+        indices = self._pool.indices(self.boards, numbers)
+        for index in np.unique(indices).tolist():
+            own = numbers[indices == index]
             try:
-                action = player.choose(position, self._rng, Clock()).action
-                actions[board] = self._game.check_action(position, action)
+                actions[own] = self._pool.reply(index, self.boards, own)
             except (Forfeit, IllegalAction) as error:
-                raise BadPlayer(f"opponent {spec}: {error}") from error
+                name = self._pool.opponents[index].name
+                raise BadPlayer(f"opponent {name}: {error}") from error
         return is_to_move

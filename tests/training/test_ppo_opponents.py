@@ -1,17 +1,15 @@
-"""The opponent pool: decisions, snapshots and shares."""
+"""The opponents of PPO: the policy of a network, snapshots and shares."""
 
 import numpy as np
 import pytest
 import torch
 
 from agents.network import Network, Size
-from cc_env.envs.opponents import DecisionBatch, wrap_player
+from cc_env.envs.opponents import DecisionBatch
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
-from cc_env.match.referee import Clock
-from cc_env.players.specs import make_player
-from training.ppo.opponent_pool import OpponentPool, PoolSettings, network_policy
+from training.ppo.opponents import LearningOpponents, PoolSettings, network_policy
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +32,6 @@ def batch(game):
 
 def repeat_row(batch, index, times):
     return DecisionBatch(*(np.repeat(column[index : index + 1], times, 0) for column in batch))
-
-
-def test_pooled_players_choose_as_in_matches(game, batch):
-    rng = np.random.default_rng(0)
-    actions = wrap_player("minimax:depth=2", game)(batch, rng)
-    player = make_player("minimax:depth=2", game)
-    for row, action in zip(batch.positions, actions, strict=True):
-        assert player.choose(type(game.initial)(*row), rng, Clock()).action == action
-
-
-def test_random_policy_is_uniform_over_legal_actions(game, batch):
-    rng, count = np.random.default_rng(0), 4000
-    choose = wrap_player("random", game)
-    repeated = repeat_row(batch, 0, count)
-    counts = np.bincount(choose(repeated, rng), minlength=game.num_actions)
-    legal = np.flatnonzero(batch.masks[0])
-    assert counts[legal].sum() == count
-    np.testing.assert_allclose(counts[legal] / count, 1 / len(legal), atol=0.03)
 
 
 def test_network_policy_samples_legal_actions(game, batch):
@@ -80,7 +60,9 @@ def network(game):
 @pytest.fixture
 def pool(game, network):
     names = "random", "greedy"
-    return OpponentPool(game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2))
+    return LearningOpponents(
+        game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2)
+    )
 
 
 def shares(pool):
@@ -114,7 +96,7 @@ def test_newest_snapshots_have_equal_shares(pool, network):
 
 def test_snapshots_stay_fixed_while_the_learner_changes(pool, network, batch):
     def choices(index):
-        return pool.opponents[index].choose(repeat_row(batch, 0, 500), np.random.default_rng(0))
+        return pool.opponents[index].player(repeat_row(batch, 0, 500), np.random.default_rng(0))
 
     pool.add_snapshot(network)
     pool.set_current_network(network)
@@ -151,4 +133,4 @@ def test_invalid_values_are_rejected(change, message):
 
 def test_unavailable_player_is_rejected(game, network):
     with pytest.raises(BadOption, match="depth=0"):
-        OpponentPool(game, network, PoolSettings(names=("minimax:depth=0",)))
+        LearningOpponents(game, network, PoolSettings(names=("minimax:depth=0",)))

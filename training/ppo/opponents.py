@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from agents.network import Evaluator, Network
 from cc_env.core.game import Game
-from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent, random_policy, wrap_player
+from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent
 from cc_env.errors import BadOption
-from cc_env.players.specs import check_spec
+from cc_env.players.specs import check_spec, make_player
 from training.runs.config import check_between, check_wholes
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
@@ -30,7 +30,7 @@ def network_policy(evaluator: Evaluator) -> BatchPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSettings:
-    """The settings of the pool."""
+    """The settings of the opponents."""
 
     names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
     # Fractions of games against `names` and against snapshots; the rest is self-play.
@@ -55,8 +55,8 @@ class PoolSettings:
         return 1 - self.named_share - self.snapshot_share
 
 
-class OpponentPool:
-    """The opponents; a share is the weight of an opponent among those that exist so far."""
+class LearningOpponents:
+    """The opponents of a run, for `OpponentVecEnv`; a snapshot has the share 0 until it exists."""
 
     def __init__(
         self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
@@ -67,9 +67,9 @@ class OpponentPool:
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]
         self._settings, self._device = settings, device
         share = settings.named_share / max(1, len(settings.names))
-        named = [Opponent(name, wrap_player(name, game), share) for name in settings.names]
-        self._itself = Opponent(ITSELF, random_policy, settings.self_share)
-        self._snapshots = [Opponent(SNAPSHOTS, random_policy, 0.0) for _ in self.networks]
+        named = [Opponent(name, make_player(name, game), share) for name in settings.names]
+        self._itself = Opponent(ITSELF, "random", settings.self_share)
+        self._snapshots = [Opponent(SNAPSHOTS, "random", 0.0) for _ in self.networks]
         self.opponents = [self._itself, *named, *self._snapshots]
 
     @property
@@ -81,7 +81,7 @@ class OpponentPool:
 
     def set_current_network(self, network: Network) -> None:
         """Update the opponent "itself" to a copy of this network."""
-        self._itself.choose = network_policy(Evaluator(network, self._device))
+        self._itself.player = network_policy(Evaluator(network, self._device))
 
     def add_snapshot(self, network: Network) -> None:
         """Add a snapshot of the network; if the pool is full, it replaces the oldest one."""
@@ -94,7 +94,7 @@ class OpponentPool:
         """Update the snapshot players to the current weights of `networks`."""
         count = min(self.snapshots_taken, len(self.networks))
         for snapshot, network in zip(self._snapshots[:count], self.networks[:count], strict=True):
-            snapshot.choose = network_policy(Evaluator(network, self._device))
+            snapshot.player = network_policy(Evaluator(network, self._device))
             snapshot.share = self._settings.snapshot_share / count
 
     def take_scores(self) -> dict[str, float]:
