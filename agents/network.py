@@ -34,7 +34,7 @@ from cc_env.errors import (
     is_integer,
     suggest,
 )
-from cc_env.registry.catalogue import GAMES
+from cc_env.registry.catalogue import rules_id
 from cc_env.search.puct import Evaluate
 from cc_env.version import __version__
 
@@ -321,8 +321,4 @@ def _build_network(game: Game, size: Size, weights: weight_files.Arrays) -> Netw
 
 def _game_identity(game: Game) -> dict[str, Any]:
     """Return the environment id and the options of a game, for headers."""
-    entry = GAMES.get(game.name)
-    return {
-        "environment": entry.environment if entry else game.name,
-        "options": dict(game.options),
-    }
+    return {"environment": rules_id(game.name), "options": dict(game.options)}

@@ -68,6 +68,7 @@ CASES = {
         --set learn.batch_size=128 --set evaluate_every=1""",
         "the best network: ",
     ),
+    "export-onnx": ("network.onnx --game mini_checkers", "network.onnx: "),
     "tune": ("--size 4 --rounds 1 --positions 1000 --games 2 --depth 1", "round 1: loss "),
     "accuracy": ("random --size 4 --positions 20 --games 1", "random"),
     "hardest": ("--size 4 --positions 50 --number 3 --depth 3", "positions"),

@@ -12,4 +12,5 @@ TOOLS = {
     "hardest": "training.experiments.hard_positions",
     "published": "training.experiments.published",
     "memory": "agents.memory_command",
+    "export-onnx": "agents.export_command",
 }

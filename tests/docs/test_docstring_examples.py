@@ -10,6 +10,7 @@ import pytest
 import cc_env
 from agents.network import load_network
 from agents.network_players import AlphaZeroPlayer, PolicyPlayer
+from agents.onnx_export import to_onnx
 from cc_env.core.game import Game
 from cc_env.envs import BoardGameAEC, BoardGameEnv, BoardGameVectorEnv, OpponentVecEnv, score
 from cc_env.match.match import Match
@@ -25,12 +26,14 @@ DOCUMENTED = [
     *(BoardGameEnv, BoardGameVectorEnv, BoardGameAEC, OpponentVecEnv, score),
     *(Game, Match, Record, read_records, draw, to_svg, perft),
     *(AlphaBeta.search, MCTS, PUCT, Tablebase.probe),
-    *(PolicyPlayer, AlphaZeroPlayer, load_network),
+    *(PolicyPlayer, AlphaZeroPlayer, load_network, to_onnx),
 ]
 
 
 @pytest.mark.parametrize("documented", DOCUMENTED, ids=lambda documented: documented.__qualname__)
 def test_docstring_examples_run_without_failure(documented, tmp_path, monkeypatch):
+    if documented is to_onnx:
+        pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)
     (test,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
     with mock.patch.dict(gymnasium.registry), mock.patch.dict(pettingzoo.aec_registry):
