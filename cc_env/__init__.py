@@ -12,9 +12,11 @@ Games, players and matches are imported on first use:
     player = cc_env.make_player("minimax:depth=3", game)
     cc_env.play_match(game, player, player)
 
-Trained networks are torch modules (extra `train`):
+Trained networks are torch modules, and their residual trunk is a features extractor of
+Stable-Baselines3 (extra `train`):
 
     network = cc_env.load_network("alphazero", game)
+    policy_kwargs = {"features_extractor_class": cc_env.ResidualExtractor}
 """
 
 from importlib.util import find_spec
@@ -43,7 +45,10 @@ _get_attribute = lazy_attributes(
     },
 )
 # Attributes in modules of `agents`, which need the extra `train`.
-_AGENTS_ATTRIBUTES = {"load_network": "agents.network"}
+_AGENTS_ATTRIBUTES = {
+    "ResidualExtractor": "agents.sb3_extractor",
+    "load_network": "agents.network",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ DOCUMENTED = [
     *(BoardGameEnv, BoardGameVectorEnv, BoardGameAEC, OpponentVecEnv, score),
     *(Game, Match, Record, read_records, draw, to_svg, perft),
     *(AlphaBeta.search, MCTS, PUCT, Tablebase.probe),
-    *(PolicyPlayer, AlphaZeroPlayer, load_network, to_onnx),
+    *(PolicyPlayer, AlphaZeroPlayer, load_network, to_onnx, cc_env.ResidualExtractor),
 ]
 
 
