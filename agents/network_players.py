@@ -229,7 +229,7 @@ def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     key = path.absolute(), changed, device, game.name, *game.options.items()
     if key not in _EVALUATORS:
         network, about = load(path, game)
-        loaded = Evaluator(network, device, mirrored=about.get("trained") != "ppo")
+        loaded = Evaluator(network, device, mirrored=about.get("trained") not in ("ppo", "dqn"))
         loaded.fingerprint = file_hash(path)
         _EVALUATORS[key] = loaded
     return _EVALUATORS[key]

@@ -137,8 +137,11 @@ def test_newest_checkpoint_has_the_highest_number(tmp_path):
 def test_log_ends_at_the_checkpoint(path):
     assert logged_steps(path) == [10, 15, 20, 25, 30, 35, 39]
     with open_test_run(path, resume=True) as run:
-        assert run.rows[0] == {"step": 10, "loss": 1.0, "minutes": 0.0}
-        assert run.rows[-1] == {"step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0}
+        first, last = ({**run.rows[index], "core_minutes": 0} for index in (0, -1))
+        assert first == {"step": 10, "loss": 1.0, "minutes": 0.0, "core_minutes": 0}
+        assert last == {
+            "step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0, "core_minutes": 0
+        }
         log(run, 40, {"loss": np.float32(0.5), "games": np.int64(3)})
     assert logged_steps(path) == [10, 15, 20, 25, 30, 35, 40]
     assert json.loads((path / "log.jsonl").read_text().splitlines()[-1])["loss"] == 0.5
@@ -343,8 +346,8 @@ def test_run_killed_during_a_save_resumes(tmp_path):
             number = saved.number
             assert (saved.arrays["all"] == number).all()
             assert [row["step"] for row in run.rows if "loss" in row] == [*range(1, number + 1)]
-            last = {**run.rows[-1], "minutes": 0}
-            assert last == {"step": number, "loss": 1 / number, "minutes": 0}
+            last = {**run.rows[-1], "minutes": 0, "core_minutes": 0}
+            assert last == {"step": number, "loss": 1 / number, "minutes": 0, "core_minutes": 0}
             assert not any(folder.glob("*.half"))
 
 
@@ -549,6 +552,21 @@ def test_minutes_limit_covers_all_sessions(tmp_path, stopwatch):
     watch.now += 10_000
     run_counter(tmp_path, resume=True, every=100, train=train, minutes=7)
     assert logged_minutes(tmp_path) == [1.5, 3, 4.5, 6, 7.5]
+
+
+@pytest.mark.usefixtures("without_curves")
+def test_core_minutes_limit_covers_all_sessions(tmp_path, monkeypatch):
+    core_time = [0.0]
+    monkeypatch.setattr(training_run, "core_seconds", lambda: core_time[0])
+
+    def train(run):
+        core_time[0] += 90
+
+    run_counter(tmp_path, every=100, train=train, core_minutes=4)
+    core_time[0] += 10_000
+    run_counter(tmp_path, resume=True, every=100, train=train, core_minutes=5)
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["core_minutes"] for line in lines] == [1.5, 3, 4.5, 6]
 
 
 @pytest.mark.usefixtures("without_curves")

@@ -30,6 +30,7 @@ COMMON_OPTIONS: dict[str, Any] = {
     "size": Size,
     "option": GameOptions,
     "minutes": Annotated[float | None, typer.Option(help="Time budget.")],
+    "core_minutes": Annotated[float | None, typer.Option(help="Budget of CPU time.")],
 }
 RUN_OPTIONS: dict[str, Any] = {
     "seed": Annotated[
@@ -72,7 +73,7 @@ def training_command(
     def train(**arguments: Any) -> None:
         values = {
             field: arguments[_option_name(field)]
-            for field in ("game", "minutes", *fields, "seed", "device")
+            for field in ("game", "minutes", "core_minutes", *fields, "seed", "device")
         }
         values["options"] = game_options(arguments["option"], arguments["size"])
         run_training(

@@ -41,7 +41,7 @@ def check_limits(**limits: float | None) -> None:
             continue
         if not is_number(value) or value <= 0:
             raise BadOption(f"{name}={value!r}; expected: more than 0, or None for no limit")
-        if name != "minutes" and not is_integer(value, 1, 10**15):
+        if not name.endswith("minutes") and not is_integer(value, 1, 10**15):
             raise BadOption(f"{name}={value!r}; expected: a whole number, or None for no limit")
 
 

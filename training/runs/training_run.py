@@ -21,6 +21,7 @@ after that checkpoint are dropped, because their work is lost. The structure of 
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -47,7 +48,7 @@ from training.runs.state import read_number
 
 CURVES = "curves.png"
 # Config fields that limit a run.
-LIMITS = "minutes", "rounds", "steps"
+LIMITS = "minutes", "core_minutes", "rounds", "steps"
 # Config fields that may change when a run is resumed.
 CHANGEABLE = *LIMITS, "workers", "engine", "device"
 # Config fields that determine the arrays of a checkpoint.
@@ -63,12 +64,14 @@ class Config:
     """The settings of every run; subclasses may add the limits `rounds` or `steps`.
 
     `options` are those of the game; missing ones get their defaults. `minutes` is the time budget
-    over all sessions, None for no limit. The learner uses the `device`.
+    over all sessions, `core_minutes` that of CPU time of this process, its threads and its finished
+    child processes; None for no limit. The learner uses the `device`.
     """
 
     game: str = "capture_conquer"
     options: Mapping[str, Any] = field(default_factory=dict)
     minutes: float | None = 30
+    core_minutes: float | None = None
     seed: int = 0
     device: str = "cpu"
 
@@ -105,6 +108,7 @@ class Run:
         self._best = path / best
         self.step = 0
         self.seconds = 0.0
+        self.core_seconds = 0.0
         self._seed = config.get("seed", 0)
         self._limits = {name: config[name] for name in LIMITS if config.get(name) is not None}
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
@@ -118,14 +122,12 @@ class Run:
         self._evaluate_every = 1
         self._previous_step = 0
         self._saved_at = 0.0
-        self._timer_start = time.perf_counter()
+        self._start_timer()
 
     def progress(self) -> float:
         """Return the fraction of the run that is complete, 0 to 1."""
-        fractions = [
-            (self.seconds / 60 if name == "minutes" else self.step) / limit
-            for name, limit in self._limits.items()
-        ]
+        times = {"minutes": self.seconds / 60, "core_minutes": self.core_seconds / 60}
+        fractions = [times.get(name, self.step) / limit for name, limit in self._limits.items()]
         return min(1.0, max(fractions, default=0.0))
 
     def seeds(self, count: int) -> list[int]:
@@ -145,6 +147,7 @@ class Run:
             try:
                 self.step = checkpoint.number
                 self.seconds = read_number(checkpoint.about, "seconds")
+                self.core_seconds = read_number(checkpoint.about, "core_seconds")
                 load(checkpoint)
             except BadCheckpoint as error:
                 raise BadCheckpoint(f"{checkpoint.path}: {error}") from error
@@ -174,7 +177,7 @@ class Run:
         show = self._resources.enter_context(progress())
         while not is_complete:
             self._previous_step = self.step
-            self._timer_start = time.perf_counter()
+            self._start_timer()
             yield
             assert self.step > self._previous_step, "a step calls advance"
             is_complete = self.progress() == 1
@@ -203,18 +206,23 @@ class Run:
         is_multiple = self.step // every > self._previous_step // every
         self.evaluation_due = is_multiple or self.progress() == 1
 
+    def _start_timer(self) -> None:
+        self._timer_start, self._core_timer_start = time.perf_counter(), core_seconds()
+
     def _add_time(self) -> None:
-        """Add the time since the last call to `seconds`."""
-        now = time.perf_counter()
-        self.seconds += now - self._timer_start
-        self._timer_start = now
+        """Add the time since the last call to `seconds` and `core_seconds`; restart the timer."""
+        start, core_start = self._timer_start, self._core_timer_start
+        self._start_timer()
+        self.seconds += self._timer_start - start
+        self.core_seconds += self._core_timer_start - core_start
 
     def log(self, metrics: Mapping[str, float | None]) -> None:
-        """Log these metrics and the minutes, without None, NaN and infinities; raise OSError."""
+        """Log these metrics and the times, without None, NaN and infinities; raise OSError."""
         # Without an evaluation, more time could complete the run before it is evaluated.
         if self.evaluation_due:
             self._add_time()
-        self._log.add(self.step, {**metrics, "minutes": self.seconds / 60})
+        times = {"minutes": self.seconds / 60, "core_minutes": self.core_seconds / 60}
+        self._log.add(self.step, {**metrics, **times})
 
     def save(self, arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> None:
         """Save a checkpoint for `restore`; raise OSError and keep the earlier ones on failure.
@@ -222,13 +230,19 @@ class Run:
         `about` is a JSON description of the arrays.
         """
         self._log.sync()
-        timed = {**about, "seconds": self.seconds}
+        timed = {**about, "seconds": self.seconds, "core_seconds": self.core_seconds}
         self.checkpoints.save(self.step, arrays, timed, len(self.rows))
         self._saved_at = self.seconds
 
     def draw(self, charts: Mapping[str, Sequence[str]]) -> None:
         """Draw curves.png; `charts` maps each title to columns of the log."""
         write_atomically(self.path / CURVES, curves.to_png(self.rows, charts))
+
+
+def core_seconds() -> float:
+    """Return the CPU time so far of this process, its threads and its finished children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 @contextmanager

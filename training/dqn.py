@@ -1,0 +1,342 @@
+"""python -m training.dqn: a deep Q-network whose illegal actions are masked.
+
+Mnih et al., "Human-level control through deep reinforcement learning", 2015, by Stable-Baselines3.
+The Q-values are those of a dueling network (Wang et al., 2016), the network of `agents`: its value
+head is the value of the position, its policy head the advantages of the actions. Illegal actions
+have a large negative Q-value, in the choice of actions and in the targets. Targets span several
+decisions (Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 7.1).
+
+The learner plays both seats on many boards; the opponent of a game is drawn from player specs.
+At intervals the greedy policy plays the evaluation opponents and the best network so far in the
+arena. If its score against the best network is at least `gate`, it becomes `best.safetensors`.
+
+The same seed gives the same run on the same machine if it is limited by steps, not minutes, and is
+not resumed. A resumed run starts new games with an empty replay buffer.
+
+Shapes: B positions, A actions; C planes, H rows and W columns of an observation.
+"""
+
+import copy
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3 import DQN
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
+from stable_baselines3.dqn.policies import DQNPolicy
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from agents.network import Network, Size, select_device
+from cc_env.cli.application import run as run_command
+from cc_env.core.game import Game
+from cc_env.envs.boards import MAX_OPENING_TURNS
+from cc_env.envs.sb3 import OpponentVecEnv
+from cc_env.errors import BadOption
+from cc_env.match.match import Limits, effective_repetition_limit
+from cc_env.players.specs import check_spec
+from training.arena import make_players
+from training.runs import command_line, state
+from training.runs.checkpoints import Checkpoint
+from training.runs.config import check_between, check_wholes
+from training.runs.training_run import Run, State
+from training.selfplay.promotion import BEST
+from training.selfplay.training import BaseConfig, BaseTraining, train
+
+# Q-value of illegal actions; returns are between -1 and 1.
+ILLEGAL_VALUE = -1e8
+# Rollouts between log lines of DQN.
+LOG_INTERVAL = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(BaseConfig):
+    """The settings of a run."""
+
+    # Maximum number of the learner's decisions; None: no limit.
+    steps: int | None = None
+    network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
+    # Player specs of the opponents, each with the same share of the games.
+    opponents: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
+    # Games start after 0 to `opening_turns` random turns.
+    opening_turns: int = 6
+    boards: int = 256
+    # Decisions per board between logged steps, each followed by one gradient step.
+    n_steps: int = 32
+    batch_size: int = 512
+    # Capacity of the replay buffer, and its least content for gradient steps, in decisions.
+    replay: int = 200_000
+    warm_up: int = 10_000
+    # Linear schedule.
+    learning_rate: float = 1e-3
+    last_learning_rate: float = 1e-4
+    # Discount from one decision of the learner to the next.
+    gamma: float = 0.99
+    # Decisions of the learner that a target spans.
+    target_span: int = 3
+    # Decisions between updates of the target network.
+    target_interval: int = 25_600
+    # Share of random decisions: linear schedule over the fraction `exploration_share` of the run.
+    exploration: float = 0.5
+    last_exploration: float = 0.03
+    exploration_share: float = 0.3
+    evaluate_every: int = 500_000
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
+        super().__post_init__()
+        if not self.opponents:
+            raise BadOption("opponents=(); expected: at least one player spec")
+        for spec in self.opponents:
+            check_spec(spec)
+        check_wholes(self, boards=1, n_steps=1, batch_size=1, warm_up=1)
+        check_wholes(self, target_span=1, target_interval=1, replay=self.boards)
+        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
+        check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma")
+        check_between(self, 0, 1, "exploration", "last_exploration", "exploration_share")
+
+    def check(self, resume: bool) -> None:
+        """Raise BadOption if a player cannot be created."""
+        super().check(resume)
+        make_players(self.opponents, self.make_game())
+
+
+class Training(BaseTraining[Config]):
+    """A run in progress; its steps are decisions of the learner."""
+
+    algorithm = "dqn"
+    plays_while_learning = False
+
+    def __init__(self, config: Config, run: Run) -> None:
+        """Start a run, or resume it from its newest checkpoint.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run.
+        """
+        super().__init__(config, run)
+        self.network = Network(self.game, config.network)
+        # The best network; None before the first evaluation.
+        self.best: Network | None = None
+        np.random.seed(config.seed)
+        self.env = make_env(self.game, config)
+        self.dqn = MaskedDQN(
+            _Policy,
+            self.env,
+            learning_rate=lambda _: self.interpolate(
+                config.learning_rate, config.last_learning_rate
+            ),
+            buffer_size=config.replay,
+            learning_starts=config.warm_up,
+            batch_size=config.batch_size,
+            gamma=config.gamma,
+            train_freq=(1, "step"),
+            n_steps=config.target_span,
+            target_update_interval=config.target_interval,
+            policy_kwargs={"network": self.network},
+            device=select_device(config.device),
+        )
+        self.dqn.set_logger(Logger(None, []))
+        run.restore(self.load)
+
+    def interpolate(self, first: float, last: float, share: float = 1) -> float:
+        """Return the value of a linear schedule that ends at the fraction `share` of the run."""
+        progress = self.run.progress()
+        return first + (last - first) * (min(1.0, progress / share) if share else 1.0)
+
+    def step(self) -> dict[str, float]:
+        """Play and learn; return the metrics."""
+        config = self.config
+        start = time.perf_counter()
+        exploration = self.interpolate(
+            config.exploration, config.last_exploration, config.exploration_share
+        )
+        self.dqn.exploration_schedule = lambda _: exploration
+        self.dqn.exploration_rate = exploration
+        decisions = config.boards * config.n_steps
+        self.dqn.learn(decisions, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
+        state.check_finite(self.network)
+        points = [point for each in self.env.opponents for point in each.take_points()]
+        elapsed = time.perf_counter() - start
+        self.run.advance(decisions)
+        logged = self.dqn.logger.name_to_value
+        return {
+            "steps_per_second": decisions / elapsed,
+            "exploration": exploration,
+            "learning_rate": self.interpolate(config.learning_rate, config.last_learning_rate),
+            **({"loss": float(logged["train/loss"])} if "train/loss" in logged else {}),
+            **({"learning": float(np.mean(points))} if points else {}),
+        }
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluate the network and promote it if it is better; return the scores."""
+        newest = copy.deepcopy(self.network)
+        scores, is_promoted = self.evaluate_and_promote(newest, self.best, mirrored=False)
+        if is_promoted:
+            self.best = newest
+        return scores
+
+    def state(self) -> State:
+        """Return the content of a checkpoint."""
+        return state.to_arrays(**self.parts()), {}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        if any(name.startswith(f"{BEST}.") for name in checkpoint.arrays):
+            self.best = Network(self.game, self.config.network)
+        state.load(checkpoint.arrays, **self.parts())
+
+    def parts(self) -> Mapping[str, nn.Module | Optimizer]:
+        """Return the networks and the optimizer by name."""
+        best = {} if self.best is None else {BEST: self.best}
+        optimizer = self.dqn.policy.optimizer
+        target = self.dqn.q_net_target.network
+        return {"network": self.network, "target": target, "optimizer": optimizer, **best}
+
+    def charts(self) -> dict[str, list[str]]:
+        """Return the algorithm's charts in curves.png: columns of the log by title."""
+        return {
+            "score while learning": ["learning"],
+            "loss": ["loss"],
+            "steps per second": ["steps_per_second"],
+            "share of random decisions": ["exploration"],
+        }
+
+    def status(self, newest: Mapping[str, float]) -> str:
+        """Return the status for the progress bar."""
+        return f"{newest['step']:,} steps, {newest['steps_per_second']:,.0f}/s"
+
+
+def make_env(game: Game, config: Config) -> "MaskedObservations":
+    """Return the environment of a run; its games have the limits of the arena, which are draws."""
+    limits = Limits()
+    env = OpponentVecEnv(
+        game.name,
+        config.boards,
+        opponents=config.opponents,
+        max_turns=limits.max_turns,
+        repetitions=effective_repetition_limit(game, limits.repetitions),
+        draw_at_limits=True,
+        max_opening_turns=config.opening_turns,
+        **game.options,
+    )
+    env.seed(config.seed)
+    return MaskedObservations(env)
+
+
+class MaskedObservations(VecEnvWrapper):
+    """Appends the mask of legal actions to each observation: int8[B, C * H * W + A].
+
+    Replay buffers so store the masks, and n-step buffers accept the observations.
+    """
+
+    def __init__(self, venv: OpponentVecEnv) -> None:
+        """Wrap the environment."""
+        self._env = venv
+        size = int(np.prod(venv.observation_space.shape or ())) + venv.game.num_actions
+        super().__init__(venv, spaces.Box(-128, 127, (size,), np.int8))
+
+    @property
+    def opponents(self) -> list[Any]:
+        """The opponents of the environment."""
+        return self._env.opponents
+
+    def reset(self) -> NDArray[np.int8]:
+        """Begin a game on every board."""
+        return self._append_masks(self._env.reset())
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Play the stored actions and the opponents' replies."""
+        observations, rewards, dones, infos = self._env.step_wait()
+        # No decision follows the end of a game.
+        no_actions = np.zeros(self._env.game.num_actions, np.int8)
+        for board in np.flatnonzero(dones):
+            planes = infos[board]["terminal_observation"]
+            infos[board]["terminal_observation"] = np.append(planes.ravel(), no_actions)
+        return self._append_masks(observations), rewards, dones, infos
+
+    def _append_masks(self, observations: Any) -> NDArray[np.int8]:
+        planes = observations.reshape(len(observations), -1)
+        return np.concatenate((planes, self._env.boards.masks), 1, dtype=np.int8)
+
+
+class _QNetwork(BasePolicy):
+    """A `Network` as the Q-network of DQN, on observations of `MaskedObservations`."""
+
+    def __init__(self, network: Network, *spaces_: spaces.Space[Any]) -> None:
+        super().__init__(*spaces_)  # type: ignore[arg-type]
+        self.network = network
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Return the Q-values float32[B, A]: value + advantage - mean advantage of legal actions.
+
+        Illegal actions have ILLEGAL_VALUE.
+        """
+        count, size = len(observations), int(np.prod(self.network.shape))
+        planes = observations[:, :size].reshape(count, *self.network.shape)
+        legal = observations[:, size:].bool()
+        advantages, values = self.network(planes.float())
+        sums = advantages.where(legal, 0.0).sum(1, keepdim=True)
+        means = sums / legal.sum(1, keepdim=True).clamp(min=1)
+        return (values[:, None] + advantages - means).where(legal, ILLEGAL_VALUE)
+
+    def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
+        return self(observation).argmax(1)
+
+
+class _Policy(DQNPolicy):
+    """A policy of DQN with a `Network`, which it trains in place, and a copy as target network."""
+
+    def __init__(self, *args: Any, network: Network, **kwargs: Any) -> None:
+        # torch forbids module attributes before super().__init__, which calls `make_q_net` for the
+        # network and then for the target network.
+        self._pending_networks = [copy.deepcopy(network), network]
+        super().__init__(*args, **kwargs)
+
+    def make_q_net(self) -> Any:
+        """Return a Q-network."""
+        return _QNetwork(
+            self._pending_networks.pop(), self.observation_space, self.action_space
+        ).to(self.device)
+
+
+class MaskedDQN(DQN):
+    """DQN whose exploration samples legal actions, on observations of `MaskedObservations`."""
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return epsilon-greedy actions int64[B], decided for each board, twice."""
+        observations: Any = self._last_obs
+        actions, _ = self.policy.predict(observations, deterministic=True)
+        masks = observations[:, -self.action_space.n :]  # type: ignore[attr-defined]
+        random_actions = (masks * (1 - np.random.random(masks.shape))).argmax(1)
+        is_random = np.random.random(len(actions)) < self.exploration_rate
+        actions = np.where(is_random, random_actions, actions)
+        return actions, actions
+
+
+main = partial(train, Training)
+app = command_line.training_command(
+    "dqn",
+    main,
+    Config,
+    "Train a Q-network by DQN with masked actions, by default for 30 minutes.",
+    {
+        "steps": "Number of decisions of the learner.",
+        "network.blocks": "Residual blocks of the network.",
+        "network.channels": "Channels of the network.",
+    },
+)
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(app))
