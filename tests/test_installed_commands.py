@@ -55,6 +55,13 @@ CASES = {
         --set 'pool.names=("random",)' --set evaluate_every=256""",
         "the best network: ",
     ),
+    "train-dqn": (
+        SMALL_RUN
+        + SMALL_NETWORK
+        + """--steps 256 --set boards=32 --set n_steps=8 --set batch_size=64 --set warm_up=64
+        --set 'opponents=("random",)' --set evaluate_every=256""",
+        "the best network: ",
+    ),
     "train-evaluation": (
         SMALL_RUN
         + """--rounds 1 --positions 1500 --depth 1 --workers 2 --set epochs=1

@@ -2,8 +2,10 @@
 
 alphazero           self-play guided by tree search
 ppo                 MaskablePPO against a pool of opponents
+dqn                 a deep Q-network whose illegal actions are masked
 distillation        a policy trained on the values that alpha-beta assigns to actions
 learned_evaluation  a small network that corrects the evaluation inside alpha-beta
+baselines           the algorithms with equal CPU time, measured against the same players
 arena               tournaments; the command is python -m training.evaluate
 experiments         accuracy, hard positions, published experiments, tuning, a demonstration
 selfplay            parts of the algorithms: configs, learner, replay buffer, games, promotion

@@ -25,13 +25,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3 import DQN
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env import VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import Tensor, nn
@@ -198,7 +197,7 @@ class Training(BaseTraining[Config]):
         """Return the networks and the optimizer by name."""
         best = {} if self.best is None else {BEST: self.best}
         optimizer = self.dqn.policy.optimizer
-        target = self.dqn.q_net_target.network
+        target: Any = self.dqn.q_net_target.network
         return {"network": self.network, "target": target, "optimizer": optimizer, **best}
 
     def charts(self) -> dict[str, list[str]]:
@@ -272,7 +271,7 @@ class _QNetwork(BasePolicy):
     """A `Network` as the Q-network of DQN, on observations of `MaskedObservations`."""
 
     def __init__(self, network: Network, *spaces_: spaces.Space[Any]) -> None:
-        super().__init__(*spaces_)  # type: ignore[arg-type]
+        super().__init__(*spaces_)
         self.network = network
 
     def forward(self, observations: Tensor) -> Tensor:
@@ -286,10 +285,11 @@ class _QNetwork(BasePolicy):
         advantages, values = self.network(planes.float())
         sums = advantages.where(legal, 0.0).sum(1, keepdim=True)
         means = sums / legal.sum(1, keepdim=True).clamp(min=1)
-        return (values[:, None] + advantages - means).where(legal, ILLEGAL_VALUE)
+        q_values: Tensor = values[:, None] + advantages - means
+        return q_values.where(legal, ILLEGAL_VALUE)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
-        return self(observation).argmax(1)
+        return self.forward(observation).argmax(1)
 
 
 class _Policy(DQNPolicy):

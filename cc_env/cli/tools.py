@@ -5,6 +5,7 @@ TOOLS = {
     "arena": "training.evaluate",
     "train-alphazero": "training.alphazero",
     "train-ppo": "training.ppo.ppo",
+    "train-dqn": "training.dqn",
     "train-evaluation": "training.learned_evaluation.fitting",
     "train-distillation": "training.distillation.distillation",
     "tune": "training.experiments.tune",

@@ -8,7 +8,9 @@ facts      tables of a game: spaces, planes, options, endings, positions
 actions    what action ids mean, with the drawn index map
 rules      a game's lessons as the text of its rules
 exact      counts of the packaged tables of exact values
+baselines  tables and learning curves of the baselines
 strength   results of the trained networks in tournaments
+baselines  tables and learning curves of the baselines
 commands   the reference of the command line
 api        the reference of the modules
 architecture  the diagram of the packages
@@ -16,6 +18,6 @@ notebooks  notebooks as pages, with their stored outputs
 hooks      hooks of MkDocs
 """
 
-from docs.make import actions, api, architecture, commands, exact, facts, rules, strength
+from docs.make import actions, api, architecture, baselines, commands, exact, facts, rules, strength
 
-MODULES = actions, api, architecture, commands, exact, facts, rules, strength
+MODULES = actions, api, architecture, baselines, commands, exact, facts, rules, strength

@@ -1,6 +1,8 @@
 """The reference of the command line, read from the commands themselves."""
 
 import importlib
+import importlib.util
+from pathlib import Path
 
 import click
 import typer
@@ -15,10 +17,18 @@ def commands(block: Block) -> str:
     app = importlib.import_module(module).app
     group = typer.main.get_command(app)
     commands = getattr(group, "commands", {"": group})
-    name = "cc_env" if module == "cc_env.cli.commands" else f"python -m {module}"
+    name = "cc_env" if module == "cc_env.cli.commands" else f"python -m {_runnable(module)}"
     return "\n\n".join(
         _command(f"{name} {word}".strip(), command) for word, command in commands.items()
     )
+
+
+def _runnable(module: str) -> str:
+    """Return the module to run: the package of `module` if its __main__ runs this command."""
+    package = module.rpartition(".")[0]
+    main = importlib.util.find_spec(f"{package}.__main__")
+    text = Path(main.origin).read_text() if main and main.origin else ""
+    return package if f"from {module} import app" in text else module
 
 
 def _command(name: str, command: click.Command) -> str:

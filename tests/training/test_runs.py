@@ -46,7 +46,8 @@ def open_test_run(path, resume=False, **change):
 
 def is_saved_state(saved, number):
     assert saved.number == number
-    assert saved.about == {"number": number, "name": "ö", "seconds": saved.about["seconds"]}
+    times = {name: saved.about[name] for name in ("seconds", "core_seconds")}
+    assert saved.about == {"number": number, "name": "ö", **times}
     assert saved.arrays.keys() == arrays(number).keys()
     for name, array in arrays(number).items():
         np.testing.assert_array_equal(saved.arrays[name], array, strict=True)
@@ -139,9 +140,7 @@ def test_log_ends_at_the_checkpoint(path):
     with open_test_run(path, resume=True) as run:
         first, last = ({**run.rows[index], "core_minutes": 0} for index in (0, -1))
         assert first == {"step": 10, "loss": 1.0, "minutes": 0.0, "core_minutes": 0}
-        assert last == {
-            "step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0, "core_minutes": 0
-        }
+        assert last == {"step": 35, "loss": 1 / 3, "score": 0.5, "minutes": 3.0, "core_minutes": 0}
         log(run, 40, {"loss": np.float32(0.5), "games": np.int64(3)})
     assert logged_steps(path) == [10, 15, 20, 25, 30, 35, 40]
     assert json.loads((path / "log.jsonl").read_text().splitlines()[-1])["loss"] == 0.5

@@ -1,0 +1,159 @@
+"""python -m training.baselines: train the baselines and measure them.
+
+Results that exist are not repeated, and an interrupted run continues, so that the same command may
+be repeated, and several may run at once.
+"""
+
+import shlex
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from cc_env.cli.application import create_app
+from cc_env.cli.arguments import FOLDER
+from cc_env.errors import FolderInUse, UnknownOption, format_list
+from cc_env.files import file_hash
+from cc_env.version import __version__
+from training.baselines import algorithms, measurement
+from training.baselines.boards import (
+    ALGORITHMS,
+    BOARDS,
+    CORE_MINUTES,
+    FIXED,
+    GAMES,
+    SEEDS,
+    Board,
+)
+from training.baselines.results import FORMAT, RESULTS, Result, result_path, write_result
+from training.runs.folder import INTERRUPTED, RUNS
+from training.runs.progress import console
+
+app = create_app()
+
+
+@app.command()
+def baselines(
+    board: Annotated[
+        list[str] | None,
+        typer.Option("--board", "-b", help="Boards.", show_default=", ".join(BOARDS)),
+    ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            help=f"Algorithms; {FIXED}: the players that do not learn.",
+            show_default=", ".join([FIXED, *ALGORITHMS]),
+        ),
+    ] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(min=0, help="Seeds.", show_default=", ".join(map(str, SEEDS))),
+    ] = None,
+    core_minutes: Annotated[
+        float, typer.Option(help="CPU time of a run, without the measurement.")
+    ] = CORE_MINUTES,
+    games: Annotated[int, typer.Option(help="Games against each player; even.")] = GAMES,
+    results: Annotated[
+        Path, typer.Option(**FOLDER, help="Folder of the results.", show_default="that of the page")
+    ] = RESULTS,
+    show: Annotated[bool, typer.Option("--list", help="List the runs and their states.")] = False,
+) -> None:
+    """Train and measure baselines; results that exist are skipped.
+
+    A run uses one core. Its network is in runs/baselines/.
+    """
+    torch.set_num_threads(1)
+    for run_board, run_algorithm, run_seed in _runs(board, algorithm, seed):
+        path = result_path(results, run_board, run_algorithm, run_seed)
+        name = path.relative_to(results)
+        if show or path.exists():
+            console.print(f"{name}: {'measured' if path.exists() else 'not run yet'}")
+            continue
+        console.print(f"{name}: started")
+        try:
+            if run_seed is None:
+                result = fixed_result(run_board, games)
+            else:
+                result = train_and_measure(run_board, run_algorithm, run_seed, core_minutes, games)
+        except FolderInUse as error:
+            console.print(f"{name}: {error}")
+            continue
+        except KeyboardInterrupt:
+            console.print("stopped; repeat the command to continue")
+            raise typer.Exit(INTERRUPTED) from None
+        write_result(path, result)
+        console.print(f"{name}: written")
+
+
+def _runs(
+    boards: list[str] | None, names: list[str] | None, seeds: list[int] | None
+) -> Iterator[tuple[str, str, int | None]]:
+    """Yield board, algorithm and seed of each run; raise UnknownOption for an unknown name."""
+    valid_names = [FIXED, *ALGORITHMS]
+    for kind, chosen, valid in (
+        ("board", boards or [], [*BOARDS]),
+        ("algorithm", names or [], valid_names),
+    ):
+        for name in chosen:
+            if name not in valid:
+                expected = format_list(valid, len(valid))
+                raise UnknownOption(f"unknown {kind} {name!r}; expected: {expected}")
+    for seed, board, algorithm in product(seeds or SEEDS, boards or BOARDS, names or valid_names):
+        if algorithm != FIXED:
+            yield board, algorithm, seed
+        elif seed == (seeds or SEEDS)[0]:
+            yield board, algorithm, None
+
+
+def fixed_result(board: str, games: int) -> Result:
+    """Measure the players that do not learn among themselves."""
+    players = measurement.measure_fixed(BOARDS[board], games)
+    return {**_header(board), "machine": measurement.machine(), "players": players}
+
+
+def train_and_measure(
+    board: str, algorithm: str, seed: int, core_minutes: float, games: int
+) -> Result:
+    """Train in runs/baselines/BOARD-ALGORITHM-SEED and measure the result.
+
+    Raises FolderInUse if another process trains there.
+    """
+    path = RUNS / "baselines" / f"{board}-{algorithm}-{seed}"
+    rows = algorithms.train(algorithm, BOARDS[board], seed, core_minutes, path)
+    players = [
+        measurement.measure_player(spec.format(run=path), BOARDS[board], games)
+        for spec in ALGORITHMS[algorithm].players.values()
+    ]
+    return {
+        **_header(board),
+        "algorithm": algorithm,
+        "seed": seed,
+        "command": command(board, algorithm, seed, core_minutes),
+        "environment_steps": algorithms.environment_steps(algorithm, rows),
+        "core_minutes": round(rows[-1]["core_minutes"], 3),
+        "minutes": round(rows[-1]["minutes"], 3),
+        "machine": measurement.machine(),
+        "weights": file_hash(algorithms.weights_file(algorithm, path)),
+        "curve": algorithms.learning_curve(rows),
+        "players": players,
+    }
+
+
+def _header(board: str) -> dict[str, Any]:
+    chosen: Board = BOARDS[board]
+    game = {"game": chosen.game, "options": dict(chosen.make_game().options)}
+    return {"format": FORMAT, "board": board, **game, "version": __version__}
+
+
+def command(board: str, algorithm: str, seed: int, core_minutes: float = CORE_MINUTES) -> str:
+    """Return the shell command of a run."""
+    words = ["python", "-m", "training.baselines", "-b", board, "-a", algorithm]
+    words += ["--seed", str(seed)]
+    if core_minutes != CORE_MINUTES:
+        words += ["--core-minutes", f"{core_minutes:g}"]
+    return shlex.join(words)
