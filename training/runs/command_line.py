@@ -37,6 +37,10 @@ RUN_OPTIONS: dict[str, Any] = {
         int | None, typer.Option(help="The same seed gives the same run, except with --minutes.")
     ],
     "device": Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")],
+    "wandb": Annotated[
+        bool | None,
+        typer.Option("--wandb/--no-wandb", help="Also log to Weights & Biases (extra wandb)."),
+    ],
     "change": Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any field of config.json: gate=0.55."),
@@ -73,7 +77,7 @@ def training_command(
     def train(**arguments: Any) -> None:
         values = {
             field: arguments[_option_name(field)]
-            for field in ("game", "minutes", "core_minutes", *fields, "seed", "device")
+            for field in ("game", "minutes", "core_minutes", *fields, "seed", "device", "wandb")
         }
         values["options"] = game_options(arguments["option"], arguments["size"])
         run_training(

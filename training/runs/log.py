@@ -1,4 +1,7 @@
-"""The log of a run: a row of metrics per line of log.jsonl, with its step; also in TensorBoard."""
+"""The log of a run: a row of metrics per line of log.jsonl, with its step; also in TensorBoard.
+
+Optionally, rows are also sent to Weights & Biases.
+"""
 
 import json
 import math
@@ -12,6 +15,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from cc_env.errors import BadRecord
 from cc_env.files import drop_partial_line, read_lines
+from training.runs.weights_and_biases import WandbRun
 
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
 # Errors of `parse_row` for text that is not a row.
@@ -24,13 +28,15 @@ Row = dict[str, Any]
 class Log:
     """The rows of a run and the file that they are appended to."""
 
-    def __init__(self, folder: Path, file: IO[bytes], count: int) -> None:
+    def __init__(
+        self, folder: Path, file: IO[bytes], count: int, wandb_run: WandbRun | None = None
+    ) -> None:
         """Read the first `count` rows of the folder's log and drop later ones, whose work is lost.
 
-        `file` is the log, open for appending. Raises BadRecord, and drops nothing, if one of the
-        first rows is invalid.
+        `file` is the log, open for appending. New rows are added to `wandb_run`, too. Raises
+        BadRecord, and drops nothing, if one of the first rows is invalid.
         """
-        self._file = file
+        self._file, self._wandb_run = file, wandb_run
         drop_partial_line(folder / LOG)
         numbered = list(read_lines(folder / LOG))
         self.rows: list[Row] = [parse_row(folder / LOG, *line) for line in numbered[:count]]
@@ -54,6 +60,8 @@ class Log:
         self._file.flush()
         for name, value in row.items():
             self._writer.add_scalar(name, value, step)
+        if self._wandb_run is not None:
+            self._wandb_run.add(self.rows[-1])
 
     def sync(self) -> None:
         """Flush the rows to disk; raise OSError if that fails."""

@@ -5,6 +5,7 @@
     checkpoints/      the newest two, written atomically, each with a hash
     curves.png        charts of the log
     best.safetensors  the best network so far; a learned evaluation is in best.network
+    wandb/            the run in Weights & Biases, with the option `wandb`
 
 A run resumes from its newest intact checkpoint, even after the process was killed. Rows logged
 after that checkpoint are dropped, because their work is lost. The structure of an algorithm:
@@ -35,7 +36,7 @@ from agents.network import select_device
 from agents.shipped_weights import NETWORK
 from agents.weight_files import AnyArray
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, BadFolder
+from cc_env.errors import BadCheckpoint, BadFolder, check_bool
 from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from training.runs import curves
@@ -45,12 +46,15 @@ from training.runs.folder import CONFIG, LOCK, differences, locked, read_config,
 from training.runs.log import LOG, Log, Row
 from training.runs.progress import console, interrupts, progress
 from training.runs.state import read_number
+from training.runs.weights_and_biases import FOLDER as WANDB_FOLDER
+from training.runs.weights_and_biases import ID_FILE as WANDB_ID_FILE
+from training.runs.weights_and_biases import WandbRun, require_wandb
 
 CURVES = "curves.png"
 # Config fields that limit a run.
 LIMITS = "minutes", "core_minutes", "rounds", "steps"
 # Config fields that may change when a run is resumed.
-CHANGEABLE = *LIMITS, "workers", "engine", "device"
+CHANGEABLE = *LIMITS, "workers", "engine", "device", "wandb"
 # Config fields that determine the arrays of a checkpoint.
 SHAPE_FIELDS = "game", "options", "network"
 SAVE_INTERVAL_SECONDS = 120
@@ -65,7 +69,8 @@ class Config:
 
     `options` are those of the game; missing ones get their defaults. `minutes` is the time budget
     over all sessions, `core_minutes` that of CPU time of this process, its threads and its finished
-    child processes; None for no limit. The learner uses the `device`.
+    child processes; None for no limit. The learner uses the `device`. With `wandb`,
+    the log is sent to Weights & Biases, too.
     """
 
     game: str = "capture_conquer"
@@ -74,12 +79,16 @@ class Config:
     core_minutes: float | None = None
     seed: int = 0
     device: str = "cpu"
+    wandb: bool = False
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         check_limits(**{name: getattr(self, name) for name in LIMITS if hasattr(self, name)})
         check_wholes(self, seed=0)
         select_device(self.device)
+        check_bool("wandb", self.wandb)
+        if self.wandb:
+            require_wandb()
         object.__setattr__(self, "options", dict(self.make_game().options))
 
     def make_game(self) -> Game:
@@ -97,12 +106,14 @@ class Run:
         config: Mapping[str, Any],
         best: str,
         resources: ExitStack,
+        wandb_run: WandbRun | None = None,
     ) -> None:
         """Open the checkpoints and the log of a run in the folder `path`.
 
-        `file` is the log, open for appending; `best` is the file name of the best network. The
-        `resources` are TensorBoard's files, the progress bar and the Ctrl-C handler. Raises
-        BadCheckpoint if all checkpoints are broken, BadRecord if the log is invalid.
+        `file` is the log, open for appending; `best` is the file name of the best network. Rows of
+        the log are added to `wandb_run`, too. The `resources` are TensorBoard's files, the progress
+        bar and the Ctrl-C handler. Raises BadCheckpoint if all checkpoints are broken, BadRecord if
+        the log is invalid.
         """
         self.path = path
         self._best = path / best
@@ -113,7 +124,7 @@ class Run:
         self._limits = {name: config[name] for name in LIMITS if config.get(name) is not None}
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
         self.checkpoints = Checkpoints(path, shape)
-        self._log = Log(path, file, self.checkpoints.logged)
+        self._log = Log(path, file, self.checkpoints.logged, wandb_run)
         # "step" and the metrics of each row.
         self.rows = self._log.rows
         self._resources = resources
@@ -255,7 +266,8 @@ def open_run(
 
     Raises BadFolder if there is a run and not `resume`, or the reverse, or if its config differs in
     a field that is not CHANGEABLE; FolderInUse if another process uses it; BadCheckpoint if all
-    checkpoints are broken; BadRecord if the config or the log is invalid. If a run cannot be
+    checkpoints are broken; BadRecord if the config or the log is invalid; BadOption if Weights &
+    Biases is requested and cannot start. If a run cannot be
     resumed, its files are unchanged, except for the CHANGEABLE fields of its config.
     """
     _check_folder(path, resume)
@@ -263,8 +275,12 @@ def open_run(
     with locked(path), (path / LOG).open("ab") as file, ExitStack() as resources:
         if resume:
             _check_config(path, config)
+        wandb_run = None
+        if config.get("wandb"):
+            wandb_run = WandbRun(path, config)
+            resources.callback(wandb_run.close)
         write_atomically(path / CONFIG, to_text(config))
-        yield Run(path, file, config, best, resources)
+        yield Run(path, file, config, best, resources, wandb_run)
 
 
 def _check_folder(path: Path, resume: bool) -> None:
@@ -283,7 +299,8 @@ def _is_unused(path: Path) -> bool:
     """
     if not path.is_dir():
         return not path.exists()
-    leftovers = [file for file in path.iterdir() if file.name not in (f"{CONFIG}.half", LOCK)]
+    harmless = f"{CONFIG}.half", LOCK, WANDB_FOLDER, WANDB_ID_FILE
+    leftovers = [file for file in path.iterdir() if file.name not in harmless]
     return all(file.name == LOG and file.stat().st_size == 0 for file in leftovers)
 
 
