@@ -25,6 +25,7 @@ from cc_env.cli.commands import app
 from cc_env.cli.tools import TOOLS
 
 ROOT = Path(__file__).parents[1]
+RESULT = Path(__file__).parent / "training/submissions/greedy.json"
 SMALL_RUN = """--size 4 --name small --set 'evaluation_opponents.names=("random",)'
     --set evaluation_opponents.anchor=random
     --set evaluation_opponents.games=4 --set evaluation_opponents.positions=0 """
@@ -79,6 +80,8 @@ CASES = {
     "tune": ("--size 4 --rounds 1 --positions 1000 --games 2 --depth 1", "round 1: loss "),
     "accuracy": ("random --size 4 --positions 20 --games 1", "random"),
     "hardest": ("--size 4 --positions 50 --number 3 --depth 3", "positions"),
+    "write-result": ("greedy --size 4 --opponent random --games 4", "greedy against random: "),
+    "verify-result": (RESULT, "agree with the rules"),
     "published": (
         "random --games 5 --seat-games 2 --workers 2",
         "Moving first, in 2 games",
@@ -163,7 +166,7 @@ def begin(command, tmp_path):
 @pytest.mark.parametrize("word", CASES)
 def test_installed_command_finishes(run, word):
     words, printed = CASES[word]
-    assert printed in run(word, *shlex.split(words))
+    assert printed in run(word, *shlex.split(str(words)))
 
 
 @pytest.mark.slow

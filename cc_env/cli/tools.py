@@ -12,6 +12,8 @@ TOOLS = {
     "accuracy": "training.experiments.accuracy",
     "hardest": "training.experiments.hard_positions",
     "published": "training.experiments.published",
+    "write-result": "training.baselines.write_result",
+    "verify-result": "training.baselines.verify_result",
     "memory": "agents.memory_command",
     "export-onnx": "agents.export_command",
 }

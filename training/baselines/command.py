@@ -29,7 +29,7 @@ from training.baselines.boards import (
     Board,
 )
 from training.baselines.results import FORMAT, RESULTS, Result, result_path, write_result
-from training.runs.folder import INTERRUPTED, RUNS
+from training.runs.folder import INTERRUPTED, RUNS, locked
 from training.runs.progress import console
 
 app = create_app()
@@ -119,11 +119,19 @@ def fixed_result(board: str, games: int) -> Result:
 def train_and_measure(
     board: str, algorithm: str, seed: int, core_minutes: float, games: int
 ) -> Result:
-    """Train in runs/baselines/BOARD-ALGORITHM-SEED and measure the result.
+    """Train in runs/baselines/BOARD-ALGORITHM-SEED/run and measure the result.
 
-    Raises FolderInUse if another process trains there.
+    Raises FolderInUse if another process does so.
     """
-    path = RUNS / "baselines" / f"{board}-{algorithm}-{seed}"
+    folder = RUNS / "baselines" / f"{board}-{algorithm}-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        return _train_and_measure(board, algorithm, seed, core_minutes, games, folder / "run")
+
+
+def _train_and_measure(
+    board: str, algorithm: str, seed: int, core_minutes: float, games: int, path: Path
+) -> Result:
     rows = algorithms.train(algorithm, BOARDS[board], seed, core_minutes, path)
     players = [
         measurement.measure_player(spec.format(run=path), BOARDS[board], games)

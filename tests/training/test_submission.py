@@ -1,0 +1,173 @@
+"""Results of others: the file, and what its verification refuses."""
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from conftest import command_line
+from fuzz.damage import bytes_damaged, json_damaged
+from fuzz.harness import refused_or_fine
+from hypothesis import given
+
+from cc_env.cli import application
+from cc_env.errors import BadOption, BadRecord
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Decision
+from training.baselines import submission, verify_result, write_result
+from training.baselines.submission import read_submission, verify, write_submission
+
+FILE = Path(__file__).parent / "submissions/greedy.json"
+GOOD = json.loads(FILE.read_text())
+TURNS = GOOD["games"][0]["turns"]
+
+
+def verified(path):
+    return verify(read_submission(path))
+
+
+def with_change(tmp_path, change):
+    """Return a copy of the file whose content `change` has altered in place."""
+    content = json.loads(FILE.read_text())
+    change(content)
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_result_of_the_repository_is_verified():
+    verdict = verified(FILE)
+    assert verdict.is_repeated
+    assert verdict.claim == verdict.submission.claim
+    points = {"1-0": 1, "1/2-1/2": 0.5, "0-1": 0}
+    first = [points[game["result"]] for game in GOOD["games"][::2]]
+    second = [1 - points[game["result"]] for game in GOOD["games"][1::2]]
+    assert verdict.claim.score == pytest.approx(sum(first + second) / 20)
+
+
+class Highest:
+    """Chooses the legal action with the highest number."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def choose(self, position, rng, clock):
+        return Decision(int(self.game.legal_actions(position)[-1]))
+
+
+@pytest.mark.parametrize("opponent", ["random", "greedy", "minimax:depth=1"])
+@pytest.mark.parametrize("name", ["mini_checkers", "cannon"])
+def test_written_result_is_verified(tmp_path, name, opponent):
+    player = Highest(make_game(name))
+    path = tmp_path / "result.json"
+    written = write_submission(path, player, name, opponent=opponent, games=4, seed=3, name="ours")
+    verdict = verified(path)
+    assert verdict.submission == written
+    assert verdict.is_repeated
+    assert written.player == "ours"
+
+
+def set_value(*path, value):
+    def change(content):
+        *places, last = path
+        for place in places:
+            content = content[place]
+        content[last] = value
+
+    return change
+
+
+def swap_openings(content):
+    games = content["games"]
+    games[0], games[2] = games[2], games[0]
+
+
+def resign(content):
+    """Make the opponent, which has the second seat, resign on its turn."""
+    content["games"][0] |= {"turns": TURNS[:1], "result": "1-0", "reason": "resigned"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_value("games", 0, "turns", 0, value="0,0-0,0"), r"game 1: turn 1: .*0,0-0,0"),
+        (set_value("games", 3, "result", value="1/2-1/2"), "game 4: after turn"),
+        (set_value("games", 0, "turns", value=TURNS[:-1]), "game 1: "),
+        (swap_openings, "game 1: start .*opening 1 of seed 0"),
+        (set_value("seed", value=1), "game 1: start"),
+        (resign, r"a fault \(resigned\) of the opponent"),
+        (set_value("claim", "score", value=0.5), "claim: score is 0.5; by the games it is 0.4"),
+        (set_value("claim", "distinct_games", value=20), "distinct_games is 20"),
+        (set_value("opponent", value="minimax:depth=3"), r"minimax:depth=3 plays .*recorded"),
+        (set_value("game", value="os.path"), "os.path"),
+        (set_value("options", value={"size": 99}), "size"),
+        (set_value("options", value={"colour": 1}), "colour"),
+        (set_value("opening_turns", value=21), "opening_turns cannot be 21"),
+        (set_value("games", value=[]), "games cannot be"),
+        (set_value("games", 0, "turns", value="0"), "game 1: field turns"),
+        (set_value("format", value=2), "format cannot be 2"),
+        (set_value("more", value=2), "'more' is unknown"),
+        (lambda content: content.pop("seed"), "'seed' is missing"),
+    ],
+)
+def test_false_result_is_refused(tmp_path, change, message):
+    with pytest.raises(BadRecord, match=message):
+        verified(with_change(tmp_path, change))
+
+
+def test_opponent_that_is_not_reproducible_is_not_repeated(tmp_path):
+    path = with_change(tmp_path, set_value("opponent", value="somebody"))
+    assert not verified(path).is_repeated
+
+
+def test_lost_game_by_a_fault_of_the_player_counts(tmp_path):
+    def forfeit(content):
+        content["games"][0] |= {"turns": TURNS[:2], "result": "0-1", "reason": "error"}
+
+    with pytest.raises(BadRecord, match=r"claim: score is 0\.4; by the games it is 0\.35"):
+        verified(with_change(tmp_path, forfeit))
+
+
+def test_names_in_a_file_import_nothing(tmp_path):
+    (tmp_path / "evil.py").write_text("raise SystemExit")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        with pytest.raises(BadRecord, match="evil"):
+            verified(with_change(tmp_path, set_value("game", value="evil")))
+        assert not verified(
+            with_change(tmp_path, set_value("opponent", value="evil.p"))
+        ).is_repeated
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def test_large_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(submission, "MAX_FILE_BYTES", 100)
+    with pytest.raises(BadRecord, match="more than 100 bytes"):
+        read_submission(FILE)
+
+
+@given(json_damaged(GOOD).map(json.dumps) | bytes_damaged(FILE.read_bytes()))
+def test_damaged_files_give_clean_errors(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "damaged.json"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    refused_or_fine(verified, path)
+
+
+@pytest.mark.parametrize(("games", "opponent"), [(3, "random"), (0, "random"), (4, "minmax")])
+def test_bad_match_writes_nothing(tmp_path, games, opponent):
+    path = tmp_path / "result.json"
+    with pytest.raises(BadOption):
+        write_submission(path, "greedy", "checkers", opponent=opponent, games=games)
+    assert not path.exists()
+
+
+def test_commands_write_and_verify(tmp_path):
+    path = tmp_path / "result.json"
+    write = partial(command_line, partial(application.run, write_result.app))
+    read = partial(command_line, partial(application.run, verify_result.app))
+    words = "greedy", "--size", 4, "--opponent", "random", "--games", 4, "--out", path
+    assert "greedy against random: " in write(*words)
+    assert "decisions of random: repeated" in read(path)
+    assert "no such file" in read(tmp_path / "missing.json", status=2)

@@ -1,0 +1,303 @@
+"""Results of others: a match against a player of cc_env as a file, and its verification.
+
+The file contains every game, so that whoever reads it can replay them: `write_submission` makes
+one, `verify` replays it. The openings follow from the seed; they cannot be chosen. A file is
+untrusted: the names in it import nothing, and its size and its numbers are limited.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cc_env.core.game import Game
+from cc_env.errors import BadOption, BadRecord, is_integer, is_number
+from cc_env.files import parse_json, write_atomically
+from cc_env.games.factory import make_game
+from cc_env.match.confidence import Interval
+from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
+from cc_env.match.openings import random_openings
+from cc_env.match.record import Record, replay
+from cc_env.match.referee import Clock, Player, player_for_new_game, player_generators
+from cc_env.players.specs import make_player
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.version import __version__
+from training import arena
+from training.arena.ratings import score
+from training.arena.schedule import game_seed
+from training.arena.standings import POINTS
+from training.baselines.boards import GAMES, OPENING_SEED, OPENING_TURNS
+
+KIND, FORMAT = "result of a match", 1
+MAX_FILE_BYTES = 64 * 2**20
+MAX_GAMES = 10_000
+MAX_OPENING_TURNS = 20
+# Opponents whose decisions follow from the seed of a game and are quick to repeat.
+_REPEATABLE = re.compile(r"random|greedy|minimax:depth=[1-5]")
+# Claims are rounded to so many decimals.
+_DECIMALS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameEntry:
+    """A game of a submission: its opening and its turns in notation, with its result."""
+
+    start: str
+    turns: tuple[str, ...]
+    result: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """The result of a match for the player: points per game, 0 to 1, with their 95 % interval."""
+
+    score: float
+    low: float
+    high: float
+    distinct_games: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A match of a player against a player spec.
+
+    Games 2k and 2k + 1 begin in opening k; the player has the first seat in game 2k.
+    """
+
+    kind: str
+    format: int
+    version: str
+    game: str
+    options: Mapping[str, Any]
+    player: str
+    opponent: str
+    opening_turns: int
+    seed: int
+    claim: Claim
+    games: tuple[GameEntry, ...]
+
+    def to_json(self) -> str:
+        """Return the submission as JSON, a line for each game."""
+        content = asdict(self)
+        games = ",\n ".join(json.dumps(game, ensure_ascii=False) for game in content.pop("games"))
+        head = json.dumps(content, ensure_ascii=False)
+        return f'{head[:-1]}, "games": [\n {games}\n]}}\n'
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `verify` found; `is_repeated` states whether the opponent's decisions were repeated."""
+
+    submission: Submission
+    claim: Claim
+    is_repeated: bool
+
+
+def write_submission(
+    path: Path,
+    player: str | Player,
+    game: str,
+    *,
+    opponent: str,
+    options: Mapping[str, Any] | None = None,
+    games: int = GAMES,
+    opening_turns: int = OPENING_TURNS,
+    seed: int = OPENING_SEED,
+    name: str | None = None,
+) -> Submission:
+    """Play a match and write it as a file; `name` replaces the name of the player in the file.
+
+    Raises BadOption for bad values, before anything is played, and OSError.
+    """
+    if not is_integer(games, 2, MAX_GAMES) or games % 2:
+        raise BadOption(f"games={games!r}; expected: an even number from 2 to {MAX_GAMES:,}")
+    key = player if isinstance(player, str) else "player"
+    tournament = arena.play_tournament(
+        {key: player, opponent: opponent},
+        game,
+        options=options or {},
+        games=games,
+        opening_turns=opening_turns,
+        seed=seed,
+    )
+    created = make_game(game, **(options or {}))
+    entries = tuple(
+        GameEntry(
+            start=created.to_text(created.initial) if record.start is None else record.start,
+            turns=record.turns,
+            result=record.result,
+            reason=record.reason,
+        )
+        for record in tournament.records.values()
+    )
+    submission = Submission(
+        kind=KIND,
+        format=FORMAT,
+        version=__version__,
+        game=game,
+        options=dict(created.options),
+        player=name or key,
+        opponent=opponent,
+        opening_turns=opening_turns,
+        seed=seed,
+        claim=_claim(entries),
+        games=entries,
+    )
+    write_atomically(path, submission.to_json())
+    return submission
+
+
+def read_submission(path: Path) -> Submission:
+    """Return the submission in a file, its games not replayed; raise BadRecord if it is invalid."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise BadRecord(f"{path}: more than {MAX_FILE_BYTES:,} bytes")
+        return _parse(parse_json(content.decode()))
+    except FileNotFoundError:
+        raise BadRecord(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRecord(f"{path}: {error}") from None
+    except BadRecord as error:
+        raise BadRecord(f"{path}: {error}") from None
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "kind": lambda value: value == KIND,
+    "format": lambda value: value == FORMAT,
+    "options": lambda value: isinstance(value, dict),
+    "opening_turns": lambda value: is_integer(value, 0, MAX_OPENING_TURNS),
+    "seed": lambda value: is_integer(value, 0, 2**53),
+    "claim": lambda value: isinstance(value, dict),
+    "games": lambda value: isinstance(value, list) and len(value) in range(2, MAX_GAMES + 1, 2),
+    "turns": lambda value: isinstance(value, list) and all(isinstance(turn, str) for turn in value),
+    "distinct_games": lambda value: is_integer(value, 0, MAX_GAMES),
+    **dict.fromkeys(("score", "low", "high"), lambda value: is_number(value, 0, 1)),
+}
+
+
+def _parse(content: object) -> Submission:
+    """Return the submission that a value of JSON describes; raise BadRecord."""
+    values = _checked_fields(Submission, content, "the file")
+    claim = _checked_fields(Claim, values["claim"], "claim")
+    entries = (
+        _checked_fields(GameEntry, entry, f"game {number}")
+        for number, entry in enumerate(values["games"], 1)
+    )
+    games = tuple(GameEntry(**{**entry, "turns": tuple(entry["turns"])}) for entry in entries)
+    return Submission(**{**values, "claim": Claim(**claim), "games": games})
+
+
+def _checked_fields(kind: type[Any], content: object, place: str) -> dict[str, Any]:
+    """Return a JSON object that has exactly the fields of a class; raise BadRecord."""
+    if not isinstance(content, dict):
+        raise BadRecord(f"{place}: {type(content).__name__}; expected: an object")
+    names = {field.name for field in fields(kind)}
+    if odd := sorted(names ^ set(content)):
+        state = "missing" if odd[0] in names else "unknown"
+        raise BadRecord(f"{place}: field {odd[0]!r:.80} is {state}")
+    for name, value in content.items():
+        check = _CHECKS.get(name, lambda value: isinstance(value, str))
+        if not check(value):
+            raise BadRecord(f"{place}: field {name} cannot be {value!r:.80}")
+    return content
+
+
+def verify(
+    submission: Submission, on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> Verdict:
+    """Replay a submission: openings, legal moves, results, the claim, the opponent's decisions.
+
+    The decisions of `random`, `greedy` and `minimax:depth=N` are repeated; of other opponents,
+    only the rules are checked. Raises BadRecord at the first difference, with its game and turn.
+    """
+    try:
+        with untrusted_names():
+            game = make_game(submission.game, **submission.options)
+        count = len(submission.games) // 2
+        openings = random_openings(game, submission.opening_turns, count, submission.seed)
+    except (BadOption, TypeError) as error:
+        raise BadRecord(str(error)) from error
+    is_repeatable = _REPEATABLE.fullmatch(submission.opponent) is not None
+    for index, entry in enumerate(submission.games):
+        try:
+            if entry.start != openings[index // 2]:
+                expected = f"opening {index // 2 + 1} of seed {submission.seed}"
+                raise BadRecord(f"start {entry.start!r:.80}; expected: {expected}")
+            match = _replay(submission, game, entry, index)
+            if is_repeatable:
+                _repeat_decisions(submission, match, index)
+        except BadRecord as error:
+            raise BadRecord(f"game {index + 1}: {error}") from error
+        on_progress(index + 1, len(submission.games))
+    claim = _claim(submission.games)
+    for name, value in asdict(claim).items():
+        claimed = getattr(submission.claim, name)
+        if abs(value - claimed) > 10**-_DECIMALS:
+            raise BadRecord(f"claim: {name} is {claimed}; by the games it is {value}")
+    return Verdict(submission, claim, is_repeatable)
+
+
+def _replay(submission: Submission, game: Game, entry: GameEntry, index: int) -> Match:
+    """Return the replayed match of a game; raise BadRecord if it breaks the rules."""
+    names = (submission.player, submission.opponent)
+    record = Record(
+        game=submission.game,
+        options=submission.options,
+        players=names if index % 2 == 0 else (names[1], names[0]),
+        turns=entry.turns,
+        result=entry.result,
+        reason=entry.reason,
+        start=None if entry.start == game.to_text(game.initial) else entry.start,
+        limits=asdict(Limits()),
+    )
+    match = replay(record)
+    if match.result is None:
+        raise BadRecord(f"the game is unfinished, after {len(match.turns)} turns")
+    winner, reason = match.result
+    if reason == AGREED:
+        raise BadRecord("a draw by agreement; expected: a result by the rules")
+    if reason in (*FAULTS, RESIGNED) and (winner == index % 2 or winner == match.mover):
+        raise BadRecord(f"a fault ({reason}) of the opponent, or of a player not to move")
+    return match
+
+
+def _repeat_decisions(submission: Submission, match: Match, index: int) -> None:
+    """Raise BadRecord at the first turn that the opponent plays differently in this game."""
+    game, seat = match.game, 1 - index % 2
+    rng = player_generators(game_seed(submission.seed, index))[seat]
+    opponent = player_for_new_game(make_player(submission.opponent, game))
+    for number, (before, turn) in enumerate(match.history, 1):
+        if game.to_move(before) != seat:
+            continue
+        position = before
+        for action in turn:
+            chosen = int(opponent.choose(position, rng, Clock()).action)
+            if chosen != action:
+                recorded = game.action_text(position, action)
+                expected = game.action_text(position, chosen)
+                raise BadRecord(
+                    f"turn {number}: {submission.opponent} plays {expected!r}, recorded "
+                    f"{recorded!r} (written by cc_env {submission.version}, this is {__version__})"
+                )
+            position = game.apply(position, action)
+
+
+def _claim(games: tuple[GameEntry, ...]) -> Claim:
+    """Return the result of games for the player."""
+    openings = {start: number for number, start in enumerate(dict.fromkeys(g.start for g in games))}
+    points = [
+        POINTS[entry.result] if index % 2 == 0 else 1 - POINTS[entry.result]
+        for index, entry in enumerate(games)
+    ]
+    numbers = np.array([openings[entry.start] for entry in games], np.int64)
+    interval: Interval = score(np.array(points), numbers)
+    value, low, high = (round(part, _DECIMALS) for part in interval)
+    distinct = len({(entry.start, entry.turns) for entry in games})
+    return Claim(score=value, low=low, high=high, distinct_games=distinct)

@@ -1,0 +1,40 @@
+"""cc_env verify-result FILE: replay the result of a match that somebody submitted."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import FILE
+from training.baselines.submission import read_submission, verify
+from training.runs.progress import console, games_progress
+
+app = create_app()
+
+
+@app.command()
+def verify_result(
+    file: Annotated[Path, typer.Argument(**FILE, help="A file of cc_env write-result.")],
+) -> None:
+    """Replay a submitted result: openings, moves, results, and the decisions of the opponent.
+
+    The first difference ends the command with status 2.
+    """
+    submission = read_submission(file)
+    with games_progress() as show:
+        verdict = verify(submission, show)
+    claim = verdict.claim
+    console.print(f"{submission.player} against {submission.opponent}, {submission.game}")
+    console.print(
+        f"{100 * claim.score:.1f} % ({100 * claim.low:.1f} to {100 * claim.high:.1f}) "
+        f"in {len(submission.games)} games, {claim.distinct_games} of them different"
+    )
+    decisions = "repeated" if verdict.is_repeated else "not repeated: they are not reproducible"
+    console.print("openings, moves and results agree with the rules and the claim")
+    console.print(f"decisions of {submission.opponent}: {decisions}")
+
+
+if __name__ == "__main__":
+    sys.exit(run(app))
