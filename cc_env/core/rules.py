@@ -28,6 +28,9 @@ FIRST, SECOND = 0, 1
 # The outcomes; the outcome of a win is the winner.
 FIRST_WINS, SECOND_WINS, DRAW, ONGOING = FIRST, SECOND, 2, -1
 
+# `turns_to_draw` of games that no rule draws without progress.
+UNLIMITED = 2**31
+
 # Makes the hash of a word depend on its field.
 _FIELD_SALT = np.uint64(0xD1342543DE82EF95)
 
@@ -108,6 +111,14 @@ def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
 
 
 @rule
+def turns_to_draw(position: Position) -> int:
+    """Return the least number of turns after which a rule draws a game without progress.
+
+    It is UNLIMITED if there is no such rule.
+    """
+
+
+@rule
 def to_sets(position: Position) -> tuple[np.uint64, ...]:
     """Return the K sets of cells of a position between turns, in the order of its numbering."""
 
@@ -131,11 +142,6 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
 
     All other properties, such as the size of the board, are copied from `like`.
     """
-
-
-@rule
-def turns_to_draw(position: Position) -> int:
-    """Return the least number of turns after which a rule draws a game without progress."""
 
 
 @rule(dispatch_on=(1,))
@@ -192,6 +198,11 @@ def _draw(position: Position) -> Int:
     return np.int64(DRAW)
 
 
+@jit
+def _unlimited(position: Position) -> Int:
+    return np.int64(UNLIMITED)
+
+
 def register(
     position_class: type,
     *,
@@ -205,13 +216,14 @@ def register(
     key: _Function = hash_fields,
     margin: _Function = _one,
     repetition_outcome: _Function = _draw,
+    turns_to_draw: _Function = _unlimited,
 ) -> None:
     """Register the rules of the game whose positions are of `position_class`.
 
     The arguments are functions compiled with `cc_env.jit.compiler.jit` that implement the generic
     functions of the same names. By default the field `player` is the player to move; every action
-    is a whole turn; no action is tactical; the key hashes all fields; the margin of a win is 1; and
-    a game that ends by repetition is a draw.
+    is a whole turn; no action is tactical; the key hashes all fields; the margin of a win is 1; a
+    game that ends by repetition is a draw; and no rule draws a game without progress.
     """
     functions = {name: value for name, value in locals().items() if name != "position_class"}
     _qualify_name(position_class)
@@ -256,23 +268,17 @@ def _single_state(position: Position) -> Int:
     return np.int64(-1) if mid_turn(position) else np.int64(0)
 
 
-@jit
-def _unlimited(position: Position) -> Int:
-    return np.int64(2**31)
-
-
 def register_numbering(
     position_class: type,
     *,
     to_sets: _Function,
     from_sets: _Function,
     numbering_state: _Function = _single_state,
-    turns_to_draw: _Function = _unlimited,
 ) -> None:
     """Register how positions are numbered, so that the game can be solved.
 
     `cc_env.core.numbering` describes the sets. By default they contain all of a position between
-    turns, and no rule draws a game without progress.
+    turns.
     """
     functions = {name: value for name, value in locals().items() if name != "position_class"}
     _add(position_class, functions)

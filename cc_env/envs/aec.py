@@ -73,6 +73,7 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         repetitions: int | None = None,
         illegal: str = "raise",
         max_opening_turns: int = 0,
+        counters: bool = False,
         render_mode: str | None = None,
         **options: object,
     ) -> None:
@@ -97,15 +98,16 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
             repetitions=repetitions,
             illegal=illegal,
             max_opening_turns=max_opening_turns,
+            counters=counters,
         )
         self.possible_agents = ["player_0", "player_1"]
         self.observation_spaces = dict.fromkeys(
-            self.possible_agents, make_observation_space(self.game)
+            self.possible_agents, make_observation_space(self._boards)
         )
         self._actions = LegalActionSpace(self._boards)
 
     def observation_space(self, agent: str) -> spaces.Box:
-        """Return the space of the planes: int8[C, H, W] of zeros and ones."""
+        """Return the space of the planes: int8[C, H, W], zeros and ones except for counters."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> LegalActionSpace:
@@ -171,7 +173,10 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         boards, player = self._boards, self.possible_agents.index(agent)
         if boards.has_begun and player == boards.to_move.item():
             return np.array(boards.observations[0])
-        return self.game.observe(self.position, player)
+        if not boards.has_begun:
+            raise ResetNeeded(f"{NO_EPISODE}; call reset() first")
+        (planes,) = boards.observe_players(np.array([0]), np.array([player]))
+        return np.array(planes)
 
     def render(self) -> Frame:
         """Return or display a frame; raise ResetNeeded before the first reset."""

@@ -26,7 +26,14 @@ from cc_env.envs.kernels import (
     Autoreset,
     EpisodeStatus,
 )
-from cc_env.errors import BadOption, BadPosition, IllegalAction, ResetNeeded, check_choice
+from cc_env.errors import (
+    BadOption,
+    BadPosition,
+    IllegalAction,
+    ResetNeeded,
+    check_bool,
+    check_choice,
+)
 from cc_env.jit.compiler import specialize
 from cc_env.jit.threads import ThreadPool
 from cc_env.rendering.picture import Picture, draw
@@ -50,6 +57,11 @@ MASK_HINT = (
     "choose by the action mask (in sb3-contrib: evaluate_policy and MaskableEvalCallback)"
     ", or make the environment with illegal='lose' or 'random'"
 )
+COUNTER_PLANES = {
+    kernels.Counter.NO_PROGRESS: "turns until a draw without progress",
+    kernels.Counter.TURNS_LEFT: "turns until the limit",
+    kernels.Counter.REPETITIONS: "occurrences of the position",
+}
 ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
@@ -136,14 +148,16 @@ class Boards:
         autoreset: Autoreset = Autoreset.DISABLED,
         illegal: str = "raise",
         max_opening_turns: int = 0,
+        counters: bool = False,
         threads: int = 1,
     ) -> None:
         """Allocate `count` boards; call `reset` before `step`. Raise BadOption on bad values.
 
         The opponent makes the decisions of the player who is not in the seat. `illegal`, one of
         ILLEGAL_MODES, is how `step` handles illegal actions. Games begin after 0 to
-        `max_opening_turns` random turns. The boards are divided among `threads`; the games do not
-        depend on their number.
+        `max_opening_turns` random turns. With `counters`, the last planes of observations are the
+        `kernels.Counter`s that these limits and the rules have. The boards are divided among
+        `threads`; the games do not depend on their number.
         """
         count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1))
         threads = check_integer("threads", threads, range(1, MAX_THREADS + 1))
@@ -155,6 +169,14 @@ class Boards:
             illegal=int(mode),
             max_opening_turns=check_integer("max_opening_turns", max_opening_turns, turns),
         )
+        check_bool("counters", counters)
+        limits = _counter_limits(game, self._settings) if counters else {}
+        self._settings = self._settings._replace(counters=sum(limits))
+        self.planes = *game.planes, *(COUNTER_PLANES[counter] for counter in limits)
+        """The names of the planes of an observation, C strings."""
+        bounds = [1] * len(game.planes) + [min(n, kernels.MAX_COUNT) for n in limits.values()]
+        self.plane_bounds = np.array(bounds, np.int8)
+        """The greatest value in each plane, int8[C]; the least is 0."""
         self.game = game
         self.count = count
         self._opponent: ReplyFunction | None = None
@@ -166,15 +188,16 @@ class Boards:
         # Whether a step can begin a game that the opponent's first replies end.
         opponent_mode = self._settings.opponent_mode
         has_replies = opponent_mode != kernels.OpponentMode.NONE
-        # The kernel repeats random replies itself.
-        is_repeated = opponent_mode == kernels.OpponentMode.RANDOM and not max_opening_turns
+        # The kernel begins again after random replies.
+        is_repeated = opponent_mode == kernels.OpponentMode.RANDOM
         self._may_begin_finished = (
             has_replies and not is_repeated and autoreset != Autoreset.DISABLED
         )
         self._threads = ThreadPool(threads)
         try:
             self._policies = self._make_policies()
-            self._batch = _allocate(game, count, _keys_per_board(self._settings, count), autoreset)
+            keys = _keys_per_board(self._settings, count)
+            self._batch = _allocate(game, count, keys, self.observation_shape, autoreset)
         except MemoryError:
             reason = "this machine does not have enough memory"
             raise BadOption(f"num_envs={count}: {reason}") from None
@@ -400,8 +423,8 @@ class Boards:
         """
         refused_board = step(*arguments)
         if self._policies and refused_board == kernels.ACCEPTED:
-            start, settings, arrays, *_ = arguments
-            kernels.play_policy(start, settings, arrays, self._policies[thread])
+            start, settings, arrays, kinds, *_ = arguments
+            kernels.play_policy(start, settings, arrays, kinds, self._policies[thread])
         return refused_board
 
     def close(self) -> None:
@@ -494,9 +517,21 @@ class Boards:
 
     def observe_movers(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return the observations of the players to move on these boards, int8[M, C, H, W]."""
-        planes = np.empty((len(numbers), *self.game.observation_shape), np.int8)
-        kernels.observe_movers(self.game.initial, self._batch.rows, numbers, planes)
+        return self.observe_players(numbers, self.to_move[numbers].astype(np.int64))
+
+    def observe_players(
+        self, numbers: NDArray[np.int64], players: NDArray[np.int64]
+    ) -> NDArray[np.int8]:
+        """Return the observations of `players`, int64[M], on these boards, int8[M, C, H, W]."""
+        planes = np.empty((len(numbers), *self.observation_shape), np.int8)
+        kernels.observe_players(*self._kernel_arguments, numbers, players, planes)
         return planes
+
+    @property
+    def observation_shape(self) -> tuple[int, int, int]:
+        """The shape of an observation: C, H, W."""
+        _, rows, columns = self.game.observation_shape
+        return len(self.planes), rows, columns
 
     @property
     def episodes(self) -> NDArray[np.uint64]:
@@ -667,6 +702,7 @@ def _settings(
         int(kernels.IllegalMode.RAISE),
         game.repetition_limit,
         max_opening_turns=0,
+        counters=0,
     )
 
 
@@ -685,19 +721,32 @@ def _keys_per_board(settings: kernels.Settings, count: int) -> int:
     return keys
 
 
-def _allocate(game: Game, count: int, keys: int, autoreset: Autoreset) -> kernels.Batch:
+def _counter_limits(game: Game, settings: kernels.Settings) -> dict[kernels.Counter, int]:
+    """Return the greatest values of the counters that the limits and the rules have, in order."""
+    turns_to_draw = int(rules.turns_to_draw(game.initial))
+    limits = {
+        kernels.Counter.NO_PROGRESS: turns_to_draw if turns_to_draw < rules.UNLIMITED else 0,
+        kernels.Counter.TURNS_LEFT: settings.max_turns,
+        kernels.Counter.REPETITIONS: settings.repetitions or settings.repetition_limit,
+    }
+    return {counter: limit for counter, limit in limits.items() if limit}
+
+
+def _allocate(
+    game: Game, count: int, keys: int, observation_shape: tuple[int, ...], autoreset: Autoreset
+) -> kernels.Batch:
     words = 2 * len(game.initial) + len(kernels.COLUMNS)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
     return kernels.Batch(
         rows=np.zeros((count, words), np.uint64),
         keys=np.zeros((count, keys), np.uint64),
-        observations=np.zeros((count, *game.observation_shape), np.int8),
+        observations=np.zeros((count, *observation_shape), np.int8),
         masks=np.zeros((count, game.num_actions), np.int8),
         rewards=np.zeros(count),
         terminated=np.zeros(count, np.bool_),
         truncated=np.zeros(count, np.bool_),
         outcomes=np.zeros(count, np.int8),
         to_move=np.zeros(count, np.int8),
-        final_observations=np.zeros((finals, *game.observation_shape), np.int8),
+        final_observations=np.zeros((finals, *observation_shape), np.int8),
         final_rows=np.zeros((finals, words), np.uint64),
     )

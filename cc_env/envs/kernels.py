@@ -91,6 +91,22 @@ class StepKind(IntEnum):
     RESET_TO_POSITION = 3
 
 
+class Counter(IntEnum):
+    """Bits of the counters that observations may contain, each in a plane, in this order.
+
+    NO_PROGRESS: turns until the rules draw a game without progress. TURNS_LEFT: turns until the
+    limit of turns. REPETITIONS: occurrences of the position, as the rules or the limit count them.
+    """
+
+    NO_PROGRESS = 1
+    TURNS_LEFT = 2
+    REPETITIONS = 4
+
+
+# Greater numbers are observed as this one.
+MAX_COUNT = 127
+
+
 class Settings(NamedTuple):
     """The settings of a batch of boards.
 
@@ -108,6 +124,8 @@ class Settings(NamedTuple):
         Turns leading to the same position after which the game's own rules end it; 0 for none.
     max_opening_turns
         Games begin after 0 to this number of random turns.
+    counters
+        The `Counter`s in the last planes of observations, added up.
     """
 
     opponent_mode: int
@@ -118,6 +136,7 @@ class Settings(NamedTuple):
     illegal: int
     repetition_limit: int
     max_opening_turns: int
+    counters: int
 
 
 class Batch(NamedTuple):
@@ -219,9 +238,7 @@ def step(
             _decide(np.int64(actions[number]), start, settings, batch, board)
         elif kind != StepKind.SKIP:
             first = rules.load(starts[number % len(starts)], start)
-            if kind != StepKind.RESET_TO_POSITION:
-                first = _random_opening(first, settings, board)
-            _restart(first, settings, batch, board)
+            _restart(first, kind != StepKind.RESET_TO_POSITION, settings, batch, board)
     return ACCEPTED
 
 
@@ -256,12 +273,16 @@ def play_replies(
 
 @jit(nogil=True)
 def play_policy(
-    start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple, packed_policy: Policy
+    start: Position,
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
+    kinds: NDArray[np.int8],
+    packed_policy: Policy,
 ) -> None:
     """Play the decisions of a policy of `cc_env.search.policies` until each seat is to move.
 
     Its decisions before the seat's first one leave `rewards`, `terminated` and `truncated`
-    unchanged.
+    unchanged. If they end a game, it begins again unless kinds[i] (int8[N]) is RESET_TO_POSITION.
     """
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     policy = as_raw(packed_policy)
@@ -270,7 +291,8 @@ def play_policy(
         board = _board(batch, number, legal)
         # After the end of a game with SAME_STEP, the policy may begin the next one.
         while _is_policy_to_move(board.row, batch.to_move[number]):
-            _play_policy(policy, start, settings, batch, board)
+            may_restart = kinds[number] != StepKind.RESET_TO_POSITION
+            _play_policy(policy, may_restart, start, settings, batch, board)
 
 
 @jit
@@ -280,21 +302,33 @@ def _is_policy_to_move(row: NDArray[np.uint64], player: Int) -> Bool:
 
 @jit
 def _play_policy(
-    policy: Policy, start: Position, settings: Settings, batch: Batch, board: Board
+    policy: Policy,
+    may_restart: Bool,
+    start: Position,
+    settings: Settings,
+    batch: Batch,
+    board: Board,
 ) -> None:
     """Play the policy's decisions on a board until the seat is to move or the game ends."""
     row = board.row
     is_before_first_decision = row[TURNS] == ZERO
-    seat = np.int64(row[SEAT])
     position = rules.load(row, start)
     result: Int = np.int64(ONGOING)
     status: Int = np.int64(EpisodeStatus.RUNNING)
-    while status == EpisodeStatus.RUNNING and rules.to_move(position) != seat:
-        state = row[STREAM]
-        row[STREAM] = random_streams.advance(state)
-        action = np.int64(decide(policy, position, state))
-        position = _advance(position, action, board)
-        result, status = _status(position, settings, board)
+    attempts_left = MAX_RESET_ATTEMPTS if may_restart and is_before_first_decision else 0
+    while True:
+        seat = np.int64(row[SEAT])
+        while status == EpisodeStatus.RUNNING and rules.to_move(position) != seat:
+            state = row[STREAM]
+            row[STREAM] = random_streams.advance(state)
+            action = np.int64(decide(policy, position, state))
+            position = _advance(position, action, board)
+            result, status = _status(position, settings, board)
+        if status == EpisodeStatus.RUNNING or not attempts_left:
+            break
+        attempts_left -= 1
+        position = _begin(start, attempts_left > 0, settings, board)
+        status = np.int64(EpisodeStatus.RUNNING)
     if is_before_first_decision:
         row[STATUS] = status
         _write_board(position, settings, batch, board)
@@ -325,16 +359,23 @@ def draw_opponents(
 
 
 @jit
-def observe_movers(
-    start: Position, rows: NDArray[np.uint64], numbers: NDArray[np.int64], planes: NDArray[np.int8]
+def observe_players(
+    start: Position,
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
+    numbers: NDArray[np.int64],
+    players: NDArray[np.int64],
+    planes: NDArray[np.int8],
 ) -> None:
-    """Write the observations of the players to move on the boards `numbers`, int64[M].
+    """Write the observations of `players`, int64[M], on the boards `numbers`, int64[M].
 
     They are written into `planes`, int8[M, C, H, W].
     """
+    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     for index in range(len(numbers)):
-        position = rules.load(rows[numbers[index]], start)
-        rules.observe(position, rules.to_move(position), planes[index])
+        row, keys = batch.rows[numbers[index]], batch.keys[numbers[index]]
+        position = rules.load(row, start)
+        _write_planes(position, players[index], settings, row, keys, planes[index])
 
 
 @jit
@@ -368,8 +409,8 @@ def observe(start: Position, packed_settings: SettingsTuple, packed_batch: Batch
     """Write the observation of every board into the `observations` of the batch."""
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     for number in range(len(batch.rows)):
-        row = batch.rows[number]
-        _observe(rules.load(row, start), settings, row, batch.observations[number])
+        row, keys = batch.rows[number], batch.keys[number]
+        _observe(rules.load(row, start), settings, row, keys, batch.observations[number])
 
 
 @jit
@@ -410,10 +451,10 @@ def _conclude(
     batch.terminated[number] = result != ONGOING
     batch.truncated[number] = status == EpisodeStatus.TRUNCATED
     if status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP:
-        _observe(position, settings, row, batch.final_observations[number])
+        _observe(position, settings, row, board.keys, batch.final_observations[number])
         rules.store(position, row)
         _copy(row, batch.final_rows[number])
-        position = _begin(_random_opening(start, settings, board), settings, board)
+        position = _begin(start, True, settings, board)
     _write_board(position, settings, batch, board)
     batch.outcomes[number] = result
 
@@ -436,9 +477,11 @@ def _accepts(
 
 
 @jit
-def _restart(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
-    """Begin a game in `position`; write its observation and mask."""
-    position = _begin(position, settings, board)
+def _restart(
+    start: Position, has_opening: Bool, settings: Settings, batch: Batch, board: Board
+) -> None:
+    """Begin a game as `_begin`; write its observation and mask."""
+    position = _begin(start, has_opening, settings, board)
     number = board.number
     batch.rewards[number] = 0.0
     batch.terminated[number] = batch.truncated[number] = False
@@ -466,22 +509,29 @@ def _random_opening(position: Position, settings: Settings, board: Board) -> Pos
 
 
 @jit
-def _begin(position: Position, settings: Settings, board: Board) -> Position:
-    """Begin a game; return the position of the seat's first decision."""
+def _begin(start: Position, has_opening: Bool, settings: Settings, board: Board) -> Position:
+    """Begin a game in `start` or after a random opening from there.
+
+    Return the position after random replies, if these are the opponent's. If they end a game, it
+    begins again with new random numbers; the last attempt has no opening.
+    """
     row, keys = board.row, board.keys
     row[EPISODE] += _1
     row[OPPONENT] = ZERO
     row[SEAT] = settings.seat
-    after = position
     if settings.seat < 0:
         row[SEAT] = random_streams.below(row[STREAM], 2)
         row[STREAM] = random_streams.advance(row[STREAM])
-    if len(keys):
-        keys[0] = rules.key(position)
-    for _ in range(MAX_RESET_ATTEMPTS):
+    after = start
+    for attempts_left in range(MAX_RESET_ATTEMPTS - 1, -1, -1):
+        first = start
+        if has_opening and attempts_left:
+            first = _random_opening(start, settings, board)
+        if len(keys):
+            keys[0] = rules.key(first)
         row[TURNS] = 0
-        rules.store(position, row[len(position) :])
-        after = _reply(position, settings, board)
+        rules.store(first, row[len(first) :])
+        after = _reply(first, settings, board)
         _, status = _status(after, settings, board)
         row[STATUS] = status
         if status == EpisodeStatus.RUNNING:
@@ -533,17 +583,12 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         return result, np.int64(EpisodeStatus.TERMINATED)
     if rules.mid_turn(position):
         return result, np.int64(EpisodeStatus.RUNNING)
-    keys, turns = board.keys, np.int64(board.row[TURNS])
+    turns = np.int64(board.row[TURNS])
     at_limit: Bool = settings.max_turns > 0 and turns >= settings.max_turns
-    if len(keys):
-        newest = keys[turns % len(keys)]
-        count = 0
-        for key in keys[: turns + 1]:
-            if key == newest:
-                count += 1
+    if len(board.keys):
+        count = _repetitions(turns, settings, board.keys)
         if settings.repetition_limit:
-            is_from_start = turns < len(keys) and keys[0] == newest
-            if count - is_from_start >= settings.repetition_limit:
+            if count >= settings.repetition_limit:
                 return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
         elif not at_limit:
             at_limit = count >= settings.repetitions
@@ -553,11 +598,65 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
 
 
 @jit
+def _repetitions(turns: Int, settings: Settings, keys: NDArray[np.uint64]) -> Int:
+    """Return the occurrences of the position after the last turn.
+
+    The rules of a game, if they have a `repetition_limit`, do not count the start.
+    """
+    newest = keys[turns % len(keys)]
+    count: Int = np.int64(0)
+    for key in keys[: turns + 1]:
+        if key == newest:
+            count += 1
+    if settings.repetition_limit and turns < len(keys) and keys[0] == newest:
+        count -= 1
+    return count
+
+
+@jit
 def _observe(
-    position: Position, settings: Settings, row: NDArray[np.uint64], planes: NDArray[np.int8]
+    position: Position,
+    settings: Settings,
+    row: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    planes: NDArray[np.int8],
 ) -> None:
     viewer = np.int64(row[SEAT]) if settings.opponent_mode else rules.to_move(position)
-    rules.observe(position, viewer, planes)
+    _write_planes(position, viewer, settings, row, keys, planes)
+
+
+@jit
+def _write_planes(
+    position: Position,
+    viewer: Int,
+    settings: Settings,
+    row: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    planes: NDArray[np.int8],
+) -> None:
+    """Write the observation of a player, and the counters, into `planes`, int8[C, H, W]."""
+    if not settings.counters:
+        rules.observe(position, viewer, planes)
+        return
+    plane, turns = len(planes), np.int64(row[TURNS])
+    if settings.counters & Counter.REPETITIONS:
+        plane -= 1
+        _fill(planes[plane], _repetitions(turns, settings, keys))
+    if settings.counters & Counter.TURNS_LEFT:
+        plane -= 1
+        _fill(planes[plane], settings.max_turns - turns)
+    if settings.counters & Counter.NO_PROGRESS:
+        plane -= 1
+        _fill(planes[plane], rules.turns_to_draw(position))
+    rules.observe(position, viewer, planes[:plane])
+
+
+@jit
+def _fill(plane: NDArray[np.int8], count: Int) -> None:
+    value = np.int8(min(count, MAX_COUNT))
+    for row in range(plane.shape[0]):
+        for column in range(plane.shape[1]):
+            plane[row, column] = value
 
 
 @jit
@@ -569,7 +668,7 @@ def _write_board(position: Position, settings: Settings, batch: Batch, board: Bo
     is_policy = settings.opponent_mode == OpponentMode.POLICY
     if is_policy and _is_policy_to_move(row, batch.to_move[number]):
         return
-    _observe(position, settings, row, batch.observations[number])
+    _observe(position, settings, row, board.keys, batch.observations[number])
     _write_mask(position, np.int64(row[STATUS]), board.legal, batch.masks[number])
 
 

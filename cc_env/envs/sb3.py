@@ -71,6 +71,7 @@ class OpponentVecEnv(VecEnv):
         repetitions: int | None = None,
         illegal: str = "raise",
         max_opening_turns: int = 0,
+        counters: bool = False,
         draw_at_limits: bool = False,
         render_mode: str | None = None,
         **options: object,
@@ -95,6 +96,7 @@ class OpponentVecEnv(VecEnv):
             repetitions=repetitions,
             illegal=illegal,
             max_opening_turns=max_opening_turns,
+            counters=counters,
         )
         num_envs = self.boards.count
         self._truncates = not draw_at_limits
@@ -104,7 +106,7 @@ class OpponentVecEnv(VecEnv):
         self._created, self._seconds = time.perf_counter(), 0.0
         self._next_seed: int | None = None
         super().__init__(
-            num_envs, make_observation_space(self.game), spaces.Discrete(self.game.num_actions)
+            num_envs, make_observation_space(self.boards), spaces.Discrete(self.game.num_actions)
         )
         self.metadata: dict[str, Any] = {**self.metadata, "render_fps": FRAMES_PER_SECOND}
 

@@ -27,7 +27,10 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
     """A two-player game for one learner; the opponent replies within `step`.
 
     Observation
-        Box(0, 1, [C, H, W], int8): planes in the learner's own frame, named in `game.planes`.
+        Box(0, 1, [C, H, W], int8): planes in the learner's own frame, named in `planes`. With
+        `counters=True` the last planes are constant: "turns until a draw without progress", in
+        games with such a rule, "turns until the limit" of `max_turns`, and "occurrences of the
+        position", if `repetitions` or the rules limit them; at most the limit, and at most 127.
     Action
         Discrete(num_actions): one decision; an id means the same in every position. The legal ones
         are in `info["action_mask"]` (int8[num_actions]) and `action_masks()` (bool);
@@ -77,6 +80,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         repetitions: int | None = None,
         illegal: str = "raise",
         max_opening_turns: int = 0,
+        counters: bool = False,
         render_mode: str | None = None,
         **options: object,
     ) -> None:
@@ -89,6 +93,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
         "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.
+        `counters` adds planes for the numbers that these limits and the rules count.
         """
         self.game = make_environment_game(BoardGameEnv, game, options)
         if opponent is None:
@@ -105,10 +110,11 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             repetitions=repetitions,
             illegal=illegal,
             max_opening_turns=max_opening_turns,
+            counters=counters,
         )
         # Created here, so that copies of an unseeded environment continue with the same numbers.
         self._np_random, self._np_random_seed = seeding.np_random()
-        self.observation_space = make_observation_space(self.game)  # type: ignore[assignment]
+        self.observation_space = make_observation_space(self._boards)  # type: ignore[assignment]
         self.action_space = LegalActionSpace(self._boards)
 
     def reset(

@@ -9,16 +9,17 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cc_env.core.game import Game
 from cc_env.envs.arguments import as_seed
 from cc_env.envs.boards import Boards
 from cc_env.errors import BadOption, check_bool
 from cc_env.jit.compiler import jit
 
 
-def make_observation_space(game: Game) -> spaces.Box:
-    """Return the observation space: int8[C, H, W] of zeros and ones."""
-    return spaces.Box(0, 1, game.observation_shape, np.int8)
+def make_observation_space(boards: Boards) -> spaces.Box:
+    """Return the observation space: int8[C, H, W], zeros and ones except for counters."""
+    shape = boards.observation_shape
+    bounds = np.broadcast_to(boards.plane_bounds[:, np.newaxis, np.newaxis], shape)
+    return spaces.Box(np.zeros(shape, np.int8), bounds.copy(), shape, np.int8)
 
 
 class MaskLayout:
@@ -37,7 +38,8 @@ class MaskLayout:
     def space(self, planes: spaces.Box, num_actions: int) -> spaces.Dict:
         """Return the space of planes, from a space int8[C, H, W], and a mask int8[num_actions]."""
         if self._flat:
-            planes = spaces.Box(0, 1, (int(np.prod(planes.shape)),), np.float32)
+            low, high = planes.low.ravel(), planes.high.ravel()
+            planes = spaces.Box(low.astype(np.float32), high.astype(np.float32))
         mask = spaces.Box(0, 1, (num_actions,), np.int8)
         return spaces.Dict({self._key: planes, "action_mask": mask})
 
@@ -174,6 +176,12 @@ class _DetachedSpace(NamedTuple):
 
 class CopyableEnv:
     """An environment with `_boards`; in its copies the action spaces use the copied boards."""
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """The names of the planes of an observation, C strings."""
+        planes: tuple[str, ...] = self._boards.planes  # type: ignore[attr-defined]
+        return planes
 
     def __getstate__(self) -> dict[str, object]:
         return {name: _detach(value) for name, value in vars(self).items()}

@@ -88,6 +88,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         repetitions: int | None = None,
         illegal: str = "raise",
         max_opening_turns: int = 0,
+        counters: bool = False,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         threads: int = 1,
@@ -119,12 +120,13 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             autoreset=Autoreset[self.autoreset_mode.name],
             illegal=illegal,
             max_opening_turns=max_opening_turns,
+            counters=counters,
             threads=threads,
         )
         self.num_envs = num_envs = self._boards.count
         self._collects = bool(render_mode and render_mode.endswith(LIST))
         self._frames: list[list[Frame]] = [[] for _ in range(num_envs if self._collects else 0)]
-        self.single_observation_space = make_observation_space(self.game)
+        self.single_observation_space = make_observation_space(self._boards)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.action_space = LegalActionBatchSpace(self._boards)

@@ -110,7 +110,7 @@ def test_flag_must_be_a_boolean(value):
             make()
 
 
-@pytest.mark.parametrize("opponent", [np.int8(6), 7, 2.5, ["random"], np.array(["random"])])
+@pytest.mark.parametrize("opponent", [np.int8(6), 7, 2.5, [7], np.array(["random"])])
 def test_invalid_opponent_is_rejected(opponent):
     with pytest.raises(BadOption, match="is not a player"):
         SINGLE(GAME, opponent=opponent)

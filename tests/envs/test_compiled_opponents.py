@@ -314,6 +314,38 @@ def test_no_episode_begins_finished_after_long_openings(opponent, mode):
         assert (boards.to_move[running] == boards.seats[running]).all()
 
 
+@pytest.mark.parametrize("mode", [Autoreset.NEXT_STEP, Autoreset.SAME_STEP])
+@pytest.mark.parametrize("opponent", ["random", "minimax:depth=1"])
+def test_openings_and_replies_that_end_games_are_repeated_in_compiled_code(
+    opponent, mode, monkeypatch
+):
+    calls = []
+    run_kernel = Boards._run_kernel
+
+    def count(*arguments):
+        calls.append(arguments)
+        return run_kernel(*arguments)
+
+    monkeypatch.setattr(Boards, "_run_kernel", count)
+    game = make_game("capture_conquer", size=4)
+    boards = Boards(
+        game,
+        200,
+        opponent=make_opponent(opponent, game),
+        autoreset=mode,
+        max_opening_turns=12,
+    )
+    boards.reset(streams=boards.streams(0))
+    repeated = 0
+    for _ in range(20):
+        before = boards.episodes
+        boards.step(boards.masks.argmax(1))
+        repeated += int((boards.episodes > before + 1).sum())
+    assert len(calls) == 21
+    # Only policies begin further episodes; random replies are repeated within one.
+    assert (repeated > 0) == (opponent != "random")
+
+
 @pytest.mark.parametrize("name", ["Checkers", "MiniCheckers"])
 def test_openings_from_which_every_reply_ends_the_game_are_drawn_again(name):
     envs = gymnasium.make_vec(f"cc_env/{name}-v0", 500, opponent="random", max_opening_turns=300)

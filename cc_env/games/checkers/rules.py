@@ -167,6 +167,13 @@ def key(position: Position) -> np.uint64:
     return rules.hash_fields(Position(own, enemy, kings, jumper, ZERO, player, options))
 
 
+@jit
+def turns_to_draw(position: Position) -> Int:
+    """Return the number of turns without progress until a draw, UNLIMITED if there is none."""
+    limit = no_progress_limit(position)
+    return np.int64(limit - min(limit, position.idle)) if limit else np.int64(rules.UNLIMITED)
+
+
 rules.register(
     Position,
     legal_actions=legal_actions,
@@ -176,6 +183,7 @@ rules.register(
     observe=observe,
     tactical_actions=tactical_actions,
     key=key,
+    turns_to_draw=turns_to_draw,
 )
 
 
@@ -193,14 +201,5 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     return Position(own, enemy, kings, ZERO, ZERO, ZERO, like.options)
 
 
-@jit
-def turns_to_draw(position: Position) -> Int:
-    """Return the number of turns without progress until a draw, 2**31 if there is no limit."""
-    limit = no_progress_limit(position)
-    return np.int64(limit - min(limit, position.idle)) if limit else np.int64(2**31)
-
-
-rules.register_numbering(
-    Position, to_sets=to_sets, from_sets=from_sets, turns_to_draw=turns_to_draw
-)
+rules.register_numbering(Position, to_sets=to_sets, from_sets=from_sets)
 rules.register_inputs(Position, to_sets)
