@@ -30,7 +30,7 @@ def policy(
     game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
 ) -> Player:
     """Return a player that takes the most probable action of a network's policy."""
-    return _policy_player("alphazero", game, contempt, path, device)
+    return _policy_player("policy", game, contempt, path, device)
 
 
 def ppo(
@@ -92,7 +92,7 @@ def _is_available(kind: str) -> Callable[[Game], bool]:
     return lambda game: shipped_path(game, kind).exists() and find_spec("torch") is not None
 
 
-register_player("policy", policy, _is_available("alphazero"))
+register_player("policy", policy, _is_available("policy"))
 register_player("ppo", ppo, _is_available("ppo"))
 register_player("alphazero", alphazero, _is_available("alphazero"))
 register_player("memory", MemoryPlayer)

@@ -222,16 +222,24 @@ def fast_dtype(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if has_bfloat16 else torch.float32
 
 
-def save(path: Path, network: Network, game: Game, about: Mapping[str, Any]) -> None:
-    """Write the weights atomically with a JSON description `about` them."""
+def save(
+    path: Path,
+    network: Network,
+    game: Game,
+    about: Mapping[str, Any],
+    dtype: type[np.floating[Any]] = np.float32,
+) -> None:
+    """Write the weights atomically, as float32 or float16, with a JSON description `about` them."""
     header = {**_game_identity(game), "size": asdict(network.size), "about": about}
-    weight_files.save(path, "network", _weights(network), header)
+    weights = {name: array.astype(dtype) for name, array in _weights(network).items()}
+    weight_files.save(path, "network", weights, header)
 
 
 def load_network(source: str | Path, game: Game) -> Network:
     """Return a trained network for inference: a torch module in float32 on the CPU.
 
-    `source` is "alphazero" or "ppo" for the weights that ship, or a weights file or run folder.
+    `source` is "alphazero", "policy" or "ppo" for the weights that ship for the player with this
+    name, or a weights file or run folder.
     Files are checked, and reading one executes no code.
 
     The network maps observations float32[B, C, H, W], which are those of `game.observe(position)`
@@ -294,7 +302,7 @@ def load(path: Path, game: Game) -> tuple[Network, dict[str, Any]]:
 
 
 def _build_network(game: Game, size: Size, weights: weight_files.Arrays) -> Network:
-    """Return a network of this size that uses these arrays as its weights.
+    """Return a network of this size with these arrays, float32 or float16, as its weights.
 
     Raises BadCheckpoint if they do not fit. The size is untrusted, so no memory is allocated for
     it.
@@ -307,8 +315,12 @@ def _build_network(game: Game, size: Size, weights: weight_files.Arrays) -> Netw
     templates = network.state_dict()
     if unknown := weights.keys() - templates.keys():
         raise BadCheckpoint(f"a network of this size has no array {format_list(sorted(unknown))}")
+    single = {
+        name: array.astype(np.float32) if array.dtype == np.float16 else array
+        for name, array in weights.items()
+    }
     checked = {
-        name: weight_files.checked_array(weights, name, tensor.shape, np.float32)
+        name: weight_files.checked_array(single, name, tensor.shape, np.float32)
         for name, tensor in templates.items()
     }
     for name, array in checked.items():

@@ -10,7 +10,7 @@ from cc_env.games.factory import make_game
 
 WEIGHTS = Path(__file__).parent / "weights"
 # Kinds of weights that ship for policy and value networks.
-KINDS = "alphazero", "ppo"
+KINDS = "alphazero", "policy", "ppo"
 # File names in the folder of a run.
 NETWORK, CONFIG = "best.safetensors", "config.json"
 
@@ -31,6 +31,8 @@ def shipped_weights(game: Game, kind: str) -> Path:
     """Return the shipped weights file for a game; raise BadCheckpoint without one."""
     path = shipped_path(game, kind)
     if not path.exists():
+        # "alphazero" for the player "policy".
+        kind = path.parent.parent.name
         configs = (json.loads(file.read_text()) for file in (WEIGHTS / kind).glob(f"*/{CONFIG}"))
         available = sorted(_game_text(config["game"], config["options"]) for config in configs)
         advice = f"cc_env train-{kind} trains a network, then {kind}:path=FOLDER plays"
@@ -49,6 +51,13 @@ def _game_text(name: str, options: Mapping[str, object]) -> str:
 
 
 def shipped_path(game: Game, kind: str) -> Path:
-    """Return the path of the shipped weights for a game, which may not exist."""
+    """Return the path of the shipped weights for a game, which may not exist.
+
+    Those of "policy" are those of "alphazero" unless the game has others, which are stronger
+    without search and weaker with it.
+    """
     options = "-".join(str(value) for value in game.options.values())
-    return WEIGHTS / kind / f"{game.name}-{options}" / NETWORK
+    folder = f"{game.name}-{options}"
+    if kind == "policy" and not (WEIGHTS / kind / folder).exists():
+        kind = "alphazero"
+    return WEIGHTS / kind / folder / NETWORK

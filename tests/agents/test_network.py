@@ -264,6 +264,15 @@ def test_unknown_network_is_rejected(game, source, word):
         load_network(source, game)
 
 
+def test_half_precision_file_is_read_as_single_precision(game, network, tmp_path):
+    path = tmp_path / "half.safetensors"
+    save(path, network, game, {}, np.float16)
+    for name, tensor in load_network(path, game).state_dict().items():
+        expected = network.state_dict()[name].half().float()
+        assert tensor.dtype == torch.float32
+        assert torch.equal(tensor, expected)
+
+
 def test_network_of_another_game_is_rejected(file):
     with pytest.raises(BadCheckpoint, match="environment"):
         load_network(file, make_game("checkers"))

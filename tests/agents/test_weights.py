@@ -28,6 +28,7 @@ CONFIGS = {
 NAMES = {
     "alphazero": ("policy", "alphazero:simulations=8"),
     "evaluation": ("minimax:evaluation=learned,depth=2",),
+    "policy": ("policy",),
     "ppo": ("ppo",),
 }
 
