@@ -9,8 +9,14 @@ import typer
 from agents.network import find_weights, load_network
 from agents.onnx_export import INPUT, OUTPUTS, to_onnx
 from cc_env.cli.application import create_app, run
-from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
-from cc_env.errors import BadOption
+from cc_env.cli.arguments import (
+    FILE,
+    GameName,
+    GameOptions,
+    Size,
+    check_new_file,
+    game_options,
+)
 from cc_env.files import file_hash, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal
@@ -39,21 +45,13 @@ def export_onnx(
     """Write a network as an ONNX model."""
     exported_game = make_game(game, **game_options(option, size))
     weights = find_weights(network, exported_game)
-    _check_target(file)
+    check_new_file(file)
     fingerprint = file_hash(weights)
     model = to_onnx(load_network(weights, exported_game), exported_game, fingerprint)
     write_atomically(file, model)
     console.print(
         f"{file}: {INPUT} -> {', '.join(OUTPUTS)} for {exported_game!r}, fingerprint {fingerprint}"
     )
-
-
-def _check_target(file: Path) -> None:
-    """Raise BadOption if a file exists or its folder does not."""
-    if file.exists():
-        raise BadOption(f"{file} exists; remove it or choose another name")
-    if not file.parent.is_dir():
-        raise BadOption(f"{file}: there is no folder {file.parent}")
 
 
 if __name__ == "__main__":

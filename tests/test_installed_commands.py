@@ -39,6 +39,7 @@ CASES = {
     "analyse": ("minimax:depth=2", "nodes"),
     "learn": ("morris 1", "."),
     "check": ("--game mini_checkers", "no faults"),
+    "dataset": ("games.npz --player random --games 2 --size 4", "games.npz: 2 games"),
     "solve": ("capture_conquer --pieces 1v1 -o size=4 --check 9", "1v1"),
     "arena": ("random greedy --games 4 --workers 2", "greedy"),
     "train-alphazero": (

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cc_env.errors import BadOption
 from cc_env.registry.options import parse_options
 
 
@@ -33,6 +34,14 @@ def _path(text: str | Path) -> Path:
 # Settings of the arguments and options that take a file or a folder.
 FILE: dict[str, Any] = {"parser": file_path, "metavar": "FILE"}
 FOLDER: dict[str, Any] = {"parser": folder_path, "metavar": "FOLDER"}
+
+
+def check_new_file(file: Path) -> None:
+    """Raise BadOption if a file exists or its folder does not."""
+    if file.exists():
+        raise BadOption(f"{file} exists; remove it or choose another name")
+    if not file.parent.is_dir():
+        raise BadOption(f"{file}: there is no folder {file.parent}")
 
 
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:

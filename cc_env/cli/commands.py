@@ -16,7 +16,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from cc_env.cli import program_commands, tablebase_commands
+from cc_env.cli import dataset_commands, program_commands, tablebase_commands
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import (
     FILE,
@@ -571,5 +571,9 @@ def _print_turns(match: Match) -> None:
         console.print(f"\n{number}. {text}\n{picture}")
 
 
-for _command in (tablebase_commands.solve, *program_commands.COMMANDS):
+for _command in (
+    dataset_commands.dataset,
+    tablebase_commands.solve,
+    *program_commands.COMMANDS,
+):
     app.command()(_command)

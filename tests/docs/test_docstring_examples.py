@@ -12,6 +12,7 @@ from agents.network import load_network
 from agents.network_players import AlphaZeroPlayer, PolicyPlayer
 from agents.onnx_export import to_onnx
 from cc_env.core.game import Game
+from cc_env.datasets.dataset import load_dataset
 from cc_env.envs import BoardGameAEC, BoardGameEnv, BoardGameVectorEnv, OpponentVecEnv, score
 from cc_env.match.match import Match
 from cc_env.match.record import Record, read_records
@@ -24,7 +25,7 @@ from cc_env.verification.perft import perft
 DOCUMENTED = [
     *(cc_env.make_game, cc_env.make_player, cc_env.play_match, cc_env.register),
     *(BoardGameEnv, BoardGameVectorEnv, BoardGameAEC, OpponentVecEnv, score),
-    *(Game, Match, Record, read_records, draw, to_svg, perft),
+    *(Game, Match, Record, read_records, draw, to_svg, perft, load_dataset),
     *(AlphaBeta.search, MCTS, PUCT, Tablebase.probe),
     *(PolicyPlayer, AlphaZeroPlayer, load_network, to_onnx, cc_env.ResidualExtractor),
 ]

@@ -1,0 +1,147 @@
+"""The command `dataset` of `python -m cc_env`."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.progress import track
+
+from cc_env.cli.arguments import (
+    FILE,
+    GameOptions,
+    Size,
+    TablesFolder,
+    check_new_file,
+    file_path,
+    game_options,
+)
+from cc_env.core.game import Game
+from cc_env.datasets.dataset import Dataset, make_dataset
+from cc_env.datasets.generation import NamedMatch, play_matches, read_matches
+from cc_env.datasets.minari_format import check_dataset_id, write_minari
+from cc_env.errors import BadOption, format_count
+from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
+from cc_env.output import Terminal
+from cc_env.tablebase.tablebase import Tablebase
+
+DEFAULT_GAME = "capture_conquer"
+console = Terminal()
+
+
+def dataset(
+    file: Annotated[
+        Path | None,
+        typer.Argument(**FILE, help="The npz file to create.", show_default=False),
+    ] = None,
+    player: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--player", "-p", metavar="SPEC", help="A player; name two to play against each other."
+        ),
+    ] = None,
+    records: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--records",
+            "-r",
+            parser=file_path,
+            metavar="FILE",
+            help="Records to read instead, one JSON object per line.",
+        ),
+    ] = None,
+    game: Annotated[
+        str | None,
+        typer.Option(
+            "--game",
+            "-g",
+            help="The game; `games` lists them.",
+            show_default="that of the records, or capture_conquer",
+        ),
+    ] = None,
+    size: Size = None,
+    option: GameOptions = None,
+    games: Annotated[int, typer.Option(min=1, help="Number of games to play.")] = 1000,
+    opening_turns: Annotated[
+        int, typer.Option(min=0, help="Random turns before each game, which are not part of it.")
+    ] = 4,
+    max_turns: Annotated[
+        int, typer.Option(min=1, help="Turns after which a game is a draw.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same games.")] = 0,
+    tables: TablesFolder = None,
+    minari: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Also create this Minari data set, such as checkers/greedy-v0."
+        ),
+    ] = None,
+) -> None:
+    """Write games as a data set: npz with NumPy arrays, or Minari.
+
+    The games are played by one player against itself or by two players, or are read from records.
+    Nothing is written unless all games are valid.
+    """
+    if file is None and minari is None:
+        raise BadOption("nothing to write; expected: an npz file or --minari ID")
+    if bool(player) == bool(records):
+        raise BadOption("expected: --player SPEC (once or twice) or --records FILE")
+    if file is not None:
+        _check_suffix(file)
+        check_new_file(file)
+    if minari is not None:
+        check_dataset_id(minari)
+    options = game_options(option, size)
+    if records:
+        named_game = make_game(game or DEFAULT_GAME, **options) if game or options else None
+        matches = read_matches(records, named_game)
+        data = _collect(matches[0][0].game, matches, len(matches), tables)
+    else:
+        played_game = make_game(game or DEFAULT_GAME, **options)
+        limits = Limits(max_turns=max_turns)
+        played = play_matches(
+            played_game,
+            player or [],
+            games=games,
+            opening_turns=opening_turns,
+            seed=seed,
+            limits=limits,
+        )
+        data = _collect(played_game, played, games, tables)
+    _write(data, file, minari)
+
+
+def _check_suffix(file: Path) -> None:
+    """Raise BadOption unless the file is named as an npz file."""
+    if file.suffix != ".npz":
+        raise BadOption(f"{file}; expected: a file name that ends in .npz")
+
+
+def _collect(game: Game, matches: Iterable[NamedMatch], count: int, tables: Path | None) -> Dataset:
+    """Return the data set of `count` matches, showing progress, with exact values if there are any.
+
+    Raises BadOption if a folder of tables is given for a game without exact values.
+    """
+    exact = None
+    if tables is not None:
+        exact = Tablebase(game, tables).require_any()
+    elif game.numbering is not None:
+        exact = Tablebase(game)
+    hides_progress = not console.shows_progress
+    shown = track(matches, "games", total=count, console=console, disable=hides_progress)
+    return make_dataset(game, shown, exact if exact and exact.paths else None)
+
+
+def _write(data: Dataset, file: Path | None, minari: str | None) -> None:
+    """Write a data set and print what was written."""
+    games, decisions = format_count(len(data.outcomes), "game"), format_count(len(data), "decision")
+    solved = np.count_nonzero(~np.isnan(data.values))
+    summary = f"{games}, {decisions} of {data.game!r}, {solved:,} with exact values"
+    if file is not None:
+        data.save(file)
+        console.print(f"{file}: {summary}")
+    if minari is not None:
+        folder = write_minari(data, minari)
+        console.print(f"{minari}: {summary}; in {folder}")

@@ -1,0 +1,1 @@
+"""Data sets of games for offline learning: NumPy archives (npz) and Minari."""

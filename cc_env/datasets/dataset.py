@@ -1,0 +1,286 @@
+"""Decisions of games as arrays, and their file: a NumPy archive (npz).
+
+Shapes: G games, D decisions, A actions; C planes, H rows and W columns of an observation.
+"""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.game import Game
+from cc_env.core.rules import ONGOING, Position, reward
+from cc_env.errors import BadRecord, format_list
+from cc_env.files import open_atomically
+from cc_env.games.factory import make_game
+from cc_env.match.match import Match
+from cc_env.registry.catalogue import rules_id
+from cc_env.registry.import_allowlist import untrusted_names
+from cc_env.tablebase.tablebase import Tablebase
+from cc_env.version import __version__
+
+FORMAT = 1
+# Name of the JSON text in a file that describes the data set.
+METADATA = "metadata"
+MAX_NAME_LENGTH = 1000
+_READ_ERRORS = (
+    *(OSError, EOFError, ValueError, KeyError, TypeError, RecursionError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Decisions of G games in order; observations and actions are in the mover's frame.
+
+    observations
+        int8[D, C, H, W]: what the player to move sees, 0 or 1.
+    masks
+        bool[D, A]: the legal actions.
+    actions
+        int64[D]: the chosen actions.
+    rewards
+        float32[D]: of the decision's player until its next decision: the result of the game in its
+        last decision (1, 0 or -1), else 0.
+    returns
+        float32[D]: the result of the game for the decision's player; NaN if it is unfinished.
+    terminations, truncations
+        bool[D]: whether the game ended before the next decision of this player, by the rules or a
+        forfeit, or by a limit or the end of an unfinished record.
+    values
+        float32[D]: the exact value of the position for the player to move, 1 won, 0 drawn, -1 lost;
+        NaN where no table has it.
+    games, seats
+        int64[D]: index of the game; int8[D]: 0 for the first player, 1 for the second.
+    final_observations
+        int8[G, 2, C, H, W]: the last position of each game, in the frame of either player.
+    outcomes
+        int8[G]: 0 and 1 for the winner, 2 for a draw, -1 for an unfinished game.
+    players
+        str[G, 2]: the names of the first and the second player.
+    """
+
+    game: Game
+    observations: NDArray[np.int8]
+    masks: NDArray[np.bool_]
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float32]
+    returns: NDArray[np.float32]
+    terminations: NDArray[np.bool_]
+    truncations: NDArray[np.bool_]
+    values: NDArray[np.float32]
+    games: NDArray[np.int64]
+    seats: NDArray[np.int8]
+    final_observations: NDArray[np.int8]
+    outcomes: NDArray[np.int8]
+    players: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        """Return the number of decisions."""
+        return len(self.actions)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, with any shape that the class documents."""
+        return {name: getattr(self, name) for name in ARRAYS}
+
+    def save(self, path: Path) -> None:
+        """Write a compressed npz file atomically; raise OSError and leave no part of it on failure.
+
+        Its arrays have the names of the attributes, and `metadata` is a JSON text with the game,
+        its options, the id of the rules, the planes, and the versions of the format and of cc_env.
+        The same data set gives the same bytes.
+        """
+        metadata = {
+            "format": FORMAT,
+            "game": self.game.name,
+            "environment": rules_id(self.game.name),
+            "options": dict(self.game.options),
+            "planes": list(self.game.planes),
+            "version": __version__,
+        }
+        arrays: dict[str, Any] = {**self.arrays(), METADATA: np.array(json.dumps(metadata))}
+        with open_atomically(path) as file:
+            np.savez_compressed(file, **arrays)
+
+
+ARRAYS = tuple(field.name for field in fields(Dataset) if field.name != "game")
+
+
+def make_dataset(
+    game: Game,
+    matches: Iterable[tuple[Match, tuple[str, str]]],
+    tables: Tablebase | None = None,
+) -> Dataset:
+    """Return the decisions of matches of a game, each with the names of its players.
+
+    `tables` contain the exact values; without them, all values are NaN. Raises BadRecord for a
+    match of another game, or if there are no decisions; BadTable for a damaged table.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in ARRAYS}
+    for index, (match, players) in enumerate(matches):
+        check_game(match.game, game, f"game {index + 1}")
+        _add_match(columns, index, match, tables)
+        columns["players"].append([name[:MAX_NAME_LENGTH] for name in players])
+    if not columns["actions"]:
+        raise BadRecord("the games have no decisions")
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.array(columns[name], dtype) for name, (dtype, _) in _layout(game).items()
+    }
+    return Dataset(game, **arrays)
+
+
+def check_game(actual: Game, expected: Game, source: object) -> None:
+    """Raise BadRecord, which names the source, unless both games have the same rules."""
+    if (actual.name, dict(actual.options)) != (expected.name, dict(expected.options)):
+        raise BadRecord(f"{source}: a game of {actual!r}; the data set is of {expected!r}")
+
+
+def _add_match(
+    columns: Mapping[str, list[Any]], index: int, match: Match, tables: Tablebase | None
+) -> None:
+    """Append the decisions and the end of a match."""
+    game, position, first = match.game, match.start, len(columns["actions"])
+    outcome = match.result.outcome if match.result else ONGOING
+    for action in (action for _, turn in match.history for action in turn):
+        legal = np.zeros(game.num_actions, np.bool_)
+        legal[game.legal_actions(position)] = True
+        seat = game.to_move(position)
+        decision = {
+            "observations": game.observe(position),
+            "masks": legal,
+            "actions": action,
+            "rewards": 0.0,
+            "returns": np.nan if outcome == ONGOING else reward(outcome, seat),
+            "terminations": False,
+            "truncations": False,
+            "values": _exact_value(position, tables),
+            "games": index,
+            "seats": seat,
+        }
+        for name, value in decision.items():
+            columns[name].append(value)
+        position = game.apply(position, action)
+    _mark_ends(columns, first, match)
+    columns["final_observations"].append([game.observe(position, player) for player in (0, 1)])
+    columns["outcomes"].append(outcome)
+
+
+def _mark_ends(columns: Mapping[str, list[Any]], first: int, match: Match) -> None:
+    """Set reward and end of each player's last decision since the decision `first`."""
+    is_truncated = match.result is None or _is_limit(match)
+    seats = columns["seats"][first:]
+    for seat in set(seats):
+        last = first + len(seats) - 1 - seats[::-1].index(seat)
+        columns["truncations" if is_truncated else "terminations"][last] = True
+        if match.result is not None:
+            columns["rewards"][last] = columns["returns"][last]
+
+
+def _is_limit(match: Match) -> bool:
+    """Return whether a limit of the match, not a rule of the game, ended it."""
+    reason = match.result.reason if match.result else ""
+    return reason == "max_turns" or (reason == "repetition" and not match.game.repetition_limit)
+
+
+def _exact_value(position: Position, tables: Tablebase | None) -> float:
+    solved = tables.get(position) if tables else None
+    return np.nan if solved is None else float(solved.value)
+
+
+def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
+    """Return the data set in an npz file; reading it executes no code.
+
+    Raises BadRecord if it is not a data set, damaged, or not of `game`.
+
+    Examples:
+
+        >>> import cc_env
+        >>> from cc_env.datasets.dataset import load_dataset, make_dataset
+        >>> from cc_env.datasets.generation import play_matches
+        >>> game = cc_env.make_game("capture_conquer", size=4)
+        >>> dataset = make_dataset(game, play_matches(game, ["greedy", "random"], games=2))
+        >>> dataset.save("games.npz")
+        >>> loaded = load_dataset("games.npz", game)
+        >>> loaded.observations.shape == (len(loaded), *game.observation_shape)
+        True
+        >>> loaded.players.tolist()
+        [['greedy', 'random'], ['random', 'greedy']]
+    """
+    try:
+        with Path(path).open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise BadRecord("a single array, not an npz file")
+            found = _read_game(json.loads(str(archive[METADATA])))
+            arrays = {name: archive[name] for name in ARRAYS}
+        _check_arrays(found, arrays)
+    except FileNotFoundError:
+        raise BadRecord(f"{path}: there is no such file") from None
+    except _READ_ERRORS as error:
+        raise BadRecord(f"{path}: not a data set: {error}") from error
+    if game is not None:
+        check_game(found, game, path)
+    return Dataset(found, **arrays)
+
+
+def _read_game(metadata: Any) -> Game:
+    """Return the game of a data set; raise BadRecord if another version wrote it."""
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise BadRecord(f"expected: a data set of format {FORMAT}, for cc_env {__version__}")
+    name, options = metadata["game"], metadata["options"]
+    if not isinstance(name, str) or not isinstance(options, dict):
+        raise BadRecord(f"the game is {name!r} with options {options!r}")
+    with untrusted_names():
+        game = make_game(name, **options)
+    if metadata.get("environment") != rules_id(name):
+        raise BadRecord(
+            f"the rules are those of {metadata.get('environment')!r}; expected: {rules_id(name)!r}"
+        )
+    return game
+
+
+def _layout(game: Game) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Return the dtype and the shape of each array; G and D stand for numbers."""
+    planes = game.observation_shape
+    return {
+        "observations": (np.int8, ("D", *planes)),
+        "masks": (np.bool_, ("D", game.num_actions)),
+        "actions": (np.int64, ("D",)),
+        "rewards": (np.float32, ("D",)),
+        "returns": (np.float32, ("D",)),
+        "terminations": (np.bool_, ("D",)),
+        "truncations": (np.bool_, ("D",)),
+        "values": (np.float32, ("D",)),
+        "games": (np.int64, ("D",)),
+        "seats": (np.int8, ("D",)),
+        "final_observations": (np.int8, ("G", 2, *planes)),
+        "outcomes": (np.int8, ("G",)),
+        "players": (np.str_, ("G", 2)),
+    }
+
+
+def _check_arrays(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadRecord unless all arrays have their dtypes and shapes, and indices are valid."""
+    counts = {"D": arrays["actions"].size, "G": arrays["outcomes"].size}
+    for name, (dtype, shape) in _layout(game).items():
+        array, expected = arrays[name], tuple(counts.get(size, size) for size in shape)
+        is_text = dtype is np.str_ and array.dtype.kind == "U"
+        if array.shape != expected or not (is_text or array.dtype == dtype):
+            kind = f"{np.dtype(dtype)}{list(expected)}"
+            raise BadRecord(f"{name} is {array.dtype}{list(array.shape)}; expected: {kind}")
+    limits = {"actions": game.num_actions, "games": counts["G"], "seats": 2}
+    wrong = [
+        name
+        for name, limit in limits.items()
+        if ((arrays[name] < 0) | (arrays[name] >= limit)).any()
+    ]
+    if wrong:
+        raise BadRecord(f"indices out of range in {format_list(wrong)}")
+    if not arrays["masks"][np.arange(counts["D"]), arrays["actions"]].all():
+        raise BadRecord("an action is not among the legal ones")

@@ -1,0 +1,95 @@
+"""cc_env dataset, as a user calls it."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import command_line
+
+from cc_env.__main__ import main
+from cc_env.datasets.dataset import load_dataset
+from cc_env.games.factory import make_game
+from cc_env.match.record import append_record
+from cc_env.match.referee import play_match
+from cc_env.players.builtin import RandomPlayer
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments, status=0):
+    return command_line(main, "dataset", *arguments, status=status)
+
+
+@pytest.fixture
+def records(game, folder):
+    for seed in range(2):
+        players = (RandomPlayer(game),) * 2
+        append_record(folder / "games.jsonl", play_match(game, players, seed=seed))
+    return folder / "games.jsonl"
+
+
+def test_games_of_two_players_are_written(folder):
+    out = run("games.npz", "-p", "greedy", "-p", "random", "--size", "4", "--games", "4")
+    dataset = load_dataset(folder / "games.npz", make_game("capture_conquer", size=4))
+    assert f"4 games, {len(dataset)} decisions" in " ".join(out.split())
+    assert dataset.players.tolist() == [["greedy", "random"], ["random", "greedy"]] * 2
+    assert not np.isnan(dataset.values).any()
+    run("again.npz", "-p", "greedy", "-p", "random", "--size", "4", "--games", "4")
+    assert (folder / "again.npz").read_bytes() == (folder / "games.npz").read_bytes()
+
+
+def test_records_are_written(records, folder, game):
+    run("games.npz", "--records", records)
+    assert len(load_dataset(folder / "games.npz", game).outcomes) == 2
+
+
+def test_minari_data_set_is_written(folder, monkeypatch):
+    minari = pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder / "minari"))
+    out = run("--minari", "cc/random-v0", "-p", "random", "--size", "4", "--games", "2")
+    assert "cc/random-v0: 2 games" in out
+    assert minari.load_dataset("cc/random-v0").total_episodes == 4
+    assert "exists" in run("--minari", "cc/random-v0", "-p", "random", status=2)
+
+
+def test_existing_file_is_kept(folder):
+    (folder / "games.npz").write_text("mine")
+    assert "games.npz exists" in run("games.npz", "-p", "random", status=2)
+    assert (folder / "games.npz").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ([], "npz"),
+        (["games.npz"], "--player"),
+        (["games.npz", "-p", "random", "-r", "games.jsonl"], "--records"),
+        (["games.csv", "-p", "random"], "games.csv"),
+        (["missing/games.npz", "-p", "random"], "missing"),
+        (["games.npz", "-p", "randm"], "randm"),
+        (["games.npz", "-p", "random", "-g", "chess"], "chess"),
+        (["games.npz", "-p", "random", "-g", "cannon", "--tables", "."], "cannon"),
+        (["games.npz", "-r", "missing.jsonl"], "missing.jsonl"),
+        (["games.npz", "-r", "games.jsonl", "-g", "checkers"], "line 1"),
+        (["games.npz", "-r", "games.jsonl", "--size", "4"], "line 1"),
+    ],
+)
+def test_bad_request_is_one_error_and_no_file(arguments, word, records, folder):
+    out = run(*arguments, status=2)
+    assert len(out.strip().splitlines()) == 1
+    assert word in out
+    assert [path.name for path in folder.iterdir()] == ["games.jsonl"]
+
+
+def test_illegal_move_in_records_writes_nothing(records, folder):
+    first, second = records.read_text().splitlines()
+    second = json.loads(second)
+    second["turns"][2] = "9,9-0,0"
+    records.write_text(first + "\n" + json.dumps(second) + "\n")
+    assert "games.jsonl, line 2: turn 3" in run("games.npz", "-r", records, status=2)
+    assert [path.name for path in folder.iterdir()] == ["games.jsonl"]
