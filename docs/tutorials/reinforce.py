@@ -28,7 +28,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING
-from cc_env.envs.boards import Autoreset, Boards
+from cc_env.envs.boards import MAX_OPENING_TURNS, Autoreset, Boards
 from training.runs import command_line, state, training_run
 from training.runs.config import check_between, check_wholes
 from training.runs.log import Row
@@ -45,12 +45,14 @@ class Config(training_run.Config):
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=8))
     # Games per round.
     boards: int = 256
+    # Games begin after 0 to this number of random turns.
+    opening_turns: int = 6
     # Longer games are drawn.
     max_turns: int = 60
     # Learning rate of Adam.
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     # Weight of the entropy bonus.
-    entropy: float = 0.1
+    entropy: float = 0.3
     # Rounds between evaluations.
     evaluate_every: int = 25
     evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
@@ -59,6 +61,7 @@ class Config(training_run.Config):
         """Check the fields and fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, boards=1, max_turns=1, evaluate_every=1)
+        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "entropy")
 
 
@@ -84,8 +87,10 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
         for _ in run.steps(
             lambda: (state.to_arrays(**parts), {}), config.evaluate_every, charts, status
         ):
-            torch.manual_seed(*run.seeds(1))
-            metrics = learn(play(game, network, config), network, optimizer, config.entropy)
+            action_seed, opening_seed = run.seeds(2)
+            torch.manual_seed(action_seed)
+            decisions = play(game, network, config, opening_seed)
+            metrics = learn(decisions, network, optimizer, config.entropy)
             run.advance()
             if run.evaluation_due:
                 metrics |= evaluate(game, network, config, run)
@@ -108,16 +113,17 @@ class Decisions(NamedTuple):
     results: NDArray[np.float32]  # [M]
 
 
-def play(game: Game, network: Network, config: Config) -> Decisions:
-    """Play a game on each board; return its decisions."""
+def play(game: Game, network: Network, config: Config, seed: int) -> Decisions:
+    """Play a game on each board, with openings of this seed; return its decisions."""
     boards = Boards(
         game,
         config.boards,
         max_turns=config.max_turns,
         repetitions=3,
         autoreset=Autoreset.SAME_STEP,
+        max_opening_turns=config.opening_turns,
     )
-    boards.reset()
+    boards.reset(streams=boards.streams(seed))
     is_first, winners = np.ones(boards.count, np.bool_), np.full(boards.count, ONGOING)
     rows = []
     # A board continues with further games, which are ignored, until all first games are finished.

@@ -1,5 +1,6 @@
 """The algorithm of the tutorial learns, and a run of it that was continued is the same run."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +64,25 @@ def test_tutorial_algorithm_learns_a_new_game(reinforce, tmp_path):
     assert about["trained"] == "reinforce"
     assert last["random"] >= 0.75
     assert skill(network) >= 0.9
+
+
+@pytest.mark.slow
+def test_curves_of_the_tutorial_rise_and_the_policy_stays_random(reinforce, tmp_path):
+    opponents = EvaluationOpponents(names=("random",), anchor="random", positions=300)
+    config = reinforce.Config(
+        game="capture_conquer",
+        options={"size": 4},
+        minutes=None,
+        rounds=48,
+        evaluate_every=2,
+        evaluation_opponents=replace(opponents, games=20),
+    )
+    reinforce.main(config, tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    # Exact values judge the policy: means of the first and last six evaluations.
+    accuracies = [row["accuracy_where_free"] for row in rows if "accuracy_where_free" in row]
+    assert np.mean(accuracies[-6:]) > np.mean(accuracies[:6]) + 0.05
+    assert min(row["entropy"] for row in rows[:-6]) > 0.8
 
 
 def test_resumed_run_equals_an_uninterrupted_run(reinforce, tmp_path):
