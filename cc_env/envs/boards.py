@@ -546,8 +546,11 @@ class Boards:
     def draw_opponents(self, numbers: NDArray[np.int64], limits: NDArray[np.float64]) -> None:
         """Draw opponents for the games on the boards `numbers`, int64[M], that have none.
 
-        `limits`, float64[K], are the cumulative weights of the opponents.
+        `limits`, float64[K], are the cumulative weights of the opponents. Games whose opponent no
+        longer exists get another.
         """
+        opponents = self._batch.rows[:, OPPONENT]
+        opponents[opponents > len(limits)] = 0
         kernels.draw_opponents(self._batch.rows, numbers, limits)
 
     def draw_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -257,8 +257,9 @@ def make_perfect_player(
     """Return a perfect player with the tables of a folder, by default the shipped ones.
 
     In positions that no table covers, a `MinimaxPlayer` with the same tables plays. Raises
-    UnknownOption for a level other than "delay", BadOption for a limit out of range or a missing
-    folder, MissingTable if no table covers the game, BadTable for a damaged one.
+    UnknownOption for a level other than "delay", BadOption for a limit out of range, a missing
+    folder or a game without numbering, MissingTable for a folder without tables of the game,
+    BadTable for a damaged one.
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")

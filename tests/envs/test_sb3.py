@@ -181,6 +181,17 @@ def test_appended_opponent_plays_its_share_of_later_games():
     assert 2 < second / first < 4.5
 
 
+def test_games_of_removed_opponents_continue_with_the_others():
+    env = OpponentVecEnv("capture_conquer", 20, size=4, opponents=["random", "greedy", "random"])
+    env.seed(0)
+    env.reset()
+    env.opponents[:] = [Opponent("lowest", lowest)]
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        env.step(legal_actions(env, rng))
+    assert len(env.opponents[0].take_points()) > 20
+
+
 def test_opponents_are_player_specs_or_players():
     env = OpponentVecEnv("capture_conquer", 20, size=4)
     env = OpponentVecEnv("capture_conquer", 20, size=4, opponents=["greedy", Lowest(env.game)])
