@@ -33,7 +33,11 @@ COMMANDS = {
     for line in block.splitlines()
     if re.match(r" *(cc_env|python -m (cc_env|training|agents)\S*) ", line)
 }
-SHORTER = {"learn(20_000)": "learn(600)", 'board("checkers"': '_ = board("checkers"'}
+SHORTER = {
+    "learn(20_000)": "learn(600)",
+    "games=2000": "games=60",
+    'board("checkers"': '_ = board("checkers"',
+}
 
 
 class Fetched(HTMLParser):
@@ -95,6 +99,7 @@ def test_python_of_a_page_runs(page, monkeypatch, tmp_path, capsys):
     """Its blocks follow each other, as a reader would run them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(page.parent)  # the game of your_game.md
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr("cc_env.players.specs.PLAYERS", dict(PLAYERS))
     names = {"__name__": "page"}
