@@ -71,6 +71,8 @@ def tasks() -> list[Task]:
             for opponent in ("random", *OPPONENTS)
         ),
         *map(_plain_loop, OPPONENTS),
+        _vector(1024, f"{STEPPING_ALONE}; replies of perfect included", size=4, opponent="perfect"),
+        _plain_loop("perfect", size=4),
         *map(_threaded, _thread_counts()),
         *(
             _alpha_beta(size, depth, evaluation)
@@ -136,7 +138,7 @@ def _single() -> Chunk:
 
 
 def _make_boards(boards: int, **options: Any) -> Any:
-    """Return a vector environment of C&C 6×6."""
+    """Return a vector environment of C&C, by default 6×6."""
     return gymnasium.make_vec(
         ENVIRONMENT, num_envs=boards, vectorization_mode="vector_entry_point", **options
     )
@@ -146,6 +148,7 @@ def _vector(
     boards: int,
     note: str,
     *,
+    size: int = 6,
     opponent: str | None = None,
     with_sampling: bool = False,
     copy: bool = True,
@@ -153,18 +156,18 @@ def _vector(
     """Return the task of stepping a vector environment, with or without an opponent."""
 
     def prepare() -> TimedChunk:
-        envs = _make_boards(boards, opponent=opponent, copy=copy)
+        envs = _make_boards(boards, size=size, opponent=opponent, copy=copy)
         return loops.vector(envs, with_sampling=with_sampling)
 
     unit = "steps/s" if opponent else "decisions/s"
-    return Task(f"vector, {boards} × C&C 6×6", unit, self_timed(prepare), note)
+    return Task(f"vector, {boards} × C&C {size}×{size}", unit, self_timed(prepare), note)
 
 
-def _plain_loop(opponent: str) -> Task:
+def _plain_loop(opponent: str, size: int = 6) -> Task:
     """Return the task of a random player's decisions and the replies, without an environment."""
 
     def prepare() -> Chunk:
-        game = _game(6)
+        game = _game(size)
         policy = make_player(opponent, game).make_policy()  # type: ignore[attr-defined]
         legal, seeds = np.empty(game.num_actions, np.int32), itertools.count()
 
@@ -175,7 +178,7 @@ def _plain_loop(opponent: str) -> Task:
         return chunk
 
     note = f"the same decisions in a compiled loop; replies of {opponent} included"
-    return Task("without environment, C&C 6×6", "steps/s", timed(prepare), note)
+    return Task(f"without environment, C&C {size}×{size}", "steps/s", timed(prepare), note)
 
 
 def _thread_counts() -> list[int]:
