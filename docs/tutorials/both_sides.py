@@ -70,7 +70,9 @@ def collect(envs, network, planes, infos):
         steps.append((*before, rewards, done, signs))
     with torch.no_grad():
         last_values = network(planes, infos["action_mask"])[1].numpy()
-    planes_, masks, actions, logs, values, rewards, dones, signs = map(np.stack, zip(*steps, strict=True))
+    planes_, masks, actions, logs, values, rewards, dones, signs = map(
+        np.stack, zip(*steps, strict=True)
+    )
     next_values = np.append(values[1:], last_values[None], 0)
     rewards, dones, signs = (part.astype(np.float32) for part in (rewards, dones, signs))
     gains = advantages(rewards, values, next_values, dones, signs)
