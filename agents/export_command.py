@@ -35,7 +35,7 @@ def export_onnx(
         typer.Option(
             "--network",
             "-n",
-            help="alphazero or ppo for shipped weights, or a weights file or the folder of a run.",
+            help="alphazero, policy or ppo for shipped weights, or a weights file or a run folder.",
         ),
     ] = "alphazero",
     game: GameName = "capture_conquer",

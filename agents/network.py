@@ -239,8 +239,7 @@ def load_network(source: str | Path, game: Game) -> Network:
     """Return a trained network for inference: a torch module in float32 on the CPU.
 
     `source` is "alphazero", "policy" or "ppo" for the weights that ship for the player with this
-    name, or a weights file or run folder.
-    Files are checked, and reading one executes no code.
+    name, or a weights file or run folder. Files are checked, and reading one executes no code.
 
     The network maps observations float32[B, C, H, W], which are those of `game.observe(position)`
     or of an environment, to logits float32[B, A] and values float32[B]. Everything is in the frame

@@ -33,8 +33,9 @@ def play_matches(
 
     Each game begins in a position after `opening_turns` random turns, which are not part of it. Two
     players play each opening twice, in either seat. The same seed gives the same games, if no
-    player is limited by time. Raises BadOption for a number out of range and BadPlayer, before the
-    first game, if a player cannot be created; BadPlayer if a player forfeits a game.
+    player is limited by time. The call raises BadOption for a number out of range, and BadPlayer if
+    a player cannot be created. The iteration raises BadOption if games end during the opening, and
+    BadPlayer if a player forfeits a game.
     """
     if len(players) not in (1, 2):
         raise BadOption(f"{len(players)} players; expected: 1 or 2")

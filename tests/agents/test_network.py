@@ -221,16 +221,16 @@ def test_invalid_size_is_rejected():
         Size(blocks=0)
 
 
-@pytest.mark.parametrize("kind", ["alphazero", "ppo"])
+@pytest.mark.parametrize("kind", ["policy", "ppo"])
 def test_shipped_network_predicts_what_its_player_plays(game, kind):
     network = cc_env.load_network(kind, game)
-    player = make_player("policy" if kind == "alphazero" else kind, game)
+    player = make_player(kind, game)
     rng = np.random.default_rng(0)
     for _ in range(5):
         position = play_random_turns(game, 4, rng)
         images = [game.observe(position)]
         decision = player.for_new_game().choose(position, rng, Clock())
-        if kind == "alphazero":
+        if kind == "policy":
             images += [
                 images[0].reshape(len(images[0]), -1)[:, image.cells].reshape(images[0].shape)
                 for image in game.symmetries
