@@ -35,6 +35,8 @@ COMMANDS = {
 }
 SHORTER = {
     "learn(20_000)": "learn(600)",
+    "learn(400_000)": "learn(8_192)",
+    "games=100, workers=0": "games=4, workers=0",
     "games=2000": "games=60",
     'board("checkers"': '_ = board("checkers"',
 }
