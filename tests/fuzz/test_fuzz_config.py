@@ -9,7 +9,7 @@ from fuzz.harness import refused_or_fine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training import alphazero
+from training import alphazero, dqn
 from training.distillation import distillation
 from training.learned_evaluation import fitting
 from training.ppo import ppo
@@ -17,7 +17,8 @@ from training.runs import command_line, log
 from training.runs.folder import CONFIG
 
 KINDS = {
-    algorithm.__name__: algorithm.Config for algorithm in (alphazero, distillation, fitting, ppo)
+    algorithm.__name__: algorithm.Config
+    for algorithm in (alphazero, dqn, distillation, fitting, ppo)
 }
 GOOD = {name: json.loads(json.dumps(asdict(kind()))) for name, kind in KINDS.items()}
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import test_alphazero
 import test_distillation
+import test_dqn
 import test_evaluation
 import test_ppo
 
@@ -14,7 +15,7 @@ from cc_env.match.match import FAULTS, Limits
 from cc_env.match.referee import play_match
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
-from training import alphazero
+from training import alphazero, dqn
 from training.distillation import distillation
 from training.learned_evaluation import fitting
 from training.ppo import ppo
@@ -40,6 +41,8 @@ def test_algorithm_trains_on_any_game(tmp_path, name):
     assert metrics["policy_loss"] > 0
     metrics = ppo.main(replace(test_ppo.TINY, **tiny, steps=512), tmp_path / "ppo")
     assert metrics["random"] >= 0
+    metrics = dqn.main(replace(test_dqn.TINY, **tiny, steps=512), tmp_path / "dqn")
+    assert metrics["loss"] > 0
     config = replace(test_distillation.TINY, **tiny, rounds=1, evaluate_every=1, decisions=1000)
     metrics = distillation.main(config, tmp_path / "taught")
     assert 0 < metrics["regret"] < 1
@@ -51,6 +54,7 @@ def test_algorithm_trains_on_any_game(tmp_path, name):
         f"agents.policy:path={tmp_path / 'zero' / NETWORK}",
         f"agents.alphazero:simulations=4,path={tmp_path / 'zero'}",
         f"agents.ppo:path={tmp_path / 'ppo'}",
+        f"agents.policy:path={tmp_path / 'dqn'}",
         f"minimax:depth=2,evaluation={tmp_path / 'evaluation' / fitting.FILE}",
     ):
         pair = make_player(player, game), make_player("random", game)
