@@ -79,7 +79,7 @@ class Dataset:
         """Return the number of decisions."""
         return len(self.actions)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return all arrays by name, with any shape that the class documents."""
         return {name: getattr(self, name) for name in ARRAYS}
 
@@ -116,7 +116,7 @@ def make_dataset(
     `tables` contain the exact values; without them, all values are NaN. Raises BadRecord for a
     match of another game, or if there are no decisions; BadTable for a damaged table.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in ARRAYS}
+    columns: dict[str, list[object]] = {name: [] for name in ARRAYS}
     for index, (match, players) in enumerate(matches):
         check_game(match.game, game, f"game {index + 1}")
         _add_match(columns, index, match, tables)
@@ -136,7 +136,7 @@ def check_game(actual: Game, expected: Game, source: object) -> None:
 
 
 def _add_match(
-    columns: Mapping[str, list[Any]], index: int, match: Match, tables: Tablebase | None
+    columns: Mapping[str, list[object]], index: int, match: Match, tables: Tablebase | None
 ) -> None:
     """Append the decisions and the end of a match."""
     game, position, first = match.game, match.start, len(columns["actions"])
@@ -165,7 +165,7 @@ def _add_match(
     columns["outcomes"].append(outcome)
 
 
-def _mark_ends(columns: Mapping[str, list[Any]], first: int, match: Match) -> None:
+def _mark_ends(columns: Mapping[str, list[object]], first: int, match: Match) -> None:
     """Set reward and end of each player's last decision since the decision `first`."""
     is_truncated = match.result is None or _is_limit(match)
     seats = columns["seats"][first:]
@@ -224,7 +224,7 @@ def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
     return Dataset(found, **arrays)
 
 
-def _read_game(metadata: Any) -> Game:
+def _read_game(metadata: object) -> Game:
     """Return the game of a data set; raise BadRecord if another version wrote it."""
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise BadRecord(f"expected: a data set of format {FORMAT}, for cc_env {__version__}")
@@ -240,7 +240,7 @@ def _read_game(metadata: Any) -> Game:
     return game
 
 
-def _layout(game: Game) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+def _layout(game: Game) -> dict[str, tuple[type[np.generic], tuple[int | str, ...]]]:
     """Return the dtype and the shape of each array; G and D stand for numbers."""
     planes = game.observation_shape
     return {
@@ -264,7 +264,8 @@ def _check_arrays(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Raise BadRecord unless all arrays have their dtypes and shapes, and indices are valid."""
     counts = {"D": arrays["actions"].size, "G": arrays["outcomes"].size}
     for name, (dtype, shape) in _layout(game).items():
-        array, expected = arrays[name], tuple(counts.get(size, size) for size in shape)
+        array = arrays[name]
+        expected = tuple(counts[size] if isinstance(size, str) else size for size in shape)
         is_text = dtype is np.str_ and array.dtype.kind == "U"
         if array.shape != expected or not (is_text or array.dtype == dtype):
             kind = f"{np.dtype(dtype)}{list(expected)}"

@@ -17,6 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 
 from cc_env.datasets.dataset import Dataset
 from cc_env.errors import BadOption, MissingExtra, format_list
@@ -122,7 +123,7 @@ def _create(dataset: Dataset, dataset_id: str) -> None:
     created.storage.update_episode_metadata(metadata)
 
 
-def _environment(dataset: Dataset) -> Any:
+def _environment(dataset: Dataset) -> EnvSpec | None:
     """Return the spec of the game's environment with its options; None if it is not registered."""
     spec = gymnasium.registry.get(rules_id(dataset.game.name))
     if spec is None:
