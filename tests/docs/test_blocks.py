@@ -182,9 +182,9 @@ def test_endings_are_those_of_the_game():
     ("game", "player", "score", "results"),
     # Results in 0.1.0. In the second tournament, the network is the second player.
     [
-        ("capture_conquer", "`policy`", "63.9 % (59.9 – 67.7)", "200-111-89"),
+        ("capture_conquer", "`policy`", "69.0 % (65.1 – 72.7)", "233-86-81"),
         ("checkers", "`policy`", "47.4 % (44.1 – 50.7)", "90-199-111"),
-        ("morris", "`alphazero:simulations=64`", "68.2 % (62.9 – 73.2)", "123-27-50"),
+        ("morris", "`alphazero:simulations=64`", "71.5 % (65.8 – 76.6)", "132-22-46"),
     ],
 )
 def test_match_results_are_those_of_the_network(game, player, score, results):
