@@ -78,7 +78,7 @@ def test_invalid_suite_is_rejected_with_its_line(change, expected, tmp_path):
 def test_hard_positions_command_finds_a_suite(tmp_path):
     path = tmp_path / suite_name(BOARDS[4])
     command = "--size", 4, "--positions", 700, "--number", 5, "--depth", 6, "--out", path
-    assert "5 positions, from " in command_line(partial(run, search.app), *command)
+    assert "5 of 8 positions" in command_line(partial(run, search.app), *command)
     suite = read_suite(path, BOARDS[4])
     assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
     assert all(1 <= hard.missed <= 6 for hard in suite)
