@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -125,12 +126,10 @@ def _create(dataset: Dataset, dataset_id: str) -> None:
 
 def _environment(dataset: Dataset) -> EnvSpec | None:
     """Return the spec of the game's environment with its options; None if it is not registered."""
-    spec = gymnasium.registry.get(rules_id(dataset.game.name))
-    if spec is None:
+    registered = gymnasium.registry.get(rules_id(dataset.game.name))
+    if registered is None:
         return None
-    spec = gymnasium.spec(spec.id)
-    spec.kwargs = {**spec.kwargs, **dataset.game.options}
-    return spec
+    return replace(registered, kwargs={**registered.kwargs, **dataset.game.options})
 
 
 def _episodes(dataset: Dataset) -> Iterator[tuple[Any, dict[str, str]]]:

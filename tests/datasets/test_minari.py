@@ -2,6 +2,7 @@
 
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -72,6 +73,9 @@ def test_environment_of_the_data_set_is_recovered(dataset):
     assert env.action_space.n == loaded.action_space.n
     observation, _ = env.reset(seed=0)
     assert observation.dtype == loaded[0].observations.dtype
+    # The registered environment keeps its defaults.
+    registered = gymnasium.make("cc_env/CaptureConquer-v0")
+    assert registered.unwrapped.game.options == make_game("capture_conquer").options
 
 
 def test_existing_data_set_is_kept(dataset, storage):

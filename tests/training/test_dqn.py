@@ -81,9 +81,6 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
     assert skill(network) >= 0.85
     assert last["random"] >= 0.75
     assert about["trained"] == "dqn"
-    positions = [heap.Position(np.uint64(size), np.uint64(0)) for size in (4, 3)]
-    _, values = Evaluator(network)(np.array([game.observe(position) for position in positions]))
-    assert values[0] < values[1]
 
 
 @pytest.fixture(scope="module")
