@@ -7,11 +7,11 @@ import numpy as np
 
 from cc_env.core import random_streams
 from cc_env.core.game import Game
-from cc_env.core.rules import FIRST_WINS, ONGOING, Position
+from cc_env.core.rules import FIRST_WINS
 from cc_env.datasets.dataset import check_game
 from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, format_list
 from cc_env.match.match import FAULTS, Limits, Match
-from cc_env.match.openings import MAX_TRIES, play_random_turns
+from cc_env.match.openings import exact_opening
 from cc_env.match.record import RESULTS, replay, replay_records, valid_games
 from cc_env.match.referee import Player, play_match
 from cc_env.players.specs import make_player
@@ -61,7 +61,7 @@ def _play(
         streams = np.random.SeedSequence((seed, index)).spawn(2)
         is_second_leg = index % 2 == 1 and not plays_itself
         if not is_second_leg:
-            start = _opening(game, opening_turns, np.random.default_rng(streams[0]))
+            start = exact_opening(game, opening_turns, np.random.default_rng(streams[0]))
         first, second = players[::-1] if is_second_leg else players
         record = play_match(
             game,
@@ -76,15 +76,6 @@ def _play(
             fault = f"game {index + 1}: {loser} forfeits ({record.reason})"
             raise BadPlayer(f"{fault}: {record.detail}")
         yield replay(record), record.players
-
-
-def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
-    """Return an unfinished position after random turns; raise BadOption if games end earlier."""
-    for _ in range(MAX_TRIES):
-        position = play_random_turns(game, turns, rng)
-        if game.outcome(position) == ONGOING:
-            return position
-    raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
 
 
 def read_matches(paths: Sequence[Path], game: Game | None = None) -> list[NamedMatch]:

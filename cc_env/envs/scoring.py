@@ -21,7 +21,7 @@ from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
 from cc_env.match.confidence import wilson_interval
-from cc_env.match.openings import MAX_TRIES, play_random_turns
+from cc_env.match.openings import exact_opening
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
 Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], object]
@@ -126,12 +126,12 @@ def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 
     Both players thus have a decision.
     """
-    for _ in range(MAX_TRIES):
-        position = play_random_turns(game, turns, rng)
+
+    def continues(position: Position) -> bool:
         after = (game.play_turn(position, turn) for turn in game.turns(position))
-        if game.outcome(position) == ONGOING and all(game.outcome(p) == ONGOING for p in after):
-            return position
-    raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
+        return all(game.outcome(next_position) == ONGOING for next_position in after)
+
+    return exact_opening(game, turns, rng, continues)
 
 
 def _play_first_games(

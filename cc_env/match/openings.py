@@ -1,5 +1,7 @@
 """Random openings: positions after random turns, for tournaments, training and tuning."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cc_env.core.game import Game
@@ -31,6 +33,27 @@ def random_opening(game: Game, turns: int, rng: np.random.Generator) -> Position
             return position
 
 
+def exact_opening(
+    game: Game,
+    turns: int,
+    rng: np.random.Generator,
+    accepts: Callable[[Position], bool] = lambda position: True,
+) -> Position:
+    """Return an unfinished position after `turns` random turns that `accepts`.
+
+    Raises BadOption if MAX_TRIES random games in a row have none.
+    """
+    for _ in range(MAX_TRIES):
+        position = play_random_turns(game, turns, rng)
+        if game.outcome(position) == ONGOING and accepts(position):
+            return position
+    raise _end_earlier(game, turns)
+
+
+def _end_earlier(game: Game, turns: int) -> BadOption:
+    return BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
+
+
 def random_openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
     """Return `count` positions after `turns` random turns as texts, distinct ones if possible.
 
@@ -48,5 +71,5 @@ def random_openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
                 texts.append(text)
                 tries = 0
         elif tries > MAX_TRIES:
-            raise BadOption(f"opening_turns={turns}: games of {game!r} end earlier; use fewer")
+            raise _end_earlier(game, turns)
     return texts

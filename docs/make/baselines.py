@@ -1,7 +1,7 @@
 """Tables and learning curves of the baselines, read from their results."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import mean, stdev
 
 import matplotlib
@@ -19,9 +19,8 @@ from training.baselines.boards import (
 from training.baselines.results import (
     RESULTS,
     RatedPlayer,
-    Result,
     fixed_ratings,
-    read_result,
+    read_runs,
     run_ratings,
 )
 from training.runs.chart_style import FAINT, STYLE
@@ -98,24 +97,22 @@ def baseline_runs(block: Block) -> str:
             run["machine"]["processor"],
             f"`{run['command']}`",
         ]
-        for run in _runs()
+        for board in BOARDS
+        for algorithm in ALGORITHMS
+        for run in read_runs(RESULTS, board, algorithm)
     ]
     expected = len(BOARDS) * len(ALGORITHMS) * len(SEEDS)
     return f"{len(rows)} of {expected} runs have been made.\n\n{table(head, rows)}"
 
 
-def _runs(board: str | None = None) -> Iterator[Result]:
-    """Yield the results of all runs, or of one board's."""
-    for name in BOARDS if board is None else [board]:
-        for algorithm in ALGORITHMS:
-            for path in sorted((RESULTS / name).glob(f"{algorithm}-[0-9]*.json")):
-                yield read_result(path)
-
-
 @maker
 def baseline_curves(block: Block) -> str:
     """Return the learning curves of all boards as a picture."""
-    boards = [board for board in BOARDS if any(_runs(board))]
+    boards = [
+        board
+        for board in BOARDS
+        if any(any(read_runs(RESULTS, board, algorithm)) for algorithm in ALGORITHMS)
+    ]
     if not boards:
         return f"Learning curves: {NOT_RUN}."
     alt = f"Score against {ANCHOR} by core-minutes of training, for each board and algorithm"
@@ -134,8 +131,8 @@ def _curves(boards: Sequence[str]) -> str:
         for number, board in enumerate(boards, 1):
             axes = figure.add_subplot(rows, columns, number)
             for index, (name, algorithm) in enumerate(ALGORITHMS.items()):
-                for run in _runs(board):
-                    if run["algorithm"] == name and run["curve"]:
+                for run in read_runs(RESULTS, board, name):
+                    if run["curve"]:
                         minutes, scores = np.array(run["curve"]).T
                         (line,) = axes.plot(
                             minutes, 100 * scores, color=COLORS[index], linewidth=1.2

@@ -93,12 +93,17 @@ def fixed_ratings(folder: Path, board: str) -> list[RatedPlayer]:
     ]
 
 
+def read_runs(folder: Path, board: str, algorithm: str) -> Iterator[Result]:
+    """Yield the results of the runs of an algorithm on a board; raise as `read_result`."""
+    for path in sorted((folder / board).glob(f"{algorithm}-[0-9]*.json")):
+        yield read_result(path)
+
+
 def run_ratings(folder: Path, board: str, algorithm: str) -> Iterator[tuple[int, RatedPlayer]]:
     """Yield the index of each player of each run of an algorithm, and the player, by seed."""
     fixed_path = result_path(folder, board, FIXED)
     fixed = read_result(fixed_path)["players"] if fixed_path.exists() else []
-    for path in sorted((folder / board).glob(f"{algorithm}-[0-9]*.json")):
-        run = read_result(path)
+    for run in read_runs(folder, board, algorithm):
         for index, player in enumerate(run["players"]):
             rating = _rate([*fixed, player])[player["spec"]]
             yield index, RatedPlayer(player["spec"], rating, player, run)

@@ -38,7 +38,7 @@ MAX_GAMES = 10_000
 MAX_OPENING_TURNS = 20
 # Opponents whose decisions follow from the seed of a game and are quick to repeat.
 _REPEATABLE = re.compile(r"random|greedy|minimax:depth=[1-5]")
-# Claims are rounded to so many decimals.
+# Number of decimals of the numbers in a claim.
 _DECIMALS = 6
 
 

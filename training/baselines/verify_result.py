@@ -1,4 +1,4 @@
-"""cc_env verify-result FILE: replay the result of a match that somebody submitted."""
+"""cc_env verify-result FILE: replay a submitted result."""
 
 import sys
 from pathlib import Path
