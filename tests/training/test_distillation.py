@@ -225,7 +225,7 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
     [
         ({"start": "nowhere"}, "nowhere"),
         ({"options": {"size": 5}}, "expected"),
-        ({"network": Size(blocks=2, channels=8, keys=4)}, "blocks=1.*expected: .*blocks=2"),
+        ({"network": Size(blocks=1, channels=9, keys=4)}, "channels=8.*expected: .*channels=9"),
     ],
 )
 def test_unfit_initial_weights_write_nothing(finished_run, tmp_path, change, message):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from agents.network import Network, Size
-from training.selfplay.learner import Learner, LearnerSettings, training_dtype
+from agents.network import Network, Size, save
+from cc_env.errors import BadCheckpoint
+from training.selfplay.learner import Learner, LearnerSettings, initial_network, training_dtype
 from training.selfplay.replay_buffer import Minibatch
 
 
@@ -66,3 +67,19 @@ def test_averaged_weights_follow_the_newest(game, learner):
 def test_gradient_steps_use_bfloat16_if_supported(capabilities, dtype, monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert training_dtype(torch.device("cpu")) == dtype
+
+
+def test_more_blocks_leave_the_outputs_of_a_network_unchanged(game, tmp_path):
+    small, large = Size(blocks=1, channels=8), Size(blocks=3, channels=8)
+    network = Network(game, small)
+    # The block of an untrained network is the identity.
+    torch.nn.init.normal_(network.tower[0].second.weight)
+    save(tmp_path / "small.safetensors", network, game, {"trained": "policy"})
+    deeper = initial_network(str(tmp_path / "small.safetensors"), game, large)
+    assert deeper.size == large
+    planes = torch.from_numpy(game.observe(game.initial)[np.newaxis]).float()
+    for output, expected in zip(deeper(planes), network(planes), strict=True):
+        torch.testing.assert_close(output, expected)
+    save(tmp_path / "large.safetensors", deeper, game, {"trained": "policy"})
+    with pytest.raises(BadCheckpoint, match="blocks=3.*expected: .*blocks=1"):
+        initial_network(str(tmp_path / "large.safetensors"), game, small)

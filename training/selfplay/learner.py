@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -48,15 +48,24 @@ class LearnerSettings:
 def initial_network(start: str | None, game: Game, size: Size) -> Network:
     """Return the network in a run folder or weights file, or a new one if `start` is None.
 
-    Raises BadCheckpoint for a file of another kind or game, a damaged one, or another size.
+    If the network has fewer residual blocks than `size`, blocks are added that leave its outputs
+    unchanged. Raises BadCheckpoint for a file of another kind or game, a damaged one, or a size
+    that differs otherwise.
     """
     if start is None:
         return Network(game, size)
     path = resolve_weights(start)
     network, _ = load(path, game)
-    if network.size != size:
-        raise BadCheckpoint(f"{path}: a network of {network.size}; expected: {size}")
-    return network
+    if network.size == size:
+        return network
+    if network.size.blocks > size.blocks or replace(network.size, blocks=size.blocks) != size:
+        raise BadCheckpoint(
+            f"{path}: a network of {network.size}; expected: {size}, or fewer blocks"
+        )
+    # A new block is the identity (Chen, Goodfellow and Shlens, "Net2Net", 2016).
+    deeper = Network(game, size)
+    deeper.load_state_dict(network.state_dict(), strict=False)
+    return deeper
 
 
 def training_dtype(device: torch.device) -> torch.dtype:
