@@ -82,7 +82,7 @@ class Config(BaseConfig):
     # Discount from one decision of the learner to the next.
     gamma: float = 0.99
     # Decisions of the learner that a target spans.
-    target_span: int = 3
+    target_span: int = 1
     # Decisions between updates of the target network.
     target_interval: int = 25_600
     # Share of random decisions: linear schedule over the fraction `exploration_share` of the run.

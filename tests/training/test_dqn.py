@@ -59,7 +59,6 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
         replay=20_000,
         warm_up=1_000,
         learning_rate=3e-3,
-        target_span=1,
         target_interval=1024,
         opponents=("random",),
         opening_turns=3,
