@@ -272,6 +272,35 @@ def weighted_sum(
     return types.int64(_INT32_VECTOR, weights, types.int64, types.int64), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def window_states(typing_context: object, own: types.Type, enemy: types.Type) -> Intrinsic:
+    """Return a pointer to uint8[64]: the state of the window of 2 by 2 cells at each cell.
+
+    The cells of the window at cell c are c, c + 1, c + 8 and c + 9, those above 63 empty. A state
+    is a number of 4 digits in base 3, the first cell's lowest: 0 for an empty cell, 1 for one in
+    `own`, 2 for one in `enemy`, which are uint64 without common cells. The memory is valid until
+    the function returns.
+    """
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        byte, bit = ir.IntType(8), ir.IntType(1)
+        states = empty = ir.Constant(ir.VectorType(byte, 64), None)
+        for power, offset in enumerate((0, 1, 8, 9)):
+            for digit, cells in enumerate(values, 1):
+                shifted = builder.lshr(cells, ir.Constant(_INT64, offset))
+                is_set = builder.bitcast(shifted, ir.VectorType(bit, 64))
+                weight = ir.Constant(states.type, [digit * 3**power] * 64)
+                states = builder.add(states, builder.select(is_set, weight, empty))
+        memory = cgutils.alloca_once_value(builder, states)
+        return builder.bitcast(memory, byte.as_pointer())
+
+    if not own == enemy == types.uint64:
+        return None
+    return types.CPointer(types.uint8)(own, enemy), generate  # type: ignore[attr-defined]
+
+
 def _is_loadable(array: types.Array) -> bool:
     return isinstance(array, types.Array) and array.dtype in _ELEMENTS and array.layout == "C"
 

@@ -23,7 +23,15 @@ from cc_env.core.rules import Int, Position, network_inputs
 from cc_env.errors import BadNetwork
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
-from cc_env.jit.simd import INT16_LANES, INT32_LANES, add_product, clip, load, weighted_sum
+from cc_env.jit.simd import (
+    INT16_LANES,
+    INT32_LANES,
+    add_product,
+    clip,
+    load,
+    weighted_sum,
+    window_states,
+)
 
 # Units of the first and of the second layer.
 WIDTH = 2 * INT16_LANES
@@ -42,17 +50,7 @@ MAX_ACTIVATION = 1023
 # The greatest absolute correction, in points.
 MAX_CORRECTION = 2_000
 
-_4, _6, _8, _3_BITS = np.uint64(4), np.uint64(6), np.uint64(8), np.uint64(3)
-_HIGH = np.uint64(12)
-
-# STATE[own | enemy << 4]: the state of a window with these four own and four enemy bits.
-STATE = np.array(
-    [
-        sum(3**n * ((bits >> n & 1) + 2 * (bits >> 4 + n & 1)) for n in range(4))
-        for bits in range(256)
-    ],
-    np.int64,
-)
+_8 = np.uint64(8)
 
 
 class IntegerNetwork(NamedTuple):
@@ -132,11 +130,11 @@ def correction(position: Position, network: IntegerNetwork) -> Int:
     for index in range(len(network.windows)):
         origins |= ONE << network.windows[index]
     nonempty = origins & _nonempty_windows(own | enemy)
+    states = window_states(own, enemy)
     while nonempty:
         cell, window = lowest_index(nonempty), popcount(origins & (lowest_bit(nonempty) - ONE))
         nonempty &= nonempty - ONE
-        state = STATE[_window_bits(own >> cell) | _window_bits(enemy >> cell) << _4]
-        begin = (STATES * window + state) * WIDTH
+        begin = (STATES * np.int64(window) + np.int64(states[cell])) * WIDTH
         low = low + load(network.states, begin, INT16_LANES)
         high = high + load(network.states, begin + INT16_LANES, INT16_LANES)
     for number in range(min(len(sets), len(network.cells) // (CELLS * WIDTH))):
@@ -159,12 +157,6 @@ def _nonempty_windows(cells: np.uint64) -> np.uint64:
     """Return the first cells of all windows that contain one of these cells."""
     beside = cells | cells >> ONE
     return beside | beside >> _8
-
-
-@jit
-def _window_bits(cells: np.uint64) -> np.uint64:
-    """Return cells 0, 1, 8 and 9 as four bits."""
-    return cells & _3_BITS | cells >> _6 & _HIGH
 
 
 def check(network: IntegerNetwork) -> None:

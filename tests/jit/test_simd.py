@@ -5,7 +5,17 @@ import pytest
 from numba.core.errors import TypingError
 
 from cc_env.jit.compiler import jit
-from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, relu, splat, store
+from cc_env.jit.simd import (
+    FLOAT_LANES,
+    WIDE_FLOAT_LANES,
+    fma,
+    load,
+    maximum,
+    relu,
+    splat,
+    store,
+    window_states,
+)
 
 
 @jit
@@ -59,6 +69,24 @@ def test_integer_vectors_add_and_subtract():
     out = np.zeros((2, 64), np.int16)
     add_and_subtract(a, b, out)
     assert np.array_equal(out, [a + b, a - b])
+
+
+def test_window_states_are_numbers_in_base_3():
+    @jit
+    def write_states(own, enemy, out):
+        states = window_states(own, enemy)
+        for cell in range(64):
+            out[cell] = states[cell]
+
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        board = rng.integers(3, size=64)
+        own, enemy = (np.packbits(board == side, bitorder="little") for side in (1, 2))
+        out = np.zeros(64, np.int64)
+        write_states(own.view(np.uint64)[0], enemy.view(np.uint64)[0], out)
+        # Cells beyond the last one are empty.
+        digits = [np.append(board[offset:], [0] * offset) for offset in (0, 1, 8, 9)]
+        assert np.array_equal(out, digits[0] + 3 * digits[1] + 9 * digits[2] + 27 * digits[3])
 
 
 @pytest.mark.parametrize("array", [np.zeros(64), np.zeros((64, 2), np.float32)[:, 0]])

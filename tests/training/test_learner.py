@@ -81,5 +81,5 @@ def test_more_blocks_leave_the_outputs_of_a_network_unchanged(game, tmp_path):
     for output, expected in zip(deeper(planes), network(planes), strict=True):
         torch.testing.assert_close(output, expected)
     save(tmp_path / "large.safetensors", deeper, game, {"trained": "policy"})
-    with pytest.raises(BadCheckpoint, match="blocks=3.*expected: .*blocks=1"):
+    with pytest.raises(BadCheckpoint, match=r"blocks=3.*expected: .*blocks=1"):
         initial_network(str(tmp_path / "large.safetensors"), game, small)
