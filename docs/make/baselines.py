@@ -78,9 +78,9 @@ def _elo(players: Sequence[RatedPlayer]) -> str:
     """Return the mean Elo with the standard deviation over seeds, or with its interval."""
     elos = [player.elo.value for player in players]
     if len(elos) > 1:
-        return f"{mean(elos):+.0f} ± {stdev(elos):.0f}"
-    value, low, high = players[0].elo
-    return f"{value:+.0f}" if low == high else f"{value:+.0f} ({low:+.0f} to {high:+.0f})"
+        return f"{round(mean(elos)):+d} ± {stdev(elos):.0f}"
+    value, low, high = map(round, players[0].elo)
+    return f"{value:+d}" if low == high else f"{value:+d} ({low:+d} to {high:+d})"
 
 
 @maker

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.shipped_weights import CONFIG, WEIGHTS
 from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
+from training.arena.decision_hash import decision_hash
 
 
 class Row(NamedTuple):
@@ -21,12 +21,14 @@ class Row(NamedTuple):
     opponent: str
     # Wins, draws, losses, and the score with its interval.
     line: dict[str, Any]
+    # Whether the search and the evaluation of both players are those of the match.
+    is_current: bool
 
     @property
     def score(self) -> str:
-        """The score in per cent, and its interval."""
+        """The score in per cent, its interval, and † if a player has changed since."""
         value, low, high = (100 * self.line["score"][name] for name in ("value", "low", "high"))
-        return f"{value:.1f} % ({low:.1f} – {high:.1f})"
+        return f"{value:.1f} % ({low:.1f} – {high:.1f})" + ("" if self.is_current else " †")
 
     @property
     def results(self) -> str:
@@ -95,21 +97,29 @@ def matches() -> Iterator[Row]:
     for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
         config = json.loads((folder / CONFIG).read_text())
         minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
-        lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        rows: dict[tuple[str, str], Row] = {}
         for measured in sorted((folder / "measured").glob("*.json")):
-            for names, line in _pairs(measured):
-                lines[*names] = max(lines.get((*names,), line), line, key=_games)
-        for (player, opponent), line in lines.items():
-            yield Row(config, minutes, player, opponent, line)
+            tournament = json.loads(measured.read_text())
+            for (player, opponent), line in _pairs(tournament):
+                is_current = all(_is_current(name, tournament) for name in (player, opponent))
+                row = Row(config, minutes, player, opponent, line, is_current)
+                rows[player, opponent] = max(rows.get((player, opponent), row), row, key=_games)
+        yield from rows.values()
 
 
-def _games(line: Mapping[str, Any]) -> int:
-    return int(line["wins"] + line["draws"] + line["losses"])
+def _games(row: Row) -> int:
+    return int(row.line["wins"] + row.line["draws"] + row.line["losses"])
 
 
-def _pairs(measured: Path) -> Iterator[tuple[list[str], dict[str, Any]]]:
+def _is_current(name: str, tournament: Mapping[str, Any]) -> bool:
+    """Return whether a player decides as in a tournament, as far as `decision_hash` can tell."""
+    config = tournament["config"]
+    recorded: str | None = config.get("decisions", {}).get(name)
+    return recorded == decision_hash(name, make_game(config["game"], **config["options"]))
+
+
+def _pairs(tournament: Mapping[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """Yield the pairs of a tournament with a network, which comes first, and its results."""
-    tournament = json.loads(measured.read_text())
     networks = tournament["config"]["weights"]
     for pair in tournament["pairs"]:
         names, line = pair["players"], pair["line"]

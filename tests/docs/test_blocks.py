@@ -192,6 +192,12 @@ def test_match_results_are_those_of_the_network(game, player, score, results):
     assert [player, score, results] in [[row[-5], *row[-2:]] for row in rows(text)]
 
 
+def test_matches_of_earlier_searches_are_marked(monkeypatch):
+    monkeypatch.setattr("docs.make.strength.decision_hash", lambda name, game: name[:7])
+    text, _ = generate("<!-- make: strength checkers -->")
+    assert all(row[-2].endswith(" †") for row in rows(text) if "minimax" in row[-3])
+
+
 def test_derived_options_are_omitted_from_rows():
     text, _ = generate("<!-- make: strength capture_conquer -->")
     assert {row[0] for row in rows(text)} == {"`size=6`", "`size=8`"}  # without their corners

@@ -501,6 +501,32 @@ def test_changed_weights_make_another_tournament(tmp_path):
         arena.run_tournament(config(**settings), tmp_path / "run")
 
 
+# Versions of searches
+
+
+def decisions(*players):
+    return config(players=players).to_json().get("decisions", {})
+
+
+def test_decisions_of_searches_are_recorded():
+    limited = "minimax:depth=2", "minimax:depth=5", "minimax:seconds=0.1", "minimax"
+    hashes = decisions("random", *limited, "greedy", "minimax:depth=2,selective=True")
+    assert list(hashes) == [*limited, "greedy", "minimax:depth=2,selective=True"]
+    # Limits belong to the player spec, not to the version of the search.
+    assert len({hashes[name] for name in limited}) == 1
+    assert len(set(hashes.values())) == 3
+    assert decisions("random", LOWEST) == {}
+
+
+def test_changed_evaluation_makes_another_tournament(tmp_path, monkeypatch):
+    settings = {"players": ("greedy", "random"), "games": 2}
+    arena.run_tournament(config(**settings), tmp_path / "run", workers=0)
+    evaluation = make_game("capture_conquer").evaluation("published")
+    monkeypatch.setattr("cc_env.players.builtin.find_evaluation", lambda game, name: evaluation)
+    with pytest.raises(BadFolder, match=r"holds another tournament: greedy is .* there"):
+        arena.run_tournament(config(**settings), tmp_path / "run")
+
+
 # Players that learn
 
 

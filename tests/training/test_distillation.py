@@ -17,7 +17,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.cli.application import run as run_command
 from cc_env.core import rules
-from cc_env.errors import BadCheckpoint, UnknownOption
+from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network_file import write_network
 from cc_env.match.referee import Decision
@@ -286,6 +286,10 @@ def test_teacher_is_checked_before_writing(tmp_path, monkeypatch):
         main(replace(TINY, evaluation="best"), tmp_path / "run")
     with pytest.raises(FileNotFoundError):
         main(replace(TINY, evaluation="nowhere.network"), tmp_path / "run")
+    with pytest.raises(BadOption, match="nowhere"):
+        main(replace(TINY, tables="nowhere"), tmp_path / "run")
+    with pytest.raises(BadOption, match="cannon"):
+        main(replace(TINY, game="cannon", options={}, tables="shipped"), tmp_path / "run")
     monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
     assert heap.HEAP
     with pytest.raises(UnknownOption, match="heap has no evaluation"):

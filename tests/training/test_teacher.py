@@ -5,10 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.tablebase.tablebase import Tablebase
 from training.distillation.teacher import Teacher
 
 DEPTH = 3
@@ -121,3 +123,22 @@ def test_proven_wins_exceed_every_lead():
         assert wins
         assert max(leads) > 0.9
         assert max(leads) < min(wins)
+
+
+def test_values_of_a_solved_game_are_exact():
+    game = make_game("capture_conquer", size=4)
+    tables = Tablebase(game)
+    positions = [*sample_uniform(tables, 200)]
+    all_actions, all_values = Teacher(game, None, 2, tables)(np.array(positions, np.uint64))
+    seen = set()
+    for position, actions, values in zip(positions, all_actions, all_values, strict=True):
+        mover = game.to_move(position)
+        for action, value in zip(actions[actions >= 0].tolist(), values, strict=False):
+            after = game.apply(position, action)
+            if game.outcome(after) == ONGOING:
+                solved = tables.get(after).value
+                solved = solved if game.to_move(after) == mover else -solved
+                # Wins and losses are discounted by their distance.
+                assert solved == np.sign(round(2 * float(value) - 1, 6))
+                seen.add(solved)
+    assert seen == {1, 0, -1}

@@ -20,6 +20,7 @@ from cc_env.match.openings import random_openings
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec, make_player
 from cc_env.version import __version__
+from training.arena.decision_hash import decision_hash
 from training.runs.config import check_wholes
 
 # Random stream of seeds; `cc_env.match.openings` uses stream 0.
@@ -96,14 +97,25 @@ class Config:
         }
         return {name: digest for name, digest in hashes.items() if digest}
 
+    @cached_property
+    def decision_hashes(self) -> dict[str, str]:
+        """The hashes of `decision_hash` by player, without players that have none.
+
+        Raises BadOption if a player cannot be created.
+        """
+        game = self.make_game()
+        hashes = {name: decision_hash(name, game) for name in self.players}
+        return {name: digest for name, digest in hashes.items() if digest}
+
     def to_json(self) -> dict[str, Any]:
-        """Return everything that determines the games, version and weights included, as JSON.
+        """Return everything that determines the games, with versions of the players, as JSON.
 
         Raises BadOption if a player cannot be created.
         """
         fields = {**asdict(self), "players": list(self.players), "version": __version__}
         del fields["anchor"]
-        return fields | ({"weights": self.weights} if self.weights else {})
+        versions = {"weights": self.weights, "decisions": self.decision_hashes}
+        return fields | {name: hashes for name, hashes in versions.items() if hashes}
 
 
 def make_players(names: Iterable[str], game: Game) -> dict[str, Player]:

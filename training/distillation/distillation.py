@@ -35,7 +35,9 @@ from agents.network import Evaluator, Network
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
+from cc_env.players.builtin import load_tables
 from cc_env.search.workspace import MAX_DEPTH
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training.distillation.teacher import Teacher
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line
@@ -71,6 +73,8 @@ class Config(GameSettings, NetworkConfig):
     evaluation: str | None = None
     # Depth of the teacher's search in turns.
     depth: int = 3
+    # Folder of the tables with exact values for the teacher, or "shipped"; None: no tables.
+    tables: str | None = None
     opponents: tuple[str, ...] = ("minimax:depth=3",)
     opponents_share: float = 0.5
     # Decisions of the policy per round.
@@ -95,11 +99,18 @@ class Config(GameSettings, NetworkConfig):
     def check(self, resume: bool) -> None:
         """Raise BadOption for a player or an unknown evaluation, BadNetwork for an invalid file.
 
-        Raises BadCheckpoint for initial weights that do not fit.
+        Raises BadCheckpoint for initial weights that do not fit, BadOption for a missing folder of
+        tables, MissingTable for one without tables of the game.
         """
         super().check(resume)
-        self.make_opponents(self.make_game())
-        find_evaluation(self.make_game(), self.evaluation)
+        game = self.make_game()
+        self.make_opponents(game)
+        find_evaluation(game, self.evaluation)
+        self.load_tables(game)
+
+    def load_tables(self, game: Game) -> Tablebase | None:
+        """Return the teacher's tables; raise as `check` if they cannot be used."""
+        return load_tables(game, SHIPPED if self.tables == "shipped" else self.tables)
 
 
 class Training(NetworkTraining[Config]):
@@ -197,7 +208,7 @@ def collect_decisions(
     """
     rng = np.random.default_rng(seed)
     evaluate = Evaluator(network)
-    teacher = Teacher(game, evaluation, config.depth)
+    teacher = Teacher(game, evaluation, config.depth, config.load_tables(game))
     games = SelfPlayGames(game, config, _BOARDS, rng)
     boards = games.boards
     is_finished = np.ones(_BOARDS, np.bool_)
@@ -263,6 +274,7 @@ app = command_line.training_command(
         "rounds": "Number of rounds.",
         "evaluation": "The teacher's evaluation: a name, or the path of a best.network.",
         "depth": "Depth of the teacher's search, in turns.",
+        "tables": "Exact values for the teacher: a folder of tables, or shipped.",
         "start": "Run or file with weights to start from.",
         "network.blocks": "Residual blocks of the network.",
         "network.channels": "Channels of the network.",

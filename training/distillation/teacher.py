@@ -17,6 +17,7 @@ from cc_env.search.alphabeta import deepen
 from cc_env.search.scores import MARGIN, PROVEN, WIN, expected_result
 from cc_env.search.transposition import NO_ACTION
 from cc_env.search.workspace import MAX_PLIES, Context
+from cc_env.tablebase.tablebase import Tablebase
 from training.selfplay.search_games import MAX_NODES, search_context
 
 # Values are expected results, -1 to 1. A proven win loses _DELAY per decision until the win, a
@@ -33,13 +34,16 @@ class Teacher:
     an action stops after MAX_NODES nodes.
     """
 
-    def __init__(self, game: Game, evaluation: Any, depth: int) -> None:
-        """Search `depth` turns, 2 or more, with an evaluation of the game.
+    def __init__(
+        self, game: Game, evaluation: Any, depth: int, tables: Tablebase | None = None
+    ) -> None:
+        """Search `depth` turns, 2 or more, with an evaluation of the game and exact values.
 
         `evaluation` is a name, an evaluation returned by `Game.evaluation`, or None for the default
-        one. Raises UnknownOption if the game has none by this name.
+        one. Raises UnknownOption if the game has none by this name, BadTable for a damaged table.
         """
-        self._game, self._depth, self._context = game, depth, search_context(game, evaluation)
+        self._game, self._depth = game, depth
+        self._context = search_context(game, evaluation, tables)
 
     def __call__(
         self, positions: NDArray[np.uint64]

@@ -17,6 +17,7 @@ from cc_env.search.alphabeta import deepen, make_context
 from cc_env.search.scores import PROVEN, expected_result
 from cc_env.search.transposition import NO_ACTION
 from cc_env.search.workspace import MAX_PLIES, Context
+from cc_env.tablebase.tablebase import Tablebase
 
 # Longer games are drawn.
 MAX_TURNS = 200
@@ -109,12 +110,13 @@ def play(
     return SearchGames(*parts)
 
 
-def search_context(game: Game, evaluation: Any) -> Context:
+def search_context(game: Game, evaluation: Any, tables: Tablebase | None = None) -> Context:
     """Return the context of searches with an evaluation: a name, an evaluation or None (default).
 
-    Raises UnknownOption if the game has none by this name.
+    `tables` are exact values. Raises UnknownOption if the game has no evaluation by this name,
+    BadTable for a damaged table.
     """
-    return make_context(game, evaluation, table_megabytes=_TABLE_MEGABYTES)
+    return make_context(game, evaluation, table_megabytes=_TABLE_MEGABYTES, tables=tables)
 
 
 def split_work(count: int, max_size: int = _TASK_DECISIONS) -> tuple[int, int]:
