@@ -63,6 +63,7 @@ def alphazero(
     exploration: float = 1.5,
     contempt: float = CONTEMPT,
     tables: str | None = None,
+    evaluation: str | None = None,
     path: str | None = None,
     device: str = "cpu",
 ) -> Player:
@@ -70,7 +71,8 @@ def alphazero(
 
     A decision is limited by `simulations`, `seconds` or both. `batch` leaves of the tree are
     evaluated together, `exploration` is the weight of the policy in the PUCT formula, a draw by
-    repetition has the value -`contempt`, and `path` is a weights file or a run folder.
+    repetition has the value -`contempt`, and `path` is a weights file or a run folder. With
+    `evaluation=learned`, the values of leaves come from the network and a short alpha-beta search.
     """
     from agents.network_players import AlphaZeroPlayer, load_evaluator
 
@@ -84,6 +86,7 @@ def alphazero(
         exploration=exploration,
         contempt=contempt,
         tables=load_tables(game, tables),
+        evaluation=evaluation,
     )
 
 

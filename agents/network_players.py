@@ -17,6 +17,7 @@ from agents.network import Evaluator, load
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, Position, reward
 from cc_env.files import file_hash
+from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.referee import Clock, Decision
 from cc_env.players.builtin import time_budget
 from cc_env.search.limits import check_contempt, check_limit, check_seconds
@@ -176,14 +177,21 @@ class AlphaZeroPlayer(_HistoryPlayer):
         exploration: float = 1.5,
         contempt: float = CONTEMPT,
         tables: Tablebase | None = None,
+        evaluation: object = None,
     ) -> None:
         """Limit the search of a decision by simulations, seconds or both; default: 64 simulations.
 
         `batch` leaves of the tree are evaluated together. `exploration` is the weight of the policy
         in the PUCT formula. A draw by repetition has the value -`contempt`. `tables` contain exact
-        values of leaves. Raises BadOption on values out of range, BadTable for a damaged table.
+        values of leaves. With an `evaluation` of the game, its name or the path of a network file,
+        the value of a leaf is the mean of the network's and that of a search to depth 2. Raises
+        BadOption on values out of range, BadTable for a damaged table, UnknownOption for an unknown
+        evaluation, OSError or BadNetwork for a file that cannot be used.
         """
         super().__init__(game, evaluate)
+        leaf_evaluation = None if evaluation is None else find_evaluation(game, evaluation)
+        if digest := short_hash(leaf_evaluation):
+            self.fingerprint += f"-{digest}"
         check_limit("simulations", simulations)
         check_seconds(seconds)
         if simulations is None and seconds is None:
@@ -196,6 +204,7 @@ class AlphaZeroPlayer(_HistoryPlayer):
             exploration=exploration,
             contempt=contempt,
             tables=tables,
+            evaluation=leaf_evaluation,
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:

@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import Position
+from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
+from cc_env.jit.compiler import jit
+from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import forest, limits
+from cc_env.search.alphabeta import deepen, make_context
 from cc_env.search.decisive import make_buffer
 from cc_env.search.evaluations import make_cache
 from cc_env.search.forest import (
@@ -33,6 +37,9 @@ from cc_env.search.forest import (
     write_results,
 )
 from cc_env.search.result import SearchResult
+from cc_env.search.scores import expected_result
+from cc_env.search.transposition import NO_ACTION
+from cc_env.search.workspace import MAX_PLIES, Context
 from cc_env.tablebase.lookup import LoadedTables, NoTables
 from cc_env.tablebase.tablebase import Tablebase, load_tables
 
@@ -46,6 +53,9 @@ MAX_EDGES = 2**22
 EDGES_PER_NODE = 8
 # Searches of few simulations use smaller batches.
 MIN_BATCHES = 16
+# Depth in turns of alpha-beta at leaves, and the size of its transposition table.
+LEAF_DEPTH = 2
+LEAF_TABLE_MEGABYTES = 0.5
 
 
 class Trees:
@@ -177,6 +187,14 @@ class Trees:
         self._num_leaves = max(0, count)
         return None if count < 0 else self._forest.planes[:count]
 
+    def leaf_positions(self) -> NDArray[np.uint64]:
+        """Return the positions of the last `select`, uint64[L, F]."""
+        tree = self._forest.trees[: self._num_leaves]
+        leaves = np.arange(self._num_leaves)
+        node = self._forest.paths[leaves, self._forest.depths[: self._num_leaves], 0]
+        positions: NDArray[np.uint64] = self._forest.positions[tree, node]
+        return positions
+
     def expand(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """Expand the leaves of the last `select`: logits float32[L, A], values float32[L].
 
@@ -264,15 +282,19 @@ class PUCT:
         contempt: float = 0.0,
         capacity: int = MAX_EDGES,
         tables: Tablebase | None = None,
+        evaluation: Any = None,
     ) -> None:
         """Search with the network `evaluate`, which maps a batch of observations to outputs.
 
         `batch` is the number of leaves per batch, less in searches of few simulations;
         `exploration` the weight of the priors; `contempt` the penalty of a drawn repetition;
-        `capacity` the number of edges; `tables` have the exact values of leaves. Raises BadOption
-        for values out of range or tables of another game, BadTable for a damaged one.
+        `capacity` the number of edges; `tables` have the exact values of leaves. With an
+        `evaluation` of the game, or its name, the value of a leaf is the mean of the network's and
+        that of alpha-beta to depth LEAF_DEPTH. Raises BadOption for values out of range or tables
+        of another game, UnknownOption for an unknown evaluation, BadTable for a damaged table.
         """
         self.game, self._evaluate, self._batch = game, evaluate, limits.check_limit("batch", batch)
+        self._leaf_search = None if evaluation is None else _LeafSearch(game, evaluation)
         self._trees = Trees(
             game,
             batch=batch,
@@ -328,11 +350,46 @@ class PUCT:
         now = time.perf_counter()
         while (planes := self._trees.select()) is not None:
             if len(planes):
-                self._trees.expand(*self._evaluate(planes))
+                logits, values = self._evaluate(planes)
+                if self._leaf_search:
+                    found = self._leaf_search(self._trees.leaf_positions())
+                    values = np.mean((values, found), 0, np.float32)
+                self._trees.expand(logits, values)
             before, now = now, time.perf_counter()
             longest_batch = max(longest_batch, now - before)
             if now + longest_batch > deadline:
                 return
+
+
+class _LeafSearch:
+    """Alpha-beta on the leaves of a tree."""
+
+    def __init__(self, game: Game, evaluation: Any) -> None:
+        self._start = game.initial
+        self._context = make_context(game, evaluation, table_megabytes=LEAF_TABLE_MEGABYTES)
+
+    def __call__(self, positions: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Return the values to the player to move, float32[L], of positions uint64[L, F]."""
+        values = np.empty(len(positions), np.float32)
+        _search_positions(self._start, positions, LEAF_DEPTH, self._context, values)
+        return values
+
+
+@jit(nogil=True)
+def _search_positions(
+    start: Position,
+    positions: NDArray[np.uint64],
+    depth: Int,
+    context: Context,
+    values: NDArray[np.float32],
+) -> None:
+    """Write the values of unfinished positions to the player to move, -1 to 1."""
+    positions, context, values = as_raw(positions), as_raw(context), as_raw(values)
+    line = np.full(MAX_PLIES, NO_ACTION, np.int32)
+    for row in range(len(positions)):
+        position = rules.load(positions[row], start)
+        deepen(position, rules.to_move(position), depth, limits.NO_LIMIT, context, line)
+        values[row] = expected_result(context.workspace.value)
 
 
 def _best(nodes: NDArray[Any], node: Any, edges: NDArray[Any]) -> int:

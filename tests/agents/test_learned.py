@@ -11,6 +11,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.games.factory import make_game
+from cc_env.learned_evaluation.network_file import short_hash
 from cc_env.match.referee import Clock, play_match
 from cc_env.players.specs import make_player
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
@@ -116,6 +117,18 @@ def test_search_reports_statistics(game, file):
     assert decide(game, f"alphazero:path={file}").details["nodes"] == 64
 
 
+def test_leaves_are_searched_with_an_evaluation(game, file):
+    start = game.initial, np.random.default_rng(0), Clock()
+    players = [
+        make_player(f"alphazero:simulations=50,path={file}{options}", game)
+        for options in ("", ",evaluation=learned", ",evaluation=standard")
+    ]
+    assert len({player.choose(*start).value for player in players}) == 3
+    network, learned, standard = (player.fingerprint for player in players)
+    assert network == standard
+    assert learned == f"{network}-{short_hash(game.evaluation('learned'))}"
+
+
 def test_search_finds_a_win(game, file):
     position = game.from_text("6/6/2b3/3r2/6/b4r b")
     decision = decide(game, f"alphazero:path={file},simulations=1", position)
@@ -202,6 +215,7 @@ def test_bad_options_are_rejected(game, file):
         ("simulations=0", "simulations=0; expected: 1 or more"),
         ("seconds=-1", "seconds=-1; expected: 0 or more"),
         ("batch=0", "batch=0; expected: 1 or more"),
+        ("evaluation=best", "no evaluation 'best'"),
         ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
         ("depth=3", "has no option depth; it has: simulations, seconds"),
     ):

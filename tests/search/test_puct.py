@@ -7,9 +7,10 @@ import pytest
 
 from agents.network_players import PolicyPlayer
 from cc_env.core.rules import ONGOING
-from cc_env.errors import BadOption, IllegalAction
+from cc_env.errors import BadOption, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
+from cc_env.match.openings import play_random_turns
 from cc_env.search import scores
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.forest import FPU_REDUCTION, PROVEN_WIN
@@ -463,7 +464,27 @@ def test_single_action_is_played_without_a_search(game):
     assert (result.nodes, result.value) == (0, None)
 
 
+@pytest.mark.parametrize("evaluation", ["standard", "published"])
+def test_alpha_beta_has_half_of_the_value_of_a_leaf(game, evaluation):
+    """The evaluation `published` is asymmetric, so both seats are checked."""
+    search, alpha_beta = PUCT(game, flat, evaluation=evaluation), AlphaBeta(game, evaluation)
+    rng, values, seats = np.random.default_rng(0), set(), set()
+    for turns in range(20):
+        position = play_random_turns(game, turns, rng)
+        expected = alpha_beta.search(position, depth=2).value
+        # A win that the tree proves needs no evaluation.
+        if abs(expected) < 1:
+            # Without time, only the root is evaluated.
+            assert search.search(position, seconds=0).value == pytest.approx(expected / 2)
+            values.add(expected)
+            seats.add(game.to_move(position))
+    assert len(values) > 10
+    assert seats == {0, 1}
+
+
 def test_invalid_arguments_and_finished_games_are_rejected(game):
+    with pytest.raises(UnknownOption, match="no evaluation 'best'"):
+        PUCT(game, flat, evaluation="best")
     search = PUCT(game, flat)
     for limit, message in (
         ({}, "give at least one of them"),
