@@ -465,6 +465,19 @@ def test_invalid_settings_are_rejected(change, message):
         replace(TINY, **change)
 
 
+def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
+    config = replace(TINY, steps=256, learning_rate=0, last_learning_rate=0)
+    main(replace(config, start=str(finished_run)), tmp_path / "run")
+    best, started = (
+        load(path / NETWORK, TINY.make_game())[0].state_dict()
+        for path in (finished_run, tmp_path / "run")
+    )
+    assert all(torch.equal(started[name], tensor) for name, tensor in best.items())
+    with pytest.raises(BadCheckpoint, match="nowhere"):
+        main(replace(config, start="nowhere"), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 def test_invalid_opponent_creates_no_run(tmp_path):
     with pytest.raises(BadOption, match="depth=0"):
         main(replace(TINY, pool=PoolSettings(names=("minimax:depth=0",))), tmp_path / "run")

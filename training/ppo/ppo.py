@@ -33,6 +33,7 @@ from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_wholes
 from training.runs.training_run import Run, State
+from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
 
 # Names in the log by MaskablePPO's names.
@@ -54,6 +55,8 @@ class Config(BaseConfig):
     # Maximum number of the learner's decisions; None: no limit.
     steps: int | None = None
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
+    # Run folder or weights file of the initial network; None: random weights.
+    start: str | None = None
     boards: int = 512
     # Decisions per board between updates.
     n_steps: int = 32
@@ -88,9 +91,11 @@ class Config(BaseConfig):
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
 
     def check(self, resume: bool) -> None:
-        """Raise BadOption if a player cannot be created."""
+        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
         super().check(resume)
         make_players(self.pool.names, self.make_game())
+        if not resume:
+            initial_network(self.start, self.make_game(), self.network)
 
 
 class Training(BaseTraining[Config]):
@@ -104,7 +109,8 @@ class Training(BaseTraining[Config]):
         Raises BadCheckpoint if the checkpoint does not fit this run.
         """
         super().__init__(config, run)
-        self.network = Network(self.game, config.network)
+        is_new = run.checkpoints.newest is None
+        self.network = initial_network(config.start if is_new else None, self.game, config.network)
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = selfplay_env.make_env(
@@ -229,6 +235,7 @@ app = command_line.training_command(
     "Train a policy by MaskablePPO against a pool, by default for 30 minutes.",
     {
         "steps": "Number of decisions of the learner.",
+        "start": "Run or file with weights to start from.",
         "network.blocks": "Residual blocks of the network.",
         "network.channels": "Channels of the network.",
     },
