@@ -47,8 +47,8 @@ def baselines(block: Block) -> str:
                 missing.append([title, "", "", NOT_RUN])
     rows.sort(key=lambda row: -row[0])
     opponents = [f"#{spec}" for spec in FIXED_PLAYERS]
-    accuracy = ["#accuracy"] if _has_accuracy(board) else []
-    head = ["player", "#seeds", "#Elo", *opponents, *accuracy]
+    exact = ["#accuracy", "#puzzles"] if _has_accuracy(board) else []
+    head = ["player", "#seeds", "#Elo", *opponents, *exact]
     cells = [cells[: len(head)] for _, cells in rows]
     cells += [[*row, *[""] * (len(head) - len(row))] for row in missing]
     return table(head, cells)
@@ -65,7 +65,10 @@ def _row(title: str, players: Sequence[RatedPlayer]) -> tuple[float, list[str]]:
     accuracies = [player.measured["accuracy"] for player in players]
     kept = _mean([each and each["kept_with_choice"] for each in accuracies])
     seeds = "" if players[0].run is None else f"{len(players)}"
-    return mean(elos), [title, seeds, _elo(players), *scores, kept]
+    # Results of early runs have no puzzles.
+    puzzles = [player.measured.get("puzzles") for player in players]
+    solved = _mean([each and each["solved"] for each in puzzles])
+    return mean(elos), [title, seeds, _elo(players), *scores, kept, solved]
 
 
 def _mean(values: Sequence[float | None]) -> str:

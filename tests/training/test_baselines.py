@@ -131,6 +131,13 @@ def test_accuracy_needs_tables_with_the_start():
     assert measurement.accuracy("greedy", boards.BOARDS["checkers"]) is None
 
 
+def test_puzzles_are_measured_on_boards_with_a_suite():
+    perfect = measurement.puzzles("perfect", SMALL)
+    assert perfect == {"positions": 100, "solved": 1}
+    assert measurement.puzzles("greedy", SMALL)["solved"] < 0.6
+    assert measurement.puzzles("greedy", boards.BOARDS["checkers"]) is None
+
+
 def test_list_names_runs(tmp_path):
     lines = run("--list", "-b", "morris", "-a", "dqn", "--results", tmp_path).splitlines()
     assert lines == [f"morris/dqn-{seed}.json: not run yet" for seed in range(3)]

@@ -1,4 +1,4 @@
-"""Measurement of players: matches from the openings of the baselines, and accuracy."""
+"""Measurement of players: matches from the openings of the baselines, accuracy, and puzzles."""
 
 import platform
 from importlib.metadata import version
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.accuracy.decisions import measure, sample_uniform
+from cc_env.accuracy.hard_positions import shipped_hard_positions
 from cc_env.match.record import Record
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
@@ -22,7 +23,7 @@ _SWAPPED = str.maketrans("10", "01")
 
 
 def measure_player(spec: str, board: Board, games: int) -> dict[str, Any]:
-    """Return the matches of a player against FIXED_PLAYERS, and its accuracy, as JSON."""
+    """Return the matches of a player against FIXED_PLAYERS, its accuracy and puzzles, as JSON."""
     matches: dict[str, Any] = {}
     records: list[Record] = []
     for opponent in FIXED_PLAYERS:
@@ -33,6 +34,7 @@ def measure_player(spec: str, board: Board, games: int) -> dict[str, Any]:
         "spec": spec,
         "milliseconds_per_turn": round(1000 * seconds_per_turn, 3),
         "accuracy": accuracy(spec, board),
+        "puzzles": puzzles(spec, board),
         "matches": matches,
     }
 
@@ -43,7 +45,13 @@ def measure_fixed(board: Board, games: int) -> list[dict[str, Any]]:
     The matches of a player are those against the players before it.
     """
     players: list[dict[str, Any]] = [
-        {"spec": spec, "accuracy": accuracy(spec, board), "matches": {}} for spec in FIXED_PLAYERS
+        {
+            "spec": spec,
+            "accuracy": accuracy(spec, board),
+            "puzzles": puzzles(spec, board),
+            "matches": {},
+        }
+        for spec in FIXED_PLAYERS
     ]
     for opponent, player in combinations(players, 2):
         match, _ = play(player["spec"], opponent["spec"], board, games)
@@ -90,6 +98,16 @@ def accuracy(spec: str, board: Board) -> dict[str, Any] | None:
         "kept": round(measured.kept, 6),
         "kept_with_choice": round(measured.kept_with_choice, 6),
     }
+
+
+def puzzles(spec: str, board: Board) -> dict[str, Any] | None:
+    """Return the share of the shipped hard positions that a player solves; None without a suite."""
+    game = board.make_game()
+    positions = [puzzle.position for puzzle in shipped_hard_positions(game)]
+    if not positions:
+        return None
+    measured = measure(spec, Tablebase(game, SHIPPED), positions, seed=_POSITION_SEED)
+    return {"positions": measured.decisions, "solved": round(measured.kept, 6)}
 
 
 def machine() -> dict[str, Any]:
