@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,12 @@ from cc_env.errors import BadOption, BadRecord
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
 from training.baselines import submission, verify_result, write_result
-from training.baselines.submission import read_submission, verify, write_submission
+from training.baselines.submission import (
+    differences_from_baselines,
+    read_submission,
+    verify,
+    write_submission,
+)
 
 FILE = Path(__file__).parent / "submissions/greedy.json"
 GOOD = json.loads(FILE.read_text())
@@ -107,6 +113,9 @@ def resign(content):
         (set_value("games", value=[]), "games cannot be"),
         (set_value("games", 0, "turns", value="0"), "game 1: field turns"),
         (set_value("format", value=2), "format cannot be 2"),
+        (set_value("player", value="ours\ncomparable: yes"), "player cannot be"),
+        (set_value("version", value="\x1b[31m"), "version cannot be"),
+        (set_value("opponent", value="a" * 201), "opponent cannot be"),
         (set_value("more", value=2), "'more' is unknown"),
         (lambda content: content.pop("seed"), "'seed' is missing"),
     ],
@@ -155,12 +164,44 @@ def test_damaged_files_give_clean_errors(tmp_path_factory, content):
     refused_or_fine(verified, path)
 
 
-@pytest.mark.parametrize(("games", "opponent"), [(3, "random"), (0, "random"), (4, "minmax")])
-def test_bad_match_writes_nothing(tmp_path, games, opponent):
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"games": 3}, "games=3"),
+        ({"games": 0}, "games=0"),
+        ({"opponent": "minmax"}, "minmax"),
+        ({"opponent": "greedy"}, "both 'greedy'"),
+        # A file with these values would be refused.
+        ({"opening_turns": 21}, "opening_turns=21"),
+        ({"seed": 2**53 + 1}, "seed="),
+        ({"name": "two\nlines"}, "name='two"),
+    ],
+)
+def test_bad_match_writes_nothing(tmp_path, values, message):
     path = tmp_path / "result.json"
-    with pytest.raises(BadOption):
-        write_submission(path, "greedy", "checkers", opponent=opponent, games=games)
+    with pytest.raises(BadOption, match=message):
+        write_submission(path, "greedy", "checkers", **({"opponent": "random"} | values))
     assert not path.exists()
+
+
+def test_file_that_cannot_be_written_is_refused_before_the_match(tmp_path, monkeypatch):
+    def play(*_, **__):
+        raise AssertionError("a match was played")
+
+    monkeypatch.setattr(submission.arena, "play_tournament", play)
+    (tmp_path / "result.json").write_text("kept")
+    for name in ("result.json", "missing/result.json"):
+        with pytest.raises(BadOption, match=r"result\.json"):
+            write_submission(tmp_path / name, "greedy", "checkers", opponent="random")
+    assert (tmp_path / "result.json").read_text() == "kept"
+
+
+def test_differences_from_the_baselines_are_listed():
+    written = replace(read_submission(FILE), options={"size": 6})
+    assert differences_from_baselines(written) == ["games: 20, not 200"]
+    other = replace(written, options={"size": 8}, opponent="mcts", seed=7, opening_turns=2)
+    differences = " ".join(differences_from_baselines(other))
+    assert all(text in differences for text in ("size=8", "mcts", "seed: 7", "opening turns: 2"))
 
 
 def test_commands_write_and_verify(tmp_path):
@@ -169,5 +210,7 @@ def test_commands_write_and_verify(tmp_path):
     read = partial(command_line, partial(application.run, verify_result.app))
     words = "greedy", "--size", 4, "--opponent", "random", "--games", 4, "--out", path
     assert "greedy against random: " in write(*words)
-    assert "decisions of random: repeated" in read(path)
+    shown = read(path)
+    assert "decisions of random: repeated" in shown
+    assert "comparable with the baselines: no (" in shown
     assert "no such file" in read(tmp_path / "missing.json", status=2)

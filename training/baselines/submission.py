@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from cc_env.cli.arguments import check_new_file
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadRecord, is_integer, is_number
+from cc_env.errors import BadOption, BadRecord, check_integer, is_integer, is_number
 from cc_env.files import parse_json, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import Interval
@@ -30,12 +31,15 @@ from training import arena
 from training.arena.ratings import score
 from training.arena.schedule import game_seed
 from training.arena.standings import POINTS
-from training.baselines.boards import GAMES, OPENING_SEED, OPENING_TURNS
+from training.baselines.boards import BOARDS, FIXED_PLAYERS, GAMES, OPENING_SEED, OPENING_TURNS
 
 KIND, FORMAT = "result of a match", 1
 MAX_FILE_BYTES = 64 * 2**20
 MAX_GAMES = 10_000
 MAX_OPENING_TURNS = 20
+MAX_SEED = 2**53
+# Characters of a name, a version or a player spec.
+MAX_TEXT_LENGTH = 200
 # Opponents whose decisions follow from the seed of a game and are quick to repeat.
 _REPEATABLE = re.compile(r"random|greedy|minimax:depth=[1-5]")
 # Number of decimals of the numbers in a claim.
@@ -110,13 +114,23 @@ def write_submission(
     seed: int = OPENING_SEED,
     name: str | None = None,
 ) -> Submission:
-    """Play a match and write it as a file; `name` replaces the name of the player in the file.
+    """Play a match and write it as a new file; `name` replaces the player's name in the file.
 
-    Raises BadOption for bad values, before anything is played, and OSError.
+    Raises BadOption for bad values, and if the file exists or its folder does not, before anything
+    is played; OSError.
     """
     if not is_integer(games, 2, MAX_GAMES) or games % 2:
         raise BadOption(f"games={games!r}; expected: an even number from 2 to {MAX_GAMES:,}")
+    check_integer("opening_turns", opening_turns, 0, MAX_OPENING_TURNS)
+    check_integer("seed", seed, 0, MAX_SEED)
     key = player if isinstance(player, str) else "player"
+    for field_name, text in (("name", name or key), ("opponent", opponent)):
+        if not _is_text(text):
+            expected = f"1 to {MAX_TEXT_LENGTH} printable characters"
+            raise BadOption(f"{field_name}={text!r:.80}; expected: {expected}")
+    if key == opponent:
+        raise BadOption(f"player and opponent are both {opponent!r}; expected: two player specs")
+    check_new_file(path)
     tournament = arena.play_tournament(
         {key: player, opponent: opponent},
         game,
@@ -168,17 +182,24 @@ def read_submission(path: Path) -> Submission:
         raise BadRecord(f"{path}: {error}") from None
 
 
+def _is_text(value: object) -> bool:
+    """Return whether a value is a short text without control characters and line breaks."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT_LENGTH and value.isprintable()
+
+
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "kind": lambda value: value == KIND,
     "format": lambda value: value == FORMAT,
     "options": lambda value: isinstance(value, dict),
     "opening_turns": lambda value: is_integer(value, 0, MAX_OPENING_TURNS),
-    "seed": lambda value: is_integer(value, 0, 2**53),
+    "seed": lambda value: is_integer(value, 0, MAX_SEED),
     "claim": lambda value: isinstance(value, dict),
     "games": lambda value: isinstance(value, list) and len(value) in range(2, MAX_GAMES + 1, 2),
     "turns": lambda value: isinstance(value, list) and all(isinstance(turn, str) for turn in value),
     "distinct_games": lambda value: is_integer(value, 0, MAX_GAMES),
     **dict.fromkeys(("score", "low", "high"), lambda value: is_number(value, 0, 1)),
+    # These are printed.
+    **dict.fromkeys(("version", "game", "player", "opponent"), _is_text),
 }
 
 
@@ -242,6 +263,25 @@ def verify(
         if abs(value - claimed) > 10**-_DECIMALS:
             raise BadRecord(f"claim: {name} is {claimed}; by the games it is {value}")
     return Verdict(submission, claim, is_repeatable)
+
+
+def differences_from_baselines(submission: Submission) -> list[str]:
+    """Return how the conditions of a match differ from those of the baselines; empty if equal."""
+    game = make_game(submission.game, **submission.options)
+    boards = [repr(board.make_game()) for board in BOARDS.values()]
+    differences = []
+    if repr(game) not in boards:
+        differences.append(f"{game!r} is not one of their boards")
+    if submission.opponent not in FIXED_PLAYERS:
+        differences.append(f"opponent {submission.opponent}")
+    for name, value, expected in (
+        ("games", len(submission.games), GAMES),
+        ("opening turns", submission.opening_turns, OPENING_TURNS),
+        ("seed", submission.seed, OPENING_SEED),
+    ):
+        if value != expected:
+            differences.append(f"{name}: {value}, not {expected}")
+    return differences
 
 
 def _replay(submission: Submission, game: Game, entry: GameEntry, index: int) -> Match:

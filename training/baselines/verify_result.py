@@ -8,7 +8,8 @@ import typer
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE
-from training.baselines.submission import read_submission, verify
+from cc_env.games.factory import make_game
+from training.baselines.submission import differences_from_baselines, read_submission, verify
 from training.runs.progress import console, games_progress
 
 app = create_app()
@@ -26,7 +27,8 @@ def verify_result(
     with games_progress() as show:
         verdict = verify(submission, show)
     claim = verdict.claim
-    console.print(f"{submission.player} against {submission.opponent}, {submission.game}")
+    game = make_game(submission.game, **submission.options)
+    console.print(f"{submission.player} against {submission.opponent}, {game!r}")
     console.print(
         f"{100 * claim.score:.1f} % ({100 * claim.low:.1f} to {100 * claim.high:.1f}) "
         f"in {len(submission.games)} games, {claim.distinct_games} of them different"
@@ -34,6 +36,10 @@ def verify_result(
     decisions = "repeated" if verdict.is_repeated else "not repeated: they are not reproducible"
     console.print("openings, moves and results agree with the rules and the claim")
     console.print(f"decisions of {submission.opponent}: {decisions}")
+    differences = "; ".join(differences_from_baselines(submission))
+    console.print(
+        f"comparable with the baselines: {f'no ({differences})' if differences else 'yes'}"
+    )
 
 
 if __name__ == "__main__":
