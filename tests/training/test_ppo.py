@@ -30,7 +30,7 @@ from cc_env.errors import BadCheckpoint, BadFolder, BadOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
 from training.ppo.opponents import PoolSettings
-from training.ppo.ppo import Config, Training, app, main
+from training.ppo.ppo import Config, Training, app, divide_logits, main
 from training.runs import checkpoints, training_run
 from training.selfplay.promotion import EvaluationOpponents
 
@@ -476,6 +476,15 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
     with pytest.raises(BadCheckpoint, match="nowhere"):
         main(replace(config, start="nowhere"), tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_temperature_divides_the_logits():
+    game = TINY.make_game()
+    network = Network(game, TINY.network)
+    planes = torch.from_numpy(game.observe(game.initial)[np.newaxis]).float()
+    logits, value = network(planes)
+    divide_logits(network, 0.5)
+    torch.testing.assert_close(network(planes), (2 * logits, value))
 
 
 def test_invalid_opponent_creates_no_run(tmp_path):

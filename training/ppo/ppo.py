@@ -57,6 +57,9 @@ class Config(BaseConfig):
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
     # Run folder or weights file of the initial network; None: random weights.
     start: str | None = None
+    # The initial network's logits are divided by this. Distilled policies are far from
+    # deterministic, so the learner plays better at the start with a temperature below 1.
+    start_temperature: float = 1
     boards: int = 512
     # Decisions per board between updates.
     n_steps: int = 32
@@ -89,6 +92,7 @@ class Config(BaseConfig):
         check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
+        check_between(self, 0.01, 100, "start_temperature")
 
     def check(self, resume: bool) -> None:
         """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
@@ -111,6 +115,7 @@ class Training(BaseTraining[Config]):
         super().__init__(config, run)
         is_new = run.checkpoints.newest is None
         self.network = initial_network(config.start if is_new else None, self.game, config.network)
+        divide_logits(self.network, config.start_temperature)
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = selfplay_env.make_env(
@@ -225,6 +230,14 @@ class Training(BaseTraining[Config]):
         """Return the status for the progress bar."""
         speed, learning = newest["steps_per_second"], newest["learning_share"]
         return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning"
+
+
+def divide_logits(network: Network, temperature: float) -> None:
+    """Divide the logits of a network by a temperature, in place."""
+    with torch.no_grad():
+        for parameter in (*network.keys.parameters(), *network.view.parameters()):
+            # A logit is the product of a query, in the first half of the outputs, and a key.
+            parameter[: network.size.keys] /= temperature
 
 
 main = partial(train, Training)
