@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.core.rules import ONGOING, Position, reward
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position, reward
 from cc_env.errors import BadRecord, format_list
 from cc_env.files import open_atomically
 from cc_env.games.factory import make_game
@@ -237,6 +237,8 @@ def _read_game(metadata: object) -> Game:
         raise BadRecord(
             f"the rules are those of {metadata.get('environment')!r}; expected: {rules_id(name)!r}"
         )
+    if metadata.get("planes") != list(game.planes):
+        raise BadRecord(f"the planes are {metadata.get('planes')!r:.80}; expected: {game.planes}")
     return game
 
 
@@ -280,3 +282,26 @@ def _check_arrays(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
         raise BadRecord(f"indices out of range in {format_list(wrong)}")
     if not arrays["masks"][np.arange(counts["D"]), arrays["actions"]].all():
         raise BadRecord("an action is not among the legal ones")
+    _check_values(arrays)
+
+
+def _check_values(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadRecord unless planes and results are possible, and decisions are ordered by game."""
+    results = (-1, 0, 1)
+    valid_values: dict[str, tuple[int, ...]] = {
+        "observations": (0, 1),
+        "final_observations": (0, 1),
+        "rewards": results,
+        "returns": results,
+        "values": results,
+        "outcomes": (ONGOING, FIRST_WINS, SECOND_WINS, DRAW),
+    }
+    for name, valid in valid_values.items():
+        is_valid = np.isin(arrays[name], valid)
+        if name in ("returns", "values"):
+            is_valid |= np.isnan(arrays[name])
+        if not is_valid.all():
+            value = arrays[name][~is_valid][0]
+            raise BadRecord(f"{name} contains {value}; expected: {format_list(valid)}")
+    if (np.diff(arrays["games"]) < 0).any():
+        raise BadRecord("the decisions are not in the order of the games")

@@ -190,6 +190,36 @@ def test_indices_out_of_range_are_rejected(solved, file):
         load_dataset(file)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("observations", 77),
+        ("final_observations", -1),
+        ("rewards", np.nan),
+        ("returns", 1e30),
+        ("values", np.inf),
+        ("outcomes", 3),
+    ],
+)
+def test_impossible_values_are_rejected(solved, file, name, value):
+    array = getattr(solved, name).copy()
+    array.flat[0] = value
+    rewrite(file, **{name: array})
+    with pytest.raises(BadRecord, match=f"{name} contains"):
+        load_dataset(file)
+
+
+def test_games_out_of_order_and_other_planes_are_rejected(solved, file):
+    rewrite(file, games=solved.games[::-1])
+    with pytest.raises(BadRecord, match="order of the games"):
+        load_dataset(file)
+    with np.load(file) as arrays:
+        metadata = json.loads(str(arrays["metadata"]))
+    rewrite(file, games=solved.games, metadata=np.array(json.dumps({**metadata, "planes": ["x"]})))
+    with pytest.raises(BadRecord, match="planes are"):
+        load_dataset(file)
+
+
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "text", "array", "missing"])
 def test_damaged_file_is_rejected(file, damage):
     content = file.read_bytes()
