@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from agents import weight_files
 from agents.inference import CompiledNetwork
 from agents.shipped_weights import KINDS, resolve_weights, shipped_weights
-from cc_env.core.game import Game
+from cc_env.core.game import Game, check_game_object
 from cc_env.errors import (
     BadCheckpoint,
     BadOption,
@@ -246,7 +246,7 @@ def load_network(source: str | Path, game: Game) -> Network:
     of the player to move. Logit `a` belongs to the action with the id `a`; logits of illegal
     actions are meaningless. A value, -1 to 1, is the expected result for the player to move; values
     of "ppo" are discounted. Raises BadCheckpoint without such weights, or for a file that is
-    damaged or of another game.
+    damaged or of another game; BadOption if `game` is not a game.
 
     Examples:
 
@@ -270,8 +270,9 @@ def load_network(source: str | Path, game: Game) -> Network:
 def find_weights(source: str | Path, game: Game) -> Path:
     """Return the weights file of a kind that ships for a game, or the one at a path.
 
-    Raises BadCheckpoint if there is none.
+    Raises BadCheckpoint if there is none, BadOption if `game` is not a game.
     """
+    check_game_object(game)
     if source in KINDS:
         return shipped_weights(game, str(source))
     path = resolve_weights(str(source))

@@ -676,6 +676,13 @@ class Game:
         return "legal: " + format_list(f"{a} ({self.action_text(position, int(a))})" for a in legal)
 
 
+def check_game_object(game: object) -> None:
+    """Raise BadOption unless a value is a game, and not the name of one."""
+    if not isinstance(game, Game):
+        example = repr(game) if isinstance(game, str) else "'capture_conquer'"
+        raise BadOption(f"game={game!r:.80}; expected: a game, such as make_game({example:.80})")
+
+
 def normalize_notation(text: str) -> str:
     """Return a text without whitespace and in lower case, for comparisons."""
     return "".join(text.split()).lower()

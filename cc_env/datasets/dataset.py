@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.core.game import Game
+from cc_env.core.game import Game, check_game_object
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position, reward
 from cc_env.errors import BadRecord, format_list
 from cc_env.files import open_atomically
@@ -190,7 +190,8 @@ def _exact_value(position: Position, tables: Tablebase | None) -> float:
 def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
     """Return the data set in an npz file; reading it executes no code.
 
-    Raises BadRecord if it is not a data set, damaged, or not of `game`.
+    Raises BadRecord if it is not a data set, damaged, or not of `game`; BadOption if `game` is not
+    a game.
 
     Examples:
 
@@ -206,6 +207,8 @@ def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
         >>> loaded.players.tolist()
         [['greedy', 'random'], ['random', 'greedy']]
     """
+    if game is not None:
+        check_game_object(game)
     try:
         with Path(path).open("rb") as file:
             archive = np.load(file, allow_pickle=False)

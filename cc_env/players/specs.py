@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 
-from cc_env.core.game import Game
+from cc_env.core.game import Game, check_game_object
 from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, format_list, suggest
 from cc_env.match.referee import Player, is_player
 from cc_env.players.builtin import (
@@ -74,8 +74,9 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     """Return the player of a player spec for `game`; `overrides` replace its options.
 
     Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
-    BadOption for a value out of range; BadPlayer if the player cannot be created; BadCheckpoint for
-    weights that cannot be used, MissingExtra if a package that the player needs is missing.
+    BadOption for a value out of range or a `game` that is not one; BadPlayer if the player cannot
+    be created; BadCheckpoint for weights that cannot be used, MissingExtra if a package that the
+    player needs is missing.
 
     Examples:
 
@@ -88,6 +89,7 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
         >>> decision.action in game.legal_actions(game.initial)
         True
     """
+    check_game_object(game)
     factory, spec_options = _parse(name)
     try:
         player = factory(game, **{**spec_options, **overrides})

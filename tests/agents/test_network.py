@@ -264,6 +264,15 @@ def test_unknown_network_is_rejected(game, source, word):
         load_network(source, game)
 
 
+@pytest.mark.parametrize("wrong", ["checkers", None, 5])
+def test_name_instead_of_a_game_is_rejected(wrong):
+    for load_for in (load_network, make_player):
+        with pytest.raises(
+            BadOption, match=rf"game={wrong!r}; expected: a game, such as make_game"
+        ):
+            load_for("policy", wrong)
+
+
 def test_half_precision_file_is_read_as_single_precision(game, network, tmp_path):
     path = tmp_path / "half.safetensors"
     save(path, network, game, {}, np.float16)

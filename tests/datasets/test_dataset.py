@@ -146,6 +146,8 @@ def test_data_set_of_another_game_is_rejected(file):
         load_dataset(file, make_game("capture_conquer"))
     with pytest.raises(BadRecord, match=r"size=4.*checkers"):
         load_dataset(file, make_game("checkers"))
+    with pytest.raises(BadOption, match=r"make_game\('checkers'\)"):
+        load_dataset(file, "checkers")
 
 
 def rewrite(file, **change):
