@@ -5,9 +5,10 @@ Shapes: C planes, H rows and W columns of an observation.
 
 import math
 import time
+from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,7 +239,17 @@ def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     key = path.absolute(), changed, device, game.name, *game.options.items()
     if key not in _EVALUATORS:
         network, about = load(path, game)
-        loaded = Evaluator(network, device, mirrored=about.get("trained") not in ("ppo", "dqn"))
+        loaded = Evaluator(network, device, mirrored=_is_mirrored(about))
         loaded.fingerprint = file_hash(path)
         _EVALUATORS[key] = loaded
     return _EVALUATORS[key]
+
+
+def _is_mirrored(about: Mapping[str, Any]) -> bool:
+    """Return whether a network was trained on symmetric images, by the description in its file.
+
+    PPO and DQN train on none, but PPO can start from weights that were trained on them.
+    """
+    config = about.get("config")
+    has_start = isinstance(config, Mapping) and config.get("start") is not None
+    return has_start or about.get("trained") not in ("ppo", "dqn")

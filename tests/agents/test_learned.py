@@ -67,6 +67,10 @@ def test_ppo_networks_evaluate_no_symmetric_images(game, file, tmp_path, kind):
     legal = game.legal_actions(position).tolist()
     assert decision.action == max(legal, key=lambda action: logits[action])
     assert decision.value == pytest.approx(value)
+    # PPO that started from weights of another algorithm.
+    started = tmp_path / "started.safetensors"
+    save(started, load(file, game)[0], game, {"trained": "ppo", "config": {"start": "runs/first"}})
+    assert load_evaluator(started, game).mirrored
 
 
 @pytest.mark.parametrize(("value", "repeats"), [(0.0, False), (-0.2, False), (-0.3, True)])
