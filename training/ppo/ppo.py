@@ -181,8 +181,10 @@ class Training(BaseTraining[Config]):
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network; if it is promoted, add it to the pool. Return the scores."""
+        # As in `agents.network_players.load_evaluator`.
+        is_mirrored = self.config.start is not None
         scores, is_promoted = self.evaluate_and_promote(
-            self.network, self.pool.newest_network, mirrored=False, contempt=0.0
+            self.network, self.pool.newest_network, mirrored=is_mirrored, contempt=0.0
         )
         if is_promoted:
             self.pool.add_snapshot(self.network)
