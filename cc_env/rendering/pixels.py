@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cc_env.errors import MissingExtra
 from cc_env.rendering.picture import Picture
-from cc_env.rendering.shapes import Disc, Label, Polyline, Shape, Square, shapes, size
+from cc_env.rendering.shapes import Disc, Label, Polyline, Shape, Square, board, foreground, size
 
 # Shapes are painted at this scale and scaled down, for smooth edges.
 SCALE = 3
@@ -27,8 +27,9 @@ def to_pixels(picture: Picture) -> NDArray[np.uint8]:
     """Return a picture as RGB, uint8[height, width, 3]."""
     surface = _surface(picture)
     width, height = surface.get_size()
-    pixels = np.frombuffer(pygame.image.tobytes(surface, "RGB"), np.uint8)
-    return pixels.reshape(height, width, 3).copy()
+    # Unlike bytes, a bytearray gives a writable array.
+    pixels = np.frombuffer(bytearray(pygame.image.tobytes(surface, "RGB")), np.uint8)
+    return pixels.reshape(height, width, 3)
 
 
 class Window:
@@ -65,10 +66,18 @@ def _surface(picture: Picture) -> pygame.Surface:
     if not pygame.font.get_init():
         pygame.font.init()
         _open_font.cache_clear()
-    surface = pygame.Surface(size(picture))
-    surface.fill("#ffffff")
-    surface.blits([_place(shape) for shape in shapes(picture)])
+    surface = _board_image(size(picture), tuple(board(picture))).copy()
+    surface.blits([_place(shape) for shape in foreground(picture)])
     return surface
+
+
+@functools.lru_cache(maxsize=16)
+def _board_image(picture_size: tuple[int, int], parts: tuple[Shape, ...]) -> pygame.Surface:
+    """Return the image of an empty board, by its width and height and its shapes."""
+    image = pygame.Surface(picture_size)
+    image.fill("#ffffff")
+    image.blits([_place(shape) for shape in parts])
+    return image
 
 
 def _place(shape: Shape) -> tuple[pygame.Surface, tuple[int, int]]:

@@ -4,6 +4,7 @@ All sizes are in pixels of the unscaled picture.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -86,9 +87,13 @@ def size(picture: PictureData) -> tuple[int, int]:
 
 def shapes(picture: PictureData) -> list[Shape]:
     """Return the shapes of a picture, from back to front."""
+    return [*board(picture), *foreground(picture)]
+
+
+def foreground(picture: PictureData) -> list[Shape]:
+    """Return the shapes of a picture in front of the empty board, from back to front."""
     pieces = picture.pieces.items()
     return [
-        *board(picture),
         *path(picture),
         *(shape for cell, letter in pieces for shape in figure(picture, letter, cell)),
         *_marks(picture),
@@ -148,6 +153,7 @@ def _frame(x: float, y: float, reach: float, color: str, width: float) -> Polyli
     return Polyline((*corners, corners[0]), color, width)
 
 
+@lru_cache(maxsize=1024)
 def _blend_with_heat(color: str, heat: float) -> str:
     """Return a color, "#rrggbb", blended with the heat color; heat is 0 to 1."""
     ratio = 0.9 * min(1.0, max(0.0, heat)) ** 0.6

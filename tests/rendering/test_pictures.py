@@ -229,6 +229,19 @@ def test_pixels_show_pieces_on_their_cells(game):
     assert not shows(frame, (2, 2), "red")
 
 
+@pytest.mark.parametrize("name", GAMES)
+def test_frames_do_not_depend_on_earlier_frames(name):
+    """The image of the empty board is painted once; a frame belongs to the caller."""
+    game = make_game(name)
+    start, action = game.initial, int(game.legal_actions(game.initial)[0])
+    pictures = draw(game, start), draw(game, game.apply(start, action)), draw(game, start)
+    first, moved, again = map(to_pixels, pictures)
+    assert not np.array_equal(first, moved)
+    assert np.array_equal(first, again)
+    again[:] = 0
+    assert np.array_equal(to_pixels(pictures[0]), first)
+
+
 @pytest.mark.parametrize("name", ["checkers", "mini_checkers"])
 def test_checkers_pieces_are_on_dark_cells(name):
     game = make_game(name)
