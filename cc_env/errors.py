@@ -139,7 +139,11 @@ class MissingExtra(ImportError):
         super().__init__(f"{feature} needs {package}: {command}")
 
 
-def is_integer(value: object, minimum: int, maximum: int = 2**31 - 1) -> bool:
+# Maximum of integers that have no other limit.
+MAX_INTEGER = 2**31 - 1
+
+
+def is_integer(value: object, minimum: int, maximum: int = MAX_INTEGER) -> bool:
     """Return whether the value is a Python or NumPy integer in `minimum`..`maximum`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         return False
@@ -157,14 +161,16 @@ def is_number(value: object, minimum: float = -math.inf, maximum: float = math.i
 
 
 def check_integer(
-    name: str, value: object, minimum: int, maximum: int = 2**31 - 1, note: str = ""
+    name: str, value: object, minimum: int, maximum: int = MAX_INTEGER, note: str = ""
 ) -> None:
     """Raise BadOption unless the value is a Python or NumPy integer in `minimum`..`maximum`.
 
     The message ends with `note`.
     """
     if not is_integer(value, minimum, maximum):
-        valid = f"{minimum} or more" if maximum == 2**31 - 1 else f"{minimum} to {maximum:,}"
+        is_too_large = isinstance(value, int | np.integer) and value > maximum
+        is_open = maximum == MAX_INTEGER and not is_too_large
+        valid = f"{minimum} or more" if is_open else f"{minimum} to {maximum:,}"
         raise BadOption(f"{name}={value!r}; expected: {valid}{note}")
 
 

@@ -84,6 +84,7 @@ def test_merge_replaces_old_values():
         ({"word": 3}, "word=3; expected: a word"),
         ({"part": 3}, "part=3; expected: part.PART=VALUE"),
         ({"part": {"size": 0}}, "size=0; expected: a whole number from 1"),
+        ({"part": {"size": 2**31}}, "size=2147483648; expected: a whole number from 1 to 2,147,"),
         ({"part": {"size": 1.5}}, "size=1.5; expected: a whole number from 1"),
         ({"part": {"rate": "x"}}, "part.rate='x'; expected: a number, or None"),
         ({"part": {"rate": 1.5}}, "rate=1.5; expected: 0 to 1"),

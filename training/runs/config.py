@@ -5,7 +5,14 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from cc_env.errors import BadOption, UnknownOption, format_list, is_integer, is_number
+from cc_env.errors import (
+    MAX_INTEGER,
+    BadOption,
+    UnknownOption,
+    format_list,
+    is_integer,
+    is_number,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -16,12 +23,10 @@ Config = TypeVar("Config", bound="DataclassInstance")
 def check_wholes(config: object, **bounds: int | tuple[int, int]) -> None:
     """Raise BadOption unless each field is a whole number from its minimum, or in its range."""
     for name, bound in bounds.items():
-        low, *high = bound if isinstance(bound, tuple) else (bound,)
-        if not is_integer(getattr(config, name), low, *high):
-            valid = " to ".join(map(str, (low, *high)))
-            raise BadOption(
-                f"{name}={getattr(config, name)!r}; expected: a whole number from {valid}"
-            )
+        low, high = bound if isinstance(bound, tuple) else (bound, MAX_INTEGER)
+        if not is_integer(value := getattr(config, name), low, high):
+            valid = f"a whole number from {low} to {high:,}"
+            raise BadOption(f"{name}={value!r}; expected: {valid}")
 
 
 def check_between(config: object, low: float, high: float, *names: str) -> None:
