@@ -148,6 +148,30 @@ def test_unknown_names_are_refused(words):
     assert words[1] in run(*words, status=2)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--games", "3"), "games=3"),
+        (("--games", "0"), "games=0"),
+        (("--core-minutes", "nan"), "core_minutes=nan"),
+        (("--core-minutes", "0"), "core_minutes=0"),
+        (("--seed", str(10**20)), f"seed={10**20}"),
+    ],
+)
+def test_bad_conditions_are_refused_before_training(tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    for algorithm in ("fixed", "dqn"):
+        assert message in run("-a", algorithm, *words, "--results", tmp_path / "results", status=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_trial_run_needs_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (("--games", "4"), ("--core-minutes", "0.1")):
+        assert "--results" in run("-b", "morris", "-a", "dqn", "--seed", "7", *words, status=2)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_curves")
 def test_run_writes_its_result_once(tmp_path, monkeypatch):

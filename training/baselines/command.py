@@ -15,7 +15,15 @@ import typer
 
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import FOLDER
-from cc_env.errors import FolderInUse, UnknownOption, format_list
+from cc_env.errors import (
+    BadOption,
+    FolderInUse,
+    UnknownOption,
+    check_integer,
+    format_list,
+    is_integer,
+    is_number,
+)
 from cc_env.files import file_hash
 from cc_env.version import __version__
 from training.baselines import algorithms, measurement
@@ -67,6 +75,7 @@ def baselines(
 
     A run uses one core. Its network is in runs/baselines/.
     """
+    _check_conditions(seed or [], core_minutes, games, results)
     torch.set_num_threads(1)
     for run_board, run_algorithm, run_seed in _runs(board, algorithm, seed):
         path = result_path(results, run_board, run_algorithm, run_seed)
@@ -88,6 +97,19 @@ def baselines(
             raise typer.Exit(INTERRUPTED) from None
         write_result(path, result)
         console.print(f"{name}: written")
+
+
+def _check_conditions(seeds: list[int], core_minutes: float, games: int, results: Path) -> None:
+    """Raise BadOption for a value out of range, and for other conditions than those of the page."""
+    for seed in seeds:
+        check_integer("seed", seed, 0)
+    if not is_number(core_minutes) or core_minutes <= 0:
+        raise BadOption(f"core_minutes={core_minutes}; expected: more than 0")
+    if not is_integer(games, 2) or games % 2:
+        raise BadOption(f"games={games}; expected: an even number, 2 or more")
+    if results.resolve() == RESULTS and (core_minutes, games) != (CORE_MINUTES, GAMES):
+        usual = f"{CORE_MINUTES:g} core-minutes and {GAMES} games"
+        raise BadOption(f"the results of the page have {usual}; expected: --results FOLDER as well")
 
 
 def _runs(
