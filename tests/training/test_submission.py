@@ -16,6 +16,7 @@ from cc_env.cli import application
 from cc_env.errors import BadOption, BadRecord
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
+from cc_env.players.specs import PLAYERS
 from training.baselines import submission, verify_result, write_result
 from training.baselines.submission import (
     differences_from_baselines,
@@ -136,6 +137,31 @@ def test_lost_game_by_a_fault_of_the_player_counts(tmp_path):
 
     with pytest.raises(BadRecord, match=r"claim: score is 0\.4; by the games it is 0\.35"):
         verified(with_change(tmp_path, forfeit))
+
+
+class Broken:
+    def __init__(self, game):
+        """Play games of any kind."""
+
+    def choose(self, position, rng, clock):
+        raise RuntimeError("out of order")
+
+
+def test_forfeits_of_the_player_are_counted_and_those_of_the_opponent_refused(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(PLAYERS, "broken", Broken)
+    write = partial(command_line, partial(application.run, write_result.app))
+    read = partial(command_line, partial(application.run, verify_result.app))
+    path = tmp_path / "result.json"
+    words = "--games", 4, "--size", 4, "--out", path
+    assert "broken: 4 of 4 games" in write("broken", "--opponent", "greedy", *words)
+    assert "broken: 4 games" in read(path)
+    path.unlink()
+    message = write("greedy", "--opponent", "broken", *words, status=2)
+    assert "game 1: broken forfeits (error): " in message
+    assert "out of order" in message
+    assert not path.exists()
 
 
 def test_names_in_a_file_import_nothing(tmp_path):

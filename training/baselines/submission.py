@@ -16,13 +16,14 @@ import numpy as np
 
 from cc_env.cli.arguments import check_new_file
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadRecord, check_integer, is_integer, is_number
+from cc_env.core.rules import FIRST_WINS
+from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, is_integer, is_number
 from cc_env.files import parse_json, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import Interval
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
 from cc_env.match.openings import random_openings
-from cc_env.match.record import Record, replay
+from cc_env.match.record import RESULTS, Record, replay
 from cc_env.match.referee import Clock, Player, player_for_new_game, player_generators
 from cc_env.players.specs import make_player
 from cc_env.registry.import_allowlist import untrusted_names
@@ -85,6 +86,11 @@ class Submission:
     claim: Claim
     games: tuple[GameEntry, ...]
 
+    @property
+    def forfeits(self) -> int:
+        """The number of games that the player lost by an error, an illegal move, or its time."""
+        return sum(entry.reason in FAULTS for entry in self.games)
+
     def to_json(self) -> str:
         """Return the submission as JSON, a line for each game."""
         content = asdict(self)
@@ -117,7 +123,7 @@ def write_submission(
     """Play a match and write it as a new file; `name` replaces the player's name in the file.
 
     Raises BadOption for bad values, and if the file exists or its folder does not, before anything
-    is played; OSError.
+    is played; BadPlayer if the opponent forfeits a game; OSError.
     """
     if not is_integer(games, 2, MAX_GAMES) or games % 2:
         raise BadOption(f"games={games!r}; expected: an even number from 2 to {MAX_GAMES:,}")
@@ -139,6 +145,12 @@ def write_submission(
         opening_turns=opening_turns,
         seed=seed,
     )
+    records = list(tournament.records.values())
+    for number, record in enumerate(records, 1):
+        loser = record.players[record.result == RESULTS[FIRST_WINS]]
+        if record.reason in FAULTS and loser == opponent:
+            fault = f"game {number}: {opponent} forfeits ({record.reason})"
+            raise BadPlayer(f"{fault}: {record.detail}")
     created = make_game(game, **(options or {}))
     entries = tuple(
         GameEntry(
@@ -147,7 +159,7 @@ def write_submission(
             result=record.result,
             reason=record.reason,
         )
-        for record in tournament.records.values()
+        for record in records
     )
     submission = Submission(
         kind=KIND,

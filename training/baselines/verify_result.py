@@ -8,6 +8,7 @@ import typer
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE
+from cc_env.errors import format_count
 from cc_env.games.factory import make_game
 from training.baselines.submission import differences_from_baselines, read_submission, verify
 from training.runs.progress import console, games_progress
@@ -33,6 +34,10 @@ def verify_result(
         f"{100 * claim.score:.1f} % ({100 * claim.low:.1f} to {100 * claim.high:.1f}) "
         f"in {len(submission.games)} games, {claim.distinct_games} of them different"
     )
+    if submission.forfeits:
+        console.print(
+            f"forfeited by {submission.player}: {format_count(submission.forfeits, 'game')}"
+        )
     decisions = "repeated" if verdict.is_repeated else "not repeated: they are not reproducible"
     console.print("openings, moves and results agree with the rules and the claim")
     console.print(f"decisions of {submission.opponent}: {decisions}")

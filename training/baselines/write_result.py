@@ -49,6 +49,8 @@ def write_result(
         f"{submission.player} against {opponent}: {100 * claim.score:.1f} % "
         f"({100 * claim.low:.1f} to {100 * claim.high:.1f}), written to {out}"
     )
+    if submission.forfeits:
+        console.print(f"forfeited by {submission.player}: {submission.forfeits} of {games} games")
 
 
 if __name__ == "__main__":
