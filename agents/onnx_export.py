@@ -27,7 +27,7 @@ logits: float32[B, A], one for each action id; those of illegal actions are mean
 values: float32[B], the expected result for the player to move, -1 to 1."""
 
 
-class _WithoutCast(nn.Module):
+class _Int8Network(nn.Module):
     """A network whose input has the dtype of observations."""
 
     def __init__(self, network: Network) -> None:
@@ -62,9 +62,9 @@ def to_onnx(network: Network, game: Game, fingerprint: str = "") -> bytes:
     """
     _require_packages()
     example = torch.zeros((2, *game.observation_shape), dtype=torch.int8)
-    with _silenced():
+    with _suppress_logs():
         program: Any = torch.onnx.export(
-            _WithoutCast(network).eval(),
+            _Int8Network(network).eval(),
             (example,),
             input_names=[INPUT],
             output_names=OUTPUTS,
@@ -87,7 +87,7 @@ def to_onnx(network: Network, game: Game, fingerprint: str = "") -> bytes:
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
+def _suppress_logs() -> Iterator[None]:
     """Suppress logs, and warnings of deprecations within torch."""
     level = logging.root.manager.disable
     # Traces of the export take most of its time if some handler collects them.

@@ -177,7 +177,7 @@ def check_integer(
 def check_bool(name: str, value: object) -> None:
     """Raise BadOption unless the value is a Python or NumPy bool."""
     if not isinstance(value, bool | np.bool_):
-        raise BadOption(f"{name}={value!r}; it is True or False")
+        raise BadOption(f"{name}={value!r}; expected: True or False")
 
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:

@@ -41,8 +41,8 @@ def check_dataset_id(dataset_id: str) -> None:
     except (ValueError, TypeError) as error:
         expected = "a name with a version, such as capture_conquer/minimax-v0"
         raise BadOption(f"data set {dataset_id!r}: {error}; expected: {expected}") from error
-    if (place := _path(dataset_id)).exists():
-        raise BadOption(f"the Minari data set {dataset_id} exists, in {place}")
+    if (folder := _path(dataset_id)).exists():
+        raise BadOption(f"the Minari data set {dataset_id} exists, in {folder}")
 
 
 def write_minari(dataset: Dataset, dataset_id: str) -> Path:

@@ -99,7 +99,7 @@ class OpponentPool:
         self._replies: dict[int, tuple[object, _Replies]] = {}
         for index in range(len(self.opponents)):
             self._replies_of(index)
-        self._limits()
+        self._cumulative_shares()
 
     def only_compiled(self) -> CompiledOpponent | None:
         """Return the replies of the only opponent if they are compiled, else None."""
@@ -112,7 +112,7 @@ class OpponentPool:
 
         The random streams of the boards draw the opponents of new games.
         """
-        boards.draw_opponents(numbers, self._limits())
+        boards.draw_opponents(numbers, self._cumulative_shares())
         return boards.opponents[numbers]
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -149,7 +149,7 @@ class OpponentPool:
             self._replies[index] = player, replies
         return replies
 
-    def _limits(self) -> NDArray[np.float64]:
+    def _cumulative_shares(self) -> NDArray[np.float64]:
         """Return the cumulative shares of the opponents, float64[K]; raise BadOption."""
         shares = [opponent.share for opponent in self.opponents]
         if not all(is_number(share, 0) for share in shares) or not sum(shares) > 0:

@@ -73,8 +73,8 @@ def _row(title: str, players: Sequence[RatedPlayer]) -> tuple[float, list[str]]:
 
 def _mean(values: Sequence[float | None]) -> str:
     """Return the mean in per cent, a dash without values."""
-    known = [value for value in values if value is not None]
-    return f"{100 * mean(known):.1f} %" if known else "–"
+    numbers = [value for value in values if value is not None]
+    return f"{100 * mean(numbers):.1f} %" if numbers else "–"
 
 
 def _elo(players: Sequence[RatedPlayer]) -> str:

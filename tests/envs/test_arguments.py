@@ -106,7 +106,7 @@ def test_flag_must_be_a_boolean(value):
         lambda: MaskInObservation(SINGLE(GAME), flat=value),
         lambda: AgentsMaskInObservation(AGENTS(GAME), flat=value),
     ):
-        with pytest.raises(BadOption, match="it is True or False"):
+        with pytest.raises(BadOption, match="expected: True or False"):
             make()
 
 

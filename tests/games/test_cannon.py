@@ -159,7 +159,7 @@ def test_bomb_over_an_occupied_cell(cannon):
         ({"rows": 9}, "rows=9; expected: 8 or 10"),
         ({"columns": "8"}, "columns='8'"),
         ({"retreat_neighbours": 6}, "retreat_neighbours=6; expected: 5 or 8"),
-        ({"bomb_clear_path": "yes"}, "bomb_clear_path='yes'; it is True or False"),
+        ({"bomb_clear_path": "yes"}, "bomb_clear_path='yes'; expected: True or False"),
     ],
 )
 def test_invalid_options_are_rejected(options, message):

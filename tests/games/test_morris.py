@@ -204,7 +204,7 @@ def test_invalid_position_text_is_rejected(morris, text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"protect_mills": 1}, "protect_mills=1; it is True or False"),
+        ({"protect_mills": 1}, "protect_mills=1; expected: True or False"),
         ({"removals": "two"}, "removals='two'; expected: per_mill or one"),
         ({"free_move": "no"}, "free_move='no'; expected: always or moving_phase_only or never"),
         ({"flying": 3}, "flying=3"),

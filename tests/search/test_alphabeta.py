@@ -296,7 +296,7 @@ def test_copy_of_a_selective_search_is_selective(game):
 
 
 def test_selective_option_must_be_a_bool(game):
-    with pytest.raises(BadOption, match="selective='yes'; it is True or False"):
+    with pytest.raises(BadOption, match="selective='yes'; expected: True or False"):
         AlphaBeta(game, selective="yes")
 
 

@@ -217,24 +217,24 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 def _parse(content: object) -> Submission:
     """Return the submission that a value of JSON describes; raise BadRecord."""
-    values = _checked_fields(Submission, content, "the file")
-    claim = _checked_fields(Claim, values["claim"], "claim")
+    values = _check_fields(Submission, content, "the file")
+    claim = _check_fields(Claim, values["claim"], "claim")
     entries = (
-        _checked_fields(GameEntry, entry, f"game {number}")
+        _check_fields(GameEntry, entry, f"game {number}")
         for number, entry in enumerate(values["games"], 1)
     )
     games = tuple(GameEntry(**{**entry, "turns": tuple(entry["turns"])}) for entry in entries)
     return Submission(**{**values, "claim": Claim(**claim), "games": games})
 
 
-def _checked_fields(kind: type[Any], content: object, place: str) -> dict[str, Any]:
-    """Return a JSON object that has exactly the fields of a class; raise BadRecord."""
+def _check_fields(kind: type[Any], content: object, place: str) -> dict[str, Any]:
+    """Return a JSON object if it has the fields of a class with valid values; raise BadRecord."""
     if not isinstance(content, dict):
         raise BadRecord(f"{place}: {type(content).__name__}; expected: an object")
     names = {field.name for field in fields(kind)}
-    if odd := sorted(names ^ set(content)):
-        state = "missing" if odd[0] in names else "unknown"
-        raise BadRecord(f"{place}: field {odd[0]!r:.80} is {state}")
+    if differences := sorted(names ^ set(content)):
+        state = "missing" if differences[0] in names else "unknown"
+        raise BadRecord(f"{place}: field {differences[0]!r:.80} is {state}")
     for name, value in content.items():
         check = _CHECKS.get(name, lambda value: isinstance(value, str))
         if not check(value):
