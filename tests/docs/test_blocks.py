@@ -182,7 +182,7 @@ def test_endings_are_those_of_the_game():
     ("game", "player", "score", "results"),
     # Results in 0.1.0. In the second tournament, the network is the second player.
     [
-        ("capture_conquer", "`policy`", "69.0 % (65.1 – 72.7)", "233-86-81"),
+        ("capture_conquer", "`policy`", "77.2 % (73.9 – 80.3)", "271-76-53"),
         ("checkers", "`policy`", "47.4 % (44.1 – 50.7)", "90-199-111"),
         ("morris", "`alphazero:simulations=64`", "71.5 % (65.8 – 76.6)", "132-22-46"),
     ],
