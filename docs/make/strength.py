@@ -1,7 +1,8 @@
 """Results of the trained networks in tournaments, read from the folders of the weights."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from agents.shipped_weights import CONFIG, WEIGHTS
@@ -39,7 +40,7 @@ class Row(NamedTuple):
 @maker
 def strength(block: Block) -> str:
     """Return the table of all measured matches of trained players, or of one game's."""
-    rows = [row for row in matches() if row.config["game"] in (block.words or [*GAMES])]
+    rows = [*matches(block.words or GAMES)]
     rows.sort(
         key=lambda row: ([*GAMES].index(row.config["game"]), [*row.config["options"].values()])
     )
@@ -92,16 +93,26 @@ def _setting(row: Row, names: list[str]) -> str:
     return ", ".join(f"{name}={row.config['options'][name]}" for name in names)
 
 
-def matches() -> Iterator[Row]:
-    """Yield all matches of all trained players; of a repeated match, the one with more games."""
+def matches(games: Container[str] = GAMES) -> Iterator[Row]:
+    """Yield the matches of trained players, of all games or some.
+
+    Of a repeated match, the one with more games is yielded.
+    """
     for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
         config = json.loads((folder / CONFIG).read_text())
+        if config["game"] not in games:
+            continue
+        game = make_game(config["game"], **config["options"])
+        current_hash = cache(partial(decision_hash, game=game))
         minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
         rows: dict[tuple[str, str], Row] = {}
         for measured in sorted((folder / "measured").glob("*.json")):
             tournament = json.loads(measured.read_text())
+            recorded = tournament["config"].get("decisions", {})
             for (player, opponent), line in _pairs(tournament):
-                is_current = all(_is_current(name, tournament) for name in (player, opponent))
+                is_current = all(
+                    recorded.get(name) == current_hash(name) for name in (player, opponent)
+                )
                 row = Row(config, minutes, player, opponent, line, is_current)
                 rows[player, opponent] = max(rows.get((player, opponent), row), row, key=_games)
         yield from rows.values()
@@ -109,13 +120,6 @@ def matches() -> Iterator[Row]:
 
 def _games(row: Row) -> int:
     return int(row.line["wins"] + row.line["draws"] + row.line["losses"])
-
-
-def _is_current(name: str, tournament: Mapping[str, Any]) -> bool:
-    """Return whether a player decides as in a tournament, as far as `decision_hash` can tell."""
-    config = tournament["config"]
-    recorded: str | None = config.get("decisions", {}).get(name)
-    return recorded == decision_hash(name, make_game(config["game"], **config["options"]))
 
 
 def _pairs(tournament: Mapping[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
