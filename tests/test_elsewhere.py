@@ -93,7 +93,9 @@ def test_trained_networks_play_by_player_spec(tictactoe, tmp_path):
         rounds=2,
         minutes=None,
         network=Size(blocks=1, channels=8, keys=4),
-        play=worker.SelfPlaySettings(boards=8, simulations=4, opening_turns=2, opponents_share=0),
+        play=worker.SelfPlaySettings(
+            boards=8, simulations=4, max_opening_turns=2, opponents_share=0
+        ),
         workers=1,
         decisions=8,
         warm_up=64,

@@ -67,8 +67,8 @@ class Config(BaseConfig):
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
     # Player specs of the opponents, each with the same share of the games.
     opponents: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
-    # Games start after 0 to `opening_turns` random turns.
-    opening_turns: int = 6
+    # Games start after 0 to `max_opening_turns` random turns.
+    max_opening_turns: int = 6
     boards: int = 256
     # Decisions per board between logged steps, each followed by one gradient step.
     n_steps: int = 32
@@ -100,7 +100,7 @@ class Config(BaseConfig):
             check_spec(spec)
         check_wholes(self, boards=1, n_steps=1, batch_size=1, warm_up=1)
         check_wholes(self, target_span=1, target_interval=1, replay=self.boards)
-        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
+        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma")
         check_between(self, 0, 1, "exploration", "last_exploration", "exploration_share")
 
@@ -224,7 +224,7 @@ def make_env(game: Game, config: Config) -> "MaskedObservations":
         max_turns=limits.max_turns,
         repetitions=effective_repetition_limit(game, limits.repetitions),
         draw_at_limits=True,
-        max_opening_turns=config.opening_turns,
+        max_opening_turns=config.max_opening_turns,
         **game.options,
     )
     env.seed(config.seed)

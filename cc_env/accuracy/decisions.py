@@ -202,19 +202,19 @@ def sample_from_games(
     opponent: str | Player | PolicyFunction,
     games: int,
     *,
-    opening_turns: int = 0,
+    max_opening_turns: int = 0,
     seed: int = 0,
 ) -> Iterator[Position]:
     """Yield the positions in which the player decides, in games against an opponent.
 
-    The player alternates between the seats. Games start after up to `opening_turns` random turns.
-    Each position is yielded once; positions without a table are skipped. Raises BadOption for fewer
-    than 1 game or 0 opening turns, or if a player cannot be created, BadPlayer if a game ends by a
-    fault.
+    The player alternates between the seats. Games start after 0 to `max_opening_turns` random
+    turns. Each position is yielded once; positions without a table are skipped. Raises BadOption
+    for fewer than 1 game or 0 opening turns, or if a player cannot be created, BadPlayer if a game
+    ends by a fault.
     """
     check_integer("games", games, 1)
     check_seed(seed)
-    check_integer("opening_turns", opening_turns, 0)
+    check_integer("max_opening_turns", max_opening_turns, 0)
     rng = np.random.default_rng(seed)
     yielded = set[Position]()
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
@@ -222,7 +222,7 @@ def sample_from_games(
         seat = number % 2
         recorder = _RecordingPlayer(player_for_new_game(player), tables)
         pair = [recorder, opponent] if seat == 0 else [opponent, recorder]
-        start = random_opening(tables.game, opening_turns, rng)
+        start = random_opening(tables.game, max_opening_turns, rng)
         record = play_match(tables.game, pair, start=start, seed=seed + number)
         if record.reason in FAULTS:
             raise BadPlayer(

@@ -46,7 +46,7 @@ class Config(training_run.Config):
     # Games per round.
     boards: int = 256
     # Games begin after 0 to this number of random turns.
-    opening_turns: int = 6
+    max_opening_turns: int = 6
     # Longer games are drawn.
     max_turns: int = 60
     # Learning rate of Adam.
@@ -61,7 +61,7 @@ class Config(training_run.Config):
         """Check the fields and fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, boards=1, max_turns=1, evaluate_every=1)
-        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
+        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "entropy")
 
 
@@ -121,7 +121,7 @@ def play(game: Game, network: Network, config: Config, seed: int) -> Decisions:
         max_turns=config.max_turns,
         repetitions=3,
         autoreset=Autoreset.SAME_STEP,
-        max_opening_turns=config.opening_turns,
+        max_opening_turns=config.max_opening_turns,
     )
     boards.reset(streams=boards.streams(seed))
     is_first, winners = np.ones(boards.count, np.bool_), np.full(boards.count, ONGOING)

@@ -144,10 +144,10 @@ def test_enumerated_positions_include_all_first_turns_of_the_opponent():
 def test_game_samples_are_distinct_and_openings_vary():
     player = make_player("minimax:depth=2", GAME)
     same = list(sample_from_games(TABLES, player, player, 10))
-    varied = list(sample_from_games(TABLES, player, player, 10, opening_turns=4))
+    varied = list(sample_from_games(TABLES, player, player, 10, max_opening_turns=4))
     assert len(set(same)) == len(same) < len(varied) == len(set(varied))
-    with pytest.raises(BadOption, match="opening_turns=-1"):
-        list(sample_from_games(TABLES, player, player, 1, opening_turns=-1))
+    with pytest.raises(BadOption, match="max_opening_turns=-1"):
+        list(sample_from_games(TABLES, player, player, 1, max_opening_turns=-1))
 
 
 def test_replies_require_the_value_of_the_start():

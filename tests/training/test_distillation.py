@@ -40,7 +40,7 @@ TINY = Config(
     network=Size(blocks=1, channels=8, keys=4),
     learn=LearnerSettings(batch_size=128, learning_rate=5e-3, value_weight=0.05),
     depth=2,
-    opening_turns=6,
+    max_opening_turns=6,
     opponents=("random",),
     decisions=1500,
     evaluate_every=2,

@@ -61,7 +61,7 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
         learning_rate=3e-3,
         target_interval=1024,
         opponents=("random",),
-        opening_turns=3,
+        max_opening_turns=3,
         evaluate_every=12 * 2048,
         evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=20),
     )

@@ -30,7 +30,7 @@ TINY = Config(
     depth=2,
     epochs=2,
     batch_size=128,
-    opening_turns=6,
+    max_opening_turns=6,
     exploration=0.05,
     limit="nodes=300",
     evaluation_opponents=EvaluationOpponents(
@@ -173,7 +173,7 @@ def with_empty_evaluation(game):
         {"positions": 10},
         {"depth": 0},
         {"depth": 101},
-        {"opening_turns": 201},
+        {"max_opening_turns": 201},
         {"weight": 2},
         {"engine": "threads"},
         {"workers": -1},

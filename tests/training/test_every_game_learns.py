@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("without_curves")
 
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
 PLAY = worker.SelfPlaySettings(
-    boards=8, simulations=4, considered=4, opening_turns=2, max_turns=6, opponents=("greedy",)
+    boards=8, simulations=4, considered=4, max_opening_turns=2, max_turns=6, opponents=("greedy",)
 )
 
 

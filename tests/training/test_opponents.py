@@ -33,7 +33,7 @@ def bad():
 
 
 def start_games(names, share):
-    settings = GameSettings(opponents=names, opponents_share=share, opening_turns=0)
+    settings = GameSettings(opponents=names, opponents_share=share, max_opening_turns=0)
     games = SelfPlayGames(GAME, settings, BOARDS, np.random.default_rng(0))
     games.start(np.ones(BOARDS, np.bool_))
     return games

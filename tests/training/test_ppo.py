@@ -76,7 +76,7 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
         batch_size=512,
         learning_rate=3e-3,
         pool=PoolSettings(names=("random",)),
-        opening_turns=3,
+        max_opening_turns=3,
         evaluate_every=14 * 2048,
         evaluation_opponents=EvaluationOpponents(names=("random",), anchor="random", games=20),
     )

@@ -58,7 +58,7 @@ def test_values_mix_results_and_search_values(game_4x4):
 
 
 def test_games_start_with_random_turns(game_4x4):
-    settings = SelfPlaySettings(boards=64, simulations=2, considered=2, opening_turns=3)
+    settings = SelfPlaySettings(boards=64, simulations=2, considered=2, max_opening_turns=3)
     play = SelfPlayWorker(game_4x4, settings, 0)
     starts = {tuple(row) for row in play._boards.positions.tolist()}
     assert len(starts) > 10
@@ -73,7 +73,9 @@ def test_same_seed_gives_the_same_games(game_4x4):
 
 
 def test_endless_games_are_drawn(game):
-    settings = SelfPlaySettings(boards=8, simulations=2, considered=2, max_turns=3, opening_turns=0)
+    settings = SelfPlaySettings(
+        boards=8, simulations=2, considered=2, max_turns=3, max_opening_turns=0
+    )
     _, tally = SelfPlayWorker(game, settings, 0).play(uniform, 6)
     assert tally.games >= 8
     assert tally.draws == tally.games

@@ -30,7 +30,7 @@ def game():
 
 @pytest.fixture
 def env(game):
-    return make_env(game, 40, [RecordingOpponent()], opening_turns=3, seed=1)
+    return make_env(game, 40, [RecordingOpponent()], max_opening_turns=3, seed=1)
 
 
 def random_actions(env, rng):
@@ -71,7 +71,7 @@ def test_rewards_of_the_learner_come_at_the_end(game):
         return batch.masks.argmax(1)
 
     opponent = Opponent("lowest", lowest, 1.0)
-    env = make_env(game, 40, [opponent], opening_turns=3, seed=1)
+    env = make_env(game, 40, [opponent], max_opening_turns=3, seed=1)
     env.reset()
     rng, points = np.random.default_rng(0), []
     for _ in range(60):
@@ -110,7 +110,7 @@ def test_opponents_are_sampled_by_share(game):
         RecordingOpponent("never", 0.0),
         RecordingOpponent("seldom", 1.0),
     ]
-    env = make_env(game, 40, pool, opening_turns=0, seed=2)
+    env = make_env(game, 40, pool, max_opening_turns=0, seed=2)
     env.reset()
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -124,7 +124,7 @@ def test_opponents_are_sampled_by_share(game):
 @pytest.mark.parametrize(("turns", "minimum", "maximum"), [(0, 1, 1), (4, 10, 1000)])
 def test_games_start_after_random_turns(game, turns, minimum, maximum):
     starts = set()
-    env = make_env(game, 400, [RecordingOpponent()], opening_turns=turns, seed=3)
+    env = make_env(game, 400, [RecordingOpponent()], max_opening_turns=turns, seed=3)
     env.reset()
     # Boards without turns show their starting position.
     for board in range(400):
@@ -137,7 +137,7 @@ def test_games_start_after_random_turns(game, turns, minimum, maximum):
 
 def test_same_seed_repeats_the_games(game):
     def play(seed):
-        env = make_env(game, 16, [RecordingOpponent()], opening_turns=3, seed=seed)
+        env = make_env(game, 16, [RecordingOpponent()], max_opening_turns=3, seed=seed)
         rng, outputs = np.random.default_rng(0), [env.reset()]
         for _ in range(20):
             outputs += env.step(random_actions(env, rng))[:2]
@@ -161,11 +161,11 @@ def test_illegal_actions_are_rejected(env):
 def test_illegal_replies_are_rejected(game, action):
     pool = [Opponent("cheat", lambda batch, rng: np.full(len(batch.masks), action), 1.0)]
     with pytest.raises(IllegalAction, match=f"action {action} is not legal in"):
-        make_env(game, 8, pool, opening_turns=0, seed=0).reset()
+        make_env(game, 8, pool, max_opening_turns=0, seed=0).reset()
 
 
 def test_games_at_arena_limits_are_draws():
-    env = make_env(make_game("morris"), 40, [RecordingOpponent()], opening_turns=3, seed=1)
+    env = make_env(make_game("morris"), 40, [RecordingOpponent()], max_opening_turns=3, seed=1)
     env.reset()
     rng, truncated = np.random.default_rng(0), 0
     for _ in range(300):

@@ -88,7 +88,7 @@ class Config(GameSettings, NetworkConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, depth=(2, MAX_DEPTH), opening_turns=(0, MAX_TURNS))
+        check_wholes(self, depth=(2, MAX_DEPTH), max_opening_turns=(0, MAX_TURNS))
         self.check_games()
         check_wholes(self, decisions=1000, replay=1000)
         check_between(self, 0, 1, "entropy")

@@ -57,7 +57,7 @@ _BANDS = (1, 3, 5, 9, 15, 25)
 # Minimum number of decisions for a point in a chart.
 _MIN_DECISIONS = 10
 # Games start after 0 to 4 random turns.
-_OPENING_TURNS = 4
+_MAX_OPENING_TURNS = 4
 
 
 @app.command()
@@ -128,7 +128,7 @@ def measure_by_source(
     for label, opponent in named_opponents:
         other = make_player(opponent, game)
         sample = sample_from_games(
-            tables, player, other, num_games, opening_turns=_OPENING_TURNS, seed=seed
+            tables, player, other, num_games, max_opening_turns=_MAX_OPENING_TURNS, seed=seed
         )
         yield f"against {label}", accuracy(sample)
     if game.initial in tables:

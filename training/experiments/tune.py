@@ -56,8 +56,9 @@ class Config:
     games: int = 400
     # Search depth in self-play and the match, in turns.
     depth: int = 3
-    # Random turns at the start of a game.
-    opening_turns: int = 6
+    # Self-play begins after 0 to `max_opening_turns` random turns, games of the match after exactly
+    # as many.
+    max_opening_turns: int = 6
     # Fraction of random decisions after the opening.
     exploration: float = 0.05
     # Number of latest rounds to fit.
@@ -71,7 +72,7 @@ class Config:
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
         check_wholes(self, rounds=1, positions=1000, games=2, depth=(1, MAX_DEPTH))
-        check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
+        check_wholes(self, max_opening_turns=(0, search_games.MAX_TURNS))
         check_wholes(self, remembered=1, seed=0)
         check_between(self, 0, 1, "exploration", "penalty")
 
@@ -115,7 +116,9 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
 
 def self_play(game: Game, weights: Weights, config: Config, round_index: int) -> Sample:
     """Return positions of games that the search with these weights played against itself."""
-    settings = search_games.play_settings(config.depth, config.opening_turns, config.exploration)
+    settings = search_games.play_settings(
+        config.depth, config.max_opening_turns, config.exploration
+    )
     count, size = search_games.split_work(config.positions)
     work = partial(_play_turns, game, _evaluation_with_weights(game, weights), settings, size)
     seeds = np.random.SeedSequence((config.seed, round_index)).generate_state(count).tolist()
@@ -197,7 +200,7 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
         game.name,
         options=game.options,
         games=config.games,
-        opening_turns=config.opening_turns,
+        opening_turns=config.max_opening_turns,
         seed=seed,
     )
     return tournament.standings.pair("new", "best").line.score

@@ -82,8 +82,8 @@ class Config(BaseConfig):
     remembered: int = 4_000_000
     # Search depth in self-play, in turns.
     depth: int = 4
-    # Games start after 0 to `opening_turns` random turns.
-    opening_turns: int = 12
+    # Games start after 0 to `max_opening_turns` random turns.
+    max_opening_turns: int = 12
     # Fraction of random decisions after the opening.
     exploration: float = 0.02
     # Lambda: weight of later positions in a target, relative to the search value.
@@ -109,7 +109,7 @@ class Config(BaseConfig):
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
-        check_wholes(self, opening_turns=(0, search_games.MAX_TURNS))
+        check_wholes(self, max_opening_turns=(0, search_games.MAX_TURNS))
         check_wholes(self, epochs=1, batch_size=1)
         check_between(self, 0, 1, "exploration", "weight", "learning_rate")
         check_workers(self.engine, self.workers)
@@ -161,7 +161,7 @@ class Training(BaseTraining[Config]):
         config = self.config
         start = time.perf_counter()
         settings = search_games.play_settings(
-            config.depth, config.opening_turns, config.exploration
+            config.depth, config.max_opening_turns, config.exploration
         )
         count, size = search_games.split_work(config.positions)
         work = partial(_play_sample, self.game, self.evaluation(), settings, config.weight, size)

@@ -78,8 +78,8 @@ class Config(BaseConfig):
     # Weight of the entropy bonus; linear schedule.
     ent_coef: float = 0.01
     last_ent_coef: float = 0.001
-    # Games start after 0 to `opening_turns` random turns.
-    opening_turns: int = 6
+    # Games start after 0 to `max_opening_turns` random turns.
+    max_opening_turns: int = 6
     pool: PoolSettings = field(default_factory=PoolSettings)
     evaluate_every: int = 1_000_000
     # The best network is the newest snapshot.
@@ -89,7 +89,7 @@ class Config(BaseConfig):
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
-        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS))
+        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
         check_between(self, 0.01, 100, "start_temperature")
@@ -119,7 +119,7 @@ class Training(BaseTraining[Config]):
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = selfplay_env.make_env(
-            self.game, config.boards, opponents, config.opening_turns, config.seed
+            self.game, config.boards, opponents, config.max_opening_turns, config.seed
         )
         self.ppo = OverlappedPPO(self.make_ppo, self.network)
         run.restore(self.load)

@@ -18,9 +18,9 @@ from training.runs.state import MAX_NUMBER
 
 
 def make_env(
-    game: Game, count: int, opponents: Sequence[Opponent], opening_turns: int, seed: int
+    game: Game, count: int, opponents: Sequence[Opponent], max_opening_turns: int, seed: int
 ) -> OpponentVecEnv:
-    """Return an environment whose games start after 0 to `opening_turns` random turns.
+    """Return an environment whose games start after 0 to `max_opening_turns` random turns.
 
     Games have the limits of the arena; a game that reaches one is drawn.
     """
@@ -32,7 +32,7 @@ def make_env(
         max_turns=limits.max_turns,
         repetitions=effective_repetition_limit(game, limits.repetitions),
         draw_at_limits=True,
-        max_opening_turns=opening_turns,
+        max_opening_turns=max_opening_turns,
         **game.options,
     )
     env.seed(seed)

@@ -24,8 +24,8 @@ NO_OPPONENT, ITSELF = -1, "itself"
 class GameSettings:
     """The settings of the games."""
 
-    # Games start after 0 to `opening_turns` random turns.
-    opening_turns: int = 12
+    # Games start after 0 to `max_opening_turns` random turns.
+    max_opening_turns: int = 12
     # Longer games are drawn.
     max_turns: int = 100
     # A game is drawn at this occurrence of a position.
@@ -36,7 +36,7 @@ class GameSettings:
 
     def check_games(self) -> None:
         """Raise BadOption for an invalid value or spec, and for a share without opponents."""
-        check_wholes(self, opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
+        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
         check_between(self, 0, 1, "opponents_share")
         for spec in self.opponents:
             check_spec(spec)
@@ -79,7 +79,7 @@ class SelfPlayGames:
             count,
             max_turns=settings.max_turns,
             repetitions=effective_repetition_limit(game, settings.repetitions),
-            max_opening_turns=settings.opening_turns,
+            max_opening_turns=settings.max_opening_turns,
         )
         self.boards.reset(streams=rng.integers(2**64, size=count, dtype=np.uint64))
         self.seats = np.full(count, NO_OPPONENT, np.int64)
