@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from agents.network import Network, Size
+from agents.network import Evaluator, Network, Size
 from cc_env.envs.opponents import DecisionBatch
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
@@ -99,12 +99,12 @@ def test_snapshots_stay_fixed_while_the_learner_changes(pool, network, batch):
         return pool.opponents[index].player(repeat_row(batch, 0, 500), np.random.default_rng(0))
 
     pool.add_snapshot(network)
-    pool.set_current_network(network)
+    pool.set_current_evaluator(Evaluator(network))
     before = choices(0)
     np.testing.assert_array_equal(before, choices(3))
     torch.nn.init.normal_(network.keys.weight, std=5)
     np.testing.assert_array_equal(before, choices(0))
-    pool.set_current_network(network)
+    pool.set_current_evaluator(Evaluator(network))
     assert (before != choices(0)).any()
     np.testing.assert_array_equal(before, choices(3))
 

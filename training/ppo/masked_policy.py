@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import Tensor
-from torch.func import functional_call
 
-from agents.network import Network, fast_dtype
+from agents.network import Evaluator, Network
+from training.selfplay.learner import training_dtype
 
 # Logit of illegal actions.
 ILLEGAL_LOGIT = -1e8
@@ -19,8 +19,11 @@ ILLEGAL_LOGIT = -1e8
 class Policy(MaskableActorCriticPolicy):
     """A MaskablePPO policy that wraps a `Network`.
 
-    It computes in the fastest dtype of the device; parameters and optimizer are float32.
+    Rollouts use `evaluator`, a copy of a network for inference, which must be set before. Gradient
+    steps are in the fastest dtype of the device; parameters and optimizer are float32.
     """
+
+    evaluator: Evaluator
 
     def __init__(self, *args: Any, network: Network, **kwargs: Any) -> None:
         """Use this network; `args` and `kwargs` are those of the base class."""
@@ -40,33 +43,30 @@ class Policy(MaskableActorCriticPolicy):
 
         `deterministic` is ignored: rollouts are sampled.
         """
-        logits, values = self._evaluate(obs, action_masks)
+        logits, values = map(torch.from_numpy, self.evaluator(obs.cpu().numpy()))
+        logits = _mask(logits, action_masks)
         sums = logits.softmax(1).cumsum(1, dtype=torch.float64)
-        bounds = torch.rand(len(sums), 1, dtype=sums.dtype, device=sums.device) * sums[:, -1:]
+        bounds = torch.rand(len(sums), 1, dtype=sums.dtype) * sums[:, -1:]
         actions = torch.searchsorted(sums, bounds, right=True)
-        return actions[:, 0], values, logits.log_softmax(1).gather(1, actions)[:, 0]
+        return actions[:, 0], values[:, None], logits.log_softmax(1).gather(1, actions)[:, 0]
+
+    def predict_values(self, obs: Any) -> Tensor:
+        """Return values float32[B, 1]."""
+        return torch.from_numpy(self.evaluator(obs.cpu().numpy())[1])[:, None]
 
     def evaluate_actions(
         self, obs: Tensor, actions: Tensor, action_masks: Any = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return values float32[B, 1], log-probabilities and entropies float32[B]; actions [B]."""
-        logits, values = self._evaluate(obs, action_masks)
-        logs = logits.log_softmax(1)
-        entropy = -(logits.softmax(1) * logs).sum(1)
-        return values, logs.gather(1, actions[:, None])[:, 0], entropy
+        planes = obs.float().contiguous(memory_format=torch.channels_last)
+        dtype = training_dtype(planes.device)
+        with torch.autocast(planes.device.type, dtype, enabled=dtype != torch.float32):
+            logits, values = self.network(planes)
+        logs = _mask(logits, action_masks).log_softmax(1)
+        entropy = -(logs.exp() * logs).sum(1)
+        return values[:, None], logs.gather(1, actions[:, None])[:, 0], entropy
 
-    def predict_values(self, obs: Any) -> Tensor:
-        """Return values float32[B, 1]."""
-        return self._evaluate(obs, True)[1]
 
-    def _evaluate(self, planes: Tensor, masks: Any) -> tuple[Tensor, Tensor]:
-        """Return masked logits float32[B, A] and values float32[B, 1] of planes [B, C, H, W].
-
-        `masks`, bool[B, A] or True for all actions, are the legal actions.
-        """
-        dtype = fast_dtype(planes.device)
-        weights = {name: tensor.to(dtype) for name, tensor in self.network.named_parameters()}
-        inputs = planes.to(dtype).contiguous(memory_format=torch.channels_last)
-        logits, values = functional_call(self.network, weights, (inputs,))
-        legal = torch.as_tensor(masks, device=logits.device).bool()
-        return logits.where(legal, ILLEGAL_LOGIT), values[:, None]
+def _mask(logits: Tensor, legal: Any) -> Tensor:
+    """Return logits float32[B, A] with ILLEGAL_LOGIT where `legal`, bool[B, A], is false."""
+    return logits.where(torch.as_tensor(legal, device=logits.device).bool(), ILLEGAL_LOGIT)

@@ -79,9 +79,9 @@ class LearningOpponents:
             return None
         return self.networks[(self.snapshots_taken - 1) % len(self.networks)]
 
-    def set_current_network(self, network: Network) -> None:
-        """Update the opponent "itself" to a copy of this network."""
-        self._itself.player = network_policy(Evaluator(network, self._device))
+    def set_current_evaluator(self, evaluator: Evaluator) -> None:
+        """Update the opponent "itself" to this network."""
+        self._itself.player = network_policy(evaluator)
 
     def add_snapshot(self, network: Network) -> None:
         """Add a snapshot of the network; if the pool is full, it replaces the oldest one."""

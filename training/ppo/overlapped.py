@@ -15,7 +15,7 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from stable_baselines3.common.logger import Logger
 
-from agents.network import Network
+from agents.network import Evaluator, Network
 from agents.weight_files import AnyArray, checked_array
 from cc_env.errors import BadCheckpoint
 
@@ -46,19 +46,22 @@ class _RolloutCollector(MaskablePPO):
 
 
 class OverlappedPPO:
-    """A learner, and a collector of rollouts with a copy of its network."""
+    """A learner, and a collector of rollouts, which share a network."""
 
     def __init__(self, make_algorithm: AlgorithmFactory, network: Network) -> None:
         """Train this network in place."""
-        self.collector = make_algorithm(_RolloutCollector, copy.deepcopy(network))
+        self.collector = make_algorithm(_RolloutCollector, network)
         self.learner = make_algorithm(MaskablePPO, network)
         for algorithm in (self.collector, self.learner):
             algorithm.set_logger(Logger(None, []))
         self._has_rollout = False
 
-    def update(self) -> tuple[float, float]:
-        """Collect a rollout and learn from the previous one; return the seconds of each."""
-        self.collector.policy.load_state_dict(self.learner.policy.state_dict())
+    def update(self, evaluator: Evaluator) -> tuple[float, float]:
+        """Collect a rollout and learn from the previous one; return the seconds of each.
+
+        `evaluator` has the current weights of the network.
+        """
+        self.collector.policy.evaluator = evaluator  # type: ignore[assignment]
         with ThreadPoolExecutor(1) as executor:
             learning = executor.submit(self._learn)
             start = time.perf_counter()

@@ -22,7 +22,7 @@ from sb3_contrib import MaskablePPO
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.network import Network, Size, select_device
+from agents.network import Evaluator, Network, Size, select_device
 from cc_env.envs.boards import MAX_OPENING_TURNS
 from training.arena import make_players
 from training.ppo import selfplay_env
@@ -151,13 +151,14 @@ class Training(BaseTraining[Config]):
     def step(self) -> dict[str, float]:
         """Collect a rollout and learn from the previous one; return the metrics."""
         self.seed()
-        self.pool.set_current_network(self.network)
+        evaluator = Evaluator(self.network, self.config.device)
+        self.pool.set_current_evaluator(evaluator)
         self.ppo.learner.ent_coef = self.interpolate(
             self.config.ent_coef, self.config.last_ent_coef
         )
         before = self.env.seconds
         start = time.perf_counter()
-        play_seconds, learn_seconds = self.ppo.update()
+        play_seconds, learn_seconds = self.ppo.update(evaluator)
         state.check_finite(self.network)
         elapsed = time.perf_counter() - start
         parts = {name: total - before[name] for name, total in self.env.seconds.items()}
