@@ -275,8 +275,6 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         """Return the boards to reset, bool[N], or None for all; raise BadOption."""
         if value is None:
             return None
-        if not self._boards.has_begun:
-            raise BadOption("reset_mask: no episode is in progress; reset all boards")
         try:
             mask = np.asarray(value)
         except ValueError as error:
@@ -285,6 +283,8 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise BadOption(f"reset_mask has shape {mask.shape}; expected: ({self.num_envs},)")
         if mask.dtype.kind not in "bui":
             raise BadOption(f"reset_mask={value!r}; expected: True or False for each board")
+        if not (self._boards.has_begun or mask.all()):
+            raise BadOption("reset_mask: no episode is in progress; reset all boards")
         return mask.astype(np.bool_)
 
     def _copy_or_view(self, array: NDArray[Scalar], is_writable: bool = False) -> NDArray[Scalar]:

@@ -117,7 +117,7 @@ def test_masked_reset_changes_the_selected_boards_only(make):
     if make is None:
         with pytest.raises(BadOption):
             envs.reset(options={"reset_mask": np.array([True, True, False])})
-    first, _ = envs.reset(seed=[0, 1, 2])
+    first, _ = envs.reset(seed=[0, 1, 2], options={"reset_mask": np.array([True, True, True])})
     envs.action_space.seed(123)
     for _ in range(2):
         before, *_ = envs.step(envs.action_space.sample())
