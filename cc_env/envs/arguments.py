@@ -88,5 +88,9 @@ def make_environment_game(environment: type, game: str, options: Mapping[str, ob
         valid = f"options of {game}: {format_list(game_options, 99)}; "
         valid += f"of all games: {format_list(common, 99)}"
         error = f"{environment.__name__}() got an unexpected keyword argument '{unknown[0]}'"
-        raise UnknownKeyword(f"{error}; {suggest(unknown[0], common + game_options)}{valid}")
+        hint = suggest(unknown[0], common + game_options)
+        if unknown[0] == "max_episode_steps" and "num_envs" in parameters:
+            # Gymnasium's `make_vec` passes the limit of a spec on.
+            hint = "for a limit in steps use vectorization_mode='sync' or 'async'; "
+        raise UnknownKeyword(f"{error}; {hint}{valid}")
     return make_game(game, **options)
