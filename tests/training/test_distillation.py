@@ -198,6 +198,23 @@ def test_samples_are_policy_decisions_with_search_values():
             assert samples.targets[row, 0] == pytest.approx((1 + value) / 2, abs=tolerance)
         else:
             assert samples.targets[row, 0] == 1
+
+
+def test_positions_are_drawn_from_the_tables():
+    game = TINY.make_game()
+    network = Network(game, TINY.network)
+    config = replace(TINY, tables="shipped", table_share=0.75)
+    samples, regrets = distillation.collect_decisions(game, config, None, network, 400, seed=5)
+    tables = Tablebase(game)
+    drawn = [tuple(map(int, position)) for position in sample_uniform(tables, 300, seed=5)]
+    assert [tuple(map(int, row)) for row in samples.positions[:300]] == drawn
+    assert 0 < len(regrets) <= len(samples.positions) - 300
+    for row in range(300):
+        position = type(game.initial)(*samples.positions[row])
+        exact = tables.probe(position)
+        # Fast wins are worth up to 0.1 more than slow ones.
+        assert samples.values[row] == pytest.approx(exact.value, abs=0.11)
+        assert samples.actions[row, 0] in exact.value_keeping
         assert samples.values[row] == pytest.approx(2 * samples.targets[row, 0] - 1, abs=2e-3)
 
 
@@ -288,6 +305,8 @@ def test_teacher_is_checked_before_writing(tmp_path, monkeypatch):
         main(replace(TINY, evaluation="nowhere.network"), tmp_path / "run")
     with pytest.raises(BadOption, match="nowhere"):
         main(replace(TINY, tables="nowhere"), tmp_path / "run")
+    with pytest.raises(BadOption, match=r"table_share=0\.5, tables=None; expected: tables"):
+        replace(TINY, table_share=0.5)
     with pytest.raises(BadOption, match="cannon"):
         main(replace(TINY, game="cannon", options={}, tables="shipped"), tmp_path / "run")
     monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agents.network import Evaluator, Network
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint
+from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.players.builtin import load_tables
 from cc_env.search.workspace import MAX_DEPTH
@@ -75,6 +76,8 @@ class Config(GameSettings, NetworkConfig):
     depth: int = 3
     # Folder of the tables with exact values for the teacher, or "shipped"; None: no tables.
     tables: str | None = None
+    # Fraction of the positions that are drawn uniformly from the tables instead of games.
+    table_share: float = 0.0
     opponents: tuple[str, ...] = ("minimax:depth=3",)
     opponents_share: float = 0.5
     # Decisions of the policy per round.
@@ -91,7 +94,9 @@ class Config(GameSettings, NetworkConfig):
         check_wholes(self, depth=(2, MAX_DEPTH), max_opening_turns=(0, MAX_TURNS))
         self.check_games()
         check_wholes(self, decisions=1000, replay=1000)
-        check_between(self, 0, 1, "entropy")
+        check_between(self, 0, 1, "entropy", "table_share")
+        if self.table_share and self.tables is None:
+            raise BadOption(f"table_share={self.table_share}, tables=None; expected: tables")
         check_between(self, 0, 100, "cross_entropy_weight")
         check_between(self, 1e-3, 10, "target_temperature")
         check_workers(self.engine, self.workers)
@@ -203,34 +208,47 @@ def collect_decisions(
     """Collect at least `count` decisions of a policy with the teacher's values, in a worker.
 
     Actions are sampled, which reaches positions beyond those of the most probable actions. The
-    decisions of unfinished games are included. The same seed gives the same samples. Raises
-    BadPlayer if an opponent cannot be created, forfeits or chooses an illegal action.
+    decisions of unfinished games are included, and positions from the tables if the config has a
+    `table_share`. The same seed gives the same samples. Raises BadPlayer if an opponent cannot be
+    created, forfeits or chooses an illegal action, BadOption if the tables have no positions.
     """
     rng = np.random.default_rng(seed)
     evaluate = Evaluator(network)
-    teacher = Teacher(game, evaluation, config.depth, config.load_tables(game))
+    tables = config.load_tables(game)
+    teacher = Teacher(game, evaluation, config.depth, tables)
     games = SelfPlayGames(game, config, _BOARDS, rng)
     boards = games.boards
     is_finished = np.ones(_BOARDS, np.bool_)
     parts: list[Samples] = []
     regrets: list[NDArray[np.float32]] = []
+    if tables and (drawn := round(config.table_share * count)):
+        positions = np.array(list(sample_uniform(tables, drawn, seed=seed)), np.uint64)
+        actions, values = teacher(positions)
+        parts.append(_samples(positions, actions, values))
+        count -= drawn
     decisions = 0
-    while decisions < count:
+    while decisions < count or not regrets:
         games.start(is_finished)
         logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
         selected = (logits + rng.gumbel(size=logits.shape)).argmax(1)
         own_boards = np.flatnonzero(~games.choose(selected))
         positions = boards.positions[own_boards]
         actions, values = teacher(positions)
-        best = values.max(1)
         most_probable = actions == logits[own_boards].argmax(1)[:, np.newaxis]
-        regrets.append((best - values[most_probable])[(actions >= 0).sum(1) > 1])
-        parts.append(Samples(positions, *top_targets(actions, values), 2 * best - 1))
+        regrets.append((values.max(1) - values[most_probable])[(actions >= 0).sum(1) > 1])
+        parts.append(_samples(positions, actions, values))
         decisions += len(own_boards)
         boards.step(selected)
         is_finished = boards.done
     samples = Samples(*map(np.concatenate, zip(*parts, strict=True)))
     return GradedDecisions(samples, np.concatenate(regrets))
+
+
+def _samples(
+    positions: NDArray[np.uint64], actions: NDArray[np.int32], values: NDArray[np.float32]
+) -> Samples:
+    """Return samples of positions, [N, F], with the teacher's actions and values, [N, M]."""
+    return Samples(positions, *top_targets(actions, values), 2 * values.max(1) - 1)
 
 
 def policy_loss(log_policy: Tensor, values: Tensor, *, config: Config) -> Tensor:
