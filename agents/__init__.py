@@ -27,19 +27,21 @@ __all__ = ["PLAYERS", "make_player", "register_player"]
 
 
 def policy(
-    game: Game, *, contempt: float = CONTEMPT, path: str | None = None, device: str = "cpu"
+    game: Game, *, contempt: float = 0.0, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player that takes the most probable action of a network's policy."""
+    """Return a player that takes the most probable action of a network's policy.
+
+    It repeats a position if `-contempt` is at least the network's value.
+    """
     return _policy_player("policy", game, contempt, path, device)
 
 
 def ppo(
     game: Game, *, contempt: float = 0.0, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player that takes the most probable action of a network trained by PPO.
+    """Return a player like `policy`, with the weights that ship for PPO.
 
-    The network predicts discounted results. Contempt, which is compared with these values, made
-    the player weaker, so its default is 0.
+    A network trained by PPO predicts discounted results.
     """
     return _policy_player("ppo", game, contempt, path, device)
 

@@ -110,7 +110,7 @@ class PolicyPlayer(_HistoryPlayer):
         game: Game,
         evaluate: Evaluate,
         *,
-        contempt: float = CONTEMPT,
+        contempt: float = 0.0,
         mirrored: bool = True,
     ) -> None:
         """Play by the policy of a network.

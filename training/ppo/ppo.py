@@ -185,7 +185,7 @@ class Training(BaseTraining[Config]):
         # As in `agents.network_players.load_evaluator`.
         is_mirrored = self.config.start is not None
         scores, is_promoted = self.evaluate_and_promote(
-            self.network, self.pool.newest_network, mirrored=is_mirrored, contempt=0.0
+            self.network, self.pool.newest_network, mirrored=is_mirrored
         )
         if is_promoted:
             self.pool.add_snapshot(self.network)
