@@ -73,9 +73,12 @@ def test_ppo_networks_evaluate_no_symmetric_images(game, file, tmp_path, kind):
     assert load_evaluator(started, game).mirrored
 
 
-@pytest.mark.parametrize(("value", "repeats"), [(0.0, False), (-0.2, False), (-0.3, True)])
+@pytest.mark.parametrize(
+    ("contempt", "value", "repeats"),
+    [(0.0, 0.01, False), (0.0, 0.0, True), (0.25, -0.2, False), (0.25, -0.3, True)],
+)
 @pytest.mark.parametrize("name", CYCLES)
-def test_policy_repeats_positions_only_at_low_values(name, value, repeats):
+def test_policy_repeats_positions_only_at_low_values(name, contempt, value, repeats):
     game, (text, cycle) = make_game(name), CYCLES[name]
     start = position = game.from_text(text)
     preferred_actions = {}
@@ -91,7 +94,7 @@ def test_policy_repeats_positions_only_at_low_values(name, value, repeats):
             row[preferred_actions.get(board.tobytes(), 0)] = 9
         return logits, np.full(len(planes), value, np.float32)
 
-    player, rng = PolicyPlayer(game, evaluate), np.random.default_rng(0)
+    player, rng = PolicyPlayer(game, evaluate, contempt=contempt), np.random.default_rng(0)
     for turn in cycle:
         if game.to_move(position) == 0:
             assert (
