@@ -86,11 +86,20 @@ def _derived_options(game: str, options: Mapping[str, Any], names: list[str]) ->
 
 
 def _setting(row: Row, names: list[str]) -> str:
-    if names == ["game"]:
-        size = row.config["options"].get("size")
-        name = str(row.config["game"]).replace("capture_conquer", "C&C")
-        return f"{name} {size}×{size}" if size else name
-    return ", ".join(f"{name}={row.config['options'][name]}" for name in names)
+    """Return what distinguishes the game of a row; options that follow from others are omitted."""
+    game, options = row.config["game"], row.config["options"]
+    is_game = names == ["game"]
+    if is_game:
+        names = [*options] if "size" in options else []
+    texts = [
+        f"{name}={options[name]}"
+        for index, name in enumerate(names)
+        if index == 0 or _derived_options(game, options, names[:index])[name] != options[name]
+    ]
+    if is_game:
+        size = f" {options['size']}×{options['size']}" if names else ""
+        texts[:1] = [game.replace("capture_conquer", "C&C") + size]
+    return ", ".join(texts)
 
 
 def matches(games: Container[str] = GAMES) -> Iterator[Row]:

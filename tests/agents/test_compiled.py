@@ -1,5 +1,6 @@
 """Compiled networks are compared with torch."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import torch
 
 from agents import network
 from agents.network import Evaluator, Network, Size, compile_network, load
-from agents.shipped_weights import NETWORK, WEIGHTS
+from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
 from cc_env.cli.warmup import warmup_tasks
 from cc_env.errors import BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
@@ -68,9 +69,8 @@ def check_against_torch(model, planes):
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_shipped_networks_match_torch(folder):
-    name = folder.name.partition("-")[0]
-    size = {"size": int(folder.name.split("-")[1])} if name == "capture_conquer" else {}
-    game = make_game(name, **size)
+    config = json.loads((folder / CONFIG).read_text())
+    game = make_game(config["game"], **config["options"])
     check_against_torch(load(folder / NETWORK, game)[0], sample_planes(game, 50))
 
 

@@ -206,7 +206,7 @@ def test_missing_or_foreign_weights_are_rejected(game, file, tmp_path):
         make_player(f"policy:path={tmp_path / 'none'}", game)
     with pytest.raises(
         BadCheckpoint,
-        match=r"weights for \S+ size=7, only for: cannon, capture_conquer, capture_conquer size=8",
+        match=r"weights for \S+ size=7, only for: cannon, capture_conquer, capture_conquer size=5",
     ):
         make_player("alphazero", make_game("capture_conquer", size=7))
 

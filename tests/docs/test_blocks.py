@@ -180,10 +180,10 @@ def test_endings_are_those_of_the_game():
 
 @pytest.mark.parametrize(
     ("game", "player", "score", "results"),
-    # Results in 0.1.0. In the second tournament, the network is the second player.
+    # Results in 0.1.0.
     [
-        ("capture_conquer", "`policy`", "77.2 % (73.9 – 80.3)", "271-76-53"),
-        ("checkers", "`policy`", "47.4 % (44.1 – 50.7)", "90-199-111"),
+        ("capture_conquer", "`policy`", "81.1 % (78.2 – 83.8)", "272-105-23"),
+        ("checkers", "`policy`", "70.0 % (66.8 – 73.0)", "186-188-26"),
         ("morris", "`alphazero:simulations=64`", "71.5 % (65.8 – 76.6)", "132-22-46"),
     ],
 )
@@ -200,7 +200,10 @@ def test_matches_of_earlier_searches_are_marked(monkeypatch):
 
 def test_derived_options_are_omitted_from_rows():
     text, _ = generate("<!-- make: strength capture_conquer -->")
-    assert {row[0] for row in rows(text)} == {"`size=6`", "`size=8`"}  # without their corners
+    # The corner is 3 by default on 5×5.
+    assert {row[0] for row in rows(text)} == {"`size=5, corner=2`", "`size=6`", "`size=8`"}
+    text, _ = generate("<!-- make: strength -->")
+    assert {"`C&C 5×5, corner=2`", "`C&C 6×6`", "`checkers`"} <= {row[0] for row in rows(text)}
 
 
 def test_lessons_have_boards_before_and_after():
