@@ -5,7 +5,7 @@ environments, records and the arena then accept, too. torch is imported with the
 
     policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
-    ppo          a network trained by PPO, without search
+    ppo          a network trained by PPO from random weights, without search
     memory       the choice with the most wins in remembered games: memory:path=FILE
 
 Networks take `path=…`, the folder of a run or a weights file. The default is the network in
@@ -31,7 +31,8 @@ def policy(
 ) -> Player:
     """Return a player that takes the most probable action of a network's policy.
 
-    It repeats a position if `-contempt` is at least the network's value.
+    It repeats a position only if a draw, which has the value -`contempt`, is at least the network's
+    value. A result by the rules of the game replaces the draw.
     """
     return _policy_player("policy", game, contempt, path, device)
 
@@ -39,10 +40,7 @@ def policy(
 def ppo(
     game: Game, *, contempt: float = 0.0, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player like `policy`, with the weights that ship for PPO.
-
-    A network trained by PPO predicts discounted results.
-    """
+    """Return a player like `policy`, with the shipped weights of PPO from random weights."""
     return _policy_player("ppo", game, contempt, path, device)
 
 

@@ -208,9 +208,9 @@ def sample_from_games(
     """Yield the positions in which the player decides, in games against an opponent.
 
     The player alternates between the seats. Games start after 0 to `max_opening_turns` random
-    turns. Each position is yielded once; positions without a table are skipped. Raises BadOption
-    for fewer than 1 game or 0 opening turns, or if a player cannot be created, BadPlayer if a game
-    ends by a fault.
+    turns. Each position is yielded once; positions without a table are skipped. Raises BadOption if
+    `games` is below 1, `max_opening_turns` is negative or a player cannot be created; BadPlayer if
+    a game ends by a fault.
     """
     check_integer("games", games, 1)
     check_seed(seed)

@@ -284,7 +284,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         if mask.dtype.kind not in "bui":
             raise BadOption(f"reset_mask={value!r}; expected: True or False for each board")
         if not (self._boards.has_begun or mask.all()):
-            raise BadOption("reset_mask: no episode is in progress; reset all boards")
+            raise BadOption("reset_mask before the first reset; expected: True for each board")
         return mask.astype(np.bool_)
 
     def _copy_or_view(self, array: NDArray[Scalar], is_writable: bool = False) -> NDArray[Scalar]:

@@ -6,7 +6,7 @@ run on these environments with illegal="random", make assumptions that do not ho
 
 - `test_pickle_env` samples an action before the reset, where it may not be legal after the
   opponent's first turn. With illegal="raise", tests of SyncVectorEnv and AsyncVectorEnv fail for
-  the same reason: these sample without masks.
+  the same reason: those tests sample actions without masks.
 - `test_num_env_1_equivalence` expects the episodes of the single environment from a native vector
   of one board, and infos without the keys that Gymnasium's vectors add. Here the two derive
   different random numbers from a seed.
@@ -100,7 +100,7 @@ def test_spec_of_every_wrapper_level_recreates_the_environment():
         env = env.env
 
 
-def test_step_limit_of_a_spec_needs_the_vectors_of_gymnasium():
+def test_native_vector_rejects_a_step_limit():
     spec = gymnasium.make(NAME, max_episode_steps=2, **OPTIONS).spec
     envs = gymnasium.make_vec(spec, 3, vectorization_mode="sync")
     envs.reset(seed=0)
@@ -131,7 +131,7 @@ def test_frame_lists_of_sub_environments():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shared_memory", [True, False])
-def test_sync_and_async_vectors_are_equal_and_have_the_types_of_native(mode, shared_memory):
+def test_sync_and_async_vectors_agree_and_match_native_types(mode, shared_memory):
     envs = [
         SyncVectorEnv(makers(4), autoreset_mode=mode),
         AsyncVectorEnv(makers(4), autoreset_mode=mode, shared_memory=shared_memory),

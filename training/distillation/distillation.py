@@ -1,10 +1,11 @@
 """python -m training.distillation: train a policy on alpha-beta's value of each action.
 
 A network plays without a search, against itself and other players, and alpha-beta evaluates all
-actions of each of its decisions. The policy minimizes the
-expected regret, the loss of expected result relative to the best action. Where it cannot
-distinguish positions, it so prefers an action that is good in all of them to one that is best in
-some and a mistake in others. The value is trained on the value of the best action.
+actions of each of its decisions. A fraction `table_share` of the positions is sampled from exact
+tables instead. The policy minimizes the expected regret, the loss of expected result relative to
+the best action. Where it cannot distinguish positions, it so prefers an action that is good in all
+of them to one that is best in some and a mistake in others. The value is trained on the value of
+the best action.
 
 It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon and
 Bagnell, "A reduction of imitation learning and structured prediction to no-regret online learning",
@@ -76,11 +77,11 @@ class Config(GameSettings, NetworkConfig):
     depth: int = 3
     # Folder of the tables with exact values for the teacher, or "shipped"; None: no tables.
     tables: str | None = None
-    # Fraction of the positions that are drawn uniformly from the tables instead of games.
+    # Fraction of the positions sampled uniformly from the tables; the rest are decisions in games.
     table_share: float = 0.0
     opponents: tuple[str, ...] = ("minimax:depth=3",)
     opponents_share: float = 0.5
-    # Decisions of the policy per round.
+    # Positions per round: decisions of the policy, and positions from the tables.
     decisions: int = 40_000
     evaluate_every: int = 4
     # Number of processes; None: one per core.
@@ -183,7 +184,7 @@ class Training(NetworkTraining[Config]):
         return {
             "mean regret (a win is 1)": ["regret"],
             "loss": ["policy_loss", "value_loss"],
-            "decisions of the policy per second": ["decisions_per_second"],
+            "positions per second": ["decisions_per_second"],
             "seconds per round": ["play_seconds", "learn_seconds"],
         }
 
@@ -193,9 +194,10 @@ class Training(NetworkTraining[Config]):
 
 
 class GradedDecisions(NamedTuple):
-    """Decisions of a policy with the values of the search.
+    """Positions with the teacher's values.
 
-    `regrets` are those of the most probable actions, 0 to 1, for N decisions with several actions.
+    `regrets` are those of the policy's most probable actions, 0 to 1, in the N decisions of games
+    with several actions.
     """
 
     samples: Samples
@@ -205,12 +207,13 @@ class GradedDecisions(NamedTuple):
 def collect_decisions(
     game: Game, config: Config, evaluation: Any, network: Network, count: int, seed: int
 ) -> GradedDecisions:
-    """Collect at least `count` decisions of a policy with the teacher's values, in a worker.
+    """Collect at least `count` positions with the teacher's values, in a worker.
 
+    They are decisions of a policy, and positions from the tables if the config has a `table_share`.
     Actions are sampled, which reaches positions beyond those of the most probable actions. The
-    decisions of unfinished games are included, and positions from the tables if the config has a
-    `table_share`. The same seed gives the same samples. Raises BadPlayer if an opponent cannot be
-    created, forfeits or chooses an illegal action, BadOption if the tables have no positions.
+    decisions of unfinished games are included. The same seed gives the same samples. Raises
+    BadPlayer if an opponent cannot be created, forfeits or chooses an illegal action, BadOption if
+    the tables have no positions.
     """
     rng = np.random.default_rng(seed)
     evaluate = Evaluator(network)
@@ -221,13 +224,14 @@ def collect_decisions(
     is_finished = np.ones(_BOARDS, np.bool_)
     parts: list[Samples] = []
     regrets: list[NDArray[np.float32]] = []
-    if tables and (drawn := round(config.table_share * count)):
-        positions = np.array(list(sample_uniform(tables, drawn, seed=seed)), np.uint64)
-        actions, values = teacher(positions)
-        parts.append(_samples(positions, actions, values))
-        count -= drawn
+    num_from_tables = round(config.table_share * count)
+    if tables and num_from_tables:
+        sampled = sample_uniform(tables, num_from_tables, seed=int(rng.integers(2**31)))
+        positions = np.array(list(sampled), np.uint64)
+        parts.append(_to_samples(positions, *teacher(positions)))
     decisions = 0
-    while decisions < count or not regrets:
+    # At least one step of games, since the log needs regrets.
+    while decisions < count - num_from_tables or not regrets:
         games.start(is_finished)
         logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
         selected = (logits + rng.gumbel(size=logits.shape)).argmax(1)
@@ -236,7 +240,7 @@ def collect_decisions(
         actions, values = teacher(positions)
         most_probable = actions == logits[own_boards].argmax(1)[:, np.newaxis]
         regrets.append((values.max(1) - values[most_probable])[(actions >= 0).sum(1) > 1])
-        parts.append(_samples(positions, actions, values))
+        parts.append(_to_samples(positions, actions, values))
         decisions += len(own_boards)
         boards.step(selected)
         is_finished = boards.done
@@ -244,10 +248,13 @@ def collect_decisions(
     return GradedDecisions(samples, np.concatenate(regrets))
 
 
-def _samples(
+def _to_samples(
     positions: NDArray[np.uint64], actions: NDArray[np.int32], values: NDArray[np.float32]
 ) -> Samples:
-    """Return samples of positions, [N, F], with the teacher's actions and values, [N, M]."""
+    """Return samples of positions uint64[N, F] with the teacher's actions and values [N, M].
+
+    F and M are as in `training.distillation.teacher`.
+    """
     return Samples(positions, *top_targets(actions, values), 2 * values.max(1) - 1)
 
 

@@ -19,8 +19,9 @@ ILLEGAL_LOGIT = -1e8
 class Policy(MaskableActorCriticPolicy):
     """A MaskablePPO policy that wraps a `Network`.
 
-    Rollouts use `evaluator`, a copy of a network for inference, which must be set before. Gradient
-    steps are in the fastest dtype of the device; parameters and optimizer are float32.
+    Rollouts use `evaluator`, a copy of the network for inference; set it before each rollout.
+    Gradient steps use `training_dtype` of the device; parameters and optimizer state are float32.
+    In bfloat16, the ratios of new to old probabilities deviate by rounding, by about 1 %.
     """
 
     evaluator: Evaluator

@@ -80,7 +80,7 @@ class LearningOpponents:
         return self.networks[(self.snapshots_taken - 1) % len(self.networks)]
 
     def set_current_evaluator(self, evaluator: Evaluator) -> None:
-        """Update the opponent "itself" to this network."""
+        """Use this evaluator of the learner's network for the opponent "itself"."""
         self._itself.player = network_policy(evaluator)
 
     def add_snapshot(self, network: Network) -> None:

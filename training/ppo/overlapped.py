@@ -46,7 +46,7 @@ class _RolloutCollector(MaskablePPO):
 
 
 class OverlappedPPO:
-    """A learner, and a collector of rollouts, which share a network."""
+    """A learner of a network, and a collector of rollouts that acts by an `Evaluator` of it."""
 
     def __init__(self, make_algorithm: AlgorithmFactory, network: Network) -> None:
         """Train this network in place."""
@@ -59,7 +59,7 @@ class OverlappedPPO:
     def update(self, evaluator: Evaluator) -> tuple[float, float]:
         """Collect a rollout and learn from the previous one; return the seconds of each.
 
-        `evaluator` has the current weights of the network.
+        The collector acts by `evaluator`, a copy of the network's current weights.
         """
         self.collector.policy.evaluator = evaluator  # type: ignore[assignment]
         with ThreadPoolExecutor(1) as executor:

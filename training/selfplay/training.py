@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -92,19 +92,19 @@ class BaseTraining(ABC, Generic[AnyConfig]):
             run.log(metrics)
 
     def evaluate_and_promote(
-        self, newest: Network, best: Network | None, **player_options: Any
+        self, newest: Network, best: Network | None, *, mirrored: bool = True
     ) -> tuple[dict[str, float], bool]:
         """Evaluate the newest network's policy and save it as the best one if it is promoted.
 
         The first network is promoted, and one with a score of at least `gate` against the best one.
-        `player_options` are options of `PolicyPlayer`. Returns the scores of `score_against` and
+        `mirrored` is that of `PolicyPlayer`. Returns the scores of `score_against` and
         whether the network was promoted. Raises BadTable for a damaged table, and OSError.
         """
         game, run, config = self.game, self.run, self.config
-        newest_player = PolicyPlayer(game, Evaluator(newest), **player_options)
+        newest_player = PolicyPlayer(game, Evaluator(newest), mirrored=mirrored)
         best_player = None
         if best is not None:
-            best_player = PolicyPlayer(game, Evaluator(best), **player_options)
+            best_player = PolicyPlayer(game, Evaluator(best), mirrored=mirrored)
         scores = promotion.score_against(
             game, newest_player, best_player, config.evaluation_opponents, run.step
         )
