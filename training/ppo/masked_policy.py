@@ -10,7 +10,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import Tensor
 
 from agents.network import Evaluator, Network
-from training.selfplay.learner import training_dtype
+from training.selfplay.learner import training_outputs
 
 # Logit of illegal actions.
 ILLEGAL_LOGIT = -1e8
@@ -59,10 +59,7 @@ class Policy(MaskableActorCriticPolicy):
         self, obs: Tensor, actions: Tensor, action_masks: Any = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return values float32[B, 1], log-probabilities and entropies float32[B]; actions [B]."""
-        planes = obs.float().contiguous(memory_format=torch.channels_last)
-        dtype = training_dtype(planes.device)
-        with torch.autocast(planes.device.type, dtype, enabled=dtype != torch.float32):
-            logits, values = self.network(planes)
+        logits, values = training_outputs(self.network, obs)
         logs = _mask(logits, action_masks).log_softmax(1)
         entropy = -(logs.exp() * logs).sum(1)
         return values[:, None], logs.gather(1, actions[:, None])[:, 0], entropy

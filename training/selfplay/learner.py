@@ -79,6 +79,15 @@ def training_dtype(device: torch.device) -> torch.dtype:
     return fast_dtype(device)
 
 
+def training_outputs(network: Network, planes: Tensor) -> tuple[Tensor, Tensor]:
+    """Return logits [B, A] and values [B] of planes [B, C, H, W], by `training_dtype`."""
+    dtype = training_dtype(planes.device)
+    planes = planes.float().contiguous(memory_format=torch.channels_last)
+    with torch.autocast(planes.device.type, dtype, enabled=dtype != torch.float32):
+        logits, values = network(planes)
+    return logits, values
+
+
 def cross_entropy(log_policy: Tensor, targets: Tensor) -> Tensor:
     """Return the mean cross-entropy of policies and target probabilities, both float[B, A]."""
     return -(targets * zero_illegal(log_policy)).sum(1).mean()
@@ -121,15 +130,12 @@ class Learner:
         planes, legal, targets, values = (
             torch.from_numpy(array).to(self._device) for array in batch
         )
-        dtype = training_dtype(self._device)
-        planes = planes.float().contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self._device.type, dtype, enabled=dtype != torch.float32):
-            logits, predicted = self._network(planes)
+        logits, predicted = training_outputs(self._network, planes)
         log_policy = logits.masked_fill(~legal, -torch.inf).log_softmax(1)
         policy_loss = self._policy_loss(log_policy, targets)
         value_loss = (predicted - values).square().mean()
         self._optimizer.zero_grad()
-        (policy_loss + self._settings.value_weight * value_loss).backward()
+        (policy_loss + self._settings.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self.steps += 1
         self._update_average()
