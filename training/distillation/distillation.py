@@ -18,7 +18,8 @@ If its score against the best network is at least `gate`, it is promoted to `bes
 
 The same seed gives the same run on the same machine if it is limited by rounds, not minutes.
 
-Shapes: N decisions, B samples of a batch, A actions.
+Shapes: N decisions, F fields of a position, M maximum number of legal actions of a position, B
+samples of a batch, A actions.
 """
 
 import time
@@ -251,10 +252,7 @@ def collect_decisions(
 def _to_samples(
     positions: NDArray[np.uint64], actions: NDArray[np.int32], values: NDArray[np.float32]
 ) -> Samples:
-    """Return samples of positions uint64[N, F] with the teacher's actions and values [N, M].
-
-    F and M are as in `training.distillation.teacher`.
-    """
+    """Return samples of positions uint64[N, F] with the teacher's actions and values [N, M]."""
     return Samples(positions, *top_targets(actions, values), 2 * values.max(1) - 1)
 
 
