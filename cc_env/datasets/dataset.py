@@ -27,6 +27,8 @@ FORMAT = 1
 # Name of the JSON text in a file that describes the data set.
 METADATA = "metadata"
 MAX_NAME_LENGTH = 1000
+# Default limit of the arrays of a file: 16 GiB.
+MAX_BYTES = 2**34
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +189,13 @@ def _exact_value(position: Position, tables: Tablebase | None) -> float:
     return np.nan if solved is None else float(solved.value)
 
 
-def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
+def load_dataset(
+    path: Path | str, game: Game | None = None, *, max_bytes: int = MAX_BYTES
+) -> Dataset:
     """Return the data set in an npz file; reading it executes no code.
 
-    Raises BadRecord if it is not a data set, damaged, or not of `game`; BadOption if `game` is not
-    a game.
+    Raises BadRecord if it is not a data set, damaged, not of `game`, or larger than `max_bytes`
+    without compression; BadOption if `game` is not a game.
 
     Examples:
 
@@ -214,6 +218,7 @@ def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise BadRecord("a single array, not an npz file")
+            _check_size(archive, max_bytes)
             found = _read_game(json.loads(str(archive[METADATA])))
             arrays = {name: archive[name] for name in ARRAYS}
         _check_arrays(found, arrays)
@@ -225,6 +230,13 @@ def load_dataset(path: Path | str, game: Game | None = None) -> Dataset:
     if game is not None:
         check_game(found, game, path)
     return Dataset(found, **arrays)
+
+
+def _check_size(archive: np.lib.npyio.NpzFile, max_bytes: int) -> None:
+    """Raise BadRecord if the arrays without compression are larger than `max_bytes`."""
+    size = sum(member.file_size for member in archive.zip.infolist()) if archive.zip else 0
+    if size > max_bytes:
+        raise BadRecord(f"arrays of {size:,} bytes; expected: at most max_bytes={max_bytes}")
 
 
 def _read_game(metadata: object) -> Game:

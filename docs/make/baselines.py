@@ -48,7 +48,7 @@ def baselines(block: Block) -> str:
     rows.sort(key=lambda row: -row[0])
     opponents = [f"#{spec}" for spec in FIXED_PLAYERS]
     exact = ["#accuracy", "#puzzles"] if _has_accuracy(board) else []
-    head = ["player", "#seeds", "#Elo", *opponents, *exact]
+    head = ["player", "#seeds", "#Elo", *opponents, "#ms per turn", *exact]
     cells = [cells[: len(head)] for _, cells in rows]
     cells += [[*row, *[""] * (len(head) - len(row))] for row in missing]
     return table(head, cells)
@@ -68,7 +68,8 @@ def _row(title: str, players: Sequence[RatedPlayer]) -> tuple[float, list[str]]:
     # Results of early runs have no puzzles.
     puzzles = [player.measured.get("puzzles") for player in players]
     solved = _mean([each and each["solved"] for each in puzzles])
-    return mean(elos), [title, seeds, _elo(players), *scores, kept, solved]
+    milliseconds = f"{mean(player.measured['milliseconds_per_turn'] for player in players):.2g}"
+    return mean(elos), [title, seeds, _elo(players), *scores, milliseconds, kept, solved]
 
 
 def _mean(values: Sequence[float | None]) -> str:

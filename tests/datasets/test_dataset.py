@@ -253,6 +253,14 @@ def test_array_that_claims_to_be_huge_is_rejected(file):
         load_dataset(file)
 
 
+def test_arrays_above_the_limit_are_not_read(solved, file):
+    with zipfile.ZipFile(file) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    assert len(load_dataset(file, max_bytes=size)) == len(solved)
+    with pytest.raises(BadRecord, match=f"{size:,} bytes.*max_bytes={size - 1}"):
+        load_dataset(file, max_bytes=size - 1)
+
+
 def test_failed_write_leaves_no_file(solved, tmp_path, monkeypatch):
     def fail(file, **_):
         file.write(b"half of it")

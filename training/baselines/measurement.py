@@ -1,6 +1,7 @@
 """Measurement of players: matches from the openings of the baselines, accuracy, and puzzles."""
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -29,6 +30,25 @@ def measure_player(spec: str, board: Board, games: int) -> dict[str, Any]:
     for opponent in FIXED_PLAYERS:
         matches[opponent], played = play(spec, opponent, board, games)
         records += played
+    return _measured(spec, board, matches, records)
+
+
+def measure_fixed(board: Board, games: int) -> list[dict[str, Any]]:
+    """Return what `measure_player` returns for each of FIXED_PLAYERS.
+
+    The matches of a player are those against the players before it.
+    """
+    matches: dict[str, dict[str, Any]] = {spec: {} for spec in FIXED_PLAYERS}
+    records: list[Record] = []
+    for opponent, spec in combinations(FIXED_PLAYERS, 2):
+        matches[spec][opponent], played = play(spec, opponent, board, games)
+        records += played
+    return [_measured(spec, board, matches[spec], records) for spec in FIXED_PLAYERS]
+
+
+def _measured(
+    spec: str, board: Board, matches: dict[str, Any], records: Sequence[Record]
+) -> dict[str, Any]:
     seconds_per_turn = times([spec, *FIXED_PLAYERS], records)[spec].mean
     return {
         "spec": spec,
@@ -37,26 +57,6 @@ def measure_player(spec: str, board: Board, games: int) -> dict[str, Any]:
         "puzzles": puzzles(spec, board),
         "matches": matches,
     }
-
-
-def measure_fixed(board: Board, games: int) -> list[dict[str, Any]]:
-    """Return what `measure_player` returns for each of FIXED_PLAYERS.
-
-    The matches of a player are those against the players before it.
-    """
-    players: list[dict[str, Any]] = [
-        {
-            "spec": spec,
-            "accuracy": accuracy(spec, board),
-            "puzzles": puzzles(spec, board),
-            "matches": {},
-        }
-        for spec in FIXED_PLAYERS
-    ]
-    for opponent, player in combinations(players, 2):
-        match, _ = play(player["spec"], opponent["spec"], board, games)
-        player["matches"][opponent["spec"]] = match
-    return players
 
 
 def play(spec: str, opponent: str, board: Board, games: int) -> tuple[dict[str, Any], list[Record]]:
