@@ -246,10 +246,12 @@ def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
 
 
 def _is_mirrored(about: Mapping[str, Any]) -> bool:
-    """Return whether a network was trained on symmetric images, by the description in its file.
-
-    PPO and DQN train on none, but PPO can start from weights that were trained on them.
-    """
+    """Return whether a network was trained on symmetric images, by the description in its file."""
+    is_mirrored = about.get("mirrored")
+    if isinstance(is_mirrored, bool):
+        return is_mirrored
+    # Earlier versions did not write it. PPO and DQN trained on no images, but PPO could start from
+    # weights that were trained on them.
     config = about.get("config")
     has_start = isinstance(config, Mapping) and config.get("start") is not None
     return has_start or about.get("trained") not in ("ppo", "dqn")

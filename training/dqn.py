@@ -114,6 +114,7 @@ class Training(BaseTraining[Config]):
     """A run in progress; its steps are decisions of the learner."""
 
     algorithm = "dqn"
+    mirrored = False
     plays_while_learning = False
 
     def __init__(self, config: Config, run: Run) -> None:
@@ -178,7 +179,7 @@ class Training(BaseTraining[Config]):
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network and promote it if it is better; return the scores."""
         newest = copy.deepcopy(self.network)
-        scores, is_promoted = self.evaluate_and_promote(newest, self.best, mirrored=False)
+        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
         if is_promoted:
             self.best = newest
         return scores

@@ -71,6 +71,9 @@ def test_ppo_networks_evaluate_no_symmetric_images(game, file, tmp_path, kind):
     started = tmp_path / "started.safetensors"
     save(started, load(file, game)[0], game, {"trained": "ppo", "config": {"start": "runs/first"}})
     assert load_evaluator(started, game).mirrored
+    about = {"trained": "ppo", "mirrored": False, "config": {"start": "runs/ppo"}}
+    save(path, load(file, game)[0], game, about)
+    assert not load_evaluator(path, game).mirrored
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from logs import log_of, timeless
 
 import agents
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, load
-from agents.network_players import PolicyPlayer
+from agents.network import Evaluator, Network, Size, load, save
+from agents.network_players import PolicyPlayer, load_evaluator
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption
@@ -475,9 +475,22 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
         for path in (finished_run, tmp_path / "run")
     )
     assert all(torch.equal(started[name], tensor) for name, tensor in best.items())
+    assert not load_evaluator(tmp_path / "run" / NETWORK, TINY.make_game()).mirrored
     with pytest.raises(BadCheckpoint, match="nowhere"):
         main(replace(config, start="nowhere"), tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_network_that_learned_from_images_is_mirrored_after_ppo(finished_run, tmp_path):
+    game, start = TINY.make_game(), tmp_path / "start.safetensors"
+    save(start, load(finished_run / NETWORK, game)[0], game, {"trained": "alphazero"})
+    config = replace(TINY, start=str(start), steps=256)
+    main(config, tmp_path / "run")
+    assert load_evaluator(tmp_path / "run" / NETWORK, game).mirrored
+    # A resumed run does not read the file again.
+    start.unlink()
+    main(replace(config, steps=1024), tmp_path / "run", resume=True)
+    assert load_evaluator(tmp_path / "run" / NETWORK, game).mirrored
 
 
 def test_temperature_divides_the_logits():

@@ -117,6 +117,20 @@ def test_scores_are_means_since_the_last_call(pool):
     assert pool.take_scores() == {}
 
 
+def test_players_of_similar_strength_play_most_games(game, network):
+    names = "random", "greedy", "minimax:depth=1", "minimax:depth=2"
+    pool = LearningOpponents(game, network, PoolSettings(names=names, named_share=0.5))
+    for opponent, points in zip(pool.opponents[1:5], (1.0, 0.5, 0.0, 0.0), strict=True):
+        opponent.points += [points] * 1000
+    pool.take_scores()
+    assert shares(pool)[1:5] == pytest.approx([0.03, 0.41, 0.03, 0.03], abs=0.005)
+    # The learner improves.
+    pool.opponents[3].points += [0.0, 1.0] * 20
+    pool.take_scores()
+    assert shares(pool)[2] > shares(pool)[3] > 3 * shares(pool)[4]
+    assert sum(shares(pool)[1:5]) == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -1,4 +1,10 @@
-"""The opponents of a learner: itself, snapshots of itself, and other players."""
+"""The opponents of a learner: itself, snapshots of itself, and other players.
+
+Among the other players, those that the learner neither always beats nor always loses to play most
+of the games: prioritized fictitious self-play with the weights p(1 − p), by Vinyals et al.,
+"Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019. So the opponents
+may be of any strength from the start.
+"""
 
 import copy
 from dataclasses import dataclass
@@ -14,6 +20,10 @@ from cc_env.players.specs import check_spec, make_player
 from training.runs.config import check_between, check_wholes
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
+# A player's weight is this plus p(1 − p) for the learner's score p against it, 0 to 1.
+MIN_WEIGHT = 0.02
+# The score is a moving average over about this number of games.
+SCORE_GAMES = 100
 
 
 def network_policy(evaluator: Evaluator) -> BatchPolicy:
@@ -56,7 +66,10 @@ class PoolSettings:
 
 
 class LearningOpponents:
-    """The opponents of a run, for `OpponentVecEnv`; a snapshot has the share 0 until it exists."""
+    """The opponents of a run, for `OpponentVecEnv`; a snapshot has the share 0 until it exists.
+
+    `scores`, float64[K], are the learner's moving averages against the K players of the settings.
+    """
 
     def __init__(
         self, game: Game, network: Network, settings: PoolSettings, device: str = "cpu"
@@ -66,11 +79,12 @@ class LearningOpponents:
         # Networks of the snapshots: a ring buffer.
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]
         self._settings, self._device = settings, device
-        share = settings.named_share / max(1, len(settings.names))
-        named = [Opponent(name, make_player(name, game), share) for name in settings.names]
+        self._named = [Opponent(name, make_player(name, game)) for name in settings.names]
+        self.scores = np.full(len(self._named), 0.5)
         self._itself = Opponent(ITSELF, "random", settings.self_share)
         self._snapshots = [Opponent(SNAPSHOTS, "random", 0.0) for _ in self.networks]
-        self.opponents = [self._itself, *named, *self._snapshots]
+        self.opponents = [self._itself, *self._named, *self._snapshots]
+        self.refresh_shares()
 
     @property
     def newest_network(self) -> Network | None:
@@ -97,8 +111,21 @@ class LearningOpponents:
             snapshot.player = network_policy(Evaluator(network, self._device))
             snapshot.share = self._settings.snapshot_share / count
 
+    def refresh_shares(self) -> None:
+        """Update the shares of the named players to `scores`."""
+        weights = MIN_WEIGHT + self.scores * (1 - self.scores)
+        for opponent, weight in zip(self._named, weights / weights.sum(), strict=True):
+            opponent.share = self._settings.named_share * float(weight)
+
     def take_scores(self) -> dict[str, float]:
-        """Return the learner's mean score, 0 to 1, against each opponent since the last call."""
+        """Return the learner's mean score, 0 to 1, against each opponent since the last call.
+
+        The named players' shares of future games follow from these scores.
+        """
+        for number, opponent in enumerate(self._named):
+            for points in opponent.points:
+                self.scores[number] += (points - self.scores[number]) / SCORE_GAMES
+        self.refresh_shares()
         scores: dict[str, list[float]] = {}
         for opponent in self.opponents:
             scores.setdefault(opponent.name, []).extend(opponent.take_points())

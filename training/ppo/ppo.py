@@ -23,7 +23,11 @@ from torch import nn
 from torch.optim import Optimizer
 
 from agents.network import Evaluator, Network, Size, select_device
+from agents.network_players import load_evaluator
+from agents.shipped_weights import resolve_weights
+from agents.weight_files import checked_array
 from cc_env.envs.boards import MAX_OPENING_TURNS
+from cc_env.errors import BadCheckpoint
 from training.arena import make_players
 from training.ppo import selfplay_env
 from training.ppo.masked_policy import Policy
@@ -36,6 +40,8 @@ from training.runs.training_run import Run, State
 from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
 
+# Name in checkpoints of the scores against the players of the pool.
+SCORES = "pool.scores"
 # Names in the log by MaskablePPO's names.
 METRIC_NAMES = {
     "policy_gradient_loss": "policy_loss",
@@ -113,8 +119,10 @@ class Training(BaseTraining[Config]):
         Raises BadCheckpoint if the checkpoint does not fit this run.
         """
         super().__init__(config, run)
-        is_new = run.checkpoints.newest is None
-        self.network = initial_network(config.start if is_new else None, self.game, config.network)
+        start = config.start if run.checkpoints.newest is None else None
+        self.network = initial_network(start, self.game, config.network)
+        # PPO does not learn from images, but its initial network may have done so.
+        self.mirrored = bool(start and load_evaluator(resolve_weights(start), self.game).mirrored)
         divide_logits(self.network, config.start_temperature)
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
@@ -182,11 +190,7 @@ class Training(BaseTraining[Config]):
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network; if it is promoted, add it to the pool. Return the scores."""
-        # As in `agents.network_players.load_evaluator`.
-        is_mirrored = self.config.start is not None
-        scores, is_promoted = self.evaluate_and_promote(
-            self.network, self.pool.newest_network, mirrored=is_mirrored
-        )
+        scores, is_promoted = self.evaluate_and_promote(self.network, self.pool.newest_network)
         if is_promoted:
             self.pool.add_snapshot(self.network)
         return {**scores, "joined": self.pool.snapshots_taken}
@@ -194,15 +198,25 @@ class Training(BaseTraining[Config]):
     def state(self) -> State:
         """Return the content of a checkpoint."""
         arrays = state.to_arrays(**self.parts()) | self.ppo.state() | selfplay_env.state(self.env)
-        return arrays, {"joined": self.pool.snapshots_taken}
+        arrays[SCORES] = self.pool.scores.copy()
+        return arrays, {
+            "joined": self.pool.snapshots_taken,
+            "mirrored": int(self.mirrored),
+        }
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
         self.pool.snapshots_taken = state.read_whole(checkpoint.about, "joined")
+        self.mirrored = state.read_whole(checkpoint.about, "mirrored") > 0
         state.load(checkpoint.arrays, **self.parts())
         self.ppo.load(checkpoint.arrays)
         selfplay_env.load(self.env, checkpoint.arrays)
+        scores = checked_array(checkpoint.arrays, SCORES, self.pool.scores.shape, np.float64)
+        if not ((scores >= 0) & (scores <= 1)).all():
+            raise BadCheckpoint(f"{SCORES} is {scores.tolist()}; expected: numbers from 0 to 1")
+        self.pool.scores = scores
         self.pool.refresh_snapshots()
+        self.pool.refresh_shares()
         # Without these, MaskablePPO would reset the environment.
         self.ppo.collector._last_obs = self.env.boards.observations.copy()
         self.ppo.collector._last_episode_starts = self.env.lengths == 0

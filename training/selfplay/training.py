@@ -71,6 +71,8 @@ class BaseTraining(ABC, Generic[AnyConfig]):
 
     # Name in the header of saved networks.
     algorithm: ClassVar[str]
+    # Whether the network learns from the symmetric images of positions, too.
+    mirrored: bool = True
     # File name of the best network.
     best_file: ClassVar[str] = NETWORK
     # Whether self-play needs the cores while the network learns.
@@ -92,26 +94,26 @@ class BaseTraining(ABC, Generic[AnyConfig]):
             run.log(metrics)
 
     def evaluate_and_promote(
-        self, newest: Network, best: Network | None, *, mirrored: bool = True
+        self, newest: Network, best: Network | None
     ) -> tuple[dict[str, float], bool]:
         """Evaluate the newest network's policy and save it as the best one if it is promoted.
 
         The first network is promoted, and one with a score of at least `gate` against the best one.
-        `mirrored` is that of `PolicyPlayer`. Returns the scores of `score_against` and
-        whether the network was promoted. Raises BadTable for a damaged table, and OSError.
+        Returns the scores of `score_against` and whether the network was promoted. Raises BadTable
+        for a damaged table, and OSError.
         """
         game, run, config = self.game, self.run, self.config
-        newest_player = PolicyPlayer(game, Evaluator(newest), mirrored=mirrored)
+        newest_player = PolicyPlayer(game, Evaluator(newest), mirrored=self.mirrored)
         best_player = None
         if best is not None:
-            best_player = PolicyPlayer(game, Evaluator(best), mirrored=mirrored)
+            best_player = PolicyPlayer(game, Evaluator(best), mirrored=self.mirrored)
         scores = promotion.score_against(
             game, newest_player, best_player, config.evaluation_opponents, run.step
         )
         is_promoted = best is None or scores[BEST] >= config.gate
         if is_promoted:
-            about = {"trained": self.algorithm, "step": run.step, "config": asdict(config)}
-            save(run.path / NETWORK, newest, game, {**about, **scores})
+            about = {"trained": self.algorithm, "mirrored": self.mirrored, "step": run.step}
+            save(run.path / NETWORK, newest, game, {**about, "config": asdict(config), **scores})
         return scores, is_promoted
 
     def close(self) -> None:
