@@ -124,11 +124,18 @@ def test_players_of_similar_strength_play_most_games(game, network):
         opponent.points += [points] * 1000
     pool.take_scores()
     assert shares(pool)[1:5] == pytest.approx([0.03, 0.41, 0.03, 0.03], abs=0.005)
+    assert sum(shares(pool)[1:5]) == pytest.approx(0.5)
     # The learner improves.
     pool.opponents[3].points += [0.0, 1.0] * 20
     pool.take_scores()
     assert shares(pool)[2] > shares(pool)[3] > 3 * shares(pool)[4]
-    assert sum(shares(pool)[1:5]) == pytest.approx(0.5)
+
+
+def test_self_play_replaces_games_against_much_stronger_and_weaker_players(pool):
+    pool.opponents[1].points += [1.0] * 1000
+    pool.opponents[2].points += [0.0] * 1000
+    pool.take_scores()
+    assert shares(pool) == pytest.approx([0.2, 0.0185, 0.0185, 0, 0], abs=0.001)
 
 
 @pytest.mark.parametrize(

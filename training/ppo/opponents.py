@@ -43,7 +43,8 @@ class PoolSettings:
     """The settings of the opponents."""
 
     names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
-    # Fractions of games against `names` and against snapshots; the rest is self-play.
+    # Maximum fraction of games against `names`, and fraction of games against snapshots; the rest
+    # is self-play.
     named_share: float = 0.5
     snapshot_share: float = 0.2
     # Maximum number of snapshots; the oldest one is replaced.
@@ -61,7 +62,7 @@ class PoolSettings:
 
     @property
     def self_share(self) -> float:
-        """The fraction of the games against itself."""
+        """The fraction of the games against itself, if those against `names` are at their maximum."""
         return 1 - self.named_share - self.snapshot_share
 
 
@@ -112,10 +113,15 @@ class LearningOpponents:
             snapshot.share = self._settings.snapshot_share / count
 
     def refresh_shares(self) -> None:
-        """Update the shares of the named players to `scores`."""
+        """Update the shares of the named players to `scores`.
+
+        Together they have `named_share` if the learner scores 50 % against one of them, and less if
+        none is of similar strength, so that self-play takes more of the games.
+        """
         weights = MIN_WEIGHT + self.scores * (1 - self.scores)
-        for opponent, weight in zip(self._named, weights / weights.sum(), strict=True):
-            opponent.share = self._settings.named_share * float(weight)
+        total = self._settings.named_share * weights.max(initial=0) / (MIN_WEIGHT + 0.25)
+        for opponent, weight in zip(self._named, total * weights / weights.sum(), strict=True):
+            opponent.share = float(weight)
 
     def take_scores(self) -> dict[str, float]:
         """Return the learner's mean score, 0 to 1, against each opponent since the last call.
