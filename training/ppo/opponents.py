@@ -62,7 +62,7 @@ class PoolSettings:
 
     @property
     def self_share(self) -> float:
-        """The fraction of the games against itself, if those against `names` are at their maximum."""
+        """The minimum fraction of the games against itself."""
         return 1 - self.named_share - self.snapshot_share
 
 
