@@ -61,7 +61,9 @@ def network(game):
 def pool(game, network):
     names = "random", "greedy"
     return LearningOpponents(
-        game, network, PoolSettings(names=names, snapshot_share=0.3, snapshots=2)
+        game,
+        network,
+        PoolSettings(names=names, named_share=0.5, snapshot_share=0.3, snapshots=2),
     )
 
 
@@ -143,7 +145,7 @@ def test_self_play_replaces_games_against_much_stronger_and_weaker_players(pool)
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
         ({"snapshots": 0}, "snapshots=0; expected: a whole number from 1"),
-        ({"named_share": 0.8}, r"named_share=0\.8, .* a sum below 1"),
+        ({"named_share": 0.9}, r"named_share=0\.9, .* a sum below 1"),
         ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected: 0 to 1"),
     ],
 )

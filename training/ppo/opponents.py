@@ -42,11 +42,17 @@ def network_policy(evaluator: Evaluator) -> BatchPolicy:
 class PoolSettings:
     """The settings of the opponents."""
 
-    names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
+    names: tuple[str, ...] = (
+        "random",
+        "greedy",
+        "minimax:depth=1",
+        "minimax:depth=2",
+        "minimax:depth=3",
+    )
     # Maximum fraction of games against `names`, and fraction of games against snapshots; the rest
     # is self-play.
-    named_share: float = 0.5
-    snapshot_share: float = 0.2
+    named_share: float = 0.7
+    snapshot_share: float = 0.1
     # Maximum number of snapshots; the oldest one is replaced.
     snapshots: int = 4
 

@@ -85,7 +85,7 @@ class Config(BaseConfig):
     ent_coef: float = 0.01
     last_ent_coef: float = 0.001
     # Games start after 0 to `max_opening_turns` random turns.
-    max_opening_turns: int = 6
+    max_opening_turns: int = 8
     pool: PoolSettings = field(default_factory=PoolSettings)
     evaluate_every: int = 1_000_000
     # The best network is the newest snapshot.
