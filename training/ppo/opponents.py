@@ -4,6 +4,8 @@ Among the other players, those that the learner neither always beats nor always 
 of the games: prioritized fictitious self-play with the weights p(1 − p), by Vinyals et al.,
 "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019. So the opponents
 may be of any strength from the start.
+
+Shapes: K players of the settings.
 """
 
 import copy
@@ -75,7 +77,7 @@ class PoolSettings:
 class LearningOpponents:
     """The opponents of a run, for `OpponentVecEnv`; a snapshot has the share 0 until it exists.
 
-    `scores`, float64[K], are the learner's moving averages against the K players of the settings.
+    `scores`, float64[K], are the learner's moving averages against these players.
     """
 
     def __init__(
