@@ -257,12 +257,12 @@ def test_learned_players_are_listed_if_torch_and_weights_exist(monkeypatch):
     learned = {"policy", "alphazero", "ppo"}
     names = {
         name: learned & set(player_pool.allowed_players(make_game(name)))
-        for name in ("capture_conquer", "checkers", "mini_checkers")
+        for name in ("capture_conquer", "checkers", "morris")
     }
     assert names == {
         "capture_conquer": learned,
-        "checkers": {"policy", "alphazero"},
-        "mini_checkers": {"policy", "alphazero"},
+        "checkers": learned,
+        "morris": {"policy", "alphazero"},
     }
     assert not learned & set(player_pool.allowed_players(make_game("capture_conquer", size=4)))
     assert "memory" not in player_pool.allowed_players(make_game("checkers"))
