@@ -354,7 +354,10 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
+        ("pool.scores", numbers(1.1), r"pool.scores is \[1.1, .*; expected: numbers from 0 to 1"),
+        ("pool.scores", numbers(np.nan), r"pool.scores is \[nan, .*; expected: numbers"),
         ("joined", lambda _: "1", "joined='1'; expected: a whole number"),
+        ("mirrored", lambda _: None, "mirrored=None; expected: a whole number"),
         ("seconds", lambda _: float("nan"), "seconds=nan; expected: a number"),
     ],
 )

@@ -5,7 +5,7 @@ of the games: prioritized fictitious self-play with the weights p(1 − p), by V
 "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019. So the opponents
 may be of any strength from the start.
 
-Shapes: K players of the settings.
+Shapes: K players of the settings (`PoolSettings.names`).
 """
 
 import copy
@@ -77,7 +77,8 @@ class PoolSettings:
 class LearningOpponents:
     """The opponents of a run, for `OpponentVecEnv`; a snapshot has the share 0 until it exists.
 
-    `scores`, float64[K], are the learner's moving averages against these players.
+    `scores`, float64[K], are moving averages of the learner's scores, 0 to 1, against the players
+    of the settings.
     """
 
     def __init__(
