@@ -1,60 +1,77 @@
 """The policy and value network as compiled code, for processors without matrix units.
 
 `agents.network.Network` defines the computation and is trained by torch. This module repeats its
-forward pass for inference: weights are transformed once, convolutions take fewer multiplications
-(`agents.winograd`), and FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`).
-A call runs in its own thread, without the GIL. The output for a position is bitwise independent of
-the other positions in the batch.
+forward pass for inference, with the convolutions and the keys of the policy in integers of 8 bits:
+weights are rounded to 255 levels for each output channel, and the features of a position to 128
+levels of their maximum. The biases, the sums of residual blocks and the value head are in float32.
+Outside cells are skipped. FLOAT_LANES positions at a time fill the SIMD vectors
+(`cc_env.jit.simd`). A call runs in its own thread, without the GIL. The output for a position is
+bitwise independent of the other positions in the batch.
 
 Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell
-and K elements of a query or a key, both rounded up to a multiple of OUTPUTS; T tiles and P points
-of `agents.winograd`; I input and O output channels of a layer; N lanes. A board has S cells, a
-multiple of TILE_MULTIPLE and at least H·W + 2: its own, "nowhere" (the mean of all) and "outside".
+and K elements of a query or a key, rounded up to a multiple of SUMS; I input and O output channels
+of a layer; L layers; S cells: those of the board and the last one, "nowhere", the mean of all. The
+four channels of a *group* are the bytes of an int32; G is their number.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.winograd import (
-    MAX_POINTS,
-    TILE_MULTIPLE,
-    Floats,
-    Line,
-    Tiling,
-    Workspace,
-    collect,
-    points,
-    spread,
-    tiling,
-)
 from cc_env.errors import TrainingDiverged
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.jit.simd import FLOAT_LANES, WIDE_FLOAT_LANES, fma, load, maximum, relu, splat, store
+from cc_env.jit.simd import (
+    FLOAT_LANES,
+    SUMS,
+    add_byte_products,
+    as_bytes,
+    as_floats,
+    fma,
+    load,
+    maximum,
+    relu,
+    splat,
+    store,
+    zero_sums,
+)
 
-# Output channels that `multiply` computes at the same time.
-OUTPUTS = 4
+# Channels in a group.
+GROUP = 4
+# Largest values of rounded features and weights.
+MAX_FEATURE = np.float32(127)
+MAX_WEIGHT = 127
 ONE, ZERO = np.float32(1), np.float32(0)
+
+Floats = NDArray[np.float32]
+Groups = NDArray[np.int32]
 
 
 class DenseLayer(NamedTuple):
-    """A fully connected layer with O outputs and I inputs, packed for `multiply`."""
+    """A fully connected layer with O outputs and I inputs, in float32."""
 
-    weights: Floats  # [O / OUTPUTS, I, OUTPUTS]
+    weights: Floats  # [O, I]
     bias: Floats  # [O]
 
 
 class Convolutions(NamedTuple):
-    """3×3 convolutions of one shape, transformed to the points of their tiles."""
+    """Convolutions of one shape with rounded weights.
 
-    tiles: Tiling
-    weights: Floats  # [layers, P, O / OUTPUTS, I, OUTPUTS]
-    bias: Floats  # [layers, P, O]
+    The taps of cell s are numbers begins[s] to begins[s + 1]: the index of a weight, and the cell
+    that it multiplies.
+    """
+
+    begins: NDArray[np.int64]  # [S + 1]
+    taps: NDArray[np.int64]  # [number, 2]
+    weights: Groups  # [L, O / SUMS, indices, G, SUMS]
+    # Factors of the rounded weights.
+    scales: Floats  # [L, O]
+    bias: Floats  # [L, O]
 
 
 class Weights(NamedTuple):
@@ -62,36 +79,36 @@ class Weights(NamedTuple):
 
     `first` and `second` have a convolution per block. `keys` computes query and key of a cell,
     `board` the contribution of the board's mean and maximum to them, `hidden` and `value` the value
-    head (the first of the outputs is the value). `pairs` are the start and end cells of actions.
+    head. `pairs` are the start and end cells of actions.
     """
 
-    stem: Convolutions
+    stem: Convolutions  # 2 C to F
     first: Convolutions
     second: Convolutions
-    keys: DenseLayer  # F to 2 K
+    keys: Convolutions  # F to 2 K, of single cells
     board: DenseLayer  # 2 F to 2 K
     hidden: DenseLayer  # 2 F to F
-    value: DenseLayer  # F to OUTPUTS
+    value: DenseLayer  # F to SUMS, of which the first is the value
     pairs: NDArray[np.int64]  # [A, 2]
 
 
 class Buffers(NamedTuple):
     """Memory for a forward pass of FLOAT_LANES positions.
 
-    `inner` has the planes, then the cells between a block's convolutions. `near` (for the stem and
-    first convolutions) and `far` (for the second ones) share their memory. `whole` has the mean and
-    the maximum of all cells.
+    `rounded` has the features of cells in units of `steps`. `largest` is the maximum of a
+    position's features. `whole` has the mean and the maximum of all cells.
     """
 
-    cells: Floats  # [F, S * FLOAT_LANES]
-    inner: Floats  # [F or C, S * FLOAT_LANES]
-    near: Workspace
-    far: Workspace
-    whole: Floats  # [2 F, WIDE_FLOAT_LANES]
-    keys: Floats  # [2 K, S * FLOAT_LANES]
-    board: Floats  # [2 K, WIDE_FLOAT_LANES]
-    hidden: Floats  # [F, WIDE_FLOAT_LANES]
-    value: Floats  # [OUTPUTS, WIDE_FLOAT_LANES]
+    cells: Floats  # [S, F, FLOAT_LANES]
+    inner: Floats  # [S, F or 2 C, FLOAT_LANES]
+    largest: Floats  # [FLOAT_LANES]
+    steps: Floats  # [FLOAT_LANES]
+    rounded: Groups  # [S, G, FLOAT_LANES]
+    whole: Floats  # [2 F, FLOAT_LANES]
+    keys: Floats  # [S, 2 K, FLOAT_LANES]
+    board: Floats  # [2 K, FLOAT_LANES]
+    hidden: Floats  # [F, FLOAT_LANES]
+    value: Floats  # [SUMS, FLOAT_LANES]
     logits: Floats  # [FLOAT_LANES]
 
 
@@ -107,141 +124,196 @@ def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output
     """Write the output for planes [B, C, H, W]."""
     network, buffers = as_raw(network), as_raw(buffers)
     planes, output = as_raw(planes), as_raw(output)
-    count = planes.shape[2] * planes.shape[3]
+    features = buffers.cells.shape[1]
     for begin in range(0, len(planes), FLOAT_LANES):
-        _write_planes(planes, begin, buffers.inner)
-        _convolve(network.stem, 0, buffers.inner, buffers.near)
-        collect(network.stem.tiles, buffers.near, buffers.cells, False)
+        _write_planes(planes, begin, buffers)
+        _round(buffers.inner, 2 * planes.shape[1], buffers)
+        _convolve(network.stem, 0, buffers, buffers.cells, False)
         for block in range(len(network.first.weights)):
-            _convolve(network.first, block, buffers.cells, buffers.near)
-            collect(network.first.tiles, buffers.near, buffers.inner, False)
-            _convolve(network.second, block, buffers.inner, buffers.far)
-            collect(network.second.tiles, buffers.far, buffers.cells, True)
-        _pool(buffers, count)
+            _round(buffers.cells, features, buffers)
+            _convolve(network.first, block, buffers, buffers.inner, False)
+            _round(buffers.inner, features, buffers)
+            _convolve(network.second, block, buffers, buffers.cells, True)
+        _pool(buffers)
         _write_values(network, buffers, begin, output)
-        _write_queries_and_keys(network, buffers, count)
+        _write_queries_and_keys(network, buffers)
         _write_logits(network, buffers, begin, output)
 
 
 @jit
-def _write_planes(planes: NDArray[np.int8], begin: int, cells: Floats) -> None:
-    """Write the planes of FLOAT_LANES positions as lanes; missing positions are 0."""
+def _write_planes(planes: NDArray[np.int8], begin: int, buffers: Buffers) -> None:
+    """Write the planes of FLOAT_LANES positions to `inner`; missing positions are 0.
+
+    Features are not negative, so the negative part of a plane is a plane of its own.
+    """
     _, channels, rows, columns = planes.shape
     for lane in range(FLOAT_LANES):
-        position = begin + lane
+        position, largest = begin + lane, ZERO
         for channel in range(channels):
-            for row in range(rows):
-                for column in range(columns):
-                    number = ZERO
-                    if position < len(planes):
-                        number = np.float32(planes[position, channel, row, column])
-                    cells[channel, (row * columns + column) * FLOAT_LANES + lane] = number
+            for cell in range(rows * columns):
+                number = ZERO
+                if position < len(planes):
+                    row, column = cell // columns, cell % columns
+                    number = np.float32(planes[position, channel, row, column])
+                buffers.inner[cell, channel, lane] = max(number, ZERO)
+                buffers.inner[cell, channels + channel, lane] = max(-number, ZERO)
+                largest = max(largest, abs(number))
+        buffers.largest[lane] = largest
 
 
 @jit
-def _convolve(layers: Convolutions, index: int, cells: Floats, work: Workspace) -> None:
-    """Write the products of a convolution with cells [I, S * FLOAT_LANES]."""
-    weights, bias = layers.weights[index], layers.bias[index]
-    spread(layers.tiles, cells, weights.shape[2], work)
-    _, count, width = work.products.shape
-    for point in range(count):
-        target = Line(work.products, point * width, count * width)
-        multiply(DenseLayer(weights[point], bias[point]), work.values[point], target)
+def _round(cells: Floats, channels: int, buffers: Buffers) -> None:
+    """Write the features of cells [S, I, FLOAT_LANES], at most `largest`, to `rounded`."""
+    for lane in range(FLOAT_LANES):
+        largest = buffers.largest[lane]
+        buffers.steps[lane] = largest / MAX_FEATURE
+        buffers.largest[lane] = MAX_FEATURE / largest if largest > ZERO else ZERO
+    factors, zeros = load(buffers.largest, 0, FLOAT_LANES), splat(ZERO, FLOAT_LANES)
+    for cell in range(len(cells)):
+        for group in range(-(-channels // GROUP)):
+            place = (cell * cells.shape[1] + group * GROUP) * FLOAT_LANES
+            first = fma(load(cells, place, FLOAT_LANES), factors, zeros)
+            second = fma(load(cells, place + FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            third = fma(load(cells, place + 2 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            fourth = fma(load(cells, place + 3 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            target = (cell * buffers.rounded.shape[1] + group) * FLOAT_LANES
+            store(buffers.rounded, target, as_bytes(first, second, third, fourth))
 
 
 @jit
-def multiply(layer: DenseLayer, inputs: Floats, outputs: Line) -> None:
-    """Write a layer's outputs [O, N] for inputs [I, N]; N is a multiple of WIDE_FLOAT_LANES."""
-    count, width = layer.weights.shape[1], inputs.shape[1]
-    for column in range(0, width, WIDE_FLOAT_LANES):
-        for block in range(len(layer.weights)):
-            row = block * OUTPUTS
-            first = splat(layer.bias[row], WIDE_FLOAT_LANES)
-            second = splat(layer.bias[row + 1], WIDE_FLOAT_LANES)
-            third = splat(layer.bias[row + 2], WIDE_FLOAT_LANES)
-            fourth = splat(layer.bias[row + 3], WIDE_FLOAT_LANES)
-            for index in range(count):
-                lanes = load(inputs, index * width + column, WIDE_FLOAT_LANES)
-                first = fma(layer.weights[block, index, 0], lanes, first)
-                second = fma(layer.weights[block, index, 1], lanes, second)
-                third = fma(layer.weights[block, index, 2], lanes, third)
-                fourth = fma(layer.weights[block, index, 3], lanes, fourth)
-            target = outputs.start + row * outputs.step + column
-            store(outputs.array, target, first)
-            store(outputs.array, target + outputs.step, second)
-            store(outputs.array, target + 2 * outputs.step, third)
-            store(outputs.array, target + 3 * outputs.step, fourth)
+def _convolve(
+    layers: Convolutions, index: int, buffers: Buffers, cells: Floats, is_residual: bool
+) -> None:
+    """Write the rectified outputs of a convolution of `rounded`, and their maximum to `largest`.
+
+    With `is_residual`, they are added to the cells [S, O, FLOAT_LANES] before.
+    """
+    steps = load(buffers.steps, 0, FLOAT_LANES)
+    largest = splat(ZERO, FLOAT_LANES)
+    for block in range(layers.weights.shape[1]):
+        for cell in range(len(layers.begins) - 1):
+            sums = _sums(layers, index, block, cell, buffers.rounded)
+            for number in range(SUMS):
+                channel = block * SUMS + number
+                place = (cell * cells.shape[1] + channel) * FLOAT_LANES
+                total = splat(layers.bias[index, channel], FLOAT_LANES)
+                if is_residual:
+                    total = total + load(cells, place, FLOAT_LANES)
+                factors = fma(layers.scales[index, channel], steps, splat(ZERO, FLOAT_LANES))
+                total = relu(fma(as_floats(sums[number]), factors, total))
+                store(cells, place, total)
+                largest = maximum(total, largest)
+    store(buffers.largest, 0, largest)
 
 
 @jit
-def _pool(buffers: Buffers, count: int) -> None:
-    """Write the mean of `count` cells to "nowhere", and the mean and the maximum to `whole`."""
-    features, width = buffers.cells.shape
-    weight = ONE / np.float32(count)
+def _sums(layers: Convolutions, index: int, block: int, cell: int, rounded: Groups) -> Any:
+    """Return a tuple of SUMS vectors int32[FLOAT_LANES]: products of a cell's surroundings."""
+    _, blocks, indices, groups, _ = layers.weights.shape
+    stride = rounded.shape[1] * FLOAT_LANES
+    first = (index * blocks + block) * indices * groups * SUMS
+    sums = zero_sums()
+    for tap in range(layers.begins[cell], layers.begins[cell + 1]):
+        weights = first + layers.taps[tap, 0] * groups * SUMS
+        source = layers.taps[tap, 1] * stride
+        for group in range(groups):
+            vector = load(rounded, source + group * FLOAT_LANES, FLOAT_LANES)
+            sums = add_byte_products(vector, layers.weights, weights + group * SUMS, sums)
+    return sums
+
+
+@jit
+def _multiply(layer: DenseLayer, inputs: Floats, outputs: Floats) -> None:
+    """Write a layer's outputs [O, FLOAT_LANES] for inputs [I, FLOAT_LANES]."""
+    for row in range(0, len(layer.weights), 4):
+        first = splat(layer.bias[row], FLOAT_LANES)
+        second = splat(layer.bias[row + 1], FLOAT_LANES)
+        third = splat(layer.bias[row + 2], FLOAT_LANES)
+        fourth = splat(layer.bias[row + 3], FLOAT_LANES)
+        for index in range(layer.weights.shape[1]):
+            lanes = load(inputs, index * FLOAT_LANES, FLOAT_LANES)
+            first = fma(layer.weights[row, index], lanes, first)
+            second = fma(layer.weights[row + 1, index], lanes, second)
+            third = fma(layer.weights[row + 2, index], lanes, third)
+            fourth = fma(layer.weights[row + 3, index], lanes, fourth)
+        store(outputs, row * FLOAT_LANES, first)
+        store(outputs, (row + 1) * FLOAT_LANES, second)
+        store(outputs, (row + 2) * FLOAT_LANES, third)
+        store(outputs, (row + 3) * FLOAT_LANES, fourth)
+
+
+@jit
+def _pool(buffers: Buffers) -> None:
+    """Write the mean of the board's cells to "nowhere", and mean and maximum to `whole`."""
+    cells, features, _ = buffers.cells.shape
+    weight = ONE / np.float32(cells - 1)
     for channel in range(features):
-        start = channel * width
-        total = largest = load(buffers.cells, start, FLOAT_LANES)
-        for cell in range(1, count):
-            lanes = load(buffers.cells, start + cell * FLOAT_LANES, FLOAT_LANES)
+        place = channel * FLOAT_LANES
+        total = largest = load(buffers.cells, place, FLOAT_LANES)
+        for cell in range(1, cells - 1):
+            lanes = load(buffers.cells, cell * features * FLOAT_LANES + place, FLOAT_LANES)
             total = total + lanes
             largest = maximum(largest, lanes)
         mean = fma(weight, total, splat(ZERO, FLOAT_LANES))
-        store(buffers.cells, start + count * FLOAT_LANES, mean)
-        store(buffers.whole, channel * WIDE_FLOAT_LANES, mean)
-        store(buffers.whole, (features + channel) * WIDE_FLOAT_LANES, largest)
+        store(buffers.cells, (cells - 1) * features * FLOAT_LANES + place, mean)
+        store(buffers.whole, place, mean)
+        store(buffers.whole, features * FLOAT_LANES + place, largest)
 
 
 @jit
 def _write_values(network: Weights, buffers: Buffers, begin: int, output: Output) -> None:
     """Write the values of FLOAT_LANES positions from the value head."""
-    multiply(network.hidden, buffers.whole, Line(buffers.hidden, 0, WIDE_FLOAT_LANES))
+    _multiply(network.hidden, buffers.whole, buffers.hidden)
     for row in range(len(buffers.hidden)):
-        store(
-            buffers.hidden,
-            row * WIDE_FLOAT_LANES,
-            relu(load(buffers.hidden, row * WIDE_FLOAT_LANES, FLOAT_LANES)),
-        )
-    multiply(network.value, buffers.hidden, Line(buffers.value, 0, WIDE_FLOAT_LANES))
+        lanes = load(buffers.hidden, row * FLOAT_LANES, FLOAT_LANES)
+        store(buffers.hidden, row * FLOAT_LANES, relu(lanes))
+    _multiply(network.value, buffers.hidden, buffers.value)
     for lane in range(min(FLOAT_LANES, len(output.values) - begin)):
         output.values[begin + lane] = np.float32(math.tanh(buffers.value[0, lane]))
 
 
 @jit
-def _write_queries_and_keys(network: Weights, buffers: Buffers, count: int) -> None:
-    """Write the queries and keys of `count` cells and of "nowhere"."""
-    multiply(network.keys, buffers.cells, Line(buffers.keys, 0, buffers.keys.shape[1]))
-    multiply(network.board, buffers.whole, Line(buffers.board, 0, WIDE_FLOAT_LANES))
-    for row in range(len(buffers.keys)):
-        board = load(buffers.board, row * WIDE_FLOAT_LANES, FLOAT_LANES)
-        for cell in range(count + 1):
-            place = row * buffers.keys.shape[1] + cell * FLOAT_LANES
-            store(buffers.keys, place, load(buffers.keys, place, FLOAT_LANES) + board)
+def _write_queries_and_keys(network: Weights, buffers: Buffers) -> None:
+    """Write the queries and keys of all cells and of "nowhere"."""
+    _multiply(network.board, buffers.whole, buffers.board)
+    _round(buffers.cells, buffers.cells.shape[1], buffers)
+    steps = load(buffers.steps, 0, FLOAT_LANES)
+    layers = network.keys
+    for block in range(layers.weights.shape[1]):
+        for cell in range(len(buffers.keys)):
+            sums = _sums(layers, 0, block, cell, buffers.rounded)
+            for number in range(SUMS):
+                channel = block * SUMS + number
+                board = load(buffers.board, channel * FLOAT_LANES, FLOAT_LANES)
+                factors = fma(layers.scales[0, channel], steps, splat(ZERO, FLOAT_LANES))
+                place = (cell * buffers.keys.shape[1] + channel) * FLOAT_LANES
+                store(buffers.keys, place, fma(as_floats(sums[number]), factors, board))
 
 
 @jit
 def _write_logits(network: Weights, buffers: Buffers, begin: int, output: Output) -> None:
     """Write the dot product of each action's query (start cell) and key (end cell)."""
-    size, width = len(buffers.keys) // 2, buffers.keys.shape[1]
+    half = buffers.keys.shape[1] // 2 * FLOAT_LANES
     for action in range(len(network.pairs)):
-        start = network.pairs[action, 0] * FLOAT_LANES
-        end = network.pairs[action, 1] * FLOAT_LANES + size * width
+        start = network.pairs[action, 0] * 2 * half
+        end = network.pairs[action, 1] * 2 * half + half
         # Two independent sums hide the latency of additions.
         even = odd = splat(ZERO, FLOAT_LANES)
-        for place in range(0, size * width, 2 * width):
+        for place in range(0, half, 2 * FLOAT_LANES):
             queries = load(buffers.keys, start + place, FLOAT_LANES)
             even = fma(queries, load(buffers.keys, end + place, FLOAT_LANES), even)
-            queries = load(buffers.keys, start + place + width, FLOAT_LANES)
-            odd = fma(queries, load(buffers.keys, end + place + width, FLOAT_LANES), odd)
+            queries = load(buffers.keys, start + place + FLOAT_LANES, FLOAT_LANES)
+            odd = fma(queries, load(buffers.keys, end + place + FLOAT_LANES, FLOAT_LANES), odd)
         store(buffers.logits, 0, even + odd)
         for lane in range(min(FLOAT_LANES, len(output.values) - begin)):
             output.logits[begin + lane, action] = buffers.logits[lane]
 
 
 class CompiledNetwork:
-    """A network for inference by compiled code, with NumPy arrays and in float32.
+    """A network for inference by compiled code, with NumPy arrays.
 
-    Construction takes up to 0.1 s for 64 channels on 10×10 cells. The transformed weights take
-    about three times the memory; each concurrent call takes 1 to 5 megabytes.
+    Its outputs differ from those in float32 by the rounding of weights and features to 8 bits.
+    Construction takes a few milliseconds; each concurrent call takes about a megabyte.
     """
 
     def __init__(
@@ -292,105 +364,111 @@ def _transform(
 ) -> Weights:
     """Return the weights for `forward`; queries include the factor K^-0.5."""
     _, rows, columns = shape
-    near, far = tiling(rows, columns, 1), tiling(rows, columns, reach)
     blocks = sum(name.endswith("first.weight") for name in weights)
     first, second = (
         [f"tower.{block}.{name}" for block in range(blocks)] for name in ("first", "second")
     )
+    stem = weights["stem.weight"]
     keys = len(weights["keys.bias"]) // 2
     scale = np.repeat(np.array([keys**-0.5, 1], np.float32), keys)
-    halves = [
-        (scale[:, None] * weights[f"{name}.weight"], scale * weights[f"{name}.bias"])
-        for name in ("keys", "view")
-    ]
+    bias = scale * (weights["keys.bias"] + weights["view.bias"])
+    near, far = _square_taps(rows, columns, 1), _square_taps(rows, columns, reach)
+    # The second half of the planes is their negative part.
+    inputs = [(np.concatenate((stem, -stem), 1), weights["stem.bias"])]
+    single = scale[:, None, None, None] * weights["keys.weight"][:, :, None, None]
     return Weights(
-        stem=_pack_convolutions(weights, ["stem"], near),
-        first=_pack_convolutions(weights, first, near),
-        second=_pack_convolutions(weights, second, far),
-        keys=_pack_dense(*halves[0], (2, 1)),
-        board=_pack_dense(*halves[1], (2, 2)),
-        hidden=_pack_dense(weights["value.0.weight"], weights["value.0.bias"], (1, 2)),
-        value=_pack_dense(weights["value.2.weight"], weights["value.2.bias"], (1, 1)),
+        stem=_round_convolutions(inputs, near),
+        first=_round_convolutions([_layer(weights, name) for name in first], near),
+        second=_round_convolutions([_layer(weights, name) for name in second], far),
+        keys=_round_convolutions([(single, np.zeros_like(bias))], _single_taps(rows, columns), 2),
+        board=_pad_dense(scale[:, None] * weights["view.weight"], bias, (2, 2)),
+        hidden=_pad_dense(*_layer(weights, "value.0"), (1, 2)),
+        value=_pad_dense(*_layer(weights, "value.2"), (1, 1)),
         pairs=pairs,
     )
 
 
-def _pack_convolutions(
-    weights: Mapping[str, Floats], names: Sequence[str], tiles: Tiling
+def _layer(weights: Mapping[str, Floats], name: str) -> tuple[Floats, Floats]:
+    """Return weights and bias of a layer."""
+    return weights[f"{name}.weight"], weights[f"{name}.bias"]
+
+
+def _square_taps(rows: int, columns: int, reach: int) -> list[list[tuple[int, int]]]:
+    """Return the taps of each cell: indices of 3×3 weights, and cells at this distance."""
+    lines = range(-reach, reach + 1, reach)
+    return [
+        [
+            (index, (row + down) * columns + column + right)
+            for index, (down, right) in enumerate(product(lines, lines))
+            if 0 <= row + down < rows and 0 <= column + right < columns
+        ]
+        for row, column in product(range(rows), range(columns))
+    ]
+
+
+def _single_taps(rows: int, columns: int) -> list[list[tuple[int, int]]]:
+    """Return the taps of layers that process each cell, also "nowhere", by itself."""
+    return [[(0, cell)] for cell in range(rows * columns + 1)]
+
+
+def _round_convolutions(
+    layers: Sequence[tuple[Floats, Floats]],
+    taps: Sequence[Sequence[tuple[int, int]]],
+    parts: int = 1,
 ) -> Convolutions:
-    """Return the convolutions with these names.
+    """Return layers with weights [O, I, height, width] and biases [O]; `parts` of the outputs."""
+    weights = np.stack([_pad(weights, 0, parts) for weights, _ in layers])
+    weights = _pad(weights.reshape(*weights.shape[:3], -1), 2)
+    scales = np.abs(weights).max((2, 3)) / np.float32(MAX_WEIGHT)
+    rounded = np.rint(weights / np.where(scales > 0, scales, ONE)[:, :, None, None])
+    count, outputs, inputs, indices = weights.shape
+    levels = rounded.astype(np.int8).reshape(
+        count, outputs // SUMS, SUMS, inputs // GROUP, GROUP, indices
+    )
+    packed = np.ascontiguousarray(levels.transpose(0, 1, 5, 3, 2, 4))
+    return Convolutions(
+        begins=np.cumsum([0, *map(len, taps)]),
+        taps=np.array([tap for of_cell in taps for tap in of_cell], np.int64),
+        weights=packed.view(np.int32)[..., 0],
+        scales=scales,
+        bias=np.stack([_pad(bias, 0, parts) for _, bias in layers]),
+    )
 
-    A constant equals its value at the point 1 of a line, so biases are added at (1, 1).
-    """
-    filters, biases = [], []
-    for name in names:
-        padded = _pad(weights[f"{name}.weight"], 0)
-        padded = padded if name == "stem" else _pad(padded, 1)
-        filters.append(_pack(points(padded, tiles.size)))
-        bias = np.zeros((tiles.sources.shape[1], len(padded)), np.float32)
-        bias[tiles.size + 2 + 1] = _pad(weights[f"{name}.bias"], 0)
-        biases.append(bias)
-    return Convolutions(tiles, np.stack(filters), np.stack(biases))
 
-
-def _pack_dense(weights: Floats, bias: Floats, parts: tuple[int, int]) -> DenseLayer:
+def _pad_dense(weights: Floats, bias: Floats, parts: tuple[int, int]) -> DenseLayer:
     """Return a layer with weights [O, I]; `parts` are numbers of output and input parts."""
     padded = _pad(_pad(weights, 0, parts[0]), 1, parts[1])
-    return DenseLayer(_pack(padded), _pad(bias, 0, parts[0]))
+    return DenseLayer(np.ascontiguousarray(padded), _pad(bias, 0, parts[0]))
 
 
 def _pad(array: Floats, axis: int, parts: int = 1) -> Floats:
-    """Return an array with each part along an axis zero-padded to a multiple of OUTPUTS."""
+    """Return an array with each part along an axis zero-padded to a multiple of SUMS."""
     missing = [(0, 0)] * array.ndim
-    missing[axis] = 0, -(array.shape[axis] // parts) % OUTPUTS
+    missing[axis] = 0, -(array.shape[axis] // parts) % SUMS
     pieces = [np.pad(part, missing) for part in np.split(array, parts, axis)]
     return np.concatenate(pieces, axis)
 
 
-def _pack(weights: Floats) -> Floats:
-    """Return weights [..., O, I] as [..., O / OUTPUTS, I, OUTPUTS]."""
-    *rest, outputs, inputs = weights.shape
-    blocks = weights.reshape(*rest, outputs // OUTPUTS, OUTPUTS, inputs)
-    return np.ascontiguousarray(blocks.swapaxes(-1, -2))
-
-
 def _buffers(network: Weights, shape: tuple[int, int, int]) -> Buffers:
     """Return the memory for a forward pass."""
-    planes, rows, columns = shape
-    features, keys = len(network.hidden.bias), len(network.keys.bias)
-    inputs = max(features, planes)
-    width = -(-(rows * columns + 2) // TILE_MULTIPLE) * WIDE_FLOAT_LANES
-    near, far = _workspaces((network.first.tiles, network.second.tiles), inputs, features)
+    _, rows, columns = shape
+    features, keys = len(network.hidden.bias), len(network.board.bias)
+    groups = max(network.stem.weights.shape[3], network.keys.weights.shape[3])
+    cells = rows * columns + 1
     return Buffers(
-        cells=_zeros(features, width),
-        inner=_zeros(inputs, width),
-        near=near,
-        far=far,
-        whole=_zeros(2 * features, WIDE_FLOAT_LANES),
-        keys=_zeros(keys, width),
-        board=_zeros(keys, WIDE_FLOAT_LANES),
-        hidden=_zeros(features, WIDE_FLOAT_LANES),
-        value=_zeros(OUTPUTS, WIDE_FLOAT_LANES),
-        logits=_zeros(FLOAT_LANES),
+        cells=_zeros(cells, features),
+        inner=_zeros(cells, GROUP * groups),
+        largest=_zeros(),
+        steps=_zeros(),
+        rounded=aligned_arrays.zeros((cells, groups, FLOAT_LANES), np.dtype(np.int32)),
+        whole=_zeros(2 * features),
+        keys=_zeros(cells, keys),
+        board=_zeros(keys),
+        hidden=_zeros(features),
+        value=_zeros(len(network.value.bias)),
+        logits=_zeros(),
     )
 
 
-def _workspaces(tilings: Sequence[Tiling], inputs: int, outputs: int) -> list[Workspace]:
-    """Return a workspace per tiling; they share their memory."""
-    size = FLOAT_LANES * max(tiles.sources.size for tiles in tilings)
-    values, products = _zeros((inputs + 1) * size), _zeros(outputs * size)
-    tile = _zeros(MAX_POINTS * FLOAT_LANES)
-
-    def workspace(tiles: Tiling) -> Workspace:
-        width, count = len(tiles.sources) * FLOAT_LANES, tiles.sources.shape[1]
-        return Workspace(
-            values[: count * (inputs + 1) * width].reshape(count, inputs + 1, width),
-            products[: outputs * count * width].reshape(outputs, count, width),
-            tile,
-        )
-
-    return [workspace(tiles) for tiles in tilings]
-
-
 def _zeros(*shape: int) -> Floats:
-    return aligned_arrays.zeros(shape, np.dtype(np.float32))
+    return aligned_arrays.zeros((*shape, FLOAT_LANES), np.dtype(np.float32))

@@ -21,16 +21,21 @@ from numba.core.typing.templates import AbstractTemplate, Signature, infer_globa
 from numba.extending import intrinsic
 
 FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
-_FEATURES = config.CPU_FEATURES  # NUMBA_CPU_FEATURES; None: the features of this processor
-HAS_AVX512 = "+avx512f" in (
-    binding.get_host_cpu_features().flatten() if _FEATURES is None else _FEATURES
+_FEATURES = frozenset(
+    # NUMBA_CPU_FEATURES; None: the features of this processor.
+    (
+        binding.get_host_cpu_features().flatten()
+        if config.CPU_FEATURES is None
+        else config.CPU_FEATURES
+    ).split(",")
 )
-# Four registers with AVX-512: long enough to hide the latency of an operation.
-WIDE_FLOAT_LANES = 4 * FLOAT_LANES if HAS_AVX512 else FLOAT_LANES
+# Sums of FLOAT_LANES lanes that are computed at the same time: enough to hide the latency of an
+# operation, few enough for the registers.
+SUMS = 8 if "+avx512f" in _FEATURES else 4
 INT16_LANES = 64
 INT32_LANES = INT16_LANES // 2
 
-_INT16, _INT32, _INT64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_INT8, _INT16, _INT32, _INT64 = map(ir.IntType, (8, 16, 32, 64))
 _ELEMENTS: dict[types.Type, ir.Type] = {
     types.float32: ir.FloatType(),
     types.int16: _INT16,
@@ -55,6 +60,8 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, kind.llvm)
 
 
+_FLOAT_VECTOR = VectorType(types.float32, FLOAT_LANES)
+_BYTES_VECTOR = VectorType(types.int32, FLOAT_LANES)
 _INT16_VECTOR = VectorType(types.int16, INT16_LANES)
 _INT32_VECTOR = VectorType(types.int32, INT32_LANES)
 
@@ -213,6 +220,139 @@ def add_product(
         return _for_each_bit(builder, active, sums, add)
 
     return _INT32_VECTOR(_INT16_VECTOR, weights, types.int64, _INT32_VECTOR), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def zero_sums(typing_context: object) -> Intrinsic:
+    """Return SUMS vectors int32[FLOAT_LANES] of zeros, a tuple."""
+    kind = types.UniTuple(_BYTES_VECTOR, SUMS)  # type: ignore[attr-defined]
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        return context.get_constant_null(kind)
+
+    return kind(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_byte_products(
+    typing_context: object,
+    vector: VectorType,
+    weights: types.Array,
+    begin: types.Type,
+    sums: types.Type,
+) -> Intrinsic:
+    """Return the SUMS vectors `sums`, to each of which the products with one weight are added.
+
+    A lane of `vector`, int32[FLOAT_LANES], has four numbers of 0 to 127 in its bytes, and a weight,
+    an element of weights[begin : begin + SUMS], int32, has four numbers of -127 to 127. The sum of
+    their four products is added to the same lane of a sum. Integers are exact, so all processors
+    give the same result.
+    """
+    if not (_is_loadable(weights) and weights.dtype == types.int32 and vector == _BYTES_VECTOR):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        vector, weights, begin, sums = values
+        array = context.make_array(signature.args[1])(context, builder, weights)
+        first = builder.gep(
+            array.data, [context.cast(builder, begin, signature.args[2], types.intp)]
+        )
+        for number in range(SUMS):
+            weight = builder.load(builder.gep(first, [ir.Constant(_INT64, number)]))
+            total = builder.extract_value(sums, number)
+            factors = _splat(builder, weight, vector.type)
+            total = _add_byte_products(builder, vector, factors, total)
+            sums = builder.insert_value(sums, total, number)
+        return sums
+
+    return sums(vector, weights, begin, sums), generate
+
+
+def _add_byte_products(
+    builder: ir.IRBuilder, vector: ir.Value, factors: ir.Value, total: ir.Value
+) -> ir.Value:
+    """Generate total + the sums of four products, with the best instructions of the processor."""
+    whole = range(FLOAT_LANES)
+    halves = whole[: FLOAT_LANES // 2], whole[FLOAT_LANES // 2 :]
+    if "+avx512vnni" in _FEATURES:
+        return _call(builder, "llvm.x86.avx512.vpdpbusd.512", total, vector, factors)
+    if {"+avxvnni", "+avx2"} & _FEATURES:
+        parts = []
+        for half in halves:
+            inputs, weights, sums = (_shuffle(builder, v, half) for v in (vector, factors, total))
+            if "+avxvnni" in _FEATURES:
+                name = "llvm.x86.avx512.vpdpbusd.256"
+                parts.append(_call(builder, name, sums, inputs, weights))
+                continue
+            bytes_, pairs = ir.VectorType(_INT8, 32), ir.VectorType(_INT16, 16)
+            operands = [builder.bitcast(value, bytes_) for value in (inputs, weights)]
+            # Two products of at most 127 * 127 fit in 16 bits.
+            products = _call(builder, "llvm.x86.avx2.pmadd.ub.sw", *operands, result=pairs)
+            ones = ir.Constant(pairs, [1] * pairs.count)
+            name = "llvm.x86.avx2.pmadd.wd"
+            products = _call(builder, name, products, ones, result=sums.type)
+            parts.append(builder.add(sums, products))
+        return builder.shuffle_vector(*parts, ir.Constant(vector.type, list(whole)))
+    wide = ir.VectorType(_INT32, 4 * FLOAT_LANES)
+    bytes_ = ir.VectorType(_INT8, wide.count)
+    inputs = builder.sext(builder.bitcast(vector, bytes_), wide)
+    products = builder.mul(inputs, builder.sext(builder.bitcast(factors, bytes_), wide))
+    for byte in range(4):
+        total = builder.add(total, _shuffle(builder, products, range(byte, wide.count, 4)))
+    return total
+
+
+def _call(
+    builder: ir.IRBuilder, name: str, *operands: ir.Value, result: ir.Type | None = None
+) -> ir.Value:
+    """Generate a call of an instruction of LLVM; the result has the type of the first operand."""
+    kinds = [operand.type for operand in operands]
+    function = ir.FunctionType(kinds[0] if result is None else result, kinds)
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, name), operands)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def as_floats(typing_context: object, vector: VectorType) -> Intrinsic:
+    """Return a vector int32[FLOAT_LANES] as float32."""
+    if vector != _BYTES_VECTOR:
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        return builder.sitofp(values[0], _FLOAT_VECTOR.llvm)
+
+    return _FLOAT_VECTOR(vector), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def as_bytes(
+    typing_context: object,
+    first: VectorType,
+    second: VectorType,
+    third: VectorType,
+    fourth: VectorType,
+) -> Intrinsic:
+    """Return four vectors float32[FLOAT_LANES] of 0 to 127, rounded, as bytes in int32 lanes."""
+    if not first == second == third == fourth == _FLOAT_VECTOR:
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        half = ir.Constant(_FLOAT_VECTOR.llvm, [0.5] * FLOAT_LANES)
+        packed = ir.Constant(_BYTES_VECTOR.llvm, None)
+        for byte, value in enumerate(values):
+            number = builder.fptosi(builder.fadd(value, half), packed.type)
+            shift = ir.Constant(packed.type, [8 * byte] * FLOAT_LANES)
+            packed = builder.or_(packed, builder.shl(number, shift))
+        return packed
+
+    return _BYTES_VECTOR(first, second, third, fourth), generate
 
 
 def _for_each_bit(

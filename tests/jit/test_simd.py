@@ -7,7 +7,10 @@ from numba.core.errors import TypingError
 from cc_env.jit.compiler import jit
 from cc_env.jit.simd import (
     FLOAT_LANES,
-    WIDE_FLOAT_LANES,
+    SUMS,
+    add_byte_products,
+    as_bytes,
+    as_floats,
     fma,
     load,
     maximum,
@@ -15,20 +18,24 @@ from cc_env.jit.simd import (
     splat,
     store,
     window_states,
+    zero_sums,
 )
+
+# More than one register.
+LANES = 2 * FLOAT_LANES
 
 
 @jit
 def calculate(first, second, out):
     """Write each operation's result to a row of `out`."""
     width = first.shape[1]
-    for index in range(0, width, WIDE_FLOAT_LANES):
-        a = load(first, index, WIDE_FLOAT_LANES)
-        b = load(second, index, WIDE_FLOAT_LANES)
+    for index in range(0, width, LANES):
+        a = load(first, index, LANES)
+        b = load(second, index, LANES)
         store(out, index, a + b)
         store(out, width + index, a - b)
         store(out, 2 * width + index, fma(first[0, 1], a, b))
-        store(out, 3 * width + index, fma(a, b, splat(first[0, 0], WIDE_FLOAT_LANES)))
+        store(out, 3 * width + index, fma(a, b, splat(first[0, 0], LANES)))
         store(out, 4 * width + index, maximum(a, b))
         store(out, 5 * width + index, relu(a))
 
@@ -36,12 +43,12 @@ def calculate(first, second, out):
 @pytest.fixture
 def operands():
     rng = np.random.default_rng(0)
-    return rng.standard_normal((2, 1, 2 * WIDE_FLOAT_LANES)).astype(np.float32)
+    return rng.standard_normal((2, 1, 2 * LANES)).astype(np.float32)
 
 
 def test_vector_operations_equal_numpy(operands):
     a, b = operands
-    out = np.zeros((6, 2 * WIDE_FLOAT_LANES), np.float32)
+    out = np.zeros((6, 2 * LANES), np.float32)
     calculate(a, b, out)
     expected = [a + b, a - b, a[0, 1] * a + b, a * b + a[0, 0], np.maximum(a, b), np.maximum(a, 0)]
     np.testing.assert_allclose(out, np.concatenate(expected), rtol=1e-5, atol=1e-6)
@@ -49,12 +56,12 @@ def test_vector_operations_equal_numpy(operands):
 
 def test_nan_stays_in_its_lane(operands):
     a, b = operands
-    out, expected = np.zeros((2, 6, 2 * WIDE_FLOAT_LANES), np.float32)
+    out, expected = np.zeros((2, 6, 2 * LANES), np.float32)
     calculate(a, b, expected)
     a[0, 5] = np.nan
     calculate(a, b, out)
     assert np.isnan(out[[0, 1, 2, 3, 5], 5]).all()
-    other_lanes = np.arange(2 * WIDE_FLOAT_LANES) != 5
+    other_lanes = np.arange(2 * LANES) != 5
     assert np.array_equal(out[:, other_lanes], expected[:, other_lanes])
 
 
@@ -69,6 +76,41 @@ def test_integer_vectors_add_and_subtract():
     out = np.zeros((2, 64), np.int16)
     add_and_subtract(a, b, out)
     assert np.array_equal(out, [a + b, a - b])
+
+
+def test_products_of_bytes_are_exact():
+    @jit
+    def multiply(numbers, weights, out):
+        sums = zero_sums()
+        for row in range(len(numbers)):
+            vector = load(numbers, row * FLOAT_LANES, FLOAT_LANES)
+            sums = add_byte_products(vector, weights, row * SUMS, sums)
+        for number in range(SUMS):
+            store(out, number * FLOAT_LANES, as_floats(sums[number]))
+
+    rng = np.random.default_rng(0)
+    for count in (1, 100):
+        numbers = rng.integers(0, 128, (count, FLOAT_LANES, 4)).astype(np.int8)
+        weights = rng.integers(-127, 128, (count, SUMS, 4)).astype(np.int8)
+        # The largest products.
+        numbers[0, :2], weights[0, 0], weights[0, 1] = 127, 127, -127
+        out = np.zeros((SUMS, FLOAT_LANES), np.float32)
+        multiply(numbers.view(np.int32)[..., 0], weights.view(np.int32)[..., 0], out)
+        assert np.array_equal(out, np.einsum("clb,csb->sl", *map(np.int64, (numbers, weights))))
+
+
+def test_floats_are_rounded_to_bytes():
+    @jit
+    def convert(floats, out):
+        first, second = load(floats, 0, 16), load(floats, 16, 16)
+        third, fourth = load(floats, 32, 16), load(floats, 48, 16)
+        store(out, 0, as_bytes(first, second, third, fourth))
+
+    floats = np.random.default_rng(0).uniform(0, 127, (4, FLOAT_LANES)).astype(np.float32)
+    floats[:, 0] = 0, 0.49, 126.51, 127
+    out = np.zeros(FLOAT_LANES, np.int32)
+    convert(floats, out)
+    assert np.array_equal(out.view(np.uint8).reshape(FLOAT_LANES, 4), np.floor(floats + 0.5).T)
 
 
 def test_window_states_are_numbers_in_base_3():
