@@ -130,7 +130,7 @@ class Evaluator:
     """A network for inference with NumPy arrays, by the fastest backend of the machine.
 
     That is torch in bfloat16 on GPUs that support it and on CPUs with AMX, torch in float32 on
-    other GPUs, and compiled code in float32 (`agents.inference`) on other CPUs.
+    other GPUs, and compiled code in integers of 8 bits (`agents.inference`) on other CPUs.
     """
 
     def __init__(
