@@ -1,17 +1,16 @@
 """The policy and value network as compiled code, for processors without matrix units.
 
 `agents.network.Network` defines the computation and is trained by torch. This module repeats its
-forward pass for inference, with the convolutions and the keys of the policy in integers of 8 bits:
-weights are rounded to 255 levels for each output channel, and the features of a position to 128
-levels of their maximum. The biases, the sums of residual blocks and the value head are in float32.
-Outside cells are skipped. FLOAT_LANES positions at a time fill the SIMD vectors
-(`cc_env.jit.simd`). A call runs in its own thread, without the GIL. The output for a position is
-bitwise independent of the other positions in the batch.
+forward pass for inference, with the convolutions and the projection to queries and keys quantized
+to int8: weights symmetrically for each output channel, -127 to 127, features for each position, 0
+to 127. Biases, residual sums and the value head are in float32. Taps outside the board are skipped.
+FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`). A call releases the GIL.
+The output for a position is bitwise independent of the other positions in the batch.
 
 Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell
-and K elements of a query or a key, rounded up to a multiple of SUMS; I input and O output channels
-of a layer; L layers; S cells: those of the board and the last one, "nowhere", the mean of all. The
-four channels of a *group* are the bytes of an int32; G is their number.
+and K elements of a query or a key, padded to a multiple of ACCUMULATORS; I input and O output
+channels of a layer; L layers; S cells: those of the board and the last one, "nowhere", the mean of
+all. The four channels of a *group* are the bytes of an int32; G is the number of groups.
 """
 
 import math
@@ -27,25 +26,24 @@ from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import (
+    ACCUMULATORS,
     FLOAT_LANES,
-    SUMS,
     add_byte_products,
-    as_bytes,
     as_floats,
     fma,
     load,
     maximum,
+    pack_bytes,
     relu,
     splat,
     store,
-    zero_sums,
+    zero_accumulators,
 )
 
 # Channels in a group.
 GROUP = 4
-# Largest values of rounded features and weights.
-MAX_FEATURE = np.float32(127)
-MAX_WEIGHT = 127
+# Largest quantized feature or weight.
+MAX_LEVEL = np.float32(127)
 ONE, ZERO = np.float32(1), np.float32(0)
 
 Floats = NDArray[np.float32]
@@ -60,17 +58,16 @@ class DenseLayer(NamedTuple):
 
 
 class Convolutions(NamedTuple):
-    """Convolutions of one shape with rounded weights.
+    """Convolutions of one shape with quantized weights.
 
-    The taps of cell s are numbers begins[s] to begins[s + 1]: the index of a weight, and the cell
-    that it multiplies.
+    The taps of cell s are taps[begins[s] : begins[s + 1]]: the index of a weight, and the cell that
+    it multiplies.
     """
 
     begins: NDArray[np.int64]  # [S + 1]
     taps: NDArray[np.int64]  # [number, 2]
-    weights: Groups  # [L, O / SUMS, indices, G, SUMS]
-    # Factors of the rounded weights.
-    scales: Floats  # [L, O]
+    weights: Groups  # [L, O / ACCUMULATORS, indices, G, ACCUMULATORS]
+    weight_scales: Floats  # [L, O]
     bias: Floats  # [L, O]
 
 
@@ -88,27 +85,29 @@ class Weights(NamedTuple):
     keys: Convolutions  # F to 2 K, of single cells
     board: DenseLayer  # 2 F to 2 K
     hidden: DenseLayer  # 2 F to F
-    value: DenseLayer  # F to SUMS, of which the first is the value
+    value: DenseLayer  # F to ACCUMULATORS, of which the first is the value
     pairs: NDArray[np.int64]  # [A, 2]
 
 
 class Buffers(NamedTuple):
     """Memory for a forward pass of FLOAT_LANES positions.
 
-    `rounded` has the features of cells in units of `steps`. `largest` is the maximum of a
-    position's features. `whole` has the mean and the maximum of all cells.
+    `quantized` has the features of cells in units of `feature_scales`. `maxima` are the maxima of
+    the features last written to `cells` or `inner`. `whole` has the mean and the maximum of all
+    cells.
     """
 
     cells: Floats  # [S, F, FLOAT_LANES]
     inner: Floats  # [S, F or 2 C, FLOAT_LANES]
-    largest: Floats  # [FLOAT_LANES]
-    steps: Floats  # [FLOAT_LANES]
-    rounded: Groups  # [S, G, FLOAT_LANES]
+    maxima: Floats  # [FLOAT_LANES]
+    feature_scales: Floats  # [FLOAT_LANES]
+    factors: Floats  # [FLOAT_LANES]
+    quantized: Groups  # [S, G, FLOAT_LANES]
     whole: Floats  # [2 F, FLOAT_LANES]
     keys: Floats  # [S, 2 K, FLOAT_LANES]
     board: Floats  # [2 K, FLOAT_LANES]
     hidden: Floats  # [F, FLOAT_LANES]
-    value: Floats  # [SUMS, FLOAT_LANES]
+    value: Floats  # [ACCUMULATORS, FLOAT_LANES]
     logits: Floats  # [FLOAT_LANES]
 
 
@@ -124,15 +123,15 @@ def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output
     """Write the output for planes [B, C, H, W]."""
     network, buffers = as_raw(network), as_raw(buffers)
     planes, output = as_raw(planes), as_raw(output)
-    features = buffers.cells.shape[1]
+    count, features = planes.shape[2] * planes.shape[3], buffers.cells.shape[1]
     for begin in range(0, len(planes), FLOAT_LANES):
         _write_planes(planes, begin, buffers)
-        _round(buffers.inner, 2 * planes.shape[1], buffers)
+        _quantize(buffers.inner, count, 2 * planes.shape[1], buffers)
         _convolve(network.stem, 0, buffers, buffers.cells, False)
         for block in range(len(network.first.weights)):
-            _round(buffers.cells, features, buffers)
+            _quantize(buffers.cells, count, features, buffers)
             _convolve(network.first, block, buffers, buffers.inner, False)
-            _round(buffers.inner, features, buffers)
+            _quantize(buffers.inner, count, features, buffers)
             _convolve(network.second, block, buffers, buffers.cells, True)
         _pool(buffers)
         _write_values(network, buffers, begin, output)
@@ -144,9 +143,13 @@ def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output
 def _write_planes(planes: NDArray[np.int8], begin: int, buffers: Buffers) -> None:
     """Write the planes of FLOAT_LANES positions to `inner`; missing positions are 0.
 
-    Features are not negative, so the negative part of a plane is a plane of its own.
+    Features are not negative, so channel C + c is the negative part of plane c.
     """
     _, channels, rows, columns = planes.shape
+    # Padding; the previous positions have left features there.
+    for cell in range(rows * columns):
+        for channel in range(2 * channels, -(-2 * channels // GROUP) * GROUP):
+            buffers.inner[cell, channel] = ZERO
     for lane in range(FLOAT_LANES):
         position, largest = begin + lane, ZERO
         for channel in range(channels):
@@ -158,67 +161,70 @@ def _write_planes(planes: NDArray[np.int8], begin: int, buffers: Buffers) -> Non
                 buffers.inner[cell, channel, lane] = max(number, ZERO)
                 buffers.inner[cell, channels + channel, lane] = max(-number, ZERO)
                 largest = max(largest, abs(number))
-        buffers.largest[lane] = largest
+        buffers.maxima[lane] = largest
 
 
 @jit
-def _round(cells: Floats, channels: int, buffers: Buffers) -> None:
-    """Write the features of cells [S, I, FLOAT_LANES], at most `largest`, to `rounded`."""
+def _quantize(cells: Floats, count: int, channels: int, buffers: Buffers) -> None:
+    """Quantize `channels` of the first `count` cells [S, I, FLOAT_LANES] to `quantized`."""
     for lane in range(FLOAT_LANES):
-        largest = buffers.largest[lane]
-        buffers.steps[lane] = largest / MAX_FEATURE
-        buffers.largest[lane] = MAX_FEATURE / largest if largest > ZERO else ZERO
-    factors, zeros = load(buffers.largest, 0, FLOAT_LANES), splat(ZERO, FLOAT_LANES)
-    for cell in range(len(cells)):
+        largest = buffers.maxima[lane]
+        buffers.feature_scales[lane] = largest / MAX_LEVEL
+        buffers.factors[lane] = MAX_LEVEL / largest if largest > ZERO else ZERO
+    factors, zeros = load(buffers.factors, 0, FLOAT_LANES), splat(ZERO, FLOAT_LANES)
+    for cell in range(count):
         for group in range(-(-channels // GROUP)):
-            place = (cell * cells.shape[1] + group * GROUP) * FLOAT_LANES
-            first = fma(load(cells, place, FLOAT_LANES), factors, zeros)
-            second = fma(load(cells, place + FLOAT_LANES, FLOAT_LANES), factors, zeros)
-            third = fma(load(cells, place + 2 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
-            fourth = fma(load(cells, place + 3 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
-            target = (cell * buffers.rounded.shape[1] + group) * FLOAT_LANES
-            store(buffers.rounded, target, as_bytes(first, second, third, fourth))
+            offset = (cell * cells.shape[1] + group * GROUP) * FLOAT_LANES
+            first = fma(load(cells, offset, FLOAT_LANES), factors, zeros)
+            second = fma(load(cells, offset + FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            third = fma(load(cells, offset + 2 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            fourth = fma(load(cells, offset + 3 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            target = (cell * buffers.quantized.shape[1] + group) * FLOAT_LANES
+            store(buffers.quantized, target, pack_bytes(first, second, third, fourth))
 
 
 @jit
 def _convolve(
     layers: Convolutions, index: int, buffers: Buffers, cells: Floats, is_residual: bool
 ) -> None:
-    """Write the rectified outputs of a convolution of `rounded`, and their maximum to `largest`.
+    """Write the relu of a convolution of `quantized` to cells [S, O, FLOAT_LANES].
 
-    With `is_residual`, they are added to the cells [S, O, FLOAT_LANES] before.
+    With `is_residual`, the previous features are added before the relu. The maximum of each
+    position is written to `maxima`.
     """
-    steps = load(buffers.steps, 0, FLOAT_LANES)
+    feature_scales = load(buffers.feature_scales, 0, FLOAT_LANES)
     largest = splat(ZERO, FLOAT_LANES)
     for block in range(layers.weights.shape[1]):
         for cell in range(len(layers.begins) - 1):
-            sums = _sums(layers, index, block, cell, buffers.rounded)
-            for number in range(SUMS):
-                channel = block * SUMS + number
+            sums = _accumulate(layers, index, block, cell, buffers.quantized)
+            for number in range(ACCUMULATORS):
+                channel = block * ACCUMULATORS + number
                 place = (cell * cells.shape[1] + channel) * FLOAT_LANES
                 total = splat(layers.bias[index, channel], FLOAT_LANES)
                 if is_residual:
                     total = total + load(cells, place, FLOAT_LANES)
-                factors = fma(layers.scales[index, channel], steps, splat(ZERO, FLOAT_LANES))
+                factors = fma(
+                    layers.weight_scales[index, channel], feature_scales, splat(ZERO, FLOAT_LANES)
+                )
                 total = relu(fma(as_floats(sums[number]), factors, total))
                 store(cells, place, total)
                 largest = maximum(total, largest)
-    store(buffers.largest, 0, largest)
+    store(buffers.maxima, 0, largest)
 
 
 @jit
-def _sums(layers: Convolutions, index: int, block: int, cell: int, rounded: Groups) -> Any:
-    """Return a tuple of SUMS vectors int32[FLOAT_LANES]: products of a cell's surroundings."""
+def _accumulate(layers: Convolutions, index: int, block: int, cell: int, quantized: Groups) -> Any:
+    """Return the accumulators, int32[FLOAT_LANES], of a block of output channels at a cell."""
     _, blocks, indices, groups, _ = layers.weights.shape
-    stride = rounded.shape[1] * FLOAT_LANES
-    first = (index * blocks + block) * indices * groups * SUMS
-    sums = zero_sums()
+    stride = quantized.shape[1] * FLOAT_LANES
+    first = (index * blocks + block) * indices * groups * ACCUMULATORS
+    sums = zero_accumulators()
     for tap in range(layers.begins[cell], layers.begins[cell + 1]):
-        weights = first + layers.taps[tap, 0] * groups * SUMS
+        weights = first + layers.taps[tap, 0] * groups * ACCUMULATORS
         source = layers.taps[tap, 1] * stride
         for group in range(groups):
-            vector = load(rounded, source + group * FLOAT_LANES, FLOAT_LANES)
-            sums = add_byte_products(vector, layers.weights, weights + group * SUMS, sums)
+            vector = load(quantized, source + group * FLOAT_LANES, FLOAT_LANES)
+            sums = add_byte_products(vector, layers.weights, weights + group * ACCUMULATORS, sums)
     return sums
 
 
@@ -276,16 +282,19 @@ def _write_values(network: Weights, buffers: Buffers, begin: int, output: Output
 def _write_queries_and_keys(network: Weights, buffers: Buffers) -> None:
     """Write the queries and keys of all cells and of "nowhere"."""
     _multiply(network.board, buffers.whole, buffers.board)
-    _round(buffers.cells, buffers.cells.shape[1], buffers)
-    steps = load(buffers.steps, 0, FLOAT_LANES)
+    cells, features, _ = buffers.cells.shape
+    _quantize(buffers.cells, cells, features, buffers)
+    feature_scales = load(buffers.feature_scales, 0, FLOAT_LANES)
     layers = network.keys
     for block in range(layers.weights.shape[1]):
         for cell in range(len(buffers.keys)):
-            sums = _sums(layers, 0, block, cell, buffers.rounded)
-            for number in range(SUMS):
-                channel = block * SUMS + number
+            sums = _accumulate(layers, 0, block, cell, buffers.quantized)
+            for number in range(ACCUMULATORS):
+                channel = block * ACCUMULATORS + number
                 board = load(buffers.board, channel * FLOAT_LANES, FLOAT_LANES)
-                factors = fma(layers.scales[0, channel], steps, splat(ZERO, FLOAT_LANES))
+                factors = fma(
+                    layers.weight_scales[0, channel], feature_scales, splat(ZERO, FLOAT_LANES)
+                )
                 place = (cell * buffers.keys.shape[1] + channel) * FLOAT_LANES
                 store(buffers.keys, place, fma(as_floats(sums[number]), factors, board))
 
@@ -312,7 +321,7 @@ def _write_logits(network: Weights, buffers: Buffers, begin: int, output: Output
 class CompiledNetwork:
     """A network for inference by compiled code, with NumPy arrays.
 
-    Its outputs differ from those in float32 by the rounding of weights and features to 8 bits.
+    Its outputs differ from those in float32 by the quantization of weights and features to int8.
     Construction takes a few milliseconds; each concurrent call takes about a megabyte.
     """
 
@@ -377,10 +386,12 @@ def _transform(
     inputs = [(np.concatenate((stem, -stem), 1), weights["stem.bias"])]
     single = scale[:, None, None, None] * weights["keys.weight"][:, :, None, None]
     return Weights(
-        stem=_round_convolutions(inputs, near),
-        first=_round_convolutions([_layer(weights, name) for name in first], near),
-        second=_round_convolutions([_layer(weights, name) for name in second], far),
-        keys=_round_convolutions([(single, np.zeros_like(bias))], _single_taps(rows, columns), 2),
+        stem=_quantize_convolutions(inputs, near),
+        first=_quantize_convolutions([_layer(weights, name) for name in first], near),
+        second=_quantize_convolutions([_layer(weights, name) for name in second], far),
+        keys=_quantize_convolutions(
+            [(single, np.zeros_like(bias))], _single_taps(rows, columns), 2
+        ),
         board=_pad_dense(scale[:, None] * weights["view.weight"], bias, (2, 2)),
         hidden=_pad_dense(*_layer(weights, "value.0"), (1, 2)),
         value=_pad_dense(*_layer(weights, "value.2"), (1, 1)),
@@ -411,26 +422,29 @@ def _single_taps(rows: int, columns: int) -> list[list[tuple[int, int]]]:
     return [[(0, cell)] for cell in range(rows * columns + 1)]
 
 
-def _round_convolutions(
+def _quantize_convolutions(
     layers: Sequence[tuple[Floats, Floats]],
     taps: Sequence[Sequence[tuple[int, int]]],
     parts: int = 1,
 ) -> Convolutions:
-    """Return layers with weights [O, I, height, width] and biases [O]; `parts` of the outputs."""
+    """Return quantized layers, given weights [O, I, height, width] and biases [O] of each.
+
+    The outputs consist of `parts` equal parts, each padded to a multiple of ACCUMULATORS.
+    """
     weights = np.stack([_pad(weights, 0, parts) for weights, _ in layers])
     weights = _pad(weights.reshape(*weights.shape[:3], -1), 2)
-    scales = np.abs(weights).max((2, 3)) / np.float32(MAX_WEIGHT)
-    rounded = np.rint(weights / np.where(scales > 0, scales, ONE)[:, :, None, None])
+    scales = np.abs(weights).max((2, 3)) / MAX_LEVEL
+    levels = np.rint(weights / np.where(scales > 0, scales, ONE)[:, :, None, None])
     count, outputs, inputs, indices = weights.shape
-    levels = rounded.astype(np.int8).reshape(
-        count, outputs // SUMS, SUMS, inputs // GROUP, GROUP, indices
+    groups = levels.astype(np.int8).reshape(
+        count, outputs // ACCUMULATORS, ACCUMULATORS, inputs // GROUP, GROUP, indices
     )
-    packed = np.ascontiguousarray(levels.transpose(0, 1, 5, 3, 2, 4))
+    packed = np.ascontiguousarray(groups.transpose(0, 1, 5, 3, 2, 4))
     return Convolutions(
         begins=np.cumsum([0, *map(len, taps)]),
         taps=np.array([tap for of_cell in taps for tap in of_cell], np.int64),
         weights=packed.view(np.int32)[..., 0],
-        scales=scales,
+        weight_scales=scales,
         bias=np.stack([_pad(bias, 0, parts) for _, bias in layers]),
     )
 
@@ -442,9 +456,9 @@ def _pad_dense(weights: Floats, bias: Floats, parts: tuple[int, int]) -> DenseLa
 
 
 def _pad(array: Floats, axis: int, parts: int = 1) -> Floats:
-    """Return an array with each part along an axis zero-padded to a multiple of SUMS."""
+    """Return an array with each part along an axis zero-padded to a multiple of ACCUMULATORS."""
     missing = [(0, 0)] * array.ndim
-    missing[axis] = 0, -(array.shape[axis] // parts) % SUMS
+    missing[axis] = 0, -(array.shape[axis] // parts) % ACCUMULATORS
     pieces = [np.pad(part, missing) for part in np.split(array, parts, axis)]
     return np.concatenate(pieces, axis)
 
@@ -458,9 +472,10 @@ def _buffers(network: Weights, shape: tuple[int, int, int]) -> Buffers:
     return Buffers(
         cells=_zeros(cells, features),
         inner=_zeros(cells, GROUP * groups),
-        largest=_zeros(),
-        steps=_zeros(),
-        rounded=aligned_arrays.zeros((cells, groups, FLOAT_LANES), np.dtype(np.int32)),
+        maxima=_zeros(),
+        feature_scales=_zeros(),
+        factors=_zeros(),
+        quantized=aligned_arrays.zeros((cells, groups, FLOAT_LANES), np.dtype(np.int32)),
         whole=_zeros(2 * features),
         keys=_zeros(cells, keys),
         board=_zeros(keys),

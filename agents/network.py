@@ -34,6 +34,7 @@ from cc_env.errors import (
     is_integer,
     suggest,
 )
+from cc_env.jit.simd import HAS_BYTE_PRODUCTS
 from cc_env.registry.catalogue import rules_id
 from cc_env.search.puct import Evaluate
 from cc_env.version import __version__
@@ -129,8 +130,9 @@ class _Block(nn.Module):
 class Evaluator:
     """A network for inference with NumPy arrays, by the fastest backend of the machine.
 
-    That is torch in bfloat16 on GPUs that support it and on CPUs with AMX, torch in float32 on
-    other GPUs, and compiled code in integers of 8 bits (`agents.inference`) on other CPUs.
+    That is torch in bfloat16 on GPUs that support it and on CPUs with AMX, compiled code in int8
+    (`agents.inference`) on other CPUs with instructions for products of bytes, and torch in float32
+    elsewhere.
     """
 
     def __init__(
@@ -201,7 +203,7 @@ class _TorchNetwork:
 
 def _fastest_backend(device: torch.device) -> str:
     has_fast_torch = device.type != "cpu" or fast_dtype(device) == torch.bfloat16
-    return "torch" if has_fast_torch else "compiled"
+    return "torch" if has_fast_torch or not HAS_BYTE_PRODUCTS else "compiled"
 
 
 def select_device(name: str) -> torch.device:

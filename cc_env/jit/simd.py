@@ -11,8 +11,8 @@ Indices count elements over all dimensions. They are not checked, as everywhere 
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
-from llvmlite import binding, ir
-from numba.core import cgutils, config, types
+from llvmlite import ir
+from numba.core import cgutils, codegen, config, types
 from numba.core.base import BaseContext
 from numba.core.datamodel import DataModelManager, models, register_default
 from numba.core.imputils import lower_builtin
@@ -21,17 +21,16 @@ from numba.core.typing.templates import AbstractTemplate, Signature, infer_globa
 from numba.extending import intrinsic
 
 FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
-_FEATURES = frozenset(
-    # NUMBA_CPU_FEATURES; None: the features of this processor.
-    (
-        binding.get_host_cpu_features().flatten()
-        if config.CPU_FEATURES is None
-        else config.CPU_FEATURES
-    ).split(",")
-)
-# Sums of FLOAT_LANES lanes that are computed at the same time: enough to hide the latency of an
+# The features of the processor for which numba generates code.
+_FEATURE_TEXT = config.CPU_FEATURES
+if _FEATURE_TEXT is None:
+    _FEATURE_TEXT = codegen.get_host_cpu_features()
+_FEATURES = frozenset(_FEATURE_TEXT.split(","))
+# Whether there are instructions for products of bytes; without them floats are faster.
+HAS_BYTE_PRODUCTS = bool(_FEATURES & {"+avx2", "+avx512vnni", "+dotprod"})
+# Accumulators of FLOAT_LANES lanes that are updated in turn: enough to hide the latency of an
 # operation, few enough for the registers.
-SUMS = 8 if "+avx512f" in _FEATURES else 4
+ACCUMULATORS = 8 if "+avx512f" in _FEATURES else 4
 INT16_LANES = 64
 INT32_LANES = INT16_LANES // 2
 
@@ -61,7 +60,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 _FLOAT_VECTOR = VectorType(types.float32, FLOAT_LANES)
-_BYTES_VECTOR = VectorType(types.int32, FLOAT_LANES)
+_GROUP_VECTOR = VectorType(types.int32, FLOAT_LANES)
 _INT16_VECTOR = VectorType(types.int16, INT16_LANES)
 _INT32_VECTOR = VectorType(types.int32, INT32_LANES)
 
@@ -223,9 +222,9 @@ def add_product(
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def zero_sums(typing_context: object) -> Intrinsic:
-    """Return SUMS vectors int32[FLOAT_LANES] of zeros, a tuple."""
-    kind = types.UniTuple(_BYTES_VECTOR, SUMS)  # type: ignore[attr-defined]
+def zero_accumulators(typing_context: object) -> Intrinsic:
+    """Return a tuple of ACCUMULATORS vectors int32[FLOAT_LANES] of zeros."""
+    kind = types.UniTuple(_GROUP_VECTOR, ACCUMULATORS)  # type: ignore[attr-defined]
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
@@ -243,14 +242,13 @@ def add_byte_products(
     begin: types.Type,
     sums: types.Type,
 ) -> Intrinsic:
-    """Return the SUMS vectors `sums`, to each of which the products with one weight are added.
+    """Add the dot products of four bytes to each of the accumulators `sums`.
 
-    A lane of `vector`, int32[FLOAT_LANES], has four numbers of 0 to 127 in its bytes, and a weight,
-    an element of weights[begin : begin + SUMS], int32, has four numbers of -127 to 127. The sum of
-    their four products is added to the same lane of a sum. Integers are exact, so all processors
-    give the same result.
+    A byte of a lane of `vector`, int32[FLOAT_LANES], is 0 to 127, and one of
+    weights[begin + i], int32, is -127 to 127. In every lane, their dot product is added to
+    accumulator i. The result is exact, so it is the same on every processor.
     """
-    if not (_is_loadable(weights) and weights.dtype == types.int32 and vector == _BYTES_VECTOR):
+    if not (_is_loadable(weights) and weights.dtype == types.int32 and vector == _GROUP_VECTOR):
         return None
 
     def generate(
@@ -261,7 +259,7 @@ def add_byte_products(
         first = builder.gep(
             array.data, [context.cast(builder, begin, signature.args[2], types.intp)]
         )
-        for number in range(SUMS):
+        for number in range(ACCUMULATORS):
             weight = builder.load(builder.gep(first, [ir.Constant(_INT64, number)]))
             total = builder.extract_value(sums, number)
             factors = _splat(builder, weight, vector.type)
@@ -297,6 +295,21 @@ def _add_byte_products(
             products = _call(builder, name, products, ones, result=sums.type)
             parts.append(builder.add(sums, products))
         return builder.shuffle_vector(*parts, ir.Constant(vector.type, list(whole)))
+    if "+dotprod" in _FEATURES:
+        name, parts = "llvm.aarch64.neon.sdot.v4i32.v16i8", []
+        bytes_ = ir.VectorType(_INT8, 16)
+        for first in range(0, FLOAT_LANES, 4):
+            inputs, weights, sums = (
+                _shuffle(builder, value, range(first, first + 4))
+                for value in (vector, factors, total)
+            )
+            operands = [builder.bitcast(value, bytes_) for value in (inputs, weights)]
+            parts.append(_call(builder, name, sums, *operands))
+        lower, upper = (
+            builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(_INT32, 8), list(range(8))))
+            for pair in (parts[:2], parts[2:])
+        )
+        return builder.shuffle_vector(lower, upper, ir.Constant(vector.type, list(whole)))
     wide = ir.VectorType(_INT32, 4 * FLOAT_LANES)
     bytes_ = ir.VectorType(_INT8, wide.count)
     inputs = builder.sext(builder.bitcast(vector, bytes_), wide)
@@ -318,7 +331,7 @@ def _call(
 @intrinsic  # type: ignore[untyped-decorator]
 def as_floats(typing_context: object, vector: VectorType) -> Intrinsic:
     """Return a vector int32[FLOAT_LANES] as float32."""
-    if vector != _BYTES_VECTOR:
+    if vector != _GROUP_VECTOR:
         return None
 
     def generate(
@@ -330,7 +343,7 @@ def as_floats(typing_context: object, vector: VectorType) -> Intrinsic:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def as_bytes(
+def pack_bytes(
     typing_context: object,
     first: VectorType,
     second: VectorType,
@@ -345,14 +358,14 @@ def as_bytes(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
         half = ir.Constant(_FLOAT_VECTOR.llvm, [0.5] * FLOAT_LANES)
-        packed = ir.Constant(_BYTES_VECTOR.llvm, None)
+        packed = ir.Constant(_GROUP_VECTOR.llvm, None)
         for byte, value in enumerate(values):
             number = builder.fptosi(builder.fadd(value, half), packed.type)
             shift = ir.Constant(packed.type, [8 * byte] * FLOAT_LANES)
             packed = builder.or_(packed, builder.shl(number, shift))
         return packed
 
-    return _BYTES_VECTOR(first, second, third, fourth), generate
+    return _GROUP_VECTOR(first, second, third, fourth), generate
 
 
 def _for_each_bit(

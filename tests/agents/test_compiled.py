@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import platform
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -96,23 +97,25 @@ def outputs_with_rounding(model, planes):
 
 
 def check_rounded_outputs(model, planes):
-    """Check logits and values against the same rounding in float64.
-
-    A feature halfway between two levels may be rounded up by one and down by the other, so a few
-    features differ by a level.
-    """
+    """Check logits and values against the same rounding in float64."""
     logits, values = compile_network(model)(planes)
     assert (logits.dtype, values.dtype) == (np.float32, np.float32)
     with torch.no_grad():
         expected_logits, expected_values = outputs_with_rounding(copy.deepcopy(model), planes)
-    scale = max(1.0, float(expected_logits.abs().max()))
-    for actual, expected, unit in (
-        (logits, expected_logits.numpy(), scale),
-        (values, expected_values.numpy(), 1),
-    ):
-        differences = np.abs(actual - expected).reshape(len(planes), -1).max(1) / unit
-        assert np.median(differences) < 1e-3
-        assert differences.max() < 0.02
+    check_close(logits, expected_logits.numpy())
+    check_close(values, expected_values.numpy())
+
+
+def check_close(actual, expected):
+    """Check that outputs [B, ...] are nearly equal.
+
+    A feature halfway between two levels may be rounded up by one and down by the other, so a few
+    features differ by a level.
+    """
+    differences = np.abs(actual - expected).reshape(len(actual), -1).max(1)
+    differences /= max(1, np.abs(expected).max())
+    assert np.median(differences) < 1e-3
+    assert differences.max() < 0.02
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -133,6 +136,36 @@ def test_shipped_networks_match_torch(folder):
 def test_networks_of_all_sizes_match_the_rounded_computation(name, options, size):
     game = make_game(name, **options)
     check_rounded_outputs(random_network(game, size), sample_planes(game, 21))
+
+
+def test_untrained_network_matches_torch(game):
+    torch.manual_seed(0)
+    model, planes = Network(game, Size(blocks=2, channels=8, keys=4)), sample_planes(game, 20)
+    check_rounded_outputs(model, planes)
+    check_rounded_outputs(model, np.zeros_like(planes[:1]))
+
+
+@pytest.mark.parametrize("name", ["capture_conquer", "checkers"])
+def test_features_of_earlier_positions_have_no_influence(name):
+    game = make_game(name)
+    compiled = compile_network(random_network(game, SIZES[1]))
+    planes = sample_planes(game, 20)
+    expected_logits, expected_values = compiled(planes)
+    # Positions in the same vectors, and in vectors before, with features 127 times as large.
+    large = np.minimum(planes.astype(np.int64) * 127, 127).astype(np.int8)
+    logits, values = compiled(np.concatenate((large, planes)))
+    assert np.array_equal(logits[20:], expected_logits)
+    assert np.array_equal(values[20:], expected_values)
+
+
+def test_overflow_gives_values_that_are_not_finite(game):
+    model = random_network(game, SIZES[1])
+    with torch.no_grad():
+        for block in model.tower:
+            block.first.weight.fill_(1e30)
+            block.second.weight.fill_(1e30)
+    _, values = compile_network(model)(sample_planes(game, 3))
+    assert not np.isfinite(values).any()
 
 
 def test_planes_may_be_any_int8(game):
@@ -205,46 +238,60 @@ def test_non_finite_weights_are_rejected(game, name, number):
 SCRIPT = """
 import sys, numpy
 from pathlib import Path
-from cc_env.jit.simd import SUMS
+from cc_env.jit.simd import ACCUMULATORS
 from agents.network import compile_network, load
 from cc_env.games.factory import make_game
 
-assert SUMS == 4
+assert ACCUMULATORS == 4
 game = make_game("capture_conquer")
 compiled = compile_network(load(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
 numpy.savez(sys.argv[3], *compiled)
 """
-
-
-# Instructions for products of bytes, AVX2's, and none.
-OTHER_PROCESSORS = ["+avx,+avx2,+fma,+avxvnni", "+avx,+avx2,+fma", ""]
+GENERIC = {"NUMBA_CPU_NAME": "generic"}
+# Settings of numba, and whether products are added without rounding, as with AVX-512.
+OTHER_PROCESSORS = [
+    (GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"}, True),
+    (GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+avxvnni"}, True),
+    (GENERIC | {"NUMBA_CPU_FEATURES": ""}, False),
+    ({"NUMBA_ENABLE_AVX": "0"}, False),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("features", OTHER_PROCESSORS)
-def test_other_processors_give_the_same_output(game, tmp_path, features):
-    if "avxvnni" in features and not torch.cpu.get_capabilities().get("avx_vnni"):
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="the features are those of x86 processors"
+)
+@pytest.mark.parametrize(("settings", "has_fma"), OTHER_PROCESSORS)
+def test_other_processors_give_the_same_output(game, tmp_path, settings, has_fma):
+    has_avxvnni = torch.cpu.get_capabilities().get("avx_vnni")
+    if "avxvnni" in settings.get("NUMBA_CPU_FEATURES", "") and not has_avxvnni:
         pytest.skip("the processor lacks AVX-VNNI")
     planes, output = sample_planes(game, 20), tmp_path / "output.npz"
     np.save(tmp_path / "planes.npy", planes)
     model = random_network(game, SIZES[2])
     network.save(tmp_path / "network", model, game, {})
     files = tmp_path / "network", tmp_path / "planes.npy", output
-    other_processor = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features}
     subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(str, files)],
         cwd=WEIGHTS.parents[1],
-        env=os.environ | other_processor,
+        env=os.environ | settings,
         check=True,
     )
     with np.load(output) as outputs:
         for expected, actual in zip(compile_network(model)(planes), outputs.values(), strict=True):
-            np.testing.assert_allclose(actual, expected, atol=1e-4)
+            if has_fma:
+                assert np.array_equal(actual, expected)
+            else:
+                check_close(actual, expected)
 
 
-@pytest.mark.parametrize(("has_amx", "backend"), [(True, "torch"), (False, "compiled")])
-def test_processors_with_matrix_units_use_torch(game, monkeypatch, has_amx, backend):
+@pytest.mark.parametrize(
+    ("has_amx", "has_byte_products", "backend"),
+    [(True, True, "torch"), (False, True, "compiled"), (False, False, "torch")],
+)
+def test_backend_is_the_fastest_one(game, monkeypatch, has_amx, has_byte_products, backend):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_amx})
+    monkeypatch.setattr(network, "HAS_BYTE_PRODUCTS", has_byte_products)
     assert Evaluator(random_network(game, SIZES[1])).backend == backend
 
 

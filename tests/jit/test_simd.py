@@ -6,19 +6,19 @@ from numba.core.errors import TypingError
 
 from cc_env.jit.compiler import jit
 from cc_env.jit.simd import (
+    ACCUMULATORS,
     FLOAT_LANES,
-    SUMS,
     add_byte_products,
-    as_bytes,
     as_floats,
     fma,
     load,
     maximum,
+    pack_bytes,
     relu,
     splat,
     store,
     window_states,
-    zero_sums,
+    zero_accumulators,
 )
 
 # More than one register.
@@ -81,20 +81,20 @@ def test_integer_vectors_add_and_subtract():
 def test_products_of_bytes_are_exact():
     @jit
     def multiply(numbers, weights, out):
-        sums = zero_sums()
+        sums = zero_accumulators()
         for row in range(len(numbers)):
             vector = load(numbers, row * FLOAT_LANES, FLOAT_LANES)
-            sums = add_byte_products(vector, weights, row * SUMS, sums)
-        for number in range(SUMS):
+            sums = add_byte_products(vector, weights, row * ACCUMULATORS, sums)
+        for number in range(ACCUMULATORS):
             store(out, number * FLOAT_LANES, as_floats(sums[number]))
 
     rng = np.random.default_rng(0)
     for count in (1, 100):
         numbers = rng.integers(0, 128, (count, FLOAT_LANES, 4)).astype(np.int8)
-        weights = rng.integers(-127, 128, (count, SUMS, 4)).astype(np.int8)
+        weights = rng.integers(-127, 128, (count, ACCUMULATORS, 4)).astype(np.int8)
         # The largest products.
         numbers[0, :2], weights[0, 0], weights[0, 1] = 127, 127, -127
-        out = np.zeros((SUMS, FLOAT_LANES), np.float32)
+        out = np.zeros((ACCUMULATORS, FLOAT_LANES), np.float32)
         multiply(numbers.view(np.int32)[..., 0], weights.view(np.int32)[..., 0], out)
         assert np.array_equal(out, np.einsum("clb,csb->sl", *map(np.int64, (numbers, weights))))
 
@@ -104,7 +104,7 @@ def test_floats_are_rounded_to_bytes():
     def convert(floats, out):
         first, second = load(floats, 0, 16), load(floats, 16, 16)
         third, fourth = load(floats, 32, 16), load(floats, 48, 16)
-        store(out, 0, as_bytes(first, second, third, fourth))
+        store(out, 0, pack_bytes(first, second, third, fourth))
 
     floats = np.random.default_rng(0).uniform(0, 127, (4, FLOAT_LANES)).astype(np.float32)
     floats[:, 0] = 0, 0.49, 126.51, 127
