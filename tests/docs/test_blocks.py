@@ -182,9 +182,9 @@ def test_endings_are_those_of_the_game():
     ("game", "player", "score", "results"),
     # Results in 0.1.0.
     [
-        ("capture_conquer", "`policy`", "81.1 % (78.2 – 83.8)", "272-105-23"),
-        ("checkers", "`policy`", "70.0 % (66.8 – 73.0)", "186-188-26"),
-        ("morris", "`alphazero:simulations=64`", "71.5 % (65.8 – 76.6)", "132-22-46"),
+        ("capture_conquer", "`policy`", "80.6 % (77.7 – 83.2)", "267-111-22"),
+        ("checkers", "`policy`", "71.1 % (68.1 – 74.0)", "192-185-23"),
+        ("morris", "`alphazero:simulations=64`", "71.5 % (65.6 – 76.8)", "131-24-45"),
     ],
 )
 def test_match_results_are_those_of_the_network(game, player, score, results):
