@@ -171,14 +171,14 @@ def _quantize(cells: Floats, count: int, channels: int, buffers: Buffers) -> Non
         largest = buffers.maxima[lane]
         buffers.feature_scales[lane] = largest / MAX_LEVEL
         buffers.factors[lane] = MAX_LEVEL / largest if largest > ZERO else ZERO
-    factors, zeros = load(buffers.factors, 0, FLOAT_LANES), splat(ZERO, FLOAT_LANES)
+    factors = load(buffers.factors, 0, FLOAT_LANES)
     for cell in range(count):
         for group in range(-(-channels // GROUP)):
-            offset = (cell * cells.shape[1] + group * GROUP) * FLOAT_LANES
-            first = fma(load(cells, offset, FLOAT_LANES), factors, zeros)
-            second = fma(load(cells, offset + FLOAT_LANES, FLOAT_LANES), factors, zeros)
-            third = fma(load(cells, offset + 2 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
-            fourth = fma(load(cells, offset + 3 * FLOAT_LANES, FLOAT_LANES), factors, zeros)
+            place = (cell * cells.shape[1] + group * GROUP) * FLOAT_LANES
+            first = load(cells, place, FLOAT_LANES) * factors
+            second = load(cells, place + FLOAT_LANES, FLOAT_LANES) * factors
+            third = load(cells, place + 2 * FLOAT_LANES, FLOAT_LANES) * factors
+            fourth = load(cells, place + 3 * FLOAT_LANES, FLOAT_LANES) * factors
             target = (cell * buffers.quantized.shape[1] + group) * FLOAT_LANES
             store(buffers.quantized, target, pack_bytes(first, second, third, fourth))
 
@@ -203,10 +203,8 @@ def _convolve(
                 total = splat(layers.bias[index, channel], FLOAT_LANES)
                 if is_residual:
                     total = total + load(cells, place, FLOAT_LANES)
-                factors = fma(
-                    layers.weight_scales[index, channel], feature_scales, splat(ZERO, FLOAT_LANES)
-                )
-                total = relu(fma(as_floats(sums[number]), factors, total))
+                weight_scale = splat(layers.weight_scales[index, channel], FLOAT_LANES)
+                total = relu(fma(as_floats(sums[number]), weight_scale * feature_scales, total))
                 store(cells, place, total)
                 largest = maximum(total, largest)
     store(buffers.maxima, 0, largest)
@@ -252,7 +250,7 @@ def _multiply(layer: DenseLayer, inputs: Floats, outputs: Floats) -> None:
 def _pool(buffers: Buffers) -> None:
     """Write the mean of the board's cells to "nowhere", and mean and maximum to `whole`."""
     cells, features, _ = buffers.cells.shape
-    weight = ONE / np.float32(cells - 1)
+    weight = splat(ONE / np.float32(cells - 1), FLOAT_LANES)
     for channel in range(features):
         place = channel * FLOAT_LANES
         total = largest = load(buffers.cells, place, FLOAT_LANES)
@@ -260,7 +258,7 @@ def _pool(buffers: Buffers) -> None:
             lanes = load(buffers.cells, cell * features * FLOAT_LANES + place, FLOAT_LANES)
             total = total + lanes
             largest = maximum(largest, lanes)
-        mean = fma(weight, total, splat(ZERO, FLOAT_LANES))
+        mean = weight * total
         store(buffers.cells, (cells - 1) * features * FLOAT_LANES + place, mean)
         store(buffers.whole, place, mean)
         store(buffers.whole, features * FLOAT_LANES + place, largest)
@@ -292,11 +290,10 @@ def _write_queries_and_keys(network: Weights, buffers: Buffers) -> None:
             for number in range(ACCUMULATORS):
                 channel = block * ACCUMULATORS + number
                 board = load(buffers.board, channel * FLOAT_LANES, FLOAT_LANES)
-                factors = fma(
-                    layers.weight_scales[0, channel], feature_scales, splat(ZERO, FLOAT_LANES)
-                )
+                weight_scale = splat(layers.weight_scales[0, channel], FLOAT_LANES)
                 place = (cell * buffers.keys.shape[1] + channel) * FLOAT_LANES
-                store(buffers.keys, place, fma(as_floats(sums[number]), factors, board))
+                total = fma(as_floats(sums[number]), weight_scale * feature_scales, board)
+                store(buffers.keys, place, total)
 
 
 @jit

@@ -1,9 +1,9 @@
 """SIMD vectors as values in compiled code: explicit vectorization instead of the compiler's guess.
 
 `load(array, index, count)` reads `count` elements (a constant) of a C-contiguous array of float32,
-int16 or int32, and `store` writes them. `+`, `-` and the functions below act on all lanes; LLVM
-splits a vector that is longer than a register. A lane of an elementwise result depends only on the
-same lane of the operands, and integer results are the same on every machine.
+int16 or int32, and `store` writes them. `+`, `-`, `*` and the functions below act on all lanes;
+LLVM splits a vector that is longer than a register. A lane of an elementwise result depends only on
+the same lane of the operands, and integer results are the same on every machine.
 
 Indices count elements over all dimensions. They are not checked, as everywhere in compiled code.
 """
@@ -128,10 +128,7 @@ def fma(
     ) -> ir.Value:
         kind = vector.llvm
         first = values[0] if factor == vector else _splat(builder, values[0], kind)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fmuladd.v{kind.count}f32"
-        )
-        return builder.call(function, [first, *values[1:]])
+        return _call(builder, f"llvm.fmuladd.v{kind.count}f32", first, *values[1:])
 
     return total(factor, vector, total), generate
 
@@ -255,10 +252,7 @@ def add_byte_products(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
         vector, weights, begin, sums = values
-        array = context.make_array(signature.args[1])(context, builder, weights)
-        first = builder.gep(
-            array.data, [context.cast(builder, begin, signature.args[2], types.intp)]
-        )
+        first = _pointer(context, builder, signature.args[1:], [weights, begin], _INT32)
         for number in range(ACCUMULATORS):
             weight = builder.load(builder.gep(first, [ir.Constant(_INT64, number)]))
             total = builder.extract_value(sums, number)
@@ -278,7 +272,7 @@ def _add_byte_products(
     halves = whole[: FLOAT_LANES // 2], whole[FLOAT_LANES // 2 :]
     if "+avx512vnni" in _FEATURES:
         return _call(builder, "llvm.x86.avx512.vpdpbusd.512", total, vector, factors)
-    if {"+avxvnni", "+avx2"} & _FEATURES:
+    if "+avx2" in _FEATURES:
         parts = []
         for half in halves:
             inputs, weights, sums = (_shuffle(builder, v, half) for v in (vector, factors, total))
@@ -416,11 +410,9 @@ def weighted_sum(
         start = ir.Constant(_INT64, 0)
         arguments = [signature.args[1], types.int64]
         factors = _load(context, builder, arguments, [weights, start], kind)
+        products = builder.mul(activations, factors)
         name = f"llvm.vector.reduce.add.v{INT32_LANES}i32"
-        reduce = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_INT32, [kind]), name
-        )
-        return builder.sext(builder.call(reduce, [builder.mul(activations, factors)]), _INT64)
+        return builder.sext(_call(builder, name, products, result=_INT32), _INT64)
 
     return types.int64(_INT32_VECTOR, weights, types.int64, types.int64), generate
 
@@ -467,12 +459,12 @@ def _pointer(
     builder: ir.IRBuilder,
     kinds: Sequence[types.Type],
     values: list[ir.Value],
-    vector: ir.VectorType,
+    target: ir.Type,
 ) -> ir.Value:
-    """Return a pointer to the vector at an array and an index, the first two of the values."""
+    """Return a pointer to the `target` at an array and an index, the first two of the values."""
     array = context.make_array(kinds[0])(context, builder, values[0])
     index = context.cast(builder, values[1], kinds[1], types.intp)
-    return builder.bitcast(builder.gep(array.data, [index], inbounds=True), vector.as_pointer())
+    return builder.bitcast(builder.gep(array.data, [index], inbounds=True), target.as_pointer())
 
 
 def _load(
@@ -527,6 +519,11 @@ class _Subtract(_Elementwise):
     pass
 
 
+@infer_global(operator.mul)
+class _Multiply(_Elementwise):
+    pass
+
+
 @lower_builtin(operator.add, VectorType, VectorType)  # type: ignore[untyped-decorator]
 def _add(
     context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
@@ -539,3 +536,10 @@ def _subtract(
     context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
 ) -> ir.Value:
     return (builder.fsub if _is_float(signature.return_type) else builder.sub)(*values)
+
+
+@lower_builtin(operator.mul, VectorType, VectorType)  # type: ignore[untyped-decorator]
+def _multiply(
+    context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+) -> ir.Value:
+    return (builder.fmul if _is_float(signature.return_type) else builder.mul)(*values)

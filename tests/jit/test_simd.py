@@ -38,6 +38,7 @@ def calculate(first, second, out):
         store(out, 3 * width + index, fma(a, b, splat(first[0, 0], LANES)))
         store(out, 4 * width + index, maximum(a, b))
         store(out, 5 * width + index, relu(a))
+        store(out, 6 * width + index, a * b)
 
 
 @pytest.fixture
@@ -48,19 +49,20 @@ def operands():
 
 def test_vector_operations_equal_numpy(operands):
     a, b = operands
-    out = np.zeros((6, 2 * LANES), np.float32)
+    out = np.zeros((7, 2 * LANES), np.float32)
     calculate(a, b, out)
     expected = [a + b, a - b, a[0, 1] * a + b, a * b + a[0, 0], np.maximum(a, b), np.maximum(a, 0)]
+    expected += [a * b]
     np.testing.assert_allclose(out, np.concatenate(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_nan_stays_in_its_lane(operands):
     a, b = operands
-    out, expected = np.zeros((2, 6, 2 * LANES), np.float32)
+    out, expected = np.zeros((2, 7, 2 * LANES), np.float32)
     calculate(a, b, expected)
     a[0, 5] = np.nan
     calculate(a, b, out)
-    assert np.isnan(out[[0, 1, 2, 3, 5], 5]).all()
+    assert np.isnan(out[[0, 1, 2, 3, 5, 6], 5]).all()
     other_lanes = np.arange(2 * LANES) != 5
     assert np.array_equal(out[:, other_lanes], expected[:, other_lanes])
 
