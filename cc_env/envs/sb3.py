@@ -74,12 +74,14 @@ class OpponentVecEnv(VecEnv):
         counters: bool = False,
         draw_at_limits: bool = False,
         render_mode: str | None = None,
+        threads: int = 1,
         **options: object,
     ) -> None:
         """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
         With `draw_at_limits`, games that `max_turns` or `repetitions` end are draws; otherwise they
-        are truncated. The other arguments are those of `BoardGameEnv`.
+        are truncated. The boards and the decisions of compiled opponents are divided among
+        `threads`. The other arguments are those of `BoardGameEnv`.
         """
         self.game = make_environment_game(OpponentVecEnv, game, options)
         check_render_mode(render_mode, ["ansi", "rgb_array"])
@@ -97,6 +99,7 @@ class OpponentVecEnv(VecEnv):
             illegal=illegal,
             max_opening_turns=max_opening_turns,
             counters=counters,
+            threads=threads,
         )
         num_envs = self.boards.count
         self._truncates = not draw_at_limits
@@ -229,8 +232,9 @@ class OpponentVecEnv(VecEnv):
         return [cast(NDArray[np.uint8], self._renderer.frame(picture)) for picture in pictures]
 
     def close(self) -> None:
-        """Close the renderer."""
+        """Close the renderer; stop the threads."""
         self._renderer.close()
+        self.boards.close()
 
 
 def wrap_policy(policy: Any, deterministic: bool = False) -> BatchPolicy:

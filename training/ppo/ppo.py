@@ -67,6 +67,8 @@ class Config(BaseConfig):
     # deterministic, so the learner plays better at the start with a temperature below 1.
     start_temperature: float = 1
     boards: int = 512
+    # Threads in which the boards are stepped and minimax decides.
+    threads: int = 1
     # Decisions per board between updates.
     n_steps: int = 32
     # Decisions per gradient step, and passes over each rollout.
@@ -86,6 +88,11 @@ class Config(BaseConfig):
     last_ent_coef: float = 0.001
     # Games start after 0 to `max_opening_turns` random turns.
     max_opening_turns: int = 8
+    # Weight of reward shaping by the standard evaluation (`selfplay_env.SelfPlayEnv`), 0 for none;
+    # linear schedule.
+    shaping: float = 0
+    last_shaping: float = 0
+    contempt: float = 0
     pool: PoolSettings = field(default_factory=PoolSettings)
     evaluate_every: int = 1_000_000
     # The best network is the newest snapshot.
@@ -94,10 +101,11 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
+        check_wholes(self, boards=1, threads=1, n_steps=1, batch_size=1, n_epochs=1)
         check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
+        check_between(self, 0, 1, "shaping", "last_shaping")
         check_between(self, 0.01, 100, "start_temperature")
 
     def check(self, resume: bool) -> None:
@@ -127,8 +135,10 @@ class Training(BaseTraining[Config]):
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = selfplay_env.make_env(
-            self.game, config.boards, opponents, config.max_opening_turns, config.seed
+            self.game, config.boards, opponents, config.max_opening_turns, config.seed, config.threads
         )
+        self.env.gamma = config.gamma
+        self.env.contempt = config.contempt
         self.ppo = OverlappedPPO(self.make_ppo, self.network)
         run.restore(self.load)
 
@@ -164,6 +174,7 @@ class Training(BaseTraining[Config]):
         self.ppo.learner.ent_coef = self.interpolate(
             self.config.ent_coef, self.config.last_ent_coef
         )
+        self.env.shaping = self.interpolate(self.config.shaping, self.config.last_shaping)
         before = self.env.seconds
         start = time.perf_counter()
         play_seconds, learn_seconds = self.ppo.update(evaluator)

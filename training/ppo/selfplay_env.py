@@ -1,31 +1,91 @@
 """The environment of PPO's self-play, and its state for checkpoints.
 
-Shapes: N boards.
+Shapes: N boards, F fields of a position.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from agents.weight_files import AnyArray, checked_array
+from cc_env.core import rules
 from cc_env.core.game import Game
+from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
+from cc_env.jit.compiler import jit
 from cc_env.match.match import Limits, effective_repetition_limit
+from cc_env.search.scores import expected_result
 from training.runs.state import MAX_NUMBER
 
 
+@jit
+def estimate_results(
+    start: Position,
+    evaluation: object,
+    positions: NDArray[np.uint64],
+    players: NDArray[np.int64],
+    results: NDArray[np.float64],
+) -> None:
+    """Write the results that an evaluation expects for `players`, int64[N], into float64[N].
+
+    `start` is any position of the game, for its type; `positions` is uint64[N, F].
+    """
+    for index in range(len(positions)):
+        position = rules.load(positions[index], start)
+        results[index] = expected_result(rules.evaluate(position, players[index], evaluation))
+
+
+class SelfPlayEnv(OpponentVecEnv):
+    """`OpponentVecEnv` with shaped rewards.
+
+    With the weight `shaping`, a decision is also rewarded by the change of the result that the
+    standard evaluation expects, by potential-based shaping (Ng, Harada and Russell, "Policy
+    invariance under reward transformations", 1999): shaping * (gamma * after - before), where
+    `after` is 0 at the end of a game.
+    """
+
+    gamma = 1.0
+    shaping = 0.0
+    contempt = 0.0
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Play the stored actions and the opponents' replies."""
+        before = self._potentials()
+        observations, rewards, dones, infos = super().step_wait()
+        after = np.where(dones, 0, self._potentials())
+        shaped = self.shaping * (self.gamma * after - before)
+        shaped -= self.contempt * (dones & (rewards == 0))
+        return observations, rewards + shaped.astype(np.float32), dones, infos
+
+    def _potentials(self) -> NDArray[np.float64]:
+        """Return the expected results of the learner, -1 to 1, float64[N]."""
+        results = np.zeros(self.num_envs)
+        if self.shaping:
+            boards, evaluation = self.boards, self.game.evaluation()
+            arrays = boards.positions, boards.seats.astype(np.int64), results
+            estimate_results(self.game.initial, evaluation, *arrays)
+        return results
+
+
 def make_env(
-    game: Game, count: int, opponents: Sequence[Opponent], max_opening_turns: int, seed: int
-) -> OpponentVecEnv:
+    game: Game,
+    count: int,
+    opponents: Sequence[Opponent],
+    max_opening_turns: int,
+    seed: int,
+    threads: int = 1,
+) -> SelfPlayEnv:
     """Return an environment whose games start after 0 to `max_opening_turns` random turns.
 
     Games have the limits of the arena; a game that reaches one is drawn.
     """
     limits = Limits()
-    env = OpponentVecEnv(
+    env = SelfPlayEnv(
         game.name,
         count,
         opponents=opponents,
@@ -33,6 +93,7 @@ def make_env(
         repetitions=effective_repetition_limit(game, limits.repetitions),
         draw_at_limits=True,
         max_opening_turns=max_opening_turns,
+        threads=threads,
         **game.options,
     )
     env.seed(seed)
