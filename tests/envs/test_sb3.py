@@ -285,3 +285,22 @@ def test_seconds_of_opponents_are_separate_also_in_resets(stopwatch):
     assert env.seconds == {"boards": 0.0, "opponents": 1.0}
     env.step(env.action_masks().argmax(1))
     assert env.seconds == {"boards": 0.0, "opponents": len(batches)}
+
+
+@pytest.mark.parametrize("opponents", ["greedy", {"random": 0.5, "minimax:depth=2": 0.5}])
+def test_games_do_not_depend_on_the_number_of_threads(opponents):
+    def rewards(threads):
+        env = OpponentVecEnv(
+            "capture_conquer", 64, opponents=opponents, max_opening_turns=4, threads=threads
+        )
+        env.seed(3)
+        env.reset()
+        rng = np.random.default_rng(0)
+        steps = [env.step(legal_actions(env, rng)) for _ in range(40)]
+        env.close()
+        return np.array([step[1] for step in steps]), steps[-1][0]
+
+    expected = rewards(1)
+    assert expected[0].any()
+    for array, other in zip(expected, rewards(3), strict=True):
+        np.testing.assert_array_equal(array, other)

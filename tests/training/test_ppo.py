@@ -26,7 +26,7 @@ from agents.network import Evaluator, Network, Size, load, save
 from agents.network_players import PolicyPlayer, load_evaluator
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
-from cc_env.errors import BadCheckpoint, BadFolder, BadOption
+from cc_env.errors import BadCheckpoint, BadFolder, BadOption, UnknownOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
 from training.ppo.opponents import PoolSettings
@@ -460,6 +460,9 @@ def test_policy_samples_legal_actions_by_probability(training):
     [
         ({"steps": None}, "minutes=None, steps=None; set at least one"),
         ({"boards": 0}, "boards=0; expected: a whole number from 1"),
+        ({"shaping": 1.5}, r"shaping=1\.5; expected: 0 to 1"),
+        ({"contempt": -2}, "contempt=-2; expected: -1 to 1"),
+        ({"threads": 0}, "threads=0; expected: a whole number from 1"),
         ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected: a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
         ({"options": {"size": 9}}, "expected: 4 to 8"),
@@ -503,6 +506,32 @@ def test_temperature_divides_the_logits():
     logits, value = network(planes)
     divide_logits(network, 0.5)
     torch.testing.assert_close(network(planes), (2 * logits, value))
+
+
+def test_shaping_without_an_evaluation_creates_no_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
+    pool = PoolSettings(names=("random",))
+    with pytest.raises(UnknownOption, match="heap has no evaluation"):
+        main(replace(TINY, game="heap", options={}, pool=pool, shaping=0.5), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_rewards_follow_the_settings(tmp_path):
+    config = replace(TINY, steps=3 * 256, gamma=0.9, contempt=0.1, shaping=0.6, last_shaping=0.3)
+    training, weights = [], []
+
+    def step(self):
+        training.append(self)
+        weights.append(self.env.shaping)
+        return original(self)
+
+    original = Training.step
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Training, "step", step)
+        main(config, tmp_path / "run")
+    env = training[0].env
+    assert (env.gamma, env.contempt) == (0.9, 0.1)
+    assert [*weights[1:], env.shaping] == pytest.approx([0.6, 0.5, 0.4])
 
 
 def test_invalid_opponent_creates_no_run(tmp_path):

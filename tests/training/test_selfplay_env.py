@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sb3_contrib.common.maskable.utils import get_action_masks
 
-from cc_env.core.rules import ONGOING
+from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs.opponents import Opponent
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
@@ -176,3 +176,60 @@ def test_games_at_arena_limits_are_draws():
                 truncated += 1
                 assert rewards[board] == 0
     assert truncated
+
+
+def play(env, steps):
+    """Play random actions; yield rewards, dones, outcomes, and potentials before each step."""
+    env.reset()
+    rng = np.random.default_rng(0)
+    for _ in range(steps):
+        potentials = env.potentials()
+        _, rewards, dones, infos = env.step(random_actions(env, rng))
+        yield rewards, dones, np.array([info["outcome"] for info in infos]), potentials
+
+
+@pytest.mark.parametrize("name", ["capture_conquer", "morris", "cannon"])
+def test_shaping_adds_minus_the_initial_potential_to_a_return(name):
+    game = make_game(name)
+    plain = make_env(game, 20, [Opponent("random", "random")], max_opening_turns=6, seed=2)
+    shaped = make_env(game, 20, [Opponent("random", "random")], max_opening_turns=6, seed=2)
+    shaped.shaping, shaped.gamma = 0.5, 0.9
+    returns, initial, discounts, games = np.zeros(20), np.zeros(20), np.ones(20), 0
+    for (reward, dones, _, potentials), (other, _, _, _) in zip(
+        play(shaped, 250), play(plain, 250), strict=True
+    ):
+        initial = np.where(discounts == 1, potentials, initial)
+        returns += discounts * (reward - other)
+        discounts *= 0.9
+        np.testing.assert_allclose(returns[dones], -0.5 * initial[dones], atol=1e-5)
+        games += int((np.abs(initial[dones]) > 0.01).sum())
+        returns[dones], discounts[dones] = 0, 1
+    assert games > 20
+
+
+def test_potential_favors_the_learner_with_more_pieces():
+    game = make_game("checkers")
+    env = make_env(game, 40, [Opponent("random", "random")], max_opening_turns=3, seed=1)
+    env.reset()
+    rng, compared = np.random.default_rng(0), np.zeros(2)
+    for _ in range(30):
+        observations = env.step(random_actions(env, rng))[0].sum((2, 3))
+        lead = observations[:, :2].sum(1) - observations[:, 2:4].sum(1)
+        differs = abs(lead) > 2
+        np.testing.assert_array_equal(np.sign(env.potentials()[differs]), np.sign(lead[differs]))
+        compared += np.bincount(seats(env)[differs], minlength=2)
+    assert compared.min() > 50
+
+
+def test_draw_is_rewarded_with_minus_contempt():
+    game = make_game("checkers", no_progress_limit=6)
+    env = make_env(game, 40, [Opponent("random", "random")], max_opening_turns=3, seed=1)
+    env.contempt = 0.25
+    draws = 0
+    for rewards, dones, outcomes, _ in play(env, 120):
+        is_draw = dones & (outcomes == DRAW)
+        np.testing.assert_array_equal(rewards[is_draw], np.float32(-0.25))
+        assert (np.abs(rewards[dones & ~is_draw]) == 1).all()
+        assert (rewards[~dones] == 0).all()
+        draws += is_draw.sum()
+    assert draws > 5

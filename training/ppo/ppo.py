@@ -88,11 +88,11 @@ class Config(BaseConfig):
     last_ent_coef: float = 0.001
     # Games start after 0 to `max_opening_turns` random turns.
     max_opening_turns: int = 8
-    # Weight of reward shaping by the standard evaluation (`selfplay_env.SelfPlayEnv`), 0 for none;
-    # linear schedule.
+    # The reward of a draw is -contempt.
+    contempt: float = 0
+    # Weight of reward shaping by the game's default evaluation (`SelfPlayEnv`); linear schedule.
     shaping: float = 0
     last_shaping: float = 0
-    contempt: float = 0
     pool: PoolSettings = field(default_factory=PoolSettings)
     evaluate_every: int = 1_000_000
     # The best network is the newest snapshot.
@@ -105,13 +105,20 @@ class Config(BaseConfig):
         check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
+        check_between(self, -1, 1, "contempt")
         check_between(self, 0, 1, "shaping", "last_shaping")
         check_between(self, 0.01, 100, "start_temperature")
 
     def check(self, resume: bool) -> None:
-        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
+        """Raise an error for players, reward shaping or initial weights that do not fit the game.
+
+        Raises BadOption for a player, UnknownOption for reward shaping without an evaluation, and
+        BadCheckpoint for initial weights.
+        """
         super().check(resume)
         make_players(self.pool.names, self.make_game())
+        if self.shaping or self.last_shaping:
+            self.make_game().evaluation()
         if not resume:
             initial_network(self.start, self.make_game(), self.network)
 
@@ -135,10 +142,14 @@ class Training(BaseTraining[Config]):
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
         opponents = self.pool.opponents
         self.env = selfplay_env.make_env(
-            self.game, config.boards, opponents, config.max_opening_turns, config.seed, config.threads
+            self.game,
+            config.boards,
+            opponents,
+            max_opening_turns=config.max_opening_turns,
+            seed=config.seed,
+            threads=config.threads,
         )
-        self.env.gamma = config.gamma
-        self.env.contempt = config.contempt
+        self.env.gamma, self.env.contempt = config.gamma, config.contempt
         self.ppo = OverlappedPPO(self.make_ppo, self.network)
         run.restore(self.load)
 

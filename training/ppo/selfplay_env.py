@@ -4,6 +4,7 @@ Shapes: N boards, F fields of a position.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,42 @@ from cc_env.search.scores import expected_result
 from training.runs.state import MAX_NUMBER
 
 
+class SelfPlayEnv(OpponentVecEnv):
+    """`OpponentVecEnv` with other rewards for draws, and with reward shaping.
+
+    A draw is rewarded with -`contempt`. With the weight `shaping`, a decision is also rewarded with
+    the change of the potential: shaping * (gamma * after - before), which does not change which
+    policy is best (Ng, Harada and Russell, "Policy invariance under reward transformations",
+    1999). The potential is the result, -1 to 1, that the game's default evaluation expects for the
+    learner; it is 0 after the end of a game.
+    """
+
+    gamma = 1.0
+    contempt = 0.0
+    shaping = 0.0
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Play the stored actions and the opponents' replies."""
+        before = self.potentials() if self.shaping else np.zeros(self.num_envs)
+        observations, rewards, dones, infos = super().step_wait()
+        rewards[dones & (rewards == 0)] = -self.contempt
+        if self.shaping:
+            after = np.where(dones, 0, self.potentials())
+            rewards += (self.shaping * (self.gamma * after - before)).astype(np.float32)
+        return observations, rewards, dones, infos
+
+    def potentials(self) -> NDArray[np.float64]:
+        """Return the potentials of the current positions, float64[N], -1 to 1."""
+        results = np.empty(self.num_envs)
+        seats, evaluation = self.boards.seats.astype(np.int64), self.game.evaluation()
+        _estimate_results(self.game.initial, evaluation, self.boards.positions, seats, results)
+        return results
+
+
 @jit
-def estimate_results(
+def _estimate_results(
     start: Position,
-    evaluation: object,
+    evaluation: Any,
     positions: NDArray[np.uint64],
     players: NDArray[np.int64],
     results: NDArray[np.float64],
@@ -40,49 +73,19 @@ def estimate_results(
         results[index] = expected_result(rules.evaluate(position, players[index], evaluation))
 
 
-class SelfPlayEnv(OpponentVecEnv):
-    """`OpponentVecEnv` with shaped rewards.
-
-    With the weight `shaping`, a decision is also rewarded by the change of the result that the
-    standard evaluation expects, by potential-based shaping (Ng, Harada and Russell, "Policy
-    invariance under reward transformations", 1999): shaping * (gamma * after - before), where
-    `after` is 0 at the end of a game.
-    """
-
-    gamma = 1.0
-    shaping = 0.0
-    contempt = 0.0
-
-    def step_wait(self) -> VecEnvStepReturn:
-        """Play the stored actions and the opponents' replies."""
-        before = self._potentials()
-        observations, rewards, dones, infos = super().step_wait()
-        after = np.where(dones, 0, self._potentials())
-        shaped = self.shaping * (self.gamma * after - before)
-        shaped -= self.contempt * (dones & (rewards == 0))
-        return observations, rewards + shaped.astype(np.float32), dones, infos
-
-    def _potentials(self) -> NDArray[np.float64]:
-        """Return the expected results of the learner, -1 to 1, float64[N]."""
-        results = np.zeros(self.num_envs)
-        if self.shaping:
-            boards, evaluation = self.boards, self.game.evaluation()
-            arrays = boards.positions, boards.seats.astype(np.int64), results
-            estimate_results(self.game.initial, evaluation, *arrays)
-        return results
-
-
 def make_env(
     game: Game,
     count: int,
     opponents: Sequence[Opponent],
+    *,
     max_opening_turns: int,
     seed: int,
     threads: int = 1,
 ) -> SelfPlayEnv:
     """Return an environment whose games start after 0 to `max_opening_turns` random turns.
 
-    Games have the limits of the arena; a game that reaches one is drawn.
+    Games have the limits of the arena; a game that reaches one is drawn. The boards and the
+    decisions of compiled opponents are divided among `threads`.
     """
     limits = Limits()
     env = SelfPlayEnv(
