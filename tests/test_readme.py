@@ -35,10 +35,13 @@ def test_scores_agree_with_the_packaged_matches():
     lines = [
         line.split(" | ") for line in README.splitlines() if re.search(r"^\|.* % \([0-9]", line)
     ]
-    measured = {(row.player, row.opponent, row.score) for row in strength.matches()}
+    rows = [*strength.matches()]
+    measured = {(row.player, row.opponent, row.score) for row in rows}
+    hours = {(row.player, row.score): f"{row.cost['core_hours']:.1f}" for row in rows}
     pairings = re.findall(r"`(\S+)`[^|]* against `(\S+)`", README)
     assert (len(lines), len(pairings)) == (6, 2)
-    for _game, *scores in lines:
+    for _game, core_hours, *scores in lines:
+        assert hours["policy", scores[0]] == core_hours
         for pairing, score in zip(pairings, scores, strict=True):
             assert (*pairing, score.removesuffix(" |")) in measured
 

@@ -11,13 +11,17 @@ from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
 from training.arena.decision_hash import decision_hash
 
+# File of the training costs of all weights, in the folder of the weights.
+COSTS = "costs.json"
+
 
 class Row(NamedTuple):
     """The result of a match of a trained player."""
 
-    # Config and duration of its last training run.
+    # Config of its last training run.
     config: dict[str, Any]
-    minutes: float
+    # Core-hours and minutes with a GPU, including those of initial weights.
+    cost: Mapping[str, float]
     player: str
     opponent: str
     # Wins, draws, losses, and the score with its interval.
@@ -30,6 +34,13 @@ class Row(NamedTuple):
         """The score in per cent, its interval, and † if a player has changed since."""
         value, low, high = (100 * self.line["score"][name] for name in ("value", "low", "high"))
         return f"{value:.1f} % ({low:.1f} – {high:.1f})" + ("" if self.is_current else " †")
+
+    @property
+    def training_cost(self) -> str:
+        """The core-hours of training, and the minutes with a GPU."""
+        gpu_minutes = self.cost["gpu_minutes"]
+        hours = f"{self.cost['core_hours']:.1f}"
+        return f"{hours} and GPU {gpu_minutes} min" if gpu_minutes else hours
 
     @property
     def results(self) -> str:
@@ -48,7 +59,7 @@ def strength(block: Block) -> str:
     cells = (
         (
             *(f"`{part}`" for part in (_setting(row, differences), row.player) if part),
-            f"{row.minutes:.0f} min",
+            row.training_cost,
             f"`{row.opponent}`",
             row.score,
             row.results,
@@ -56,7 +67,7 @@ def strength(block: Block) -> str:
         for row in rows
     )
     setting = ["game"] if differences else []
-    head = [*setting, "player", "#last training run", "against", "#score (95 %)", "#W-D-L"]
+    head = [*setting, "player", "#core-hours", "against", "#score (95 %)", "#W-D-L"]
     return table(head, cells)
 
 
@@ -107,13 +118,14 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
 
     Of a repeated match, the one with more games is yielded.
     """
+    costs = json.loads((WEIGHTS / COSTS).read_text())
     for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
         config = json.loads((folder / CONFIG).read_text())
         if config["game"] not in games:
             continue
         game = make_game(config["game"], **config["options"])
         current_hash = cache(partial(decision_hash, game=game))
-        minutes = json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["minutes"]
+        cost = costs[folder.relative_to(WEIGHTS).as_posix()]
         rows: dict[tuple[str, str], Row] = {}
         for measured in sorted((folder / "measured").glob("*.json")):
             tournament = json.loads(measured.read_text())
@@ -122,7 +134,7 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
                 is_current = all(
                     recorded.get(name) == current_hash(name) for name in (player, opponent)
                 )
-                row = Row(config, minutes, player, opponent, line, is_current)
+                row = Row(config, cost, player, opponent, line, is_current)
                 rows[player, opponent] = max(rows.get((player, opponent), row), row, key=_games)
         yield from rows.values()
 
