@@ -5,7 +5,7 @@ environments, records and the arena then accept, too. torch is imported with the
 
     policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
-    ppo          a network trained by PPO from random weights, without search
+    ppo          a small network trained by PPO, without search
     memory       the choice with the most wins in remembered games: memory:path=FILE
 
 Networks take `path=…`, the folder of a run or a weights file. The default is the network in
