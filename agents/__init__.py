@@ -40,7 +40,7 @@ def policy(
 def ppo(
     game: Game, *, contempt: float = 0.0, path: str | None = None, device: str = "cpu"
 ) -> Player:
-    """Return a player like `policy`, with the shipped weights of PPO from random weights."""
+    """Return a player like `policy`, by default with a small network trained by PPO."""
     return _policy_player("ppo", game, contempt, path, device)
 
 

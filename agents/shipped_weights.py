@@ -13,6 +13,9 @@ WEIGHTS = Path(__file__).parent / "weights"
 KINDS = "alphazero", "policy", "ppo"
 # File names in the folder of a run.
 NETWORK, CONFIG = "best.safetensors", "config.json"
+# File in WEIGHTS with the estimated training cost of each network, including that of its initial
+# weights: CPU time in core-hours, and minutes of a machine with a GPU that other runs may share.
+COSTS = "costs.json"
 
 
 def weights_file(game: Game, kind: str, path: str | None) -> Path:

@@ -80,8 +80,9 @@ class OpponentVecEnv(VecEnv):
         """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
         With `draw_at_limits`, games that `max_turns` or `repetitions` end are draws; otherwise they
-        are truncated. The boards and the decisions of compiled opponents are divided among
-        `threads`. The other arguments are those of `BoardGameEnv`.
+        are truncated. `threads` is the number of threads that step the boards and compute the
+        decisions of compiled opponents; the games do not depend on it. The other arguments are
+        those of `BoardGameEnv`.
         """
         self.game = make_environment_game(OpponentVecEnv, game, options)
         check_render_mode(render_mode, ["ansi", "rgb_array"])

@@ -5,14 +5,11 @@ from collections.abc import Container, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from agents.shipped_weights import CONFIG, WEIGHTS
+from agents.shipped_weights import CONFIG, COSTS, WEIGHTS
 from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
 from training.arena.decision_hash import decision_hash
-
-# File of the training costs of all weights, in the folder of the weights.
-COSTS = "costs.json"
 
 
 class Row(NamedTuple):
@@ -20,7 +17,7 @@ class Row(NamedTuple):
 
     # Config of its last training run.
     config: dict[str, Any]
-    # Core-hours and minutes with a GPU, including those of initial weights.
+    # Entry of the file COSTS.
     cost: Mapping[str, float]
     player: str
     opponent: str
@@ -34,13 +31,6 @@ class Row(NamedTuple):
         """The score in per cent, its interval, and † if a player has changed since."""
         value, low, high = (100 * self.line["score"][name] for name in ("value", "low", "high"))
         return f"{value:.1f} % ({low:.1f} – {high:.1f})" + ("" if self.is_current else " †")
-
-    @property
-    def training_cost(self) -> str:
-        """The core-hours of training, and the minutes with a GPU."""
-        gpu_minutes = self.cost["gpu_minutes"]
-        hours = f"{self.cost['core_hours']:.1f}"
-        return f"{hours} and GPU {gpu_minutes} min" if gpu_minutes else hours
 
     @property
     def results(self) -> str:
@@ -59,7 +49,8 @@ def strength(block: Block) -> str:
     cells = (
         (
             *(f"`{part}`" for part in (_setting(row, differences), row.player) if part),
-            row.training_cost,
+            f"{row.cost['core_hours']:.1f}",
+            f"{row.cost['gpu_minutes'] or ''}",
             f"`{row.opponent}`",
             row.score,
             row.results,
@@ -67,7 +58,7 @@ def strength(block: Block) -> str:
         for row in rows
     )
     setting = ["game"] if differences else []
-    head = [*setting, "player", "#core-hours", "against", "#score (95 %)", "#W-D-L"]
+    head = [*setting, "player", "#core-hours", "#GPU minutes", "against", "#score (95 %)", "#W-D-L"]
     return table(head, cells)
 
 

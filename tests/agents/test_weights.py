@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from agents.network import load
-from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
+from agents.shipped_weights import CONFIG, COSTS, NETWORK, WEIGHTS
 from cc_env.files import file_hash
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network_file import LEARNED_NAME, short_hash
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
-from docs.make.strength import COSTS
 from training import alphazero
 from training.distillation import distillation
 from training.learned_evaluation import fitting
@@ -43,11 +42,14 @@ def test_training_cost_of_all_weights_is_recorded():
     costs = json.loads((WEIGHTS / COSTS).read_text())
     assert list(costs) == [folder.relative_to(WEIGHTS).as_posix() for folder in FOLDERS]
     for name, cost in costs.items():
-        last_row = (WEIGHTS / name / "log.jsonl").read_text().splitlines()[-1]
-        last_run = json.loads(last_row)
-        hours = (last_run.get("core_minutes") or last_run["minutes"]) / 60
-        assert cost["core_hours"] > hours - 0.05
-        assert set(cost) == {"core_hours", "gpu_minutes"}
+        config = json.loads((WEIGHTS / name / CONFIG).read_text())
+        log = (WEIGHTS / name / "log.jsonl").read_text().splitlines()
+        last_run = json.loads(log[-1])
+        hours = last_run.get("core_minutes", last_run["minutes"]) / 60
+        assert hours - 0.05 < cost["core_hours"] < 10
+        if config["device"] == "cuda":
+            assert cost["gpu_minutes"] >= int(config["minutes"])
+        assert type(cost["gpu_minutes"]) is int
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_training_cost_of_all_weights_is_recorded():
 def test_shipped_weights_play_and_name_their_training(folder):
     config = json.loads((folder / "config.json").read_text())
     game = make_game(config["game"], **config["options"])
-    algorithm = folder.parent.name
+    algorithm, about = folder.parent.name, {}
     if algorithm == "evaluation":
         digest = short_hash(game.evaluation(LEARNED_NAME))
     else:
@@ -64,9 +66,12 @@ def test_shipped_weights_play_and_name_their_training(folder):
         _, about = load(folder / NETWORK, game)
         algorithm = about["trained"]
         assert about["config"]["seed"] == config["seed"]
+    # The device of the run may be a GPU, which this machine may lack.
     assert build_config(CONFIGS[algorithm], {**config, "device": "cpu"})
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert rows[-1]["minutes"] > 5
+    assert rows[-1]["minutes"] > config["minutes"] - 1
+    if "step" in about:
+        assert about["step"] in [row["step"] for row in rows if "elo" in row]
     assert (folder / "curves.png").exists()
     names = NAMES[folder.parent.name]
     for name in names:

@@ -50,6 +50,9 @@ TINY = Config(
     evaluation_opponents=EvaluationOpponents(
         names=("random",), anchor="random", games=4, positions=60
     ),
+    contempt=0.1,
+    shaping=0.6,
+    last_shaping=0.2,
 )
 # Suffixes of columns that depend on time.
 TIMES = "minutes", "_per_second", "_share"
@@ -75,6 +78,9 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
         n_steps=16,
         batch_size=512,
         learning_rate=3e-3,
+        contempt=0,
+        shaping=0,
+        last_shaping=0,
         pool=PoolSettings(names=("random",)),
         max_opening_turns=3,
         evaluate_every=14 * 2048,
@@ -318,7 +324,7 @@ def test_sigkilled_run_resumes_identically(finished_run, tmp_path):
 
 def test_finished_run_is_extended(finished_run, tmp_path):
     shutil.copytree(finished_run, tmp_path / "run")
-    last = main(replace(TINY, steps=6 * 256), tmp_path / "run", resume=True)
+    last = main(replace(TINY, steps=6 * 256, threads=2), tmp_path / "run", resume=True)
     assert last["step"] == 6 * 256
     with pytest.raises(BadFolder, match="boards is 32 there, 64 here"):
         main(replace(TINY, boards=64), tmp_path / "run", resume=True)
@@ -463,6 +469,7 @@ def test_policy_samples_legal_actions_by_probability(training):
         ({"shaping": 1.5}, r"shaping=1\.5; expected: 0 to 1"),
         ({"contempt": -2}, "contempt=-2; expected: -1 to 1"),
         ({"threads": 0}, "threads=0; expected: a whole number from 1"),
+        ({"threads": 5000}, "threads=5000; expected: a whole number from 1 to 1,024"),
         ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected: a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
         ({"options": {"size": 9}}, "expected: 4 to 8"),
@@ -516,22 +523,41 @@ def test_shaping_without_an_evaluation_creates_no_run(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_rewards_follow_the_settings(tmp_path):
-    config = replace(TINY, steps=3 * 256, gamma=0.9, contempt=0.1, shaping=0.6, last_shaping=0.3)
-    training, weights = [], []
+def test_weight_of_shaping_follows_its_schedule(tmp_path, monkeypatch):
+    weights = []
 
     def step(self):
-        training.append(self)
+        metrics = original(self)
         weights.append(self.env.shaping)
-        return original(self)
+        return metrics
 
     original = Training.step
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Training, "step", step)
-        main(config, tmp_path / "run")
-    env = training[0].env
-    assert (env.gamma, env.contempt) == (0.9, 0.1)
-    assert [*weights[1:], env.shaping] == pytest.approx([0.6, 0.5, 0.4])
+    monkeypatch.setattr(Training, "step", step)
+    main(TINY, tmp_path / "run")
+    assert weights == pytest.approx([0.6, 0.5, 0.4, 0.3])
+
+
+def test_draws_are_rewarded_with_minus_contempt(tmp_path):
+    game = {"game": "checkers", "options": {"no_progress_limit": 6}}
+    config = replace(TINY, **game, contempt=0.7, shaping=0, last_shaping=0, steps=16 * 256)
+    rewards = set()
+    with training_run.open_run(tmp_path / "run", {}, False) as run:
+        training = Training(config, run)
+        for _ in range(16):
+            training.step()
+            rewards |= set(training.ppo.learner.rollout_buffer.rewards.flat)
+    assert rewards == {np.float32(reward) for reward in (-1, -0.7, 0, 1)}
+
+
+@pytest.mark.parametrize("change", [{"shaping": 0.3}, {"gamma": 0.8}])
+def test_rewards_of_a_rollout_follow_the_settings(training, tmp_path, change):
+    training.step()
+    with training_run.open_run(tmp_path / "other", {}, False) as run:
+        other = Training(replace(TINY, **change), run)
+        other.step()
+        rollouts = [each.ppo.learner.rollout_buffer for each in (training, other)]
+        np.testing.assert_array_equal(*[rollout.actions for rollout in rollouts])
+        assert not np.array_equal(*[rollout.rewards for rollout in rollouts])
 
 
 def test_invalid_opponent_creates_no_run(tmp_path):

@@ -164,8 +164,10 @@ def test_illegal_replies_are_rejected(game, action):
         make_env(game, 8, pool, max_opening_turns=0, seed=0).reset()
 
 
-def test_games_at_arena_limits_are_draws():
-    env = make_env(make_game("morris"), 40, [RecordingOpponent()], max_opening_turns=3, seed=1)
+@pytest.mark.parametrize("contempt", [0, 0.25])
+def test_games_at_arena_limits_are_draws(contempt):
+    game, opponents = make_game("morris"), [RecordingOpponent()]
+    env = make_env(game, 40, opponents, max_opening_turns=3, seed=1, contempt=contempt)
     env.reset()
     rng, truncated = np.random.default_rng(0), 0
     for _ in range(300):
@@ -174,7 +176,7 @@ def test_games_at_arena_limits_are_draws():
             assert infos[board]["TimeLimit.truncated"] is False
             if infos[board]["outcome"] == -1:
                 truncated += 1
-                assert rewards[board] == 0
+                assert rewards[board] == -contempt
     assert truncated
 
 
@@ -192,8 +194,9 @@ def play(env, steps):
 def test_shaping_adds_minus_the_initial_potential_to_a_return(name):
     game = make_game(name)
     plain = make_env(game, 20, [Opponent("random", "random")], max_opening_turns=6, seed=2)
-    shaped = make_env(game, 20, [Opponent("random", "random")], max_opening_turns=6, seed=2)
-    shaped.shaping, shaped.gamma = 0.5, 0.9
+    opponents = [Opponent("random", "random")]
+    shaped = make_env(game, 20, opponents, max_opening_turns=6, seed=2, gamma=0.9, threads=2)
+    shaped.shaping = 0.5
     returns, initial, discounts, games = np.zeros(20), np.zeros(20), np.ones(20), 0
     for (reward, dones, _, potentials), (other, _, _, _) in zip(
         play(shaped, 250), play(plain, 250), strict=True
@@ -207,24 +210,27 @@ def test_shaping_adds_minus_the_initial_potential_to_a_return(name):
     assert games > 20
 
 
-def test_potential_favors_the_learner_with_more_pieces():
-    game = make_game("checkers")
+@pytest.mark.parametrize(
+    ("name", "own", "enemy"), [("checkers", [0, 1], [2, 3]), ("capture_conquer", [0], [1])]
+)
+def test_potential_favors_the_learner_with_more_pieces(name, own, enemy):
+    game = make_game(name)
     env = make_env(game, 40, [Opponent("random", "random")], max_opening_turns=3, seed=1)
     env.reset()
     rng, compared = np.random.default_rng(0), np.zeros(2)
     for _ in range(30):
         observations = env.step(random_actions(env, rng))[0].sum((2, 3))
-        lead = observations[:, :2].sum(1) - observations[:, 2:4].sum(1)
+        lead = observations[:, own].sum(1) - observations[:, enemy].sum(1)
         differs = abs(lead) > 2
         np.testing.assert_array_equal(np.sign(env.potentials()[differs]), np.sign(lead[differs]))
         compared += np.bincount(seats(env)[differs], minlength=2)
-    assert compared.min() > 50
+    assert compared.min() > 15
 
 
 def test_draw_is_rewarded_with_minus_contempt():
     game = make_game("checkers", no_progress_limit=6)
-    env = make_env(game, 40, [Opponent("random", "random")], max_opening_turns=3, seed=1)
-    env.contempt = 0.25
+    opponents = [Opponent("random", "random")]
+    env = make_env(game, 40, opponents, max_opening_turns=3, seed=1, contempt=0.25)
     draws = 0
     for rewards, dones, outcomes, _ in play(env, 120):
         is_draw = dones & (outcomes == DRAW)

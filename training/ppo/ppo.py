@@ -26,7 +26,7 @@ from agents.network import Evaluator, Network, Size, select_device
 from agents.network_players import load_evaluator
 from agents.shipped_weights import resolve_weights
 from agents.weight_files import checked_array
-from cc_env.envs.boards import MAX_OPENING_TURNS
+from cc_env.envs.boards import MAX_OPENING_TURNS, MAX_THREADS
 from cc_env.errors import BadCheckpoint
 from training.arena import make_players
 from training.ppo import selfplay_env
@@ -67,7 +67,7 @@ class Config(BaseConfig):
     # deterministic, so the learner plays better at the start with a temperature below 1.
     start_temperature: float = 1
     boards: int = 512
-    # Threads in which the boards are stepped and minimax decides.
+    # Threads that step the boards and compute the decisions of compiled opponents.
     threads: int = 1
     # Decisions per board between updates.
     n_steps: int = 32
@@ -88,7 +88,7 @@ class Config(BaseConfig):
     last_ent_coef: float = 0.001
     # Games start after 0 to `max_opening_turns` random turns.
     max_opening_turns: int = 8
-    # The reward of a draw is -contempt.
+    # The reward of a draw is -contempt, so the network's values count it so, too.
     contempt: float = 0
     # Weight of reward shaping by the game's default evaluation (`SelfPlayEnv`); linear schedule.
     shaping: float = 0
@@ -101,8 +101,8 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, boards=1, threads=1, n_steps=1, batch_size=1, n_epochs=1)
-        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
+        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
+        check_wholes(self, threads=(1, MAX_THREADS), max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
         check_between(self, -1, 1, "contempt")
@@ -147,9 +147,10 @@ class Training(BaseTraining[Config]):
             opponents,
             max_opening_turns=config.max_opening_turns,
             seed=config.seed,
+            gamma=config.gamma,
+            contempt=config.contempt,
             threads=config.threads,
         )
-        self.env.gamma, self.env.contempt = config.gamma, config.contempt
         self.ppo = OverlappedPPO(self.make_ppo, self.network)
         run.restore(self.load)
 
@@ -203,6 +204,10 @@ class Training(BaseTraining[Config]):
             **{METRIC_NAMES[name]: metrics[name] for name in metrics if name in METRIC_NAMES},
             **{f"learning against {name}": score for name, score in scores.items()},
         }
+
+    def close(self) -> None:
+        """Stop the threads of the environment."""
+        self.env.close()
 
     def seed(self) -> None:
         """Seed all generators of an update: NumPy's for learning, torch's for acting."""

@@ -27,32 +27,38 @@ from training.runs.state import MAX_NUMBER
 class SelfPlayEnv(OpponentVecEnv):
     """`OpponentVecEnv` with other rewards for draws, and with reward shaping.
 
-    A draw is rewarded with -`contempt`. With the weight `shaping`, a decision is also rewarded with
-    the change of the potential: shaping * (gamma * after - before), which does not change which
-    policy is best (Ng, Harada and Russell, "Policy invariance under reward transformations",
-    1999). The potential is the result, -1 to 1, that the game's default evaluation expects for the
-    learner; it is 0 after the end of a game.
+    A draw is rewarded with -`contempt`. With the weight `shaping`, which may change at any time, a
+    decision is also rewarded with the change of the potential: shaping * (gamma * after - before).
+    With a constant weight, and the learner's discount `gamma`, this does not change which policy is
+    best (Ng, Harada and Russell, "Policy invariance under reward transformations", 1999). The
+    potential is the result, -1 to 1, that the game's default evaluation expects for the learner; it
+    is 0 after the end of a game. The returns in infos include neither.
     """
 
-    gamma = 1.0
-    contempt = 0.0
-    shaping = 0.0
+    def __init__(
+        self, game: str, num_envs: int, *, gamma: float, contempt: float, **options: Any
+    ) -> None:
+        """Create boards without reward shaping; `options` are those of `OpponentVecEnv`."""
+        super().__init__(game, num_envs, **options)
+        self.shaping = 0.0
+        self._gamma, self._contempt = gamma, contempt
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Play the stored actions and the opponents' replies."""
+        """Play the stored actions and the replies; the rewards have contempt and shaping."""
         before = self.potentials() if self.shaping else np.zeros(self.num_envs)
         observations, rewards, dones, infos = super().step_wait()
-        rewards[dones & (rewards == 0)] = -self.contempt
+        rewards[dones & (rewards == 0)] = -self._contempt
         if self.shaping:
             after = np.where(dones, 0, self.potentials())
-            rewards += (self.shaping * (self.gamma * after - before)).astype(np.float32)
+            rewards += (self.shaping * (self._gamma * after - before)).astype(np.float32)
         return observations, rewards, dones, infos
 
     def potentials(self) -> NDArray[np.float64]:
         """Return the potentials of the current positions, float64[N], -1 to 1."""
         results = np.empty(self.num_envs)
-        seats, evaluation = self.boards.seats.astype(np.int64), self.game.evaluation()
-        _estimate_results(self.game.initial, evaluation, self.boards.positions, seats, results)
+        learners = self.boards.seats.astype(np.int64)
+        arrays = self.boards.positions, learners, results
+        _estimate_results(self.game.initial, self.game.evaluation(), *arrays)
         return results
 
 
@@ -80,17 +86,21 @@ def make_env(
     *,
     max_opening_turns: int,
     seed: int,
+    gamma: float = 0.99,
+    contempt: float = 0,
     threads: int = 1,
 ) -> SelfPlayEnv:
     """Return an environment whose games start after 0 to `max_opening_turns` random turns.
 
-    Games have the limits of the arena; a game that reaches one is drawn. The boards and the
-    decisions of compiled opponents are divided among `threads`.
+    Games have the limits of the arena; a game that reaches one is drawn. `gamma` and `contempt` are
+    those of `SelfPlayEnv`, `threads` those of `OpponentVecEnv`.
     """
     limits = Limits()
     env = SelfPlayEnv(
         game.name,
         count,
+        gamma=gamma,
+        contempt=contempt,
         opponents=opponents,
         max_turns=limits.max_turns,
         repetitions=effective_repetition_limit(game, limits.repetitions),

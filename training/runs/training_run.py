@@ -54,7 +54,7 @@ CURVES = "curves.png"
 # Config fields that limit a run.
 LIMITS = "minutes", "core_minutes", "rounds", "steps"
 # Config fields that may change when a run is resumed.
-CHANGEABLE = *LIMITS, "workers", "engine", "device", "wandb"
+CHANGEABLE = *LIMITS, "workers", "threads", "engine", "device", "wandb"
 # Config fields that determine the arrays of a checkpoint.
 SHAPE_FIELDS = "game", "options", "network"
 SAVE_INTERVAL_SECONDS = 120
