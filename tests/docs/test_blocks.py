@@ -189,7 +189,7 @@ def test_endings_are_those_of_the_game():
 )
 def test_match_results_are_those_of_the_network(game, player, score, results):
     text, _ = generate(f"<!-- make: strength {game} -->")
-    assert [player, score, results] in [[row[-5], *row[-2:]] for row in rows(text)]
+    assert [player, score, results] in [[row[-6], *row[-2:]] for row in rows(text)]
 
 
 def test_matches_of_earlier_searches_are_marked(monkeypatch):
