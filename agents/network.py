@@ -247,10 +247,9 @@ def load_network(source: str | Path, game: Game) -> Network:
     or of an environment, to logits float32[B, A] and values float32[B]. Everything is in the frame
     of the player to move. Logit `a` belongs to the action with the id `a`; logits of illegal
     actions are meaningless. A value, -1 to 1, is the expected result for the player to move; values
-    of networks trained by PPO are discounted: "ppo", and most of "policy". In "ppo" of C&C 8×8,
-    a draw counts as -0.3. Raises BadCheckpoint
-    without such weights, or for a file that is damaged or of another game; BadOption if `game` is
-    not a game.
+    of networks trained by PPO are discounted: "ppo", and most of "policy". In "ppo" of C&C 8×8, a
+    draw counts as -0.3. Raises BadCheckpoint without such weights, or for a file that is damaged or
+    of another game; BadOption if `game` is not a game.
 
     Examples:
 

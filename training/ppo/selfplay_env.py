@@ -45,7 +45,7 @@ class SelfPlayEnv(OpponentVecEnv):
 
     def step_wait(self) -> VecEnvStepReturn:
         """Play the stored actions and the replies; the rewards have contempt and shaping."""
-        before = self.potentials() if self.shaping else np.zeros(self.num_envs)
+        before = self.potentials() if self.shaping else 0
         observations, rewards, dones, infos = super().step_wait()
         rewards[dones & (rewards == 0)] = -self._contempt
         if self.shaping:
@@ -56,8 +56,7 @@ class SelfPlayEnv(OpponentVecEnv):
     def potentials(self) -> NDArray[np.float64]:
         """Return the potentials of the current positions, float64[N], -1 to 1."""
         results = np.empty(self.num_envs)
-        learners = self.boards.seats.astype(np.int64)
-        arrays = self.boards.positions, learners, results
+        arrays = self.boards.positions, self.boards.seats, results
         _estimate_results(self.game.initial, self.game.evaluation(), *arrays)
         return results
 
@@ -67,16 +66,17 @@ def _estimate_results(
     start: Position,
     evaluation: Any,
     positions: NDArray[np.uint64],
-    players: NDArray[np.int64],
+    players: NDArray[np.int8],
     results: NDArray[np.float64],
 ) -> None:
-    """Write the results that an evaluation expects for `players`, int64[N], into float64[N].
+    """Write the results that an evaluation expects for `players`, int8[N], into float64[N].
 
     `start` is any position of the game, for its type; `positions` is uint64[N, F].
     """
     for index in range(len(positions)):
         position = rules.load(positions[index], start)
-        results[index] = expected_result(rules.evaluate(position, players[index], evaluation))
+        player = np.int64(players[index])
+        results[index] = expected_result(rules.evaluate(position, player, evaluation))
 
 
 def make_env(
