@@ -3,8 +3,9 @@
 Mnih et al., "Human-level control through deep reinforcement learning", 2015, by Stable-Baselines3.
 The Q-values are those of a dueling network (Wang et al., 2016), the network of `agents`: its value
 head is the value of the position, its policy head the advantages of the actions. Illegal actions
-have a large negative Q-value, in the choice of actions and in the targets. Targets span several
-decisions (Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 7.1).
+have a large negative Q-value, in the choice of actions and in the targets. Targets span
+`target_span` decisions, by default one (Sutton and Barto, "Reinforcement learning: an
+introduction", 2018, section 7.1).
 
 The learner plays both seats on many boards; the opponent of a game is drawn from player specs.
 At intervals the greedy policy plays the evaluation opponents and the best network so far in the
@@ -126,7 +127,6 @@ class Training(BaseTraining[Config]):
         self.network = Network(self.game, config.network)
         # The best network; None before the first evaluation.
         self.best: Network | None = None
-        np.random.seed(config.seed)
         self.env = make_env(self.game, config)
         self.dqn = MaskedDQN(
             _Policy,
@@ -146,6 +146,10 @@ class Training(BaseTraining[Config]):
         )
         self.dqn.set_logger(Logger(None, []))
         run.restore(self.load)
+        # A resumed run continues with other random numbers.
+        exploration_seed, env_seed = run.seeds(2)
+        np.random.seed(exploration_seed)
+        self.env.seed(env_seed)
 
     def interpolate(self, first: float, last: float, share: float = 1) -> float:
         """Return the value of a linear schedule that ends at the fraction `share` of the run."""
@@ -228,7 +232,6 @@ def make_env(game: Game, config: Config) -> "MaskedObservations":
         max_opening_turns=config.max_opening_turns,
         **game.options,
     )
-    env.seed(config.seed)
     return MaskedObservations(env)
 
 

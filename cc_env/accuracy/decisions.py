@@ -25,7 +25,6 @@ from cc_env.core.rules import Position
 from cc_env.errors import BadOption, BadPlayer, check_integer, format_count
 from cc_env.match import referee
 from cc_env.match.confidence import Interval, wilson_interval
-from cc_env.match.match import FAULTS
 from cc_env.match.openings import random_opening
 from cc_env.match.referee import Clock, Player, play_match, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
@@ -224,10 +223,9 @@ def sample_from_games(
         pair = [recorder, opponent] if seat == 0 else [opponent, recorder]
         start = random_opening(tables.game, max_opening_turns, rng)
         record = play_match(tables.game, pair, start=start, seed=seed + number)
-        if record.reason in FAULTS:
-            raise BadPlayer(
-                f"game {number + 1} ended by a fault ({record.reason}): {record.detail}"
-            )
+        if loser := record.forfeited_by:
+            fault = f"game {number + 1}: {loser} forfeits ({record.reason})"
+            raise BadPlayer(f"{fault}: {record.detail}")
         for position in recorder.positions:
             if position not in yielded:
                 yielded.add(position)

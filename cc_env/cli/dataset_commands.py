@@ -1,6 +1,6 @@
 """The command `dataset` of `python -m cc_env`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +28,7 @@ from cc_env.output import Terminal
 from cc_env.tablebase.tablebase import Tablebase
 
 DEFAULT_GAME = "capture_conquer"
+GAMES, OPENING_TURNS = 1000, 4
 console = Terminal()
 
 
@@ -63,14 +64,28 @@ def dataset(
     ] = None,
     size: Size = None,
     option: GameOptions = None,
-    games: Annotated[int, typer.Option(min=1, help="Number of games to play.")] = 1000,
+    games: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of games to play.", show_default=f"{GAMES}"),
+    ] = None,
     opening_turns: Annotated[
-        int, typer.Option(min=0, help="Random turns before each game, which are not part of it.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            min=0,
+            help="Random turns before each game, which are not part of it.",
+            show_default=f"{OPENING_TURNS}",
+        ),
+    ] = None,
     max_turns: Annotated[
-        int, typer.Option(min=1, help="Turns after which a game is a draw.")
-    ] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same games.")] = 0,
+        int | None,
+        typer.Option(
+            min=1, help="Turns after which a game is a draw.", show_default=f"{Limits().max_turns}"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="The same seed gives the same games.", show_default="0"),
+    ] = None,
     tables: TablesFolder = None,
     minari: Annotated[
         str | None,
@@ -88,6 +103,9 @@ def dataset(
         raise BadOption("nothing to write; expected: an npz file or --minari ID")
     if bool(player) == bool(records):
         raise BadOption("expected: --player SPEC (once or twice) or --records FILE")
+    numbers = {"games": games, "opening_turns": opening_turns, "max_turns": max_turns, "seed": seed}
+    if records:
+        _check_unused(numbers)
     if file is not None:
         _check_suffix(file)
         check_new_file(file)
@@ -100,17 +118,25 @@ def dataset(
         data = _collect(matches[0][0].game, matches, len(matches), tables)
     else:
         played_game = make_game(game or DEFAULT_GAME, **options)
-        limits = Limits(max_turns=max_turns)
+        count = GAMES if games is None else games
         played = play_matches(
             played_game,
             player or [],
-            games=games,
-            opening_turns=opening_turns,
-            seed=seed,
-            limits=limits,
+            games=count,
+            opening_turns=OPENING_TURNS if opening_turns is None else opening_turns,
+            seed=seed or 0,
+            limits=Limits() if max_turns is None else Limits(max_turns=max_turns),
         )
-        data = _collect(played_game, played, games, tables)
+        data = _collect(played_game, played, count, tables)
     _write(data, file, minari)
+
+
+def _check_unused(options: Mapping[str, int | None]) -> None:
+    """Raise BadOption if an option for playing games is given with --records."""
+    for name, value in options.items():
+        if value is not None:
+            text = f"--{name.replace('_', '-')} {value} with --records"
+            raise BadOption(f"{text}; expected: only with --player, to play games")
 
 
 def _check_suffix(file: Path) -> None:

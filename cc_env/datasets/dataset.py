@@ -27,8 +27,8 @@ FORMAT = 1
 # Name of the JSON text in a file that describes the data set.
 METADATA = "metadata"
 MAX_NAME_LENGTH = 1000
-# Default limit of the arrays of a file: 16 GiB.
-MAX_BYTES = 2**34
+# Default limit of the arrays of a file: 2 GiB.
+MAX_BYTES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,9 @@ class Dataset:
         int64[D]: index of the game; int8[D]: 0 for the first player, 1 for the second.
     final_observations
         int8[G, 2, C, H, W]: the last position of each game, in the frame of either player.
+    final_masks
+        bool[G, A]: the legal actions of the player to move there; all true if the rules or a
+        forfeit ended the game.
     outcomes
         int8[G]: 0 and 1 for the winner, 2 for a draw, -1 for an unfinished game.
     players
@@ -74,6 +77,7 @@ class Dataset:
     games: NDArray[np.int64]
     seats: NDArray[np.int8]
     final_observations: NDArray[np.int8]
+    final_masks: NDArray[np.bool_]
     outcomes: NDArray[np.int8]
     players: NDArray[np.str_]
 
@@ -144,12 +148,10 @@ def _add_match(
     game, position, first = match.game, match.start, len(columns["actions"])
     outcome = match.result.outcome if match.result else ONGOING
     for action in (action for _, turn in match.history for action in turn):
-        legal = np.zeros(game.num_actions, np.bool_)
-        legal[game.legal_actions(position)] = True
         seat = game.to_move(position)
         decision = {
             "observations": game.observe(position),
-            "masks": legal,
+            "masks": game.action_mask(position),
             "actions": action,
             "rewards": 0.0,
             "returns": np.nan if outcome == ONGOING else reward(outcome, seat),
@@ -164,23 +166,27 @@ def _add_match(
         position = game.apply(position, action)
     _mark_ends(columns, first, match)
     columns["final_observations"].append([game.observe(position, player) for player in (0, 1)])
+    final_mask = game.action_mask(position) if _is_truncated(match) else np.ones(game.num_actions)
+    columns["final_masks"].append(final_mask)
     columns["outcomes"].append(outcome)
 
 
 def _mark_ends(columns: Mapping[str, list[object]], first: int, match: Match) -> None:
     """Set reward and end of each player's last decision since the decision `first`."""
-    is_truncated = match.result is None or _is_limit(match)
+    ends = columns["truncations" if _is_truncated(match) else "terminations"]
     seats = columns["seats"][first:]
     for seat in set(seats):
         last = first + len(seats) - 1 - seats[::-1].index(seat)
-        columns["truncations" if is_truncated else "terminations"][last] = True
+        ends[last] = True
         if match.result is not None:
             columns["rewards"][last] = columns["returns"][last]
 
 
-def _is_limit(match: Match) -> bool:
-    """Return whether a limit of the match, not a rule of the game, ended it."""
-    reason = match.result.reason if match.result else ""
+def _is_truncated(match: Match) -> bool:
+    """Return whether a match is unfinished, or a limit, not a rule of the game, ended it."""
+    if match.result is None:
+        return True
+    reason = match.result.reason
     return reason == "max_turns" or (reason == "repetition" and not match.game.repetition_limit)
 
 
@@ -272,6 +278,7 @@ def _layout(game: Game) -> dict[str, tuple[type[np.generic], tuple[int | str, ..
         "games": (np.int64, ("D",)),
         "seats": (np.int8, ("D",)),
         "final_observations": (np.int8, ("G", 2, *planes)),
+        "final_masks": (np.bool_, ("G", game.num_actions)),
         "outcomes": (np.int8, ("G",)),
         "players": (np.str_, ("G", 2)),
     }

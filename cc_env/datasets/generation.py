@@ -7,12 +7,11 @@ import numpy as np
 
 from cc_env.core import random_streams
 from cc_env.core.game import Game
-from cc_env.core.rules import FIRST_WINS
 from cc_env.datasets.dataset import check_game
 from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, format_list
-from cc_env.match.match import FAULTS, Limits, Match
+from cc_env.match.match import Limits, Match
 from cc_env.match.openings import exact_opening
-from cc_env.match.record import RESULTS, replay, replay_records, valid_games
+from cc_env.match.record import replay, replay_records, valid_games
 from cc_env.match.referee import Player, play_match
 from cc_env.players.specs import make_player
 
@@ -71,8 +70,7 @@ def _play(
             limits=limits,
             seed=int(streams[1].generate_state(1)[0]),
         )
-        if record.reason in FAULTS:
-            loser = record.players[record.result == RESULTS[FIRST_WINS]]
+        if loser := record.forfeited_by:
             fault = f"game {index + 1}: {loser} forfeits ({record.reason})"
             raise BadPlayer(f"{fault}: {record.detail}")
         yield replay(record), record.players

@@ -53,7 +53,8 @@ def write_minari(dataset: Dataset, dataset_id: str) -> Path:
     that player experiences it in this environment: observations int8[T + 1, C, H, W] in its own
     frame, the last one of the final position, actions int64[T], rewards, terminations and
     truncations [T]. The infos are action_mask, int8[T + 1, A], exact_value, float32[T + 1], NaN
-    where unknown, and seat, int8[T + 1]. Metadata of an episode: `player` and `opponent`.
+    where unknown and in the final position, and seat, int8[T + 1]. Metadata of an episode: `player`
+    and `opponent`.
 
     The data set appears when it is complete. Raises as `check_dataset_id`, and OSError.
     """
@@ -143,7 +144,7 @@ def _episodes(dataset: Dataset) -> Iterator[tuple[Any, dict[str, str]]]:
             if not len(rows):
                 continue
             count = len(rows) + 1
-            final_mask = np.ones((1, dataset.game.num_actions), np.bool_)
+            final_mask = dataset.final_masks[index, np.newaxis]
             final_value = np.array([np.nan], np.float32)
             episode = EpisodeBuffer(
                 observations=np.concatenate(

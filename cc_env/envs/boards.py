@@ -65,7 +65,7 @@ COUNTER_PLANES = {
 ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
-_RUNNING, _TERMINATED, _, _FAULT = map(int, EpisodeStatus)
+_RUNNING, _TERMINATED, _FAULT, _TURN_LIMIT, _ = map(int, EpisodeStatus)
 _RESET, _RESET_TO_POSITION = map(
     np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_TO_POSITION)
 )
@@ -639,7 +639,7 @@ class Boards:
             return self.game.ending(position)
         if status == _FAULT:
             return "illegal"
-        return "max_turns" if 0 < self.max_turns <= int(row[TURNS]) else "repetition"
+        return "max_turns" if status == _TURN_LIMIT else "repetition"
 
     def _last_row(self, board: int) -> NDArray[np.uint64]:
         """Return the row of the episode that `result` describes."""

@@ -1,7 +1,7 @@
 """Compiled core of the environments: resets, steps, random replies, limits and observations.
 
 A board is a row of unsigned words: the fields of its position, the fields of the position in which
-the last turn began, then the six columns named below.
+the last turn began, then the columns named below.
 
 Shapes: N boards, M of them or M starts; C planes, H rows and W columns of an observation; K keys
 of a game's positions.
@@ -20,10 +20,10 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.policies import Policy, decide
 
-# Columns at the end of a row: number of the opponent, from 1, or 0 if none was drawn, episodes
-# begun, turns played in the current one, state of the random stream, the learner's seat (0 or 1),
-# and an `EpisodeStatus`.
-OPPONENT, EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-6, 0))
+# Columns at the end of a row: whether the current episode has had a step, number of the opponent,
+# from 1, or 0 if none was drawn, episodes begun, turns played in the current one, state of the
+# random stream, the learner's seat (0 or 1), and an `EpisodeStatus`.
+HAS_STEP, OPPONENT, EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-7, 0))
 
 # Returned if every board accepts its action.
 ACCEPTED = -1
@@ -32,7 +32,7 @@ ACCEPTED = -1
 MAX_RESET_ATTEMPTS = 100
 
 _1 = np.uint64(1)
-# Number of the different draws of an opponent.
+# Resolution of the random number that selects an opponent.
 _RESOLUTION = 1 << 32
 
 
@@ -70,12 +70,17 @@ class IllegalMode(IntEnum):
 
 
 class EpisodeStatus(IntEnum):
-    """The state of an episode: running, or ended by the rules, a limit or an illegal action."""
+    """The state of an episode.
+
+    It is running, terminated by the rules or by an illegal action (FAULT), or truncated by a limit
+    of turns or repetitions.
+    """
 
     RUNNING = 0
     TERMINATED = 1
-    TRUNCATED = 2
-    FAULT = 3
+    FAULT = 2
+    TURN_LIMIT = 3
+    REPETITION_LIMIT = 4
 
 
 class StepKind(IntEnum):
@@ -150,7 +155,7 @@ class Batch(NamedTuple):
     they are empty in other modes.
     """
 
-    rows: NDArray[np.uint64]  # [N, 2 * fields + 6]
+    rows: NDArray[np.uint64]  # [N, 2 * fields + 7]
     keys: NDArray[np.uint64]  # [N, K]
     observations: NDArray[np.int8]  # [N, C, H, W]
     masks: NDArray[np.int8]  # [N, num_actions]
@@ -160,7 +165,7 @@ class Batch(NamedTuple):
     outcomes: NDArray[np.int8]  # [N]
     to_move: NDArray[np.int8]  # [N]
     final_observations: NDArray[np.int8]  # [N or 0, C, H, W]
-    final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 6]
+    final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 7]
 
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
@@ -172,7 +177,7 @@ class Board(NamedTuple):
     """One of the boards; `legal` is a buffer for a list of actions."""
 
     number: int
-    row: NDArray[np.uint64]  # [2 * fields + 6]
+    row: NDArray[np.uint64]  # [2 * fields + 7]
     keys: NDArray[np.uint64]  # [K]
     legal: NDArray[np.int32]  # [num_actions]
 
@@ -222,9 +227,9 @@ def step(
     """Play actions[i] (int64[N]) or begin a game on board i, by its `StepKind` kinds[i] (int8[N]).
 
     Return ACCEPTED or, if nothing has changed, the first board whose action is refused. Games begin
-    in row i % M of `starts`, uint64[M, fields], unfinished positions, or after random turns from
-    there. Games that begin in the step that ends one begin in `start` or after random turns from
-    there. The class of `start` selects the rules, here and below.
+    in row i % M of `starts`, uint64[M, fields], unfinished positions, or after a random opening
+    from there. With SAME_STEP, the next game begins in `start`, or after a random opening from it.
+    The class of `start` selects the rules, here and below.
     """
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
@@ -260,7 +265,7 @@ def play_replies(
     for index in range(len(numbers)):
         board = _board(batch, numbers[index], legal)
         row = board.row
-        is_before_first_decision = row[TURNS] == ZERO
+        is_before_first_decision = row[HAS_STEP] == ZERO
         position = _advance(rules.load(row, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
         if is_before_first_decision:
@@ -311,7 +316,7 @@ def _play_policy(
 ) -> None:
     """Play the policy's decisions on a board until the seat is to move or the game ends."""
     row = board.row
-    is_before_first_decision = row[TURNS] == ZERO
+    is_before_first_decision = row[HAS_STEP] == ZERO
     position = rules.load(row, start)
     result: Int = np.int64(ONGOING)
     status: Int = np.int64(EpisodeStatus.RUNNING)
@@ -418,6 +423,7 @@ def _decide(action: Int, start: Position, settings: Settings, batch: Batch, boar
     """Play an action of the action space, and the random replies to it."""
     before = rules.load(board.row, start)
     viewer = np.int64(board.row[SEAT]) if settings.opponent_mode else rules.to_move(before)
+    board.row[HAS_STEP] = _1
     is_legal = batch.masks[board.number, action] == 1
     if not is_legal and settings.illegal == IllegalMode.LOSE:
         position, status = before, np.int64(EpisodeStatus.FAULT)
@@ -449,7 +455,7 @@ def _conclude(
     batch.rewards[number] = rules.reward(result, viewer)
     row[STATUS] = status
     batch.terminated[number] = result != ONGOING
-    batch.truncated[number] = status == EpisodeStatus.TRUNCATED
+    batch.truncated[number] = status >= EpisodeStatus.TURN_LIMIT
     if status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP:
         _observe(position, settings, row, board.keys, batch.final_observations[number])
         rules.store(position, row)
@@ -516,8 +522,8 @@ def _begin(start: Position, has_opening: Bool, settings: Settings, board: Board)
     begins again with new random numbers; the last attempt has no opening.
     """
     row, keys = board.row, board.keys
+    row[HAS_STEP] = row[OPPONENT] = ZERO
     row[EPISODE] += _1
-    row[OPPONENT] = ZERO
     row[SEAT] = settings.seat
     if settings.seat < 0:
         row[SEAT] = random_streams.below(row[STREAM], 2)
@@ -584,16 +590,15 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
     if rules.mid_turn(position):
         return result, np.int64(EpisodeStatus.RUNNING)
     turns = np.int64(board.row[TURNS])
-    at_limit: Bool = settings.max_turns > 0 and turns >= settings.max_turns
     if len(board.keys):
         count = _repetitions(turns, settings, board.keys)
         if settings.repetition_limit:
             if count >= settings.repetition_limit:
                 return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
-        elif not at_limit:
-            at_limit = count >= settings.repetitions
-    if at_limit:
-        return result, np.int64(EpisodeStatus.TRUNCATED)
+        elif count >= settings.repetitions:
+            return result, np.int64(EpisodeStatus.REPETITION_LIMIT)
+    if settings.max_turns > 0 and turns >= settings.max_turns:
+        return result, np.int64(EpisodeStatus.TURN_LIMIT)
     return result, np.int64(EpisodeStatus.RUNNING)
 
 

@@ -45,6 +45,7 @@ class Opponent:
     `player` is a player spec, a player, or a batch policy: a function that decides on all boards
     in one call, such as a network. `share` is a weight, relative to those of the other opponents.
     Both may change; a game that has begun keeps its opponent. A win is 1 point, a draw 0.5.
+    `OpponentVecEnv` appends to `points` until `take_points` empties it; other environments do not.
     """
 
     name: str
@@ -70,13 +71,17 @@ def make_opponent(opponent: AnyOpponent | None, game: Game) -> BoardsOpponent:
     """Return the opponent of an environment, for `Boards`.
 
     It is `OpponentMode.NONE` for None, if the caller plays both sides; the compiled code of a
-    single player that has it; and otherwise a pool. Raises as `OpponentPool`.
+    single player that has it, unless it is that of an `Opponent`, which may change; and otherwise a
+    pool. Raises as `OpponentPool`.
     """
     if opponent is None:
         return OpponentMode.NONE
     if isinstance(opponent, str) and opponent == "random":
         return OpponentMode.RANDOM
     pool = OpponentPool(opponent, game)
+    entries = opponent if isinstance(opponent, list | tuple) else [opponent]
+    if any(isinstance(entry, Opponent) for entry in entries):
+        return pool
     return pool.only_compiled() or pool
 
 

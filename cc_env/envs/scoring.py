@@ -32,7 +32,7 @@ MAX_REPEATED_SHARE = 0.1
 
 
 class RepeatedGames(UserWarning):
-    """Many games of a score were identical, so that fewer games determine its interval."""
+    """Many games of a score are identical; only different games count for its interval."""
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,9 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         """Create the environment of `game` with its `options`; raise BadOption on bad values.
 
         `opponent` is a player spec such as "minimax:depth=3", a player, an `Opponent`, or a policy
-        function `(observation, info) -> action`, with the arguments that a learner in its seat
-        receives. One of several is drawn for each episode: of a list, or of a mapping from player
-        specs to probabilities.
+        function `(observation, info) -> action`; the info has `action_mask` and `seat`. One of
+        several is drawn for each episode: of a list, or of a mapping from player specs to
+        probabilities.
         `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
         "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.
@@ -120,7 +120,11 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
     def reset(
         self, *, seed: int | None = None, options: dict[str, object] | None = None
     ) -> tuple[Observation, Info]:
-        """Begin an episode; raise BadOption or BadPosition on bad arguments, before any change."""
+        """Begin an episode; raise BadOption or BadPosition on bad arguments, before any change.
+
+        BadPosition is also raised if every first reply of the opponent ends the game; then the
+        environment needs another reset.
+        """
         starts = self._boards.parse_options(options)
         super().reset(seed=as_seed(seed))
         self._boards.reset(starts=starts, streams=self.np_random.bit_generator.random_raw(1))

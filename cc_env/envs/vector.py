@@ -145,7 +145,8 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         `seed` is one seed or a list of N; without it the random streams continue.
         `options["position"]` is the text of a position, or a list of N, in which games begin
         without a random opening; later games are not affected. Raises BadOption or BadPosition on
-        bad arguments, before any change.
+        bad arguments, before any change. BadPosition is also raised if every first reply of the
+        opponent ends a game; then all boards need a reset.
         """
         valid = arguments.check_reset_options(options, RESET_OPTIONS)
         positions = self._parse_starts(valid.get("position", []))

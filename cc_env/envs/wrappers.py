@@ -4,6 +4,7 @@ Shapes: N environments, A actions.
 """
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -131,8 +132,9 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
     """`ExactValues` for `BoardGameVectorEnv`; without an opponent, for the player to move.
 
     `info["value"]`, int8[N], and `info["keeps_value"]`, bool[N], are valid on the boards for which
-    `info["_value"]` and `info["_keeps_value"]`, bool[N], are true. With SAME_STEP, `info["value"]`
-    describes the next game after an ending, and `info["final_info"]["value"]` the game that ended.
+    `info["value_known"]` and `info["keeps_value_known"]`, bool[N], are true. With SAME_STEP,
+    `info["value"]` describes the next game after an ending, and `info["final_info"]["value"]` the
+    game that ended.
 
         envs = gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=8, size=4)
         envs = VectorExactValues(envs)
@@ -157,8 +159,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
     def reset(self, **arguments: Any) -> tuple[Any, Info]:
         """Begin episodes; the arguments are those of the environment."""
         observations, info = self.env.reset(**arguments)
-        none = np.zeros(self.num_envs, np.bool_)
-        no_actions = {"keeps_value": none, "_keeps_value": none}
+        no_actions = self._entries("keeps_value", [None] * self.num_envs, np.bool_)
         return observations, {**info, **self._values(info), **no_actions}
 
     def step(self, actions: NDArray[np.int64]) -> Step:
@@ -167,13 +168,11 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         *result, info = self.env.step(actions)
         info = {**info, **self._values(info)}
         decisions = zip(positions, np.asarray(actions).tolist(), before, strict=True)
-        keeps = [_keeps_value(self._tables, *decision) for decision in decisions]
-        is_valid = running & [value is not None for value in keeps]
-        info |= {
-            "keeps_value": is_valid & [bool(value) for value in keeps],
-            "_keeps_value": is_valid,
-        }
-        return (*result, info)
+        keeps = [
+            _keeps_value(self._tables, *decision) if is_running else None
+            for decision, is_running in zip(decisions, running.tolist(), strict=True)
+        ]
+        return (*result, info | self._entries("keeps_value", keeps, np.bool_))
 
     def _values(self, info: Info) -> Info:
         """Probe the positions, also final ones, and store them; return their entries of `info`."""
@@ -182,9 +181,9 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self._solved = [self._tables.get(position) for position in positions]
         self._positions = positions
         outcomes = np.where(has_ended, ONGOING, info["outcome"])
-        entries = _with_mask(
-            list(map(self._value_for_seat, self._solved, positions, info["seat"], outcomes))
-        )
+        seats = info["seat"]
+        known = list(map(self._value_for_seat, self._solved, positions, seats, outcomes))
+        entries = self._entries("value", known)
         if "final_info" not in info:
             return entries
         final = info["final_info"]
@@ -197,7 +196,20 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
                 final["seat"][board],
                 final["outcome"][board],
             )
-        return entries | {"final_info": {**final, **_with_mask(values)}}
+        final_entries = self._entries("value", values)
+        return entries | {"final_info": final | final_entries | {"_value_known": has_ended}}
+
+    def _entries(
+        self, name: str, values: Sequence[int | None], dtype: type[np.generic] = np.int8
+    ) -> dict[str, NDArray[Any]]:
+        """Return N values, None where unknown, as entries of an info."""
+        is_known = np.array([value is not None for value in values])
+        return {
+            name: np.array([value or 0 for value in values], dtype),
+            f"_{name}": is_known,
+            f"{name}_known": is_known,
+            f"_{name}_known": np.ones(self.num_envs, np.bool_),
+        }
 
     def _value_for_seat(
         self, solved: ExactValue | None, position: Position, seat: int, outcome: int
@@ -236,9 +248,3 @@ def _keeps_value(
     if solved is None or action not in solved.actions:
         return None if solved is None else False
     return keeps_value(tables, position, action, solved)
-
-
-def _with_mask(values: list[int | None]) -> dict[str, NDArray[Any]]:
-    """Return the values as entries `value` and `_value` of a vector environment's info."""
-    is_known = np.array([value is not None for value in values])
-    return {"value": np.array([value or 0 for value in values], np.int8), "_value": is_known}

@@ -61,14 +61,18 @@ def random_openings(game: Game, turns: int, count: int, seed: int) -> list[str]:
     """
     rng = np.random.default_rng((seed, OPENING_STREAM))
     texts: list[str] = []
+    distinct: set[str] = set()
     tries = 0
+    may_repeat = False
     while len(texts) < count:
         position = play_random_turns(game, turns, rng)
         tries += 1
+        may_repeat = may_repeat or tries > MAX_TRIES
         if game.outcome(position) == ONGOING:
             text = game.to_text(position)
-            if text not in texts or tries > MAX_TRIES:
+            if may_repeat or text not in distinct:
                 texts.append(text)
+                distinct.add(text)
                 tries = 0
         elif tries > MAX_TRIES:
             raise _end_earlier(game, turns)

@@ -86,6 +86,13 @@ class Record:
             if not is_valid(getattr(self, name)):
                 raise BadRecord(f"field {name} cannot be {getattr(self, name)!r}")
 
+    @property
+    def forfeited_by(self) -> str | None:
+        """The name of the player that lost by one of FAULTS; None without a fault."""
+        if self.reason not in FAULTS:
+            return None
+        return self.players[self.result == RESULTS[FIRST_WINS]]
+
     def to_json(self) -> str:
         """Return the record as one line of JSON, without a newline."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)

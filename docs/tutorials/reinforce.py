@@ -29,6 +29,7 @@ from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING
 from cc_env.envs.boards import MAX_OPENING_TURNS, Autoreset, Boards
+from cc_env.match.match import effective_repetition_limit
 from training.runs import command_line, state, training_run
 from training.runs.config import check_between, check_wholes
 from training.runs.log import Row
@@ -119,7 +120,7 @@ def play(game: Game, network: Network, config: Config, seed: int) -> Decisions:
         game,
         config.boards,
         max_turns=config.max_turns,
-        repetitions=3,
+        repetitions=effective_repetition_limit(game, 3),
         autoreset=Autoreset.SAME_STEP,
         max_opening_turns=config.max_opening_turns,
     )

@@ -191,7 +191,7 @@ def test_game_ending_by_a_fault_is_an_error(fault):
         return 1 / 0 if fault == "error" else -1
 
     for pair in (broken, "random"), ("random", broken):
-        with pytest.raises(BadPlayer, match=rf"ended by a fault \({fault}\): .*(division|-1)"):
+        with pytest.raises(BadPlayer, match=rf"forfeits \({fault}\): .*(division|-1)"):
             list(sample_from_games(TABLES, *pair, 3))
 
 

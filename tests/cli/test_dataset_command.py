@@ -69,6 +69,8 @@ def test_existing_file_is_kept(folder):
         ([], "npz"),
         (["games.npz"], "--player"),
         (["games.npz", "-p", "random", "-r", "games.jsonl"], "--records"),
+        (["games.npz", "-r", "games.jsonl", "--games", "2"], "--games 2"),
+        (["games.npz", "-r", "games.jsonl", "--seed", "0"], "--seed 0"),
         (["games.csv", "-p", "random"], "games.csv"),
         (["missing/games.npz", "-p", "random"], "missing"),
         (["games.npz", "-p", "randm"], "randm"),

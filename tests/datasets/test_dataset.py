@@ -67,6 +67,7 @@ def test_decisions_replay_in_the_environment(name):
                 assert dataset.truncations[row] == truncated
             assert terminated or truncated
             np.testing.assert_array_equal(dataset.final_observations[index, seat], observation)
+            np.testing.assert_array_equal(dataset.final_masks[index], info["action_mask"])
 
 
 def test_returns_are_the_results_for_the_players(solved):
@@ -98,6 +99,7 @@ def test_game_at_a_limit_is_truncated(game):
     assert dataset.truncations.tolist() == [False, True, True]
     assert not dataset.terminations.any()
     assert not dataset.returns.any()
+    assert 1 < dataset.final_masks.sum() < game.num_actions
 
 
 def test_same_seed_gives_the_same_bytes(small_game, solved, tmp_path):
@@ -231,8 +233,9 @@ def test_damaged_file_is_rejected(file, damage):
         with file.open("wb") as opened:
             np.save(opened, np.zeros(3))
     else:
-        middle = len(content) // 2
-        changed = content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+        # In the compressed data of an array.
+        place = content.index(b"observations.npy") + 100
+        changed = content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :]
         contents = {"cut": content[:-30], "changed": changed, "empty": b"", "text": b"hello"}
         file.write_bytes(contents[damage])
     with pytest.raises(BadRecord, match=r"games\.npz"):

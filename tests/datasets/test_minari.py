@@ -58,6 +58,7 @@ def test_minari_loads_an_episode_for_each_player_of_a_game(dataset):
         np.testing.assert_array_equal(episode.truncations, dataset.truncations[rows])
         infos = episode.infos
         np.testing.assert_array_equal(infos["action_mask"][:-1], dataset.masks[rows])
+        np.testing.assert_array_equal(infos["action_mask"][-1], dataset.final_masks[index])
         np.testing.assert_array_equal(infos["exact_value"][:-1], dataset.values[rows])
         assert set(infos["seat"].tolist()) == {seat}
         names = about["player"], about["opponent"]

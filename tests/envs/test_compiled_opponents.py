@@ -172,6 +172,19 @@ def test_batch_policy_decides_on_all_boards_in_one_call():
     assert calls == [16]
 
 
+def test_player_of_an_opponent_may_be_replaced_in_every_environment(game):
+    def first(batch, rng):
+        return batch.masks.argmax(1)
+
+    opponent = Opponent("newest", "minimax:depth=1")
+    envs = BoardGameVectorEnv("capture_conquer", 8, opponent=opponent, seat=1)
+    envs.reset(seed=0)
+    opponent.player = first
+    envs.reset(seed=1)
+    expected = game.apply(game.initial, int(game.legal_actions(game.initial)[0]))
+    assert all(envs.position(board) == expected for board in range(8))
+
+
 @pytest.mark.parametrize(
     ("mixture", "message"),
     [

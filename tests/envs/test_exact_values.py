@@ -60,7 +60,9 @@ def test_vector_infos_have_exact_values(mode, opponent):
         actions = np.array([int(rng.choice(exact.actions or [0])) for exact in solved])
         _, _, terminated, truncated, info = env.step(actions)
         assert info["_value"].all()
+        assert info["value_known"].all()
         assert (info["_keeps_value"] == ~over).all()
+        assert (info["keeps_value_known"] == ~over).all()
         for board in np.flatnonzero(~over):
             keeps = actions[board] in solved[board].value_keeping
             assert info["keeps_value"][board] == keeps
@@ -94,7 +96,7 @@ def test_uncovered_boards_are_marked():
         env.unwrapped.game.to_text(env.unwrapped.game.initial),
     ]
     _, info = env.reset(options={"position": texts})
-    assert info["_value"].tolist() == [True, True, False]
+    assert info["_value"].tolist() == info["value_known"].tolist() == [True, True, False]
 
 
 def test_replaced_illegal_action_does_not_keep_the_value():

@@ -5,6 +5,7 @@ import pytest
 
 from cc_env.core.rules import ONGOING
 from cc_env.games.factory import make_game
+from cc_env.match import openings
 from cc_env.match.openings import play_random_turns, random_opening, random_openings
 from cc_env.registry.catalogue import GAMES
 
@@ -26,6 +27,18 @@ def test_openings_are_distinct_and_unfinished(size, turns):
 
 def test_openings_repeat_if_the_game_has_no_more(game):
     assert random_openings(game, 0, 3, seed=0) == [game.to_text(game.initial)] * 3
+
+
+def test_no_time_is_wasted_once_openings_run_out(game, monkeypatch):
+    calls = []
+
+    def play(*arguments):
+        calls.append(arguments)
+        return play_random_turns(*arguments)
+
+    monkeypatch.setattr(openings, "play_random_turns", play)
+    random_openings(game, 0, 1000, seed=0)
+    assert len(calls) < 1000 + 2 * openings.MAX_TRIES
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -194,3 +194,10 @@ def test_run_writes_its_result_once(tmp_path, monkeypatch):
     written = path.stat().st_mtime_ns
     assert run(*words).count("measured") == 2
     assert path.stat().st_mtime_ns == written
+    # A run of another length neither continues this one nor returns its network.
+    other = ["-b", "small", "-a", "dqn", "--seed", "5", "--games", "4", "--core-minutes", "0.002"]
+    run(*other, "--results", tmp_path / "other")
+    longer = json.loads(results.result_path(tmp_path / "other", "small", "dqn", 5).read_text())
+    assert longer["core_minutes"] > 0.002
+    assert longer["weights"] != result["weights"]
+    assert len([*(tmp_path / "runs" / "baselines").glob("small-dqn-5-*")]) == 2

@@ -1,13 +1,16 @@
 """DQN with masked actions: learning, masks, resuming, and errors."""
 
 import json
+import shutil
 from dataclasses import replace
+from functools import partial
 
 import heap
 import numpy as np
 import pytest
 import torch
 from checkpoints import alter, numbers
+from conftest import command_line
 from logs import log_of, timeless
 from stable_baselines3.common.buffers import ReplayBuffer
 
@@ -15,11 +18,12 @@ import agents
 from agents.network import Evaluator, Network, Size, load
 from agents.network_players import PolicyPlayer, load_evaluator
 from agents.shipped_weights import NETWORK
+from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
 from training import dqn
-from training.dqn import ILLEGAL_VALUE, Config, Training, main
+from training.dqn import ILLEGAL_VALUE, Config, MaskedObservations, Training, main
 from training.runs import training_run
 from training.selfplay.promotion import EvaluationOpponents
 
@@ -190,4 +194,49 @@ def test_invalid_settings_are_refused(change, message):
 
 
 def test_command_has_its_options():
-    assert dqn.app.registered_commands[0].help.startswith("Train a Q-network")
+    shown = command_line(partial(run_command, dqn.app), "--help")
+    for option in ("--steps", "--blocks", "--core-minutes", "--resume"):
+        assert option in shown
+
+
+def test_targets_of_several_decisions_add_up_discounted_rewards(tmp_path):
+    config = replace(TINY, target_span=3, gamma=0.9, n_steps=40)
+    with training_run.open_run(tmp_path / "run", {"steps": 2048}, False) as run:
+        training = Training(config, run)
+        for _ in run.steps(training.state, 2048, {}, lambda newest: ""):
+            training.step()
+            run.log({})
+            break
+    samples = training.dqn.replay_buffer.sample(2000)
+    has_ended = samples.dones[:, 0].bool()
+    returns = samples.rewards[has_ended].numpy().ravel()
+    assert {round(float(value), 3) for value in returns} - {0} == {1, 0.9, 0.81, -1, -0.9, -0.81}
+    assert not samples.rewards[~has_ended].any()
+    # The newest decisions have fewer successors.
+    discounts = samples.discounts[~has_ended].numpy().ravel()
+    assert {round(float(value), 3) for value in discounts} <= {0.9, 0.81, 0.729}
+    assert np.median(discounts) == pytest.approx(0.9**3)
+
+
+def test_resumed_run_continues_with_new_random_numbers(finished_run, tmp_path, monkeypatch):
+    seeds = []
+    monkeypatch.setattr(MaskedObservations, "seed", lambda env, seed: seeds.append(seed))
+    main(TINY, tmp_path / "fresh")
+    shutil.copytree(finished_run, tmp_path / "copy")
+    main(replace(TINY, steps=5 * 256), tmp_path / "copy", resume=True)
+    fresh, resumed = seeds
+    assert fresh != resumed
+
+
+def test_run_uses_no_more_threads_than_pytorch_was_given(tmp_path, monkeypatch):
+    counts, step = [], Training.step
+
+    def counted_step(training):
+        counts.append(torch.get_num_threads())
+        return step(training)
+
+    monkeypatch.setattr(Training, "step", counted_step)
+    assert torch.get_num_threads() == 1
+    main(replace(TINY, steps=256), tmp_path / "run")
+    assert counts == [1]
+    assert torch.get_num_threads() == 1

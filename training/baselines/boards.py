@@ -70,5 +70,5 @@ ALGORITHMS = {
         },
     ),
 }
-# The result of the players of FIXED_PLAYERS among themselves, which is measured without training.
+# Name of the result of the fixed players, a round robin without training.
 FIXED = "fixed"

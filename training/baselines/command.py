@@ -54,7 +54,7 @@ def baselines(
         typer.Option(
             "--algorithm",
             "-a",
-            help=f"Algorithms; {FIXED}: the players that do not learn.",
+            help=f"Algorithms; {FIXED}: the players without training.",
             show_default=", ".join([FIXED, *ALGORITHMS]),
         ),
     ] = None,
@@ -85,17 +85,25 @@ def baselines(
             continue
         console.print(f"{name}: started")
         try:
-            if run_seed is None:
-                result = fixed_result(run_board, games)
-            else:
-                result = train_and_measure(run_board, run_algorithm, run_seed, core_minutes, games)
+            folder = run_folder(run_board, run_algorithm, run_seed, core_minutes)
+            folder.mkdir(parents=True, exist_ok=True)
+            with locked(folder):
+                # Another process may have finished it in the meantime.
+                if path.exists():
+                    continue
+                if run_seed is None:
+                    result = fixed_result(run_board, games)
+                else:
+                    result = train_and_measure(
+                        run_board, run_algorithm, run_seed, core_minutes, games
+                    )
+                write_result(path, result)
         except FolderInUse as error:
             console.print(f"{name}: {error}")
             continue
         except KeyboardInterrupt:
             console.print("stopped; repeat the command to continue")
             raise typer.Exit(INTERRUPTED) from None
-        write_result(path, result)
         console.print(f"{name}: written")
 
 
@@ -133,27 +141,22 @@ def _runs(
 
 
 def fixed_result(board: str, games: int) -> Result:
-    """Measure the players that do not learn among themselves."""
+    """Measure the fixed players in a round robin."""
     players = measurement.measure_fixed(BOARDS[board], games)
     return {**_header(board), "machine": measurement.machine(), "players": players}
+
+
+def run_folder(board: str, algorithm: str, seed: int | None, core_minutes: float) -> Path:
+    """Return the folder of a run in runs/baselines; runs of another length have their own."""
+    name = f"{board}-{FIXED}" if seed is None else f"{board}-{algorithm}-{seed}-{core_minutes:g}m"
+    return RUNS / "baselines" / name
 
 
 def train_and_measure(
     board: str, algorithm: str, seed: int, core_minutes: float, games: int
 ) -> Result:
-    """Train in runs/baselines/BOARD-ALGORITHM-SEED/run and measure the result.
-
-    Raises FolderInUse if another process does so.
-    """
-    folder = RUNS / "baselines" / f"{board}-{algorithm}-{seed}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        return _train_and_measure(board, algorithm, seed, core_minutes, games, folder / "run")
-
-
-def _train_and_measure(
-    board: str, algorithm: str, seed: int, core_minutes: float, games: int, path: Path
-) -> Result:
+    """Train in the folder `run` of the run's folder, or continue there; measure the result."""
+    path = run_folder(board, algorithm, seed, core_minutes) / "run"
     rows = algorithms.train(algorithm, BOARDS[board], seed, core_minutes, path)
     players = [
         measurement.measure_player(spec.format(run=path), BOARDS[board], games)

@@ -1,9 +1,9 @@
 """The results of the baselines: one JSON file for each run, and ratings on one scale per game.
 
     results/BOARD/ALGORITHM-SEED.json    a run
-    results/BOARD/fixed.json             the players that do not learn, among themselves
+    results/BOARD/fixed.json             the round robin of the fixed players
 
-The Elo of a player comes from its games and those of the players that do not learn, so it does not
+The Elo of a player comes from its games and those of the fixed players, so it does not
 depend on which other runs have been made. The results of a match are one character per game, in the
 order of the schedule: 1 for a win of the player, = for a draw, 0 for a loss. Games 2k and 2k + 1
 begin in opening k, first with the player and then with the opponent in the first seat.
@@ -29,7 +29,7 @@ Result = dict[str, Any]
 
 
 def result_path(folder: Path, board: str, algorithm: str, seed: int | None = None) -> Path:
-    """Return the path of the result of a run; without a seed, of the players that do not learn."""
+    """Return the path of the result of a run; without a seed, of the fixed players."""
     return folder / board / (f"{FIXED}.json" if seed is None else f"{algorithm}-{seed}.json")
 
 
@@ -74,7 +74,7 @@ class RatedPlayer(NamedTuple):
 
 
 def fixed_ratings(folder: Path, board: str) -> list[RatedPlayer]:
-    """Return the players that do not learn; none if they have not been measured."""
+    """Return the fixed players; none if they have not been measured."""
     path = result_path(folder, board, FIXED)
     if not path.exists():
         return []

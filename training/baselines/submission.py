@@ -1,7 +1,7 @@
-"""Results of others: a match against a player of cc_env as a file, and its verification.
+"""Submitted results: a match against a player of cc_env as a file, and its verification.
 
-The file contains every game, so that whoever reads it can replay them: `write_submission` makes
-one, `verify` replays it. The openings follow from the seed; they cannot be chosen. A file is
+The file contains every game, so that any reader can replay them: `write_submission` makes one,
+`verify` replays it. The openings follow from the seed; they cannot be chosen. A file is
 untrusted: the names in it import nothing, and its size and its numbers are limited.
 """
 
@@ -16,14 +16,13 @@ import numpy as np
 
 from cc_env.cli.arguments import check_new_file
 from cc_env.core.game import Game
-from cc_env.core.rules import FIRST_WINS
 from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, is_integer, is_number
 from cc_env.files import parse_json, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import Interval
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
 from cc_env.match.openings import random_openings
-from cc_env.match.record import RESULTS, Record, replay
+from cc_env.match.record import Record, replay
 from cc_env.match.referee import Clock, Player, player_for_new_game, player_generators
 from cc_env.players.specs import make_player
 from cc_env.registry.import_allowlist import untrusted_names
@@ -42,6 +41,7 @@ MAX_SEED = 2**53
 # Characters of a name, a version or a player spec.
 MAX_TEXT_LENGTH = 200
 # Opponents whose decisions follow from the seed of a game and are quick to repeat.
+REPEATED_PLAYERS = "random, greedy and minimax to depth 5"
 _REPEATABLE = re.compile(r"random|greedy|minimax:depth=[1-5]")
 # Number of decimals of the numbers in a claim.
 _DECIMALS = 6
@@ -147,8 +147,7 @@ def write_submission(
     )
     records = list(tournament.records.values())
     for number, record in enumerate(records, 1):
-        loser = record.players[record.result == RESULTS[FIRST_WINS]]
-        if record.reason in FAULTS and loser == opponent:
+        if record.forfeited_by == opponent:
             fault = f"game {number}: {opponent} forfeits ({record.reason})"
             raise BadPlayer(f"{fault}: {record.detail}")
     created = make_game(game, **(options or {}))
@@ -247,8 +246,8 @@ def verify(
 ) -> Verdict:
     """Replay a submission: openings, legal moves, results, the claim, the opponent's decisions.
 
-    The decisions of `random`, `greedy` and `minimax:depth=N` are repeated; of other opponents,
-    only the rules are checked. Raises BadRecord at the first difference, with its game and turn.
+    The decisions of REPEATED_PLAYERS are repeated; for other opponents, only the rules are
+    checked. Raises BadRecord at the first difference, with its game and turn.
     """
     try:
         with untrusted_names():

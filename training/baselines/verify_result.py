@@ -10,7 +10,12 @@ from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE
 from cc_env.errors import format_count
 from cc_env.games.factory import make_game
-from training.baselines.submission import differences_from_baselines, read_submission, verify
+from training.baselines.submission import (
+    REPEATED_PLAYERS,
+    differences_from_baselines,
+    read_submission,
+    verify,
+)
 from training.runs.progress import console, games_progress
 
 app = create_app()
@@ -38,7 +43,7 @@ def verify_result(
         console.print(
             f"forfeited by {submission.player}: {format_count(submission.forfeits, 'game')}"
         )
-    decisions = "repeated" if verdict.is_repeated else "not repeated: they are not reproducible"
+    decisions = "repeated" if verdict.is_repeated else f"not repeated; only {REPEATED_PLAYERS} are"
     console.print("openings, moves and results agree with the rules and the claim")
     console.print(f"decisions of {submission.opponent}: {decisions}")
     differences = "; ".join(differences_from_baselines(submission))

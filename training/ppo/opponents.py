@@ -1,7 +1,7 @@
 """The opponents of a learner: itself, snapshots of itself, and other players.
 
-Among the other players, those that the learner neither always beats nor always loses to play most
-of the games: prioritized fictitious self-play with the weights p(1 − p), by Vinyals et al.,
+Among the other players, those of similar strength play most of the games: prioritized fictitious
+self-play with the weights p(1 − p), by Vinyals et al.,
 "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019. So the opponents
 may be of any strength from the start.
 

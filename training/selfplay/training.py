@@ -7,8 +7,8 @@ replay buffer.
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -154,14 +154,25 @@ def train(
     TrainingDiverged if the weights are no longer finite, KeyboardInterrupt after Ctrl-C, and
     OSError.
     """
-    torch.set_num_threads(1 if algorithm.plays_while_learning else available_cores())
     config.check(resume)
     with (
+        _torch_threads(1 if algorithm.plays_while_learning else available_cores()),
         training_run.open_run(path, asdict(config), resume, algorithm.best_file) as run,
         closing(algorithm(config, run)) as training,
     ):
         training.train()
     return run.rows[-1]
+
+
+@contextmanager
+def _torch_threads(max_count: int) -> Iterator[None]:
+    """Let PyTorch use at most this number of threads in the block, and no more than before."""
+    count = torch.get_num_threads()
+    torch.set_num_threads(min(max_count, count))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(count)
 
 
 @dataclass(frozen=True, kw_only=True)
