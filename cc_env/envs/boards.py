@@ -278,10 +278,12 @@ class Boards:
         rows = np.array(starts, np.uint64) if starts else self._initial
         if streams is not None:
             self._batch.rows[selected, STREAM] = streams[selected]
-        self._begin(selected, _RESET_TO_POSITION if starts else _RESET, rows)
+        self._reset_until_unfinished(selected, _RESET_TO_POSITION if starts else _RESET, rows)
         self.was_illegal &= ~selected
 
-    def _begin(self, selected: NDArray[np.bool_], kind: np.int8, rows: NDArray[np.uint64]) -> None:
+    def _reset_until_unfinished(
+        self, selected: NDArray[np.bool_], kind: np.int8, rows: NDArray[np.uint64]
+    ) -> None:
         """Begin games on the boards `selected`, again while the opponent's first replies end them.
 
         The last attempt has no random opening. Raises BadPosition if all attempts fail.
@@ -344,9 +346,9 @@ class Boards:
         if self._opponent:
             self._reply()
         if self._may_begin_finished:
-            self._begin_again()
+            self._replace_finished_episodes()
 
-    def _begin_again(self) -> None:
+    def _replace_finished_episodes(self) -> None:
         """Begin other games on boards whose new game was ended by the opponent's first replies."""
         is_finished = self.done
         if self._settings.autoreset == Autoreset.NEXT_STEP:
@@ -361,7 +363,7 @@ class Boards:
             self.outcomes,
         ]
         ended = [array[is_finished] for array in arrays]
-        self._begin(is_finished, _RESET, self._initial)
+        self._reset_until_unfinished(is_finished, _RESET, self._initial)
         for array, values in zip(arrays, ended, strict=True):
             array[is_finished] = values
 
@@ -611,8 +613,9 @@ class Boards:
     def results(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
         """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
 
-        The keys are outcome int8[M], ending object[M], score float64[M, 2], the player to_move
-        int8[M], and action_mask int8[M, num_actions], all 1 if the rules or a fault ended the game.
+        The keys are outcome int8[M], ending object[M], score float64[M, 2], the learner's seat and
+        the player to_move int8[M], and action_mask int8[M, num_actions], all 1 if the rules or a
+        fault ended the game.
         """
         rows = self._batch.final_rows[numbers]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
@@ -627,6 +630,7 @@ class Boards:
         return {
             "action_mask": masks,
             "to_move": to_move,
+            "seat": rows[:, SEAT].astype(np.int8),
             "outcome": self.outcomes[numbers],
             "ending": ending,
             "score": score,

@@ -240,10 +240,10 @@ def step(
         board = _board(batch, number, legal)
         kind = kinds[number]
         if kind == StepKind.DECISION and not board.row[STATUS]:
-            _decide(np.int64(actions[number]), start, settings, batch, board)
+            _play_action(np.int64(actions[number]), start, settings, batch, board)
         elif kind != StepKind.SKIP:
             first = rules.load(starts[number % len(starts)], start)
-            _restart(first, kind != StepKind.RESET_TO_POSITION, settings, batch, board)
+            _reset_board(first, kind != StepKind.RESET_TO_POSITION, settings, batch, board)
     return ACCEPTED
 
 
@@ -332,7 +332,7 @@ def _play_policy(
         if status == EpisodeStatus.RUNNING or not attempts_left:
             break
         attempts_left -= 1
-        position = _begin(start, attempts_left > 0, settings, board)
+        position = _start_episode(start, attempts_left > 0, settings, board)
         status = np.int64(EpisodeStatus.RUNNING)
     if is_before_first_decision:
         row[STATUS] = status
@@ -419,7 +419,9 @@ def observe(start: Position, packed_settings: SettingsTuple, packed_batch: Batch
 
 
 @jit
-def _decide(action: Int, start: Position, settings: Settings, batch: Batch, board: Board) -> None:
+def _play_action(
+    action: Int, start: Position, settings: Settings, batch: Batch, board: Board
+) -> None:
     """Play an action of the action space, and the random replies to it."""
     before = rules.load(board.row, start)
     viewer = np.int64(board.row[SEAT]) if settings.opponent_mode else rules.to_move(before)
@@ -460,7 +462,7 @@ def _conclude(
         _observe(position, settings, row, board.keys, batch.final_observations[number])
         rules.store(position, row)
         _copy(row, batch.final_rows[number])
-        position = _begin(start, True, settings, board)
+        position = _start_episode(start, True, settings, board)
     _write_board(position, settings, batch, board)
     batch.outcomes[number] = result
 
@@ -483,11 +485,11 @@ def _accepts(
 
 
 @jit
-def _restart(
+def _reset_board(
     start: Position, has_opening: Bool, settings: Settings, batch: Batch, board: Board
 ) -> None:
-    """Begin a game as `_begin`; write its observation and mask."""
-    position = _begin(start, has_opening, settings, board)
+    """Begin a game as `_start_episode`; write its observation and mask."""
+    position = _start_episode(start, has_opening, settings, board)
     number = board.number
     batch.rewards[number] = 0.0
     batch.terminated[number] = batch.truncated[number] = False
@@ -515,7 +517,9 @@ def _random_opening(position: Position, settings: Settings, board: Board) -> Pos
 
 
 @jit
-def _begin(start: Position, has_opening: Bool, settings: Settings, board: Board) -> Position:
+def _start_episode(
+    start: Position, has_opening: Bool, settings: Settings, board: Board
+) -> Position:
     """Begin a game in `start` or after a random opening from there.
 
     Return the position after random replies, if these are the opponent's. If they end a game, it

@@ -144,7 +144,7 @@ class OpponentVecEnv(VecEnv):
         starts = [self.boards.parse_options(options) for options in self._options]
         positions = [(*start, self.game.initial)[0] for start in starts] if any(starts) else []
         streams = None if self._next_seed is None else self.boards.streams(self._next_seed)
-        self._begin(np.ones(self.num_envs, np.bool_), positions, streams)
+        self._reset_boards(np.ones(self.num_envs, np.bool_), positions, streams)
         self._next_seed = None
         self._reset_seeds()
         self._reset_options()
@@ -169,7 +169,7 @@ class OpponentVecEnv(VecEnv):
         self._pool.record_results(boards, has_ended)
         infos = self._infos(np.flatnonzero(has_ended).tolist())
         if has_ended.any():
-            self._begin(has_ended)
+            self._reset_boards(has_ended)
         self._seconds += time.perf_counter() - began
         return boards.observations.copy(), rewards, has_ended, infos
 
@@ -194,7 +194,7 @@ class OpponentVecEnv(VecEnv):
             infos[board]["illegal_action"] = True
         return infos
 
-    def _begin(
+    def _reset_boards(
         self,
         selected: NDArray[np.bool_],
         positions: Sequence[Position] = (),

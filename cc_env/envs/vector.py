@@ -170,13 +170,13 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         board has changed. Errors of an opponent are passed on; then all boards need a reset.
         """
         self._actions[:] = check_actions(actions, self.num_envs)
-        boards, seats = self._boards, self._boards.seats
+        boards = self._boards
         episodes = boards.episodes if self._collects else None
         boards.step(self._actions)
         self._collect_frames(episodes)
         info = self._info()
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            info |= self._final_infos(seats)
+            info |= self._final_infos()
         # Wrappers may change the arrays that no step reads.
         return (
             self._copy_or_view(boards.observations, is_writable=True),
@@ -307,14 +307,14 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         }
         return info | {f"_{key}": self._all_boards for key in info}
 
-    def _final_infos(self, seats: Batch) -> Info:
-        """Return final_obs and final_info; `seats`, int8[N], are those before the step."""
+    def _final_infos(self) -> Info:
+        """Return final_obs and final_info."""
         boards = self._boards
         has_ended = boards.terminated | boards.truncated
         final: Info = {
             "action_mask": np.zeros(boards.masks.shape, np.int8),
             "to_move": np.zeros(self.num_envs, np.int8),
-            "seat": np.where(has_ended, seats, np.int8(0)),
+            "seat": np.zeros(self.num_envs, np.int8),
             "illegal_action": boards.was_illegal & has_ended,
             "outcome": np.full(self.num_envs, ONGOING, np.int8),
             "ending": np.full(self.num_envs, "", object),
