@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from agents.network import Network
 from cc_env.core.game import Game
-from cc_env.errors import MissingExtra
+from cc_env.errors import BadOption, MissingExtra
 from cc_env.registry.catalogue import rules_id
 from cc_env.version import __version__
 
@@ -46,7 +46,8 @@ def to_onnx(network: Network, game: Game, fingerprint: str = "") -> bytes:
     outputs are `logits`, float32[B, A], and `values`, float32[B], as in `agents.network.Network`.
     The metadata are the texts `game`, `environment`, `options` and `planes` (both JSON),
     `fingerprint`, which identifies the weights, and `version`, that of cc_env. The model contains
-    no paths or names of this machine. Raises MissingExtra without the packages onnx and onnxscript.
+    no paths or names of this machine. Raises BadOption for a network of another game, MissingExtra
+    without the packages onnx and onnxscript.
 
     Examples:
 
@@ -61,6 +62,10 @@ def to_onnx(network: Network, game: Game, fingerprint: str = "") -> bytes:
         (True, (1,))
     """
     _require_packages()
+    found = network.shape, len(network.pairs)
+    if found != (expected := (game.observation_shape, game.num_actions)):
+        shapes = "a network for observations {} and {} actions".format
+        raise BadOption(f"{shapes(*found)}; {game!r} has {expected[0]} and {expected[1]}")
     example = torch.zeros((2, *game.observation_shape), dtype=torch.int8)
     with _suppress_logs():
         program: Any = torch.onnx.export(

@@ -4,6 +4,7 @@ Shapes: G games, D decisions, A actions; C planes, H rows and W columns of an ob
 """
 
 import json
+import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,7 +24,7 @@ from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.tablebase.tablebase import Tablebase
 from cc_env.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 # Name of the JSON text in a file that describes the data set.
 METADATA = "metadata"
 MAX_NAME_LENGTH = 1000
@@ -92,9 +93,9 @@ class Dataset:
     def save(self, path: Path | str) -> None:
         """Write a compressed npz file atomically; raise OSError and leave no part of it on failure.
 
-        Its arrays have the names of the attributes, and `metadata` is a JSON text with the game,
-        its options, the id of the rules, the planes, and the versions of the format and of cc_env.
-        The same data set gives the same bytes.
+        It replaces an existing file. Its arrays have the names of the attributes, and `metadata` is
+        a JSON text with the game, its options, the id of the rules, the planes, and the versions of
+        the format and of cc_env. The same data set gives the same bytes.
         """
         metadata = {
             "format": FORMAT,
@@ -138,7 +139,7 @@ def make_dataset(
 def check_game(actual: Game, expected: Game, source: object) -> None:
     """Raise BadRecord, which names the source, unless both games have the same rules."""
     if (actual.name, dict(actual.options)) != (expected.name, dict(expected.options)):
-        raise BadRecord(f"{source}: a game of {actual!r}; the data set is of {expected!r}")
+        raise BadRecord(f"{source}: the game is {actual!r}; expected: {expected!r}")
 
 
 def _add_match(
@@ -221,9 +222,10 @@ def load_dataset(
         check_game_object(game)
     try:
         with Path(path).open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise BadRecord("it is not an npz file")
+            file.seek(0)
             archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise BadRecord("a single array, not an npz file")
             _check_size(archive, max_bytes)
             found = _read_game(json.loads(str(archive[METADATA])))
             arrays = {name: archive[name] for name in ARRAYS}
@@ -248,7 +250,8 @@ def _check_size(archive: np.lib.npyio.NpzFile, max_bytes: int) -> None:
 def _read_game(metadata: object) -> Game:
     """Return the game of a data set; raise BadRecord if another version wrote it."""
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise BadRecord(f"expected: a data set of format {FORMAT}, for cc_env {__version__}")
+        number = metadata.get("format") if isinstance(metadata, dict) else metadata
+        raise BadRecord(f"format {number!r:.40}; cc_env {__version__} reads format {FORMAT}")
     name, options = metadata["game"], metadata["options"]
     if not isinstance(name, str) or not isinstance(options, dict):
         raise BadRecord(f"the game is {name!r} with options {options!r}")
@@ -327,3 +330,17 @@ def _check_values(arrays: Mapping[str, NDArray[Any]]) -> None:
             raise BadRecord(f"{name} contains {value}; expected: {format_list(valid)}")
     if (np.diff(arrays["games"]) < 0).any():
         raise BadRecord("the decisions are not in the order of the games")
+    _check_results(arrays)
+
+
+def _check_results(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadRecord unless returns and rewards follow from outcomes, seats and ends."""
+    outcomes = arrays["outcomes"][arrays["games"]]
+    results = np.where(outcomes == arrays["seats"], 1.0, -1.0)
+    results[outcomes == DRAW] = 0
+    results[outcomes == ONGOING] = np.nan
+    has_ended = arrays["terminations"] | arrays["truncations"]
+    rewards = np.where(has_ended & (outcomes != ONGOING), results, 0)
+    for name, expected in (("returns", results), ("rewards", rewards)):
+        if not np.array_equal(arrays[name], expected, equal_nan=True):
+            raise BadRecord(f"the {name} do not agree with the outcomes of the games")

@@ -39,6 +39,8 @@ def play_matches(
     if len(players) not in (1, 2):
         raise BadOption(f"{len(players)} players; expected: 1 or 2")
     check_integer("games", games, 1)
+    if len(players) == 2 and games % 2:
+        raise BadOption(f"games={games}; expected: an even number, half of them for each seat")
     check_integer("opening_turns", opening_turns, 0)
     random_streams.check_seed(seed)
     both = [(spec, make_player(spec, game)) for spec in (players[0], players[-1])]

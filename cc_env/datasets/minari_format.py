@@ -38,9 +38,10 @@ def check_dataset_id(dataset_id: str) -> None:
 
     try:
         parse_dataset_id(dataset_id)
+    # A name without a version raises TypeError.
     except (ValueError, TypeError) as error:
         expected = "a name with a version, such as capture_conquer/minimax-v0"
-        raise BadOption(f"data set {dataset_id!r}: {error}; expected: {expected}") from error
+        raise BadOption(f"data set {dataset_id!r}; expected: {expected}") from error
     if (folder := _path(dataset_id)).exists():
         raise BadOption(f"the Minari data set {dataset_id} exists, in {folder}")
 

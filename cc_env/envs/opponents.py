@@ -4,7 +4,8 @@ Shapes: N boards, M of them; K opponents; C planes, H rows and W columns of an o
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, cast
@@ -22,6 +23,11 @@ from cc_env.players.builtin import FunctionPlayer, PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.search.policies import policy_of
 
+# Appended to errors of functions, which often expect the other arguments.
+_CALLS = (
+    "A function as an opponent is called for each board as function(observation, info), that of "
+    "an Opponent for all boards as function(batch, rng), with a DecisionBatch."
+)
 # Sums of a mixture's weights that differ from 1 by less are accepted.
 _SUM_TOLERANCE = 1e-6
 
@@ -94,9 +100,9 @@ class OpponentPool:
     def __init__(self, opponents: AnyOpponent, game: Game) -> None:
         """Use one opponent, a list, or a mapping from player specs to probabilities.
 
-        The opponents of a list that are no `Opponent` have the share 1; the list `opponents` may
-        change later. Raises BadPlayer for anything else, BadOption for an invalid player spec,
-        share, or mixture.
+        The opponents of a list that are no `Opponent` have the share 1. A list of `Opponent`s is
+        not copied: it may change later, and so may the list `opponents` of the pool. Raises
+        BadPlayer for anything else, BadOption for an invalid player spec, share, or mixture.
         """
         self.opponents, self._game = _parse_opponents(opponents, game), game
         self.seconds = 0.0
@@ -171,7 +177,9 @@ def _parse_opponents(opponents: AnyOpponent, game: Game) -> list[Opponent]:
     if not isinstance(opponents, list | tuple):
         opponents = [cast(AnyPlayer, opponents)]
     if not opponents:
-        raise BadOption(f"opponents={opponents!r}; expected: at least one")
+        raise BadOption("the list of opponents is empty; expected: at least one")
+    if isinstance(opponents, list) and all(isinstance(each, Opponent) for each in opponents):
+        return cast(list[Opponent], opponents)
     return [
         opponent if isinstance(opponent, Opponent) else _make_opponent(opponent, game)
         for opponent in opponents
@@ -186,14 +194,14 @@ def _make_opponent(player: str | Player | PolicyFunction, game: Game) -> Opponen
 
 def _check_mixture(mixture: Mapping[str, float]) -> Mapping[str, float]:
     """Return the probabilities of player specs; raise BadOption if they are invalid."""
-    text = f"opponent={dict(mixture)!r}"
+    text = f"mixture {dict(mixture)!r}"
     if not mixture or not all(isinstance(spec, str) for spec in mixture):
         raise BadOption(f"{text}; expected: player specs and their probabilities")
     weights = list(mixture.values())
     if not all(is_number(weight, 0) for weight in weights):
         raise BadOption(f"{text}; expected: probabilities of 0 or more")
     if abs(sum(weights) - 1) > _SUM_TOLERANCE:
-        raise BadOption(f"{text}; the probabilities add up to {sum(weights):g}; expected: 1")
+        raise BadOption(f"{text}; the probabilities add up to {sum(weights):.9g}; expected: 1")
     return mixture
 
 
@@ -232,7 +240,10 @@ def _batch_replies(
     """Return the replies of a batch policy; its generator is that of the first board."""
     planes = boards.observe_movers(numbers)
     batch = DecisionBatch(boards.positions[numbers], planes, boards.masks[numbers])
-    return check_actions(choose(batch, boards.generator(int(numbers[0]))), len(numbers))
+    rng = boards.generator(int(numbers[0]))
+    with _errors_with_note():
+        actions = choose(batch, rng)
+    return check_actions(actions, len(numbers))
 
 
 def _function_replies(
@@ -241,10 +252,21 @@ def _function_replies(
     """Return the replies of a policy function, called for each board."""
     planes, seats = boards.observe_movers(numbers), boards.to_move[numbers].tolist()
     inputs = zip(planes, boards.masks[numbers], seats, strict=True)
-    return [
-        function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
-        for observation, mask, seat in inputs
-    ]
+    with _errors_with_note():
+        return [
+            function(observation.copy(), {"action_mask": mask.copy(), "seat": seat})
+            for observation, mask, seat in inputs
+        ]
+
+
+@contextmanager
+def _errors_with_note() -> Iterator[None]:
+    """Append a note about the arguments of functions to errors in the block."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(_CALLS)
+        raise
 
 
 class _PlayerReplies:

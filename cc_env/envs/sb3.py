@@ -18,7 +18,7 @@ from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import AnyOpponent, BatchPolicy, DecisionBatch, Opponent, OpponentPool
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import make_observation_space
-from cc_env.errors import BadOption, MissingExtra, check_bool
+from cc_env.errors import BadOption, BadPlayer, MissingExtra, check_bool
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -85,6 +85,10 @@ class OpponentVecEnv(VecEnv):
         those of `BoardGameEnv`.
         """
         self.game = make_environment_game(OpponentVecEnv, game, options)
+        if opponents is None:
+            expected = "player specs, players, functions or `Opponent`s"
+            self_play = "for self-play, use the learning policy as an `Opponent`"
+            raise BadPlayer(f"None is not a player; expected: {expected}; {self_play}")
         check_render_mode(render_mode, ["ansi", "rgb_array"])
         check_bool("draw_at_limits", draw_at_limits)
         self._renderer = Renderer(render_mode, self.game.name)
@@ -113,6 +117,11 @@ class OpponentVecEnv(VecEnv):
             num_envs, make_observation_space(self.boards), spaces.Discrete(self.game.num_actions)
         )
         self.metadata: dict[str, Any] = {**self.metadata, "render_fps": FRAMES_PER_SECOND}
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """The names of the planes of an observation."""
+        return self.boards.planes
 
     @property
     def opponents(self) -> list[Opponent]:

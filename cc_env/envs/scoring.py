@@ -20,7 +20,7 @@ from cc_env.envs.boards import MAX_OPENING_TURNS
 from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadOption, UnknownKeyword
-from cc_env.match.confidence import wilson_interval
+from cc_env.match.confidence import clustered_interval
 from cc_env.match.openings import exact_opening
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
@@ -39,7 +39,8 @@ class RepeatedGames(UserWarning):
 class Score:
     """The mean points of a policy, 1 for a win and 0.5 for a draw, with their 95 % interval.
 
-    The interval is that of `distinct_games` games: a repeated game adds no information.
+    The two games of an opening count as a unit of the interval, as in the arena
+    (`cc_env.match.confidence.clustered_interval`), and units of the same moves count once.
     """
 
     points: float
@@ -65,10 +66,10 @@ def score(
     """Play games of a policy from random openings, and return its score.
 
     Each opening, a position after exactly `opening_turns` random turns, is played from both seats.
-    `arguments` are those of `BoardGameVectorEnv` except num_envs, seat and autoreset_mode, and the
-    game's options. Warns of RepeatedGames. Raises BadOption for an odd number of games, for games
-    that end during the opening, without an opponent, and for bad values of `arguments`;
-    IllegalAction if the policy chooses an illegal action.
+    `arguments` are those of `BoardGameVectorEnv` except num_envs, seat, autoreset_mode and
+    max_opening_turns, and the game's options. Warns of RepeatedGames. Raises BadOption for an odd
+    number of games, for games that end during the opening, without an opponent, and for bad values
+    of `arguments`; IllegalAction if the policy chooses an illegal action.
 
     Examples:
 
@@ -100,23 +101,26 @@ def score(
     rng, rules = np.random.default_rng(seeds[2]), envs_by_seat[0].game
     starts = [rules.to_text(_opening(rules, opening_turns, rng)) for _ in range(games // 2)]
     points: list[float] = []
-    games_played: set[tuple[int, int]] = set()
+    hashes: list[list[int]] = []
     for seat, envs in enumerate(envs_by_seat):
         stream = int(seeds[seat].generate_state(1)[0])
-        seat_points, hashes = _play_first_games(choose, envs, starts, stream)
+        seat_points, seat_hashes = _play_first_games(choose, envs, starts, stream)
         points += seat_points
-        games_played |= {(seat, game_hash) for game_hash in hashes}
-    distinct = len(games_played)
+        hashes.append(seat_hashes)
+    distinct = sum(len(set(seat_hashes)) for seat_hashes in hashes)
     _warn_of_repeats(games, distinct)
-    return Score(*wilson_interval(float(np.mean(points)), distinct), games, distinct)
+    _, pairs = np.unique(hashes, axis=1, return_inverse=True)
+    interval = clustered_interval(np.array(points), np.tile(pairs, 2))
+    return Score(*interval, games, distinct)
 
 
 def _check_environment(opponent: object, arguments: dict[str, object]) -> None:
     """Raise BadOption without an opponent, UnknownKeyword for arguments that `score` sets."""
     if opponent is None:
         raise BadOption("opponent=None; expected: a player spec, a player, or a function")
-    if reserved := [name for name in ("num_envs", "seat", "autoreset_mode") if name in arguments]:
-        reason = "score() plays all games at once, half of them in each seat"
+    settled = "num_envs", "seat", "autoreset_mode", "max_opening_turns"
+    if reserved := [name for name in settled if name in arguments]:
+        reason = "score() plays all games at once, half of them in each seat, after opening_turns"
         error = f"score() got an unexpected keyword argument '{reserved[0]}'"
         raise UnknownKeyword(f"{error}; {reason}")
 

@@ -12,7 +12,7 @@ from agents import export_command
 from agents.network import Network, Size, load_network, save
 from agents.onnx_export import to_onnx
 from cc_env.cli.application import run as run_app
-from cc_env.errors import MissingExtra
+from cc_env.errors import BadOption, MissingExtra
 from cc_env.files import file_hash
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
@@ -114,6 +114,14 @@ def test_unwritable_folder_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(export_command, "write_atomically", full)
     monkeypatch.setattr(export_command, "to_onnx", lambda *_: b"")
     assert "No space left on device" in run(tmp_path / "network.onnx", status=2)
+
+
+@pytest.mark.parametrize("other", [("checkers", {}), ("capture_conquer", {"size": 8})])
+def test_network_of_another_game_is_refused(game, other):
+    name, options = other
+    network = load_network("alphazero", game)
+    with pytest.raises(BadOption, match=r"\(4, 6, 6\) and 410 actions"):
+        to_onnx(network, make_game(name, **options))
 
 
 def test_missing_package_is_named(game, monkeypatch):

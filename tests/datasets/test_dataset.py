@@ -167,8 +167,8 @@ def rewrite(file, **change):
         ({"metadata": None}, "metadata"),
         ({"metadata": np.array("{")}, "games.npz"),
         ({"metadata": np.array("[]")}, "format"),
-        ({"metadata": np.array('{"format": 1, "game": "os", "options": {}}')}, "os"),
-        ({"metadata": np.array('{"format": 1, "game": "checkers", "options": {}}')}, "rules"),
+        ({"metadata": np.array('{"format": 2, "game": "os", "options": {}}')}, "os"),
+        ({"metadata": np.array('{"format": 2, "game": "checkers", "options": {}}')}, "rules"),
         ({"actions": np.zeros(3, np.int64)}, "expected"),
         ({"rewards": np.zeros(5)}, "rewards is float64"),
         ({"observations": np.array([{}], object)}, "pickle"),
@@ -210,6 +210,24 @@ def test_impossible_values_are_rejected(solved, file, name, value):
     array.flat[0] = value
     rewrite(file, **{name: array})
     with pytest.raises(BadRecord, match=f"{name} contains"):
+        load_dataset(file)
+
+
+@pytest.mark.parametrize("name", ["outcomes", "seats", "returns", "rewards"])
+def test_results_that_do_not_agree_are_rejected(solved, file, name):
+    array = getattr(solved, name)
+    # Wins are swapped, and losses and draws become wins.
+    swapped = np.where(array <= 1, 1 - array, array) if name in ("outcomes", "seats") else array + 1
+    rewrite(file, **{name: np.clip(swapped, 0, 1).astype(array.dtype)})
+    with pytest.raises(BadRecord, match="do not agree with the outcomes"):
+        load_dataset(file)
+
+
+def test_file_of_another_format_is_rejected(solved, file):
+    with np.load(file) as arrays:
+        metadata = json.loads(str(arrays["metadata"]))
+    rewrite(file, metadata=np.array(json.dumps({**metadata, "format": 1})))
+    with pytest.raises(BadRecord, match=r"format 1; .* reads format 2"):
         load_dataset(file)
 
 
@@ -353,6 +371,7 @@ def test_player_that_forfeits_is_an_error(game, monkeypatch):
         (["random"], {"games": 10**20}, "expected: 1 to 2,147,483,647"),
         (["random"], {"seed": -1}, "seed=-1"),
         (["random"], {"opening_turns": 500}, "opening_turns=500"),
+        (["random", "greedy"], {"games": 3}, "games=3; expected: an even number"),
     ],
 )
 def test_bad_arguments_are_rejected(small_game, players, arguments, word):

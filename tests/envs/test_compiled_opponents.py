@@ -185,6 +185,32 @@ def test_player_of_an_opponent_may_be_replaced_in_every_environment(game):
     assert all(envs.position(board) == expected for board in range(8))
 
 
+def test_opponents_appended_to_a_list_play_later_games(game):
+    opponents = [Opponent("random", "random", 0.001)]
+    envs = BoardGameVectorEnv("capture_conquer", 8, opponent=opponents, seat=1)
+    envs.reset(seed=0)
+    opponents.append(Opponent("first", lambda batch, rng: batch.masks.argmax(1), 1000.0))
+    envs.reset(seed=1)
+    expected = game.apply(game.initial, int(game.legal_actions(game.initial)[0]))
+    assert all(envs.position(board) == expected for board in range(8))
+
+
+@pytest.mark.parametrize(
+    "opponent",
+    [
+        lambda batch, rng: batch.masks.argmax(1),
+        Opponent("one", lambda observation, info: info["action_mask"].argmax()),
+    ],
+)
+def test_error_of_a_function_names_the_arguments_it_is_called_with(opponent):
+    envs = BoardGameVectorEnv("capture_conquer", 2, opponent=opponent, seat=1)
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        envs.reset(seed=0)
+    (note,) = caught.value.__notes__
+    assert "function(observation, info)" in note
+    assert "function(batch, rng)" in note
+
+
 @pytest.mark.parametrize(
     ("mixture", "message"),
     [

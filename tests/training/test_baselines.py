@@ -185,7 +185,8 @@ def test_run_writes_its_result_once(tmp_path, monkeypatch):
     result = json.loads(path.read_text())
     assert result["environment_steps"] % 256 == 0
     assert result["core_minutes"] > 0.001
-    assert result["command"].endswith("-b small -a dqn --seed 5 --core-minutes 0.001")
+    trial = f"-b small -a dqn --seed 5 --core-minutes 0.001 --games 4 --results {tmp_path}"
+    assert result["command"].endswith(trial)
     (measured,) = result["players"]
     assert [*measured["matches"]] == [*boards.FIXED_PLAYERS]
     assert measured["accuracy"]["decisions"] > 500
@@ -194,6 +195,8 @@ def test_run_writes_its_result_once(tmp_path, monkeypatch):
     written = path.stat().st_mtime_ns
     assert run(*words).count("measured") == 2
     assert path.stat().st_mtime_ns == written
+    words[words.index("0.001")] = "0.002"
+    assert "another --results folder" in run(*words, status=2)
     # A run of another length neither continues this one nor returns its network.
     other = ["-b", "small", "-a", "dqn", "--seed", "5", "--games", "4", "--core-minutes", "0.002"]
     run(*other, "--results", tmp_path / "other")

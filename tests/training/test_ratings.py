@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from training.arena.ratings import ELO_PER_LOG_ODDS, Games, elo, score
+from cc_env.match.confidence import clustered_interval
+from training.arena.ratings import ELO_PER_LOG_ODDS, Games, elo
 
 
 def games_of(rows):
@@ -30,7 +31,7 @@ def two_player_games(wins, losses, draws=0):
 def test_decided_openings_have_wilsons_interval():
     points = np.repeat([1.0, 0.0], [14, 6])
     # Of 10 openings, 7 are won twice and 3 lost twice.
-    estimate = score(points, np.arange(20) // 2)
+    estimate = clustered_interval(points, np.arange(20) // 2)
     assert estimate.value == 0.7
     # Wilson's interval for n = 10, p = 0.7 (Newcombe 1998), except for the pseudo-openings.
     assert estimate.low == pytest.approx(0.3968, abs=0.02)
@@ -38,22 +39,24 @@ def test_decided_openings_have_wilsons_interval():
 
 
 def test_interval_of_only_wins_shrinks_with_games():
-    short, long = (score(np.ones(n), np.arange(n) // 2) for n in (10, 1000))
+    short, long = (clustered_interval(np.ones(n), np.arange(n) // 2) for n in (10, 1000))
     assert short.value == long.value == short.high == long.high == 1
     assert short.low == pytest.approx(5 / (5 + 1.96**2), abs=1e-3)
     assert short.low < 0.6 < 0.99 < long.low < 1
 
 
 def test_interval_is_narrower_if_both_players_win_a_game_of_each_opening():
-    even = score(np.tile([1.0, 0.0], 50), np.arange(100) // 2)
-    uneven = score(np.tile([1.0, 0.0], 50), np.arange(100) // 4 * 2 + np.arange(100) % 2)
+    even = clustered_interval(np.tile([1.0, 0.0], 50), np.arange(100) // 2)
+    uneven = clustered_interval(
+        np.tile([1.0, 0.0], 50), np.arange(100) // 4 * 2 + np.arange(100) % 2
+    )
     assert even.value == uneven.value == 0.5
     assert even.high - even.low < (uneven.high - uneven.low) / 3
     assert even.high - even.low > 0
 
 
 def test_no_games_give_the_widest_interval():
-    assert score(np.array([]), np.array([], int)) == (0.5, 0, 1)
+    assert clustered_interval(np.array([]), np.array([], int)) == (0.5, 0, 1)
 
 
 def random_points(kind, count, rate, rng):
@@ -73,7 +76,9 @@ def random_points(kind, count, rate, rng):
 def test_score_intervals_have_their_coverage(kind, count, rate):
     rng = np.random.default_rng(1)
     openings = np.arange(2 * count) // 2
-    intervals = [score(random_points(kind, count, rate, rng), openings) for _ in range(800)]
+    intervals = [
+        clustered_interval(random_points(kind, count, rate, rng), openings) for _ in range(800)
+    ]
     covered = np.mean([interval.low <= rate <= interval.high for interval in intervals])
     assert covered >= 0.915, covered
     assert all(0 <= interval.low <= interval.value <= interval.high <= 1 for interval in intervals)

@@ -117,6 +117,8 @@ def resign(content):
         (set_value("player", value="ours\ncomparable: yes"), "player cannot be"),
         (set_value("version", value="\x1b[31m"), "version cannot be"),
         (set_value("opponent", value="a" * 201), "opponent cannot be"),
+        (set_value("opponent", value="nobody"), "no player 'nobody'"),
+        (set_value("opponent", value="minimax:dept=2"), "no option dept"),
         (set_value("more", value=2), "'more' is unknown"),
         (lambda content: content.pop("seed"), "'seed' is missing"),
     ],
@@ -127,7 +129,7 @@ def test_false_result_is_refused(tmp_path, change, message):
 
 
 def test_opponent_that_is_not_reproducible_is_not_repeated(tmp_path):
-    path = with_change(tmp_path, set_value("opponent", value="somebody"))
+    path = with_change(tmp_path, set_value("opponent", value="somebody.Player"))
     assert not verified(path).is_repeated
 
 
@@ -147,21 +149,26 @@ class Broken:
         raise RuntimeError("out of order")
 
 
-def test_forfeits_of_the_player_are_counted_and_those_of_the_opponent_refused(
-    tmp_path, monkeypatch
-):
+class Illegal(Broken):
+    def choose(self, position, rng, clock):
+        return Decision(-1)
+
+
+def test_illegal_actions_of_the_player_count_and_other_faults_write_nothing(tmp_path, monkeypatch):
     monkeypatch.setitem(PLAYERS, "broken", Broken)
+    monkeypatch.setitem(PLAYERS, "illegal", Illegal)
     write = partial(command_line, partial(application.run, write_result.app))
     read = partial(command_line, partial(application.run, verify_result.app))
     path = tmp_path / "result.json"
     words = "--games", 4, "--size", 4, "--out", path
-    assert "broken: 4 of 4 games" in write("broken", "--opponent", "greedy", *words)
-    assert "broken: 4 games" in read(path)
+    assert "illegal: 4 of 4 games" in write("illegal", "--opponent", "greedy", *words)
+    assert "illegal: 4 games" in read(path)
     path.unlink()
-    message = write("greedy", "--opponent", "broken", *words, status=2)
-    assert "game 1: broken forfeits (error): " in message
-    assert "out of order" in message
-    assert not path.exists()
+    for pair in (("greedy", "broken"), ("broken", "greedy")):
+        message = write(pair[0], "--opponent", pair[1], *words, status=2)
+        assert "broken forfeits (error): " in message
+        assert "out of order" in message
+        assert not path.exists()
 
 
 def test_names_in_a_file_import_nothing(tmp_path):

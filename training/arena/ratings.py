@@ -1,17 +1,14 @@
-"""Scores and Elo ratings with 95 % confidence intervals that are clustered by opening.
+"""Elo ratings with 95 % confidence intervals that are clustered by opening.
 
 The sampling unit is the opening, not the game: games from the same opening, of one pair or of
 several, may be correlated in any way; different openings are independent.
 
-Scores  Wilson's interval (Wilson 1927) with an effective number of trials: fewer than the openings
-        if the games of an opening are positively correlated, more if negatively. The
-        variance is estimated with two pseudo-openings, a win and a loss, so it is never zero.
-Elo     the Bradley-Terry model, a draw being half a win; ratings by `choix` (I-LSR: Maystre and
-        Grossglauser 2015). A prior of one drawn game per pair keeps the ratings finite. Intervals
-        come from the sandwich estimator H^-1 M H^-1 (Huber 1967): H is the Fisher information, M
-        the sum over openings of the outer products of their score vectors, with the prior's part.
-        The quantile is that of Student's t with as many degrees of freedom as openings. With a
-        single opening, its games count as one.
+The model is that of Bradley and Terry, a draw being half a win; ratings by `choix` (I-LSR: Maystre
+and Grossglauser 2015). A prior of one drawn game per pair keeps the ratings finite. Intervals come
+from the sandwich estimator H^-1 M H^-1 (Huber 1967): H is the Fisher information, M the sum over
+openings of the outer products of their score vectors, with the prior's part. The quantile is that
+of Student's t with as many degrees of freedom as openings. With a single opening, its games count
+as one.
 
 Elo covers both seats and assumes that strength is one number. A player that beats a stronger one
 shows in the scores of pairs, not in Elo.
@@ -24,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cc_env.match.confidence import Z_95, Interval, wilson_interval
+from cc_env.match.confidence import Z_95, Interval
 
 Array = NDArray[np.float64]
 
@@ -44,18 +41,6 @@ class Games(NamedTuple):
     second: NDArray[np.int64]  # [N]
     points: Array  # [N]
     openings: NDArray[np.int64]  # [N]
-
-
-def score(points: Array, openings: NDArray[np.int64]) -> Interval:
-    """Return the mean of points float64[N], 0 to 1, clustered by openings; 1/2 without games."""
-    if not len(points):
-        return Interval(0.5, 0.0, 1.0)
-    _, opening_indices = np.unique(openings, return_inverse=True)
-    means = np.bincount(opening_indices, points) / np.bincount(opening_indices)
-    padded = np.append(means, (0.0, 1.0))
-    # Variance relative to that of independent games; 1 if every opening scores 0 or 1.
-    variance_ratio = padded.var() / (padded.mean() * (1 - padded.mean()))
-    return wilson_interval(float(points.mean()), len(means) / float(variance_ratio))
 
 
 def elo(games: Games, players: int, anchor: int | None = None) -> list[Interval]:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.games.factory import make_game
-from cc_env.match.confidence import Interval
+from cc_env.match.confidence import Interval, clustered_interval
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record
-from training.arena.ratings import Array, Games, elo, score
+from training.arena.ratings import Array, Games, elo
 from training.arena.schedule import Config
 
 # Points of the first seat by result.
@@ -145,7 +145,7 @@ def _games_of(results: Games, player: int) -> tuple[Array, NDArray[np.int64]]:
 def tally(points: Array, openings: NDArray[np.int64]) -> Line:
     """Return the line for points float64[N] (0, 1/2 or 1) and opening numbers int64[N]."""
     wins, draws = int((points == 1).sum()), int((points == 0.5).sum())
-    return Line(wins, draws, len(points) - wins - draws, score(points, openings))
+    return Line(wins, draws, len(points) - wins - draws, clustered_interval(points, openings))
 
 
 def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> Pair:
@@ -155,7 +155,9 @@ def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> P
     columns: list[Any] = [column[mask] for column in results]
     games = Games(*columns)
     line = tally(*_games_of(games, better))
-    return Pair((players[better], players[worse]), line, score(games.points, games.openings))
+    return Pair(
+        (players[better], players[worse]), line, clustered_interval(games.points, games.openings)
+    )
 
 
 def _reversed(line: Line) -> Line:

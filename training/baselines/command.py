@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import torch
 import typer
@@ -36,11 +36,27 @@ from training.baselines.boards import (
     SEEDS,
     Board,
 )
-from training.baselines.results import FORMAT, RESULTS, Result, result_path, write_result
+from training.baselines.results import (
+    FORMAT,
+    RESULTS,
+    Result,
+    read_result,
+    result_path,
+    write_result,
+)
 from training.runs.folder import INTERRUPTED, RUNS, locked
 from training.runs.progress import console
 
 app = create_app()
+_RESULTS_OPTION = " --results "
+
+
+class Conditions(NamedTuple):
+    """The CPU time of runs, the number of games against each player, and the results' folder."""
+
+    core_minutes: float
+    games: int
+    results: Path
 
 
 @app.command()
@@ -75,12 +91,15 @@ def baselines(
 
     A run uses one core. Its network is in runs/baselines/.
     """
-    _check_conditions(seed or [], core_minutes, games, results)
+    conditions = Conditions(core_minutes, games, results)
+    _check_conditions(seed or [], conditions)
     torch.set_num_threads(1)
     for run_board, run_algorithm, run_seed in _runs(board, algorithm, seed):
         path = result_path(results, run_board, run_algorithm, run_seed)
         name = path.relative_to(results)
         if show or path.exists():
+            if not show and run_seed is not None:
+                _check_command(path, command(run_board, run_algorithm, run_seed, conditions))
             console.print(f"{name}: {'measured' if path.exists() else 'not run yet'}")
             continue
         console.print(f"{name}: started")
@@ -94,9 +113,7 @@ def baselines(
                 if run_seed is None:
                     result = fixed_result(run_board, games)
                 else:
-                    result = train_and_measure(
-                        run_board, run_algorithm, run_seed, core_minutes, games
-                    )
+                    result = train_and_measure(run_board, run_algorithm, run_seed, conditions)
                 write_result(path, result)
         except FolderInUse as error:
             console.print(f"{name}: {error}")
@@ -107,8 +124,9 @@ def baselines(
         console.print(f"{name}: written")
 
 
-def _check_conditions(seeds: list[int], core_minutes: float, games: int, results: Path) -> None:
+def _check_conditions(seeds: list[int], conditions: Conditions) -> None:
     """Raise BadOption for a value out of range, and for other conditions than those of the page."""
+    core_minutes, games, results = conditions
     for seed in seeds:
         check_integer("seed", seed, 0)
     if not is_number(core_minutes) or core_minutes <= 0:
@@ -118,6 +136,13 @@ def _check_conditions(seeds: list[int], core_minutes: float, games: int, results
     if results.resolve() == RESULTS and (core_minutes, games) != (CORE_MINUTES, GAMES):
         usual = f"{CORE_MINUTES:g} core-minutes and {GAMES} games"
         raise BadOption(f"the results of the page have {usual}; expected: --results FOLDER as well")
+
+
+def _check_command(path: Path, expected: str) -> None:
+    """Raise BadOption if a result comes from another command, whatever its folder."""
+    recorded = str(read_result(path).get("command"))
+    if recorded.partition(_RESULTS_OPTION)[0] != expected.partition(_RESULTS_OPTION)[0]:
+        raise BadOption(f"{path} is the result of '{recorded}'; expected: another --results folder")
 
 
 def _runs(
@@ -152,21 +177,19 @@ def run_folder(board: str, algorithm: str, seed: int | None, core_minutes: float
     return RUNS / "baselines" / name
 
 
-def train_and_measure(
-    board: str, algorithm: str, seed: int, core_minutes: float, games: int
-) -> Result:
+def train_and_measure(board: str, algorithm: str, seed: int, conditions: Conditions) -> Result:
     """Train in the folder `run` of the run's folder, or continue there; measure the result."""
-    path = run_folder(board, algorithm, seed, core_minutes) / "run"
-    rows = algorithms.train(algorithm, BOARDS[board], seed, core_minutes, path)
+    path = run_folder(board, algorithm, seed, conditions.core_minutes) / "run"
+    rows = algorithms.train(algorithm, BOARDS[board], seed, conditions.core_minutes, path)
     players = [
-        measurement.measure_player(spec.format(run=path), BOARDS[board], games)
+        measurement.measure_player(spec.format(run=path), BOARDS[board], conditions.games)
         for spec in ALGORITHMS[algorithm].players.values()
     ]
     return {
         **_header(board),
         "algorithm": algorithm,
         "seed": seed,
-        "command": command(board, algorithm, seed, core_minutes),
+        "command": command(board, algorithm, seed, conditions),
         "environment_steps": algorithms.environment_steps(algorithm, rows),
         "core_minutes": round(rows[-1]["core_minutes"], 3),
         "minutes": round(rows[-1]["minutes"], 3),
@@ -183,10 +206,15 @@ def _header(board: str) -> dict[str, Any]:
     return {"format": FORMAT, "board": board, **game, "version": __version__}
 
 
-def command(board: str, algorithm: str, seed: int, core_minutes: float = CORE_MINUTES) -> str:
+def command(board: str, algorithm: str, seed: int, conditions: Conditions) -> str:
     """Return the shell command of a run."""
     words = ["python", "-m", "training.baselines", "-b", board, "-a", algorithm]
     words += ["--seed", str(seed)]
-    if core_minutes != CORE_MINUTES:
-        words += ["--core-minutes", f"{core_minutes:g}"]
-    return shlex.join(words)
+    if conditions.core_minutes != CORE_MINUTES:
+        words += ["--core-minutes", f"{conditions.core_minutes:g}"]
+    if conditions.games != GAMES:
+        words += ["--games", str(conditions.games)]
+    text = shlex.join(words)
+    if conditions.results.resolve() != RESULTS:
+        text += _RESULTS_OPTION + shlex.quote(str(conditions.results))
+    return text

@@ -19,16 +19,15 @@ from cc_env.core.game import Game
 from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, is_integer, is_number
 from cc_env.files import parse_json, write_atomically
 from cc_env.games.factory import make_game
-from cc_env.match.confidence import Interval
+from cc_env.match.confidence import clustered_interval
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
 from cc_env.match.openings import random_openings
 from cc_env.match.record import Record, replay
 from cc_env.match.referee import Clock, Player, player_for_new_game, player_generators
-from cc_env.players.specs import make_player
+from cc_env.players.specs import check_spec, make_player
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__
 from training import arena
-from training.arena.ratings import score
 from training.arena.schedule import game_seed
 from training.arena.standings import POINTS
 from training.baselines.boards import BOARDS, FIXED_PLAYERS, GAMES, OPENING_SEED, OPENING_TURNS
@@ -123,7 +122,7 @@ def write_submission(
     """Play a match and write it as a new file; `name` replaces the player's name in the file.
 
     Raises BadOption for bad values, and if the file exists or its folder does not, before anything
-    is played; BadPlayer if the opponent forfeits a game; OSError.
+    is played; BadPlayer if the opponent forfeits a game, or the player raises an error; OSError.
     """
     if not is_integer(games, 2, MAX_GAMES) or games % 2:
         raise BadOption(f"games={games!r}; expected: an even number from 2 to {MAX_GAMES:,}")
@@ -147,8 +146,9 @@ def write_submission(
     )
     records = list(tournament.records.values())
     for number, record in enumerate(records, 1):
-        if record.forfeited_by == opponent:
-            fault = f"game {number}: {opponent} forfeits ({record.reason})"
+        loser = record.forfeited_by
+        if loser == opponent or (loser is not None and record.reason == "error"):
+            fault = f"game {number}: {loser} forfeits ({record.reason})"
             raise BadPlayer(f"{fault}: {record.detail}")
     created = make_game(game, **(options or {}))
     entries = tuple(
@@ -198,6 +198,13 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT_LENGTH and value.isprintable()
 
 
+_EXPECTED = {
+    "kind": repr(KIND),
+    "format": str(FORMAT),
+    "opening_turns": f"0 to {MAX_OPENING_TURNS}",
+    "games": f"a list of an even number of games, 2 to {MAX_GAMES:,}",
+    **dict.fromkeys(("score", "low", "high"), "0 to 1"),
+}
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "kind": lambda value: value == KIND,
     "format": lambda value: value == FORMAT,
@@ -216,7 +223,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 def _parse(content: object) -> Submission:
     """Return the submission that a value of JSON describes; raise BadRecord."""
-    values = _check_fields(Submission, content, "the file")
+    values = _check_fields(Submission, content, "submission")
     claim = _check_fields(Claim, values["claim"], "claim")
     entries = (
         _check_fields(GameEntry, entry, f"game {number}")
@@ -237,7 +244,11 @@ def _check_fields(kind: type[Any], content: object, place: str) -> dict[str, Any
     for name, value in content.items():
         check = _CHECKS.get(name, lambda value: isinstance(value, str))
         if not check(value):
-            raise BadRecord(f"{place}: field {name} cannot be {value!r:.80}")
+            shown = f"{value!r:.80}"
+            if isinstance(value, list):
+                shown = f"a list of {len(value)}"
+            expected = f"; expected: {_EXPECTED[name]}" if name in _EXPECTED else ""
+            raise BadRecord(f"{place}: field {name} cannot be {shown}{expected}")
     return content
 
 
@@ -252,9 +263,12 @@ def verify(
     try:
         with untrusted_names():
             game = make_game(submission.game, **submission.options)
+            # Other players are modules of their authors, which are not imported.
+            if "." not in submission.opponent.partition(":")[0]:
+                check_spec(submission.opponent)
         count = len(submission.games) // 2
         openings = random_openings(game, submission.opening_turns, count, submission.seed)
-    except (BadOption, TypeError) as error:
+    except (BadOption, BadPlayer, TypeError) as error:
         raise BadRecord(str(error)) from error
     is_repeatable = _REPEATABLE.fullmatch(submission.opponent) is not None
     for index, entry in enumerate(submission.games):
@@ -333,9 +347,12 @@ def _repeat_decisions(submission: Submission, match: Match, index: int) -> None:
             if chosen != action:
                 recorded = game.action_text(position, action)
                 expected = game.action_text(position, chosen)
+                versions = ""
+                if submission.version != __version__:
+                    versions = f" by cc_env {submission.version}, this is {__version__}"
                 raise BadRecord(
-                    f"turn {number}: {submission.opponent} plays {expected!r}, recorded "
-                    f"{recorded!r} (written by cc_env {submission.version}, this is {__version__})"
+                    f"turn {number}: {submission.opponent} plays {expected!r}, recorded: "
+                    f"{recorded!r}{versions}"
                 )
             position = game.apply(position, action)
 
@@ -348,7 +365,7 @@ def _claim(games: tuple[GameEntry, ...]) -> Claim:
         for index, entry in enumerate(games)
     ]
     numbers = np.array([openings[entry.start] for entry in games], np.int64)
-    interval: Interval = score(np.array(points), numbers)
+    interval = clustered_interval(np.array(points), numbers)
     value, low, high = (round(part, _DECIMALS) for part in interval)
     distinct = len({(entry.start, entry.turns) for entry in games})
     return Claim(score=value, low=low, high=high, distinct_games=distinct)

@@ -8,7 +8,7 @@ import typer
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE
-from cc_env.errors import format_count
+from cc_env.errors import BadRecord, format_count
 from cc_env.games.factory import make_game
 from training.baselines.submission import (
     REPEATED_PLAYERS,
@@ -30,8 +30,11 @@ def verify_result(
     The first difference ends the command with status 2.
     """
     submission = read_submission(file)
-    with games_progress() as show:
-        verdict = verify(submission, show)
+    try:
+        with games_progress() as show:
+            verdict = verify(submission, show)
+    except BadRecord as error:
+        raise BadRecord(f"{file}: {error}") from error
     claim = verdict.claim
     game = make_game(submission.game, **submission.options)
     console.print(f"{submission.player} against {submission.opponent}, {game!r}")
