@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -115,19 +115,20 @@ def dataset(
     if records:
         named_game = make_game(game or DEFAULT_GAME, **options) if game or options else None
         matches = read_matches(records, named_game)
-        data = _collect(matches[0][0].game, matches, len(matches), tables)
+        about: dict[str, Any] = {"records": [path.name for path in records]}
+        data = _collect(matches[0][0].game, matches, len(matches), tables, about)
     else:
         played_game = make_game(game or DEFAULT_GAME, **options)
         count = GAMES if games is None else games
-        played = play_matches(
-            played_game,
-            player or [],
-            games=count,
-            opening_turns=OPENING_TURNS if opening_turns is None else opening_turns,
-            seed=seed or 0,
-            limits=Limits() if max_turns is None else Limits(max_turns=max_turns),
-        )
-        data = _collect(played_game, played, count, tables)
+        limits = Limits() if max_turns is None else Limits(max_turns=max_turns)
+        settings = {
+            "games": count,
+            "opening_turns": OPENING_TURNS if opening_turns is None else opening_turns,
+            "seed": seed or 0,
+        }
+        played = play_matches(played_game, player or [], limits=limits, **settings)
+        about = {"players": player, "max_turns": limits.max_turns, **settings}
+        data = _collect(played_game, played, count, tables, about)
     _write(data, file, minari)
 
 
@@ -145,7 +146,13 @@ def _check_suffix(file: Path) -> None:
         raise BadOption(f"{file}; expected: a file name that ends in .npz")
 
 
-def _collect(game: Game, matches: Iterable[NamedMatch], count: int, tables: Path | None) -> Dataset:
+def _collect(
+    game: Game,
+    matches: Iterable[NamedMatch],
+    count: int,
+    tables: Path | None,
+    about: Mapping[str, Any],
+) -> Dataset:
     """Return the data set of `count` matches, showing progress, with exact values if there are any.
 
     Raises BadOption if a folder of tables is given for a game without exact values.
@@ -157,7 +164,7 @@ def _collect(game: Game, matches: Iterable[NamedMatch], count: int, tables: Path
         exact = Tablebase(game)
     hides_progress = not console.shows_progress
     shown = track(matches, "games", total=count, console=console, disable=hides_progress)
-    return make_dataset(game, shown, exact if exact and exact.paths else None)
+    return make_dataset(game, shown, exact if exact and exact.paths else None, about)
 
 
 def _write(data: Dataset, file: Path | None, minari: str | None) -> None:

@@ -6,7 +6,7 @@ Shapes: G games, D decisions, A actions; C planes, H rows and W columns of an ob
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class Dataset:
         int8[G]: 0 and 1 for the winner, 2 for a draw, -1 for an unfinished game.
     players
         str[G, 2]: the names of the first and the second player.
+    about
+        How the games were made, as a JSON object: the settings of their command.
     """
 
     game: Game
@@ -81,6 +83,7 @@ class Dataset:
     final_masks: NDArray[np.bool_]
     outcomes: NDArray[np.int8]
     players: NDArray[np.str_]
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of decisions."""
@@ -94,8 +97,8 @@ class Dataset:
         """Write a compressed npz file atomically; raise OSError and leave no part of it on failure.
 
         It replaces an existing file. Its arrays have the names of the attributes, and `metadata` is
-        a JSON text with the game, its options, the id of the rules, the planes, and the versions of
-        the format and of cc_env. The same data set gives the same bytes.
+        a JSON text with the game, its options, the id of the rules, the planes, the versions of the
+        format and of cc_env, and `about`. The same data set gives the same bytes.
         """
         metadata = {
             "format": FORMAT,
@@ -104,23 +107,26 @@ class Dataset:
             "options": dict(self.game.options),
             "planes": list(self.game.planes),
             "version": __version__,
+            "about": dict(self.about),
         }
         arrays: dict[str, Any] = {**self.arrays(), METADATA: np.array(json.dumps(metadata))}
         with open_atomically(Path(path)) as file:
             np.savez_compressed(file, **arrays)
 
 
-ARRAYS = tuple(field.name for field in fields(Dataset) if field.name != "game")
+ARRAYS = tuple(each.name for each in fields(Dataset) if each.name not in ("game", "about"))
 
 
 def make_dataset(
     game: Game,
     matches: Iterable[tuple[Match, tuple[str, str]]],
     tables: Tablebase | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Return the decisions of matches of a game, each with the names of its players.
 
-    `tables` contain the exact values; without them, all values are NaN. Raises BadRecord for a
+    `tables` contain the exact values; without them, all values are NaN. `about` is stored with the
+    data set. Raises BadRecord for a
     match of another game, or if there are no decisions; BadTable for a damaged table.
     """
     columns: dict[str, list[object]] = {name: [] for name in ARRAYS}
@@ -133,7 +139,7 @@ def make_dataset(
     arrays: dict[str, NDArray[Any]] = {
         name: np.array(columns[name], dtype) for name, (dtype, _) in _layout(game).items()
     }
-    return Dataset(game, **arrays)
+    return Dataset(game, **arrays, about=about or {})
 
 
 def check_game(actual: Game, expected: Game, source: object) -> None:
@@ -227,7 +233,8 @@ def load_dataset(
             file.seek(0)
             archive = np.load(file, allow_pickle=False)
             _check_size(archive, max_bytes)
-            found = _read_game(json.loads(str(archive[METADATA])))
+            metadata = json.loads(str(archive[METADATA]))
+            found = _read_game(metadata)
             arrays = {name: archive[name] for name in ARRAYS}
         _check_arrays(found, arrays)
     except FileNotFoundError:
@@ -237,7 +244,7 @@ def load_dataset(
         raise BadRecord(f"{path}: not a data set: {error}") from error
     if game is not None:
         check_game(found, game, path)
-    return Dataset(found, **arrays)
+    return Dataset(found, **arrays, about=metadata["about"])
 
 
 def _check_size(archive: np.lib.npyio.NpzFile, max_bytes: int) -> None:
@@ -261,6 +268,8 @@ def _read_game(metadata: object) -> Game:
         raise BadRecord(
             f"the rules are those of {metadata.get('environment')!r}; expected: {rules_id(name)!r}"
         )
+    if not isinstance(metadata["about"], dict):
+        raise BadRecord(f"about is {metadata['about']!r:.80}; expected: an object")
     if metadata.get("planes") != list(game.planes):
         raise BadRecord(f"the planes are {metadata.get('planes')!r:.80}; expected: {game.planes}")
     return game

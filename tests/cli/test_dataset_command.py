@@ -38,13 +38,17 @@ def test_games_of_two_players_are_written(folder):
     assert f"4 games, {len(dataset)} decisions" in " ".join(out.split())
     assert dataset.players.tolist() == [["greedy", "random"], ["random", "greedy"]] * 2
     assert not np.isnan(dataset.values).any()
+    settings = {"games": 4, "opening_turns": 4, "seed": 0, "max_turns": 200}
+    assert dataset.about == {"players": ["greedy", "random"], **settings}
     run("again.npz", "-p", "greedy", "-p", "random", "--size", "4", "--games", "4")
     assert (folder / "again.npz").read_bytes() == (folder / "games.npz").read_bytes()
 
 
 def test_records_are_written(records, folder, game):
     run("games.npz", "--records", records)
-    assert len(load_dataset(folder / "games.npz", game).outcomes) == 2
+    dataset = load_dataset(folder / "games.npz", game)
+    assert len(dataset.outcomes) == 2
+    assert dataset.about == {"records": ["games.jsonl"]}
 
 
 def test_minari_data_set_is_written(folder, monkeypatch):

@@ -136,6 +136,12 @@ def test_numpy_reads_the_file_without_pickle(solved, file):
     assert tuple(metadata["planes"]) == solved.game.planes
 
 
+def test_settings_of_the_games_are_stored(small_game, tmp_path):
+    matches = play_matches(small_game, ["random"], games=1)
+    make_dataset(small_game, matches, about={"seed": 0}).save(tmp_path / "games.npz")
+    assert load_dataset(tmp_path / "games.npz").about == {"seed": 0}
+
+
 def test_loaded_data_set_equals_the_saved_one(solved, file, small_game):
     loaded = load_dataset(file, small_game)
     assert loaded.game == small_game or loaded.game.options == small_game.options
@@ -169,6 +175,7 @@ def rewrite(file, **change):
         ({"metadata": np.array("[]")}, "format"),
         ({"metadata": np.array('{"format": 2, "game": "os", "options": {}}')}, "os"),
         ({"metadata": np.array('{"format": 2, "game": "checkers", "options": {}}')}, "rules"),
+        ({"metadata": np.array('{"format": 2, "game": "checkers"}')}, "options"),
         ({"actions": np.zeros(3, np.int64)}, "expected"),
         ({"rewards": np.zeros(5)}, "rewards is float64"),
         ({"observations": np.array([{}], object)}, "pickle"),

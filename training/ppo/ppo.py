@@ -273,7 +273,7 @@ class Training(BaseTraining[Config]):
     def status(self, newest: Mapping[str, float]) -> str:
         """Return the status for the progress bar."""
         speed, learning = newest["steps_per_second"], newest["learning_share"]
-        return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of it learning"
+        return f"{newest['step']:,} steps, {speed:,.0f}/s, {learning:.0%} of the time learning"
 
 
 def divide_logits(network: Network, temperature: float) -> None:
