@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -172,6 +173,14 @@ def check_integer(
         is_open = maximum == MAX_INTEGER and not is_too_large
         valid = f"{minimum} or more" if is_open else f"{minimum} to {maximum:,}"
         raise BadOption(f"{name}={value!r}; expected: {valid}{note}")
+
+
+def check_number_of_games(games: object, maximum: int = MAX_INTEGER) -> None:
+    """Raise BadOption unless the number of games is even, 2..`maximum`: half for each seat."""
+    if not is_integer(games, 2, maximum) or cast(int, games) % 2:
+        valid = "2 or more" if maximum == MAX_INTEGER else f"2 to {maximum:,}"
+        note = "half of them for each seat"
+        raise BadOption(f"games={games!r}; expected: an even number, {valid}, {note}")
 
 
 def check_bool(name: str, value: object) -> None:

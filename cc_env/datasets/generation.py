@@ -8,7 +8,14 @@ import numpy as np
 from cc_env.core import random_streams
 from cc_env.core.game import Game
 from cc_env.datasets.dataset import check_game
-from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, format_list
+from cc_env.errors import (
+    BadOption,
+    BadPlayer,
+    BadRecord,
+    check_integer,
+    check_number_of_games,
+    format_list,
+)
 from cc_env.match.match import Limits, Match
 from cc_env.match.openings import exact_opening
 from cc_env.match.record import replay, replay_records, valid_games
@@ -38,9 +45,9 @@ def play_matches(
     """
     if len(players) not in (1, 2):
         raise BadOption(f"{len(players)} players; expected: 1 or 2")
+    if len(players) == 2:
+        check_number_of_games(games)
     check_integer("games", games, 1)
-    if len(players) == 2 and games % 2:
-        raise BadOption(f"games={games}; expected: an even number, half of them for each seat")
     check_integer("opening_turns", opening_turns, 0)
     random_streams.check_seed(seed)
     both = [(spec, make_player(spec, game)) for spec in (players[0], players[-1])]

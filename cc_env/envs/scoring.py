@@ -19,7 +19,7 @@ from cc_env.envs.arguments import as_seed, check_integer
 from cc_env.envs.boards import MAX_OPENING_TURNS
 from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, UnknownKeyword
+from cc_env.errors import BadOption, UnknownKeyword, check_number_of_games
 from cc_env.match.confidence import clustered_interval
 from cc_env.match.openings import exact_opening
 
@@ -83,8 +83,7 @@ def score(
         20
     """
     _check_environment(opponent, arguments)
-    expected = f"an even number from 2 to {MAX_GAMES:,}, half of them for each seat"
-    games = check_integer("games", games, range(2, MAX_GAMES + 1, 2), expected)
+    check_number_of_games(games, MAX_GAMES)
     opening_turns = check_integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1))
     seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
     envs_by_seat = [

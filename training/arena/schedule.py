@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, format_list, is_integer
+from cc_env.errors import BadOption, BadPlayer, check_number_of_games, format_list
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.openings import random_openings
@@ -61,11 +61,7 @@ class Config:
         if len(self.players) < 2:
             names = format_list(self.players) or "none"
             raise BadOption(f"players: {names}; expected: two or more")
-        if not is_integer(self.games, 2) or self.games % 2:
-            raise BadOption(
-                f"games={self.games!r}; expected: an even number, 2 or more, "
-                "because each opening is played in both seats"
-            )
+        check_number_of_games(self.games)
         if self.anchor is not None and self.anchor not in self.players:
             raise BadOption(
                 f"unknown anchor {self.anchor!r}; expected: {format_list(self.players)}"

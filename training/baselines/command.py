@@ -20,8 +20,8 @@ from cc_env.errors import (
     FolderInUse,
     UnknownOption,
     check_integer,
+    check_number_of_games,
     format_list,
-    is_integer,
     is_number,
 )
 from cc_env.files import file_hash
@@ -131,8 +131,7 @@ def _check_conditions(seeds: list[int], conditions: Conditions) -> None:
         check_integer("seed", seed, 0)
     if not is_number(core_minutes) or core_minutes <= 0:
         raise BadOption(f"core_minutes={core_minutes}; expected: more than 0")
-    if not is_integer(games, 2) or games % 2:
-        raise BadOption(f"games={games}; expected: an even number, 2 or more")
+    check_number_of_games(games)
     if results.resolve() == RESULTS and (core_minutes, games) != (CORE_MINUTES, GAMES):
         usual = f"{CORE_MINUTES:g} core-minutes and {GAMES} games"
         raise BadOption(f"the results of the page have {usual}; expected: --results FOLDER as well")

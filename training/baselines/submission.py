@@ -16,7 +16,15 @@ import numpy as np
 
 from cc_env.cli.arguments import check_new_file
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, BadRecord, check_integer, is_integer, is_number
+from cc_env.errors import (
+    BadOption,
+    BadPlayer,
+    BadRecord,
+    check_integer,
+    check_number_of_games,
+    is_integer,
+    is_number,
+)
 from cc_env.files import parse_json, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import clustered_interval
@@ -124,8 +132,7 @@ def write_submission(
     Raises BadOption for bad values, and if the file exists or its folder does not, before anything
     is played; BadPlayer if the opponent forfeits a game, or the player raises an error; OSError.
     """
-    if not is_integer(games, 2, MAX_GAMES) or games % 2:
-        raise BadOption(f"games={games!r}; expected: an even number from 2 to {MAX_GAMES:,}")
+    check_number_of_games(games, MAX_GAMES)
     check_integer("opening_turns", opening_turns, 0, MAX_OPENING_TURNS)
     check_integer("seed", seed, 0, MAX_SEED)
     key = player if isinstance(player, str) else "player"

@@ -13,7 +13,7 @@ from functools import lru_cache
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, format_list, is_integer
+from cc_env.errors import BadOption, check_number_of_games, format_list
 from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
@@ -44,8 +44,7 @@ class EvaluationOpponents:
             check_spec(name)
         if self.anchor not in self.names:
             raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
-        if not is_integer(self.games, 2) or self.games % 2:
-            raise BadOption(f"games={self.games!r}; expected: an even number, 2 or more")
+        check_number_of_games(self.games)
         check_wholes(self, positions=0)
 
 
