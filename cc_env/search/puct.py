@@ -104,6 +104,8 @@ class Trees:
             np.int64(considered),
         )
         self._forest = self._make_forest(capacity, self.count * batch, load_tables(tables, game))
+        # Number of simulations for which the schedule was written.
+        self._scheduled = 0
         shape = self.count, game.num_actions
         self._results = RootResults(
             np.empty(shape, np.int32),
@@ -116,7 +118,6 @@ class Trees:
     def _make_forest(self, capacity: int, leaves: int, tables: LoadedTables | NoTables) -> Forest:
         game, count, considered = self.game, self.count, int(self._settings.considered)
         scheduled = int(self._settings.simulations) if considered else 0
-        rows = [_halving(number, scheduled) for number in range(considered + 1)]
         # Nodes that fill the edges, one for each action of the root, and the earlier positions.
         nodes = (
             capacity // min(EDGES_PER_NODE, game.num_actions)
@@ -132,7 +133,7 @@ class Trees:
             sizes=np.zeros((count, 2), np.int64),
             done=np.zeros(count, np.int64),
             gumbel=np.zeros((count, game.num_actions), np.float32),
-            schedule=np.array(rows, np.int64),
+            schedule=np.zeros((considered + 1, scheduled), np.int64),
             paths=np.zeros((leaves, MAX_DEPTH + 1, 2), np.int32),
             depths=np.zeros(leaves, np.int32),
             trees=np.zeros(leaves, np.int64),
@@ -173,9 +174,18 @@ class Trees:
             raise ValueError(
                 f"positions{positions.shape}, earlier{earlier.shape}; expected: {shapes}"
             )
+        self._write_schedule()
         self._forest.gumbel[:] = 0 if rng is None else rng.gumbel(size=self._forest.gumbel.shape)
         restart(self.game.initial, positions, earlier, self._forest)
         self._num_leaves = 0
+
+    def _write_schedule(self) -> None:
+        """Write the schedule of Sequential Halving for the number of simulations of this search."""
+        considered, simulations = int(self._current.considered), int(self._current.simulations)
+        if considered and simulations != self._scheduled:
+            rows = [_halving(number, simulations) for number in range(considered + 1)]
+            self._forest.schedule[:, :simulations] = rows
+            self._scheduled = simulations
 
     def select(self) -> NDArray[np.int8] | None:
         """Return the observations to evaluate, int8[L, C, H, W]; None when the search is over.

@@ -300,6 +300,17 @@ def test_sequential_halving_visits_half_of_the_actions_again():
     assert order[:16] == [0] * 16
 
 
+def test_schedule_is_that_of_the_simulations_of_the_search(game):
+    root = np.array([game.initial], np.uint64)
+    exact, larger = (Trees(game, 1, simulations=n, considered=16) for n in (64, 160))
+    visits = []
+    for trees, simulations in ((exact, 64), (larger, 160), (larger, 64)):
+        trees.restart(root, simulations=simulations)
+        trees.run(opinionated)
+        visits.append(dict(trees.best_line()[1]))
+    assert visits[0] == visits[2] != visits[1]
+
+
 def test_improved_policy_is_better_than_the_prior(game, some_positions):
     rows = np.array(some_positions, np.uint64)
     trees = Trees(game, len(rows), simulations=64, considered=16)

@@ -242,6 +242,14 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
         (finished_run / "elsewhere").rename(finished_run / NETWORK)
 
 
+def test_initial_weights_are_the_best_until_a_network_beats_them(finished_run, tmp_path):
+    config = replace(TINY, rounds=1, decisions=1000, gate=1, start=str(finished_run))
+    main(config, tmp_path / "run")
+    assert "best" in log_of(tmp_path / "run")[0]
+    for name, array in weights(finished_run).items():
+        np.testing.assert_array_equal(weights(tmp_path / "run")[name], array)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

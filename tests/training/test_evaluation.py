@@ -3,6 +3,7 @@
 import shutil
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import heap
 import numpy as np
@@ -105,6 +106,22 @@ def test_complete_run_has_a_network_even_if_weak(tmp_path, monkeypatch):
         "training.learned_evaluation.fitting.score_against", lambda *arguments, **more: {BEST: 0.0}
     )
     main(TINY, tmp_path / "run")
+    assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
+    assert (tmp_path / "run" / FILE).is_file()
+
+
+def test_run_whose_evaluation_reaches_the_time_limit_has_a_network(tmp_path, monkeypatch):
+    seconds = 0.0
+
+    def score_slowly(*arguments, **more):
+        nonlocal seconds
+        seconds += 3600
+        return {BEST: 0.0}
+
+    monkeypatch.setattr("training.learned_evaluation.fitting.score_against", score_slowly)
+    clock = SimpleNamespace(perf_counter=lambda: seconds)
+    monkeypatch.setattr("training.runs.training_run.time", clock)
+    main(replace(TINY, rounds=None, minutes=30), tmp_path / "run")
     assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
     assert (tmp_path / "run" / FILE).is_file()
 

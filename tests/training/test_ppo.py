@@ -494,6 +494,17 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_initial_weights_are_the_first_snapshot_and_the_best_network(finished_run, tmp_path):
+    config = replace(TINY, steps=512, gate=1, start=str(finished_run))
+    main(config, tmp_path / "run")
+    assert log_of(tmp_path / "run")[-1]["joined"] == 1
+    best, started = (
+        load(path / NETWORK, TINY.make_game())[0].state_dict()
+        for path in (finished_run, tmp_path / "run")
+    )
+    assert all(torch.equal(started[name], tensor) for name, tensor in best.items())
+
+
 def test_network_that_learned_from_images_is_mirrored_after_ppo(finished_run, tmp_path):
     game, start = TINY.make_game(), tmp_path / "start.safetensors"
     save(start, load(finished_run / NETWORK, game)[0], game, {"trained": "alphazero"})

@@ -152,6 +152,9 @@ class Training(BaseTraining[Config]):
             threads=config.threads,
         )
         self.ppo = OverlappedPPO(self.make_ppo, self.network)
+        if start:
+            self.pool.add_snapshot(self.network)
+            self.save_best(self.network, {})
         run.restore(self.load)
 
     def make_ppo(self, algorithm_class: type[MaskablePPO], network: Network) -> MaskablePPO:

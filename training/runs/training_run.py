@@ -187,11 +187,12 @@ class Run:
         interrupted = self._resources.enter_context(interrupts())
         show = self._resources.enter_context(progress())
         while not is_complete:
+            is_extra_step = self.progress() == 1
             self._previous_step = self.step
             self._start_timer()
             yield
             assert self.step > self._previous_step, "a step calls advance"
-            is_complete = self.progress() == 1
+            is_complete = self.progress() == 1 and (is_extra_step or self._best.exists())
             is_stopped = interrupted()
             is_save_due = self.seconds - self._saved_at > SAVE_INTERVAL_SECONDS
             if self.evaluation_due or is_stopped or is_save_due:

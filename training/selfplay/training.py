@@ -98,23 +98,28 @@ class BaseTraining(ABC, Generic[AnyConfig]):
     ) -> tuple[dict[str, float], bool]:
         """Evaluate the newest network's policy and save it as the best one if it is promoted.
 
-        The first network is promoted, and one with a score of at least `gate` against the best one.
+        If there is no best one, it is promoted, else with a score of at least `gate` against it.
         Returns the scores of `score_against` and whether the network was promoted. Raises BadTable
         for a damaged table, and OSError.
         """
-        game, run, config = self.game, self.run, self.config
+        game, config = self.game, self.config
         newest_player = PolicyPlayer(game, Evaluator(newest), mirrored=self.mirrored)
         best_player = None
         if best is not None:
             best_player = PolicyPlayer(game, Evaluator(best), mirrored=self.mirrored)
         scores = promotion.score_against(
-            game, newest_player, best_player, config.evaluation_opponents, run.step
+            game, newest_player, best_player, config.evaluation_opponents, self.run.step
         )
         is_promoted = best is None or scores[BEST] >= config.gate
         if is_promoted:
-            about = {"trained": self.algorithm, "mirrored": self.mirrored, "step": run.step}
-            save(run.path / NETWORK, newest, game, {**about, "config": asdict(config), **scores})
+            self.save_best(newest, scores)
         return scores, is_promoted
+
+    def save_best(self, network: Network, scores: Mapping[str, float]) -> None:
+        """Save a network with its scores as the best one; raise OSError."""
+        about = {"trained": self.algorithm, "mirrored": self.mirrored, "step": self.run.step}
+        about |= {"config": asdict(self.config), **scores}
+        save(self.run.path / NETWORK, network, self.game, about)
 
     def close(self) -> None:
         """Stop background work."""
@@ -227,8 +232,11 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
         device = select_device(config.device)
         self.learner = Learner(network, config.learn, device, policy_loss)
         self.replay = ReplayBuffer(self.game, config.replay, fill_missing=fill_missing)
-        # The best network; None before the first evaluation.
+        # The best network: the initial one with `start`, else None before the first evaluation.
         self.best: Network | None = None
+        if is_new and config.start is not None:
+            self.best = copy.deepcopy(self.learner.average)
+            self.save_best(self.best, {})
 
     def fit(self, new_samples: float, newest: int | None = None) -> dict[str, float]:
         """Take the gradient steps of a round with `new_samples` samples; return the metrics.
