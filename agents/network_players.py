@@ -91,7 +91,7 @@ class _HistoryPlayer:
 
 
 class PolicyPlayer(_HistoryPlayer):
-    """Takes the network's most probable action: one forward pass per decision.
+    """Takes the network's most probable action: one batch of evaluations per decision.
 
     Examples:
 
@@ -225,8 +225,8 @@ class AlphaZeroPlayer(_HistoryPlayer):
         return Decision(result.action, result.value, result.details())
 
 
-# Cache of this process.
-_EVALUATORS: dict[tuple[object, ...], Evaluator] = {}
+# Cache of this process: the time of the file's last change, and its network.
+_EVALUATORS: dict[tuple[object, ...], tuple[int | None, Evaluator]] = {}
 
 
 def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
@@ -236,13 +236,15 @@ def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     is no such device.
     """
     changed = path.stat().st_mtime_ns if path.exists() else None
-    key = path.absolute(), changed, device, game.name, *game.options.items()
-    if key not in _EVALUATORS:
-        network, about = load(path, game)
-        loaded = Evaluator(network, device, mirrored=_is_mirrored(about))
-        loaded.fingerprint = file_hash(path)
-        _EVALUATORS[key] = loaded
-    return _EVALUATORS[key]
+    key = path.absolute(), device, game.name, *game.options.items()
+    cached_change, cached = _EVALUATORS.get(key, (None, None))
+    if cached is not None and cached_change == changed:
+        return cached
+    network, about = load(path, game)
+    loaded = Evaluator(network, device, mirrored=_is_mirrored(about))
+    loaded.fingerprint = file_hash(path)
+    _EVALUATORS[key] = changed, loaded
+    return loaded
 
 
 def _is_mirrored(about: Mapping[str, Any]) -> bool:

@@ -647,7 +647,8 @@ def _write_policy(
         edge = forest.edges[tree, root["first"] + place]
         policy[place] = math.exp(policy[place] - highest)
         total += policy[place]
-        # The training target has no contempt: a draw has the value 0.
+        # In the training target, a draw by the action itself has the value 0. Draws by later
+        # repetitions have that of the search, with contempt.
         if not edge["draws"] or edge["repetition"]:
             q = _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
             value += policy[place] * q

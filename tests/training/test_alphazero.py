@@ -158,7 +158,7 @@ def test_resumed_run_restores_its_state(tmp_path):
 
 
 def test_resume_with_another_config_is_rejected(finished_run):
-    with pytest.raises(BadFolder, match=r"blocks is 1 there, 2 here"):
+    with pytest.raises(BadFolder, match=r"blocks: saved 1, requested 2"):
         main(replace(TINY, network=Size(2, 8, 4)), finished_run, resume=True)
     with pytest.raises(BadFolder, match=r"the run .* exists"):
         main(TINY, finished_run)

@@ -319,11 +319,11 @@ def test_tournament_resumes_after_a_full_disk(finished, tmp_path, size):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"games": 12}, "games is 10 there, 12 here"),
-        ({"seed": 4}, "seed is 3 there, 4 here"),
-        ({"options": {"size": 5}}, "size is 6 there, 5 here"),
-        ({"limits": Limits(max_turns=50)}, "max_turns is 200 there, 50 here"),
-        ({"players": (LOWEST, HIGHEST)}, "players is .* there"),
+        ({"games": 12}, "games: saved 10, requested 12"),
+        ({"seed": 4}, "seed: saved 3, requested 4"),
+        ({"options": {"size": 5}}, "size: saved 6, requested 5"),
+        ({"limits": Limits(max_turns=50)}, "max_turns: saved 200, requested 50"),
+        ({"players": (LOWEST, HIGHEST)}, "players: saved .*, requested"),
     ],
 )
 def test_folder_of_another_tournament_is_rejected_unchanged(interrupted, change, message):
@@ -355,7 +355,7 @@ def test_folder_in_use_is_rejected(interrupted):
     [
         (lambda line: line[: len(line) // 2] + "\n", "3: not JSON"),
         (lambda line: line.replace('"seed":', '"seed":1'), "3: not a game of .* has the seed 1"),
-        (lambda line: line.replace("random", "greedy"), "3: not a game of .*: players is .*greedy"),
+        (lambda line: line.replace("random", "greedy"), "3: not a game of .*: players: saved .*greedy"),
         (
             lambda line: altered_line(line, result="1/2-1/2"),
             "3: .* the game is .*, recorded 1/2-1/2",
@@ -365,16 +365,16 @@ def test_folder_in_use_is_rejected(interrupted):
         (lambda line: altered_line(line, turns=json.loads(line)["turns"][:-1]), "3: .*unfinished"),
         (as_unfinished_line, "3: the game is unfinished, after 1 turns"),
         (lambda line: altered_line(line, turns=["1,1-6,6"]), "3: turn 1: '1,1-6,6' is not legal"),
-        (lambda line: altered_line(line, start=None), "3: not a game of .*: start is None there"),
+        (lambda line: altered_line(line, start=None), "3: not a game of .*: start: saved None"),
         (
             lambda line: altered_line(line, options={"size": 7, "corner": 3}),
-            "3: .*: size is 7 there",
+            "3: .*: size: saved 7",
         ),
-        (lambda line: altered_line(line, game="checkers", options={}), "3: .*: game is 'checkers'"),
-        (lambda line: altered_line(line, limits={"max_turns": 4}), "3: .*: max_turns is 4 there"),
+        (lambda line: altered_line(line, game="checkers", options={}), "3: .*: game: saved 'checkers'"),
+        (lambda line: altered_line(line, limits={"max_turns": 4}), "3: .*: max_turns: saved 4"),
         (
             lambda line: altered_line(line, players=json.loads(line)["players"][::-1]),
-            "3: .*players is",
+            "3: .*players: saved",
         ),
         (lambda line: 2 * line, "4: game 2 of the tournament is duplicated"),
     ],
@@ -497,7 +497,7 @@ def test_changed_weights_make_another_tournament(tmp_path):
         if seed == 0:
             arena.run_tournament(config(**settings), tmp_path / "run", workers=0)
     assert hashes[0] != hashes[1]
-    with pytest.raises(BadFolder, match=r"holds another tournament: policy.* is .* there"):
+    with pytest.raises(BadFolder, match=r"holds another tournament: policy.*: saved .*, requested"):
         arena.run_tournament(config(**settings), tmp_path / "run")
 
 
@@ -523,7 +523,7 @@ def test_changed_evaluation_makes_another_tournament(tmp_path, monkeypatch):
     arena.run_tournament(config(**settings), tmp_path / "run", workers=0)
     evaluation = make_game("capture_conquer").evaluation("published")
     monkeypatch.setattr("cc_env.players.builtin.find_evaluation", lambda game, name: evaluation)
-    with pytest.raises(BadFolder, match=r"holds another tournament: greedy is .* there"):
+    with pytest.raises(BadFolder, match=r"holds another tournament: greedy: saved .*, requested"):
         arena.run_tournament(config(**settings), tmp_path / "run")
 
 

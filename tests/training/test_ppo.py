@@ -326,7 +326,7 @@ def test_finished_run_is_extended(finished_run, tmp_path):
     shutil.copytree(finished_run, tmp_path / "run")
     last = main(replace(TINY, steps=6 * 256, threads=2), tmp_path / "run", resume=True)
     assert last["step"] == 6 * 256
-    with pytest.raises(BadFolder, match="boards is 32 there, 64 here"):
+    with pytest.raises(BadFolder, match="boards: saved 32, requested 64"):
         main(replace(TINY, boards=64), tmp_path / "run", resume=True)
 
 

@@ -237,7 +237,7 @@ def test_checkpoint_of_another_game_is_rejected(path, tmp_path):
     checkpoint(path, 7).write_bytes(checkpoint(tmp_path / "other", 7).read_bytes())
     with (
         open_test_run(path, resume=True) as run,
-        pytest.raises(BadCheckpoint, match="of another run: size is 4 there, 6 here"),
+        pytest.raises(BadCheckpoint, match="of another run: size: saved 4, requested 6"),
     ):
         run.checkpoints.latest()
 
@@ -396,14 +396,14 @@ def test_run_killed_after_its_config_resumes(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(BadFolder, match=r"the run .*run exists$"):
         open_test_run(tmp_path / "run").__enter__()
-    with pytest.raises(BadFolder, match="size is 6 there, 8 here"):
+    with pytest.raises(BadFolder, match="size: saved 6, requested 8"):
         resume(tmp_path / "run", options={"size": 8})
     assert resume(tmp_path / "run") == (None, [])
 
 
 def test_another_config_is_rejected_and_the_run_unchanged(path):
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    with pytest.raises(BadFolder, match="size is 6 there, 8 here; seed is 0 there, 4 here"):
+    with pytest.raises(BadFolder, match="size: saved 6, requested 8; seed: saved 0, requested 4"):
         resume(path, options={"size": 8}, seed=4)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 

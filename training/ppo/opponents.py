@@ -51,8 +51,9 @@ class PoolSettings:
         "minimax:depth=2",
         "minimax:depth=3",
     )
-    # Maximum fraction of games against `names`, and fraction of games against snapshots; the rest
-    # is self-play.
+    # Shares of the games against `names`, if one of them is of similar strength, and against
+    # snapshots, once there is one; the rest to 1 is that of self-play. They are relative weights:
+    # if one is less, the fractions of the others grow.
     named_share: float = 0.7
     snapshot_share: float = 0.1
     # Maximum number of snapshots; the oldest one is replaced.
@@ -70,7 +71,7 @@ class PoolSettings:
 
     @property
     def self_share(self) -> float:
-        """The minimum fraction of the games against itself."""
+        """The share of the games against itself."""
         return 1 - self.named_share - self.snapshot_share
 
 

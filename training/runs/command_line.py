@@ -34,7 +34,10 @@ COMMON_OPTIONS: dict[str, Any] = {
 }
 RUN_OPTIONS: dict[str, Any] = {
     "seed": Annotated[
-        int | None, typer.Option(help="The same seed gives the same run, except with --minutes.")
+        int | None,
+        typer.Option(
+            help="The same seed gives the same run if only --steps or --rounds limits it."
+        ),
     ],
     "device": Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N.")],
     "wandb": Annotated[
@@ -46,7 +49,11 @@ RUN_OPTIONS: dict[str, Any] = {
         typer.Option("--set", metavar="NAME=VALUE", help="Any field of config.json: gate=0.55."),
     ],
     "name": Annotated[
-        str | None, typer.Option(help="Folder of the run in runs/.", show_default="the game")
+        str | None,
+        typer.Option(
+            help="Folder of the run in runs/.",
+            show_default="the algorithm, the game and its options",
+        ),
     ],
     "resume": Annotated[
         bool, typer.Option("--resume", help="Continue a run; its options need not be repeated.")

@@ -58,4 +58,4 @@ def differences(saved: Mapping[str, Any], current: Mapping[str, Any]) -> Iterato
             yield from differences(old, new)
         elif old != new:
             texts = (value if value is MISSING else _SHORT_REPR.repr(value) for value in (old, new))
-            yield "{} is {} there, {} here".format(key, *texts)
+            yield "{}: saved {}, requested {}".format(key, *texts)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.defaults import CONTEMPT
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.errors import TrainingDiverged
@@ -35,7 +36,7 @@ class SelfPlaySettings(GameSettings):
     # Number of actions that the search considers at the root.
     considered: int = 16
     # A repetition has the value -contempt for the player to move.
-    contempt: float = 0.25
+    contempt: float = CONTEMPT
     # Weight of the search value in value targets; the rest is the result of the game.
     value_mix: float = 0.5
 
