@@ -522,7 +522,8 @@ class AlphaBeta:
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
-        most = limits.check_limit("depth", depth, MAX_DEPTH), limits.check_limit("nodes", nodes)
+        max_depth = limits.check_limit("depth", depth, MAX_DEPTH)
+        max_nodes = limits.check_limit("nodes", nodes)
         limits.check_seconds(seconds)
         limits.require_any(depth=depth, nodes=nodes, seconds=seconds)
         if len(legal) == 1:
@@ -531,7 +532,8 @@ class AlphaBeta:
         line = np.full(MAX_PLIES, NO_ACTION, np.int32)
         workspace["stop"] = 0
         with limits.alarm(workspace, seconds):
-            deepen(position, self.game.to_move(position), *most, self._context, line)
+            player = self.game.to_move(position)
+            deepen(position, player, max_depth, max_nodes, self._context, line)
         score, completed_depth = int(workspace["value"]), int(workspace["completed_depth"])
         is_complete = completed_depth == workspace["depth"] > 0
         return SearchResult(

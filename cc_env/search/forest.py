@@ -421,12 +421,14 @@ def _best_root_edge(forest: Forest, settings: PUCTSettings, tree: Int, visits: I
     """
     root = forest.nodes[tree, 0]
     first = np.int64(root["first"])
-    most = _most_visits(forest, tree)
+    max_visits = _max_visits_of_root(forest, tree)
     best, highest = np.int64(-1), -math.inf
     for place in range(root["children"]):
         edge = forest.edges[tree, first + place]
         if _proven(forest, tree, edge) >= 0:
-            score = _root_score(forest, settings, tree, edge, most) + forest.gumbel[tree, place]
+            score = (
+                _root_score(forest, settings, tree, edge, max_visits) + forest.gumbel[tree, place]
+            )
             if edge["visits"] != visits:
                 score -= PENALTY
             if score > highest:
@@ -435,28 +437,34 @@ def _best_root_edge(forest: Forest, settings: PUCTSettings, tree: Int, visits: I
 
 
 @jit
-def _most_visits(forest: Forest, tree: Int) -> Int:
+def _max_visits_of_root(forest: Forest, tree: Int) -> Int:
     """Return the highest visit count of the root's edges that are not proven losses."""
     root = forest.nodes[tree, 0]
-    most = np.int64(0)
+    max_visits = np.int64(0)
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
         if _proven(forest, tree, edge) >= 0:
-            most = max(most, np.int64(edge["visits"]))
-    return most
+            max_visits = max(max_visits, np.int64(edge["visits"]))
+    return max_visits
 
 
 @jit
-def _root_score(forest: Forest, settings: PUCTSettings, tree: Int, edge: Any, most: Int) -> float:
+def _root_score(
+    forest: Forest, settings: PUCTSettings, tree: Int, edge: Any, max_visits: Int
+) -> float:
     """Return the logit of a root's edge, plus sigma of its value once it is visited."""
     logit = math.log(edge["prior"] + EPSILON)
-    return logit + _sigma(most, _value(forest, settings, tree, edge)) if edge["visits"] else logit
+    return (
+        logit + _sigma(max_visits, _value(forest, settings, tree, edge))
+        if edge["visits"]
+        else logit
+    )
 
 
 @jit
-def _sigma(most: Int, value: float) -> float:
+def _sigma(max_visits: Int, value: float) -> float:
     """Return sigma of the paper: the value scaled to logits, growing with the visits."""
-    return SIGMA_SCALE * (SIGMA_VISITS + most) * value
+    return SIGMA_SCALE * (SIGMA_VISITS + max_visits) * value
 
 
 @jit
@@ -633,13 +641,13 @@ def _write_policy(
     root = forest.nodes[tree, 0]
     # Not used for a proven root.
     unvisited_value = -1.0 if root["proven"] else _mixed_value(forest, settings, tree)
-    most = _most_visits(forest, tree)
+    max_visits = _max_visits_of_root(forest, tree)
     highest = -math.inf
     count = np.int64(root["children"])
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
         q = _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
-        logit = math.log(edge["prior"] + EPSILON) + _sigma(most, q)
+        logit = math.log(edge["prior"] + EPSILON) + _sigma(max_visits, q)
         actions[place], policy[place] = edge["action"], logit
         highest = max(highest, logit)
     total, value = 0.0, 0.0
@@ -670,7 +678,7 @@ def _best_action(forest: Forest, settings: PUCTSettings, tree: Int) -> Int:
             if _proven(forest, tree, edges[index]) > _proven(forest, tree, edges[best]):
                 best = np.int64(index)
     else:
-        best = _best_root_edge(forest, settings, tree, _most_visits(forest, tree))
+        best = _best_root_edge(forest, settings, tree, _max_visits_of_root(forest, tree))
     return np.int64(edges[best]["action"]) if best >= 0 else np.int64(-1)
 
 

@@ -83,21 +83,23 @@ class Trees:
         game, BadTable for a damaged one.
         """
         self.game, self.count = game, limits.check_limit("count", count)
-        most = limits.check_limit("simulations", simulations)
+        max_simulations = limits.check_limit("simulations", simulations)
         batch = limits.check_limit("batch", batch)
         limits.check_exploration(exploration)
         limits.check_contempt(contempt)
         if considered and simulations is None:
             raise BadOption(f"considered={considered} needs a number of simulations")
         if capacity is None:
-            capacity = (min(most, MAX_EDGES // game.num_actions) + batch + 2) * game.num_actions
+            capacity = (
+                min(max_simulations, MAX_EDGES // game.num_actions) + batch + 2
+            ) * game.num_actions
         if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
             raise BadOption(
                 f"batch={batch}; expected: 1 to {at_most}, with room for {capacity} edges"
             )
         self._settings = PUCTSettings(
-            np.int64(most),
+            np.int64(max_simulations),
             np.int64(batch),
             np.float64(exploration),
             np.float64(contempt),
@@ -210,8 +212,12 @@ class Trees:
 
         The logits may have more than A columns. Raises ValueError for arrays of another shape.
         """
-        wide = logits.ndim == 2 and logits.shape[1] >= self.game.num_actions
-        if not wide or len(logits) != self._num_leaves or values.shape != (self._num_leaves,):
+        has_all_logits = logits.ndim == 2 and logits.shape[1] >= self.game.num_actions
+        if (
+            not has_all_logits
+            or len(logits) != self._num_leaves
+            or values.shape != (self._num_leaves,)
+        ):
             shapes = f"({self._num_leaves}, {self.game.num_actions}), ({self._num_leaves},)"
             raise ValueError(f"logits{logits.shape}, values{values.shape}; expected: {shapes}")
         self._num_leaves = 0
@@ -335,13 +341,13 @@ class PUCT:
         legal = self.game.choices(position)
         limits.check_seconds(seconds)
         limits.require_any(simulations=simulations, seconds=seconds)
-        most = limits.check_limit("simulations", simulations)
+        max_simulations = limits.check_limit("simulations", simulations)
         if len(legal) == 1:
             return SearchResult(line=(int(legal[0]),))
-        batch = max(1, min(self._batch, most // MIN_BATCHES))
+        batch = max(1, min(self._batch, max_simulations // MIN_BATCHES))
         keys = np.array([[self.game.key(occurred) for occurred in earlier]], np.uint64)
         root = np.array([position], np.uint64)
-        self._trees.restart(root, earlier=keys, simulations=most, batch=batch)
+        self._trees.restart(root, earlier=keys, simulations=max_simulations, batch=batch)
         deadline = began + (math.inf if seconds is None else seconds)
         self._run(deadline)
         line, visits, value = self._trees.best_line()
@@ -362,8 +368,8 @@ class PUCT:
             if len(planes):
                 logits, values = self._evaluate(planes)
                 if self._leaf_search:
-                    found = self._leaf_search(self._trees.leaf_positions())
-                    values = np.mean((values, found), 0, np.float32)
+                    search_values = self._leaf_search(self._trees.leaf_positions())
+                    values = np.mean((values, search_values), 0, np.float32)
                 self._trees.expand(logits, values)
             before, now = now, time.perf_counter()
             longest_batch = max(longest_batch, now - before)

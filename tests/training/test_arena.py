@@ -355,7 +355,10 @@ def test_folder_in_use_is_rejected(interrupted):
     [
         (lambda line: line[: len(line) // 2] + "\n", "3: not JSON"),
         (lambda line: line.replace('"seed":', '"seed":1'), "3: not a game of .* has the seed 1"),
-        (lambda line: line.replace("random", "greedy"), "3: not a game of .*: players: saved .*greedy"),
+        (
+            lambda line: line.replace("random", "greedy"),
+            "3: not a game of .*: players: saved .*greedy",
+        ),
         (
             lambda line: altered_line(line, result="1/2-1/2"),
             "3: .* the game is .*, recorded 1/2-1/2",
@@ -370,7 +373,10 @@ def test_folder_in_use_is_rejected(interrupted):
             lambda line: altered_line(line, options={"size": 7, "corner": 3}),
             "3: .*: size: saved 7",
         ),
-        (lambda line: altered_line(line, game="checkers", options={}), "3: .*: game: saved 'checkers'"),
+        (
+            lambda line: altered_line(line, game="checkers", options={}),
+            "3: .*: game: saved 'checkers'",
+        ),
         (lambda line: altered_line(line, limits={"max_turns": 4}), "3: .*: max_turns: saved 4"),
         (
             lambda line: altered_line(line, players=json.loads(line)["players"][::-1]),
