@@ -7,6 +7,7 @@ from pathlib import Path
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, format_list
 from cc_env.games.factory import make_game
+from cc_env.registry.catalogue import file_stem
 
 WEIGHTS = Path(__file__).parent / "weights"
 # Kinds of weights that ship for policy and value networks.
@@ -59,8 +60,7 @@ def shipped_path(game: Game, kind: str) -> Path:
     Those of "policy" are those of "alphazero" unless the game has others, which are stronger
     without search and weaker with it.
     """
-    options = "-".join(str(value) for value in game.options.values())
-    folder = f"{game.name}-{options}"
+    folder = file_stem(game.name, game.options)
     if kind == "policy" and not (WEIGHTS / kind / folder).exists():
         kind = "alphazero"
     return WEIGHTS / kind / folder / NETWORK
