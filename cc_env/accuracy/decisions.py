@@ -223,9 +223,8 @@ def sample_from_games(
         pair = [recorder, opponent] if seat == 0 else [opponent, recorder]
         start = random_opening(tables.game, max_opening_turns, rng)
         record = play_match(tables.game, pair, start=start, seed=seed + number)
-        if loser := record.forfeited_by:
-            fault = f"game {number + 1}: {loser} forfeits ({record.reason})"
-            raise BadPlayer(f"{fault}: {record.detail}")
+        if record.forfeit:
+            raise BadPlayer(f"game {number + 1}: {record.forfeit}")
         for position in recorder.positions:
             if position not in yielded:
                 yielded.add(position)

@@ -126,8 +126,8 @@ def make_dataset(
     """Return the decisions of matches of a game, each with the names of its players.
 
     `tables` contain the exact values; without them, all values are NaN. `about` is stored with the
-    data set. Raises BadRecord for a
-    match of another game, or if there are no decisions; BadTable for a damaged table.
+    data set. Raises BadRecord for a match of another game, or if there are no decisions; BadTable
+    for a damaged table.
     """
     columns: dict[str, list[object]] = {name: [] for name in ARRAYS}
     for index, (match, players) in enumerate(matches):

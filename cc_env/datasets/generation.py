@@ -79,9 +79,8 @@ def _play(
             limits=limits,
             seed=int(streams[1].generate_state(1)[0]),
         )
-        if loser := record.forfeited_by:
-            fault = f"game {index + 1}: {loser} forfeits ({record.reason})"
-            raise BadPlayer(f"{fault}: {record.detail}")
+        if record.forfeit:
+            raise BadPlayer(f"game {index + 1}: {record.forfeit}")
         yield replay(record), record.players
 
 

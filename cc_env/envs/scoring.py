@@ -108,8 +108,8 @@ def score(
         hashes.append(seat_hashes)
     distinct = sum(len(set(seat_hashes)) for seat_hashes in hashes)
     _warn_of_repeats(games, distinct)
-    _, pairs = np.unique(hashes, axis=1, return_inverse=True)
-    interval = clustered_interval(np.array(points), np.tile(pairs, 2))
+    pairs = [hash(games_of_opening) for games_of_opening in zip(*hashes, strict=True)]
+    interval = clustered_interval(np.array(points), np.array(2 * pairs))
     return Score(*interval, games, distinct)
 
 

@@ -93,6 +93,12 @@ class Record:
             return None
         return self.players[self.result == RESULTS[FIRST_WINS]]
 
+    @property
+    def forfeit(self) -> str:
+        """The player that lost by a fault, the fault and its description; "" without a fault."""
+        loser = self.forfeited_by
+        return "" if loser is None else f"{loser} forfeits ({self.reason}): {self.detail}"
+
     def to_json(self) -> str:
         """Return the record as one line of JSON, without a newline."""
         return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)

@@ -117,7 +117,7 @@ def resign(content):
         (set_value("player", value="ours\ncomparable: yes"), "player cannot be"),
         (set_value("version", value="\x1b[31m"), "version cannot be"),
         (set_value("opponent", value="a" * 201), "opponent cannot be"),
-        (set_value("opponent", value="nobody"), "no player 'nobody'"),
+        (set_value("opponent", value="unknown"), "no player 'unknown'"),
         (set_value("opponent", value="minimax:dept=2"), "no option dept"),
         (set_value("more", value=2), "'more' is unknown"),
         (lambda content: content.pop("seed"), "'seed' is missing"),
@@ -129,7 +129,7 @@ def test_false_result_is_refused(tmp_path, change, message):
 
 
 def test_opponent_that_is_not_reproducible_is_not_repeated(tmp_path):
-    path = with_change(tmp_path, set_value("opponent", value="somebody.Player"))
+    path = with_change(tmp_path, set_value("opponent", value="package.Player"))
     assert not verified(path).is_repeated
 
 

@@ -155,8 +155,7 @@ def write_submission(
     for number, record in enumerate(records, 1):
         loser = record.forfeited_by
         if loser == opponent or (loser is not None and record.reason == "error"):
-            fault = f"game {number}: {loser} forfeits ({record.reason})"
-            raise BadPlayer(f"{fault}: {record.detail}")
+            raise BadPlayer(f"game {number}: {record.forfeit}")
     created = make_game(game, **(options or {}))
     entries = tuple(
         GameEntry(

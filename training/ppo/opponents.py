@@ -1,9 +1,8 @@
 """The opponents of a learner: itself, snapshots of itself, and other players.
 
 Among the other players, those of similar strength play most of the games: prioritized fictitious
-self-play with the weights p(1 − p), by Vinyals et al.,
-"Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019. So the opponents
-may be of any strength from the start.
+self-play with the weights p(1 − p), by Vinyals et al., "Grandmaster level in StarCraft II using
+multi-agent reinforcement learning", 2019. So the opponents may be of any strength from the start.
 
 Shapes: K players of the settings (`PoolSettings.names`).
 """
