@@ -233,21 +233,28 @@ def register(
 
 # By class of a slow evaluation, the function that returns the faster one for move ordering.
 _ORDERINGS: dict[type, Callable[[Any], Any]] = {}
+# By class of an evaluation with a cache, the function that returns one with a cache of its own.
+_WITH_CACHE: dict[type, Callable[[Any], Any]] = {}
 
 
 def register_evaluation(
     position_class: type,
     evaluation_class: type,
     evaluation: _Function,
+    *,
     ordering: Callable[[Any], Any] | None = None,
+    with_cache: Callable[[Any], Any] | None = None,
 ) -> None:
     """Register a compiled function as `evaluate` for a class of evaluations.
 
     `evaluation_class` is a NamedTuple of weights. For a slow evaluation, `ordering` returns the
-    faster evaluation that searches use to order moves.
+    faster evaluation that searches use to order moves, and `with_cache` the same evaluation with a
+    cache of its own, for the searches of one thread.
     """
     if ordering is not None:
         _ORDERINGS[evaluation_class] = ordering
+    if with_cache is not None:
+        _WITH_CACHE[evaluation_class] = with_cache
     _qualify_name(evaluation_class)
     # A module's own functions are in its fingerprint already.
     if evaluation.__module__ != evaluation_class.__module__:
@@ -261,6 +268,12 @@ def ordering_evaluation(evaluation: Any) -> Any:
     """Return the evaluation that orders moves: by default `evaluation` itself."""
     ordering = _ORDERINGS.get(type(evaluation))
     return ordering(evaluation) if ordering else evaluation
+
+
+def with_cache(evaluation: Any) -> Any:
+    """Return the evaluation with a cache of its own, for one thread; by default `evaluation`."""
+    function = _WITH_CACHE.get(type(evaluation))
+    return function(evaluation) if function else evaluation
 
 
 @jit

@@ -31,8 +31,7 @@ HAS_BYTE_PRODUCTS = bool(_FEATURES & {"+avx2", "+avx512vnni", "+dotprod"})
 # Accumulators of FLOAT_LANES lanes that are updated in turn: enough to hide the latency of an
 # operation, few enough for the registers.
 ACCUMULATORS = 8 if "+avx512f" in _FEATURES else 4
-INT16_LANES = 64
-INT32_LANES = INT16_LANES // 2
+INT16_LANES, INT32_LANES = 128, 32
 
 _INT8, _INT16, _INT32, _INT64 = map(ir.IntType, (8, 16, 32, 64))
 _ELEMENTS: dict[types.Type, ir.Type] = {
@@ -176,46 +175,50 @@ def clip(typing_context: object, vector: VectorType, limit: types.Type) -> Intri
 
 @intrinsic  # type: ignore[untyped-decorator]
 def add_product(
-    typing_context: object,
-    vector: VectorType,
-    weights: types.Array,
-    begin: types.Type,
-    sums: VectorType,
+    typing_context: object, vector: VectorType, weights: types.Array, sums: VectorType
 ) -> Intrinsic:
     """Return sums + vector @ matrix; the vector is int16[INT16_LANES], sums int32[INT32_LANES].
 
-    The matrix starts at an element of `weights`, int16[>= begin + INT16_LANES * INT32_LANES]. Its
-    rows are stored in pairs, with the elements of both rows alternating, as processors multiply
-    them (`pmaddwd`). Most lanes of a small network are 0, so pairs of zeros are skipped.
+    The matrix is the beginning of `weights`, int16[>= INT16_LANES * INT32_LANES]. Its rows are
+    stored in pairs, with the elements of both rows alternating, as processors multiply them
+    (`pmaddwd`). Most lanes of a small network are 0, so pairs of zeros are skipped.
     """
-    if not (_is_loadable(weights) and weights.dtype == types.int16):
+    is_integer = vector == _INT16_VECTOR and sums == _INT32_VECTOR
+    if not (is_integer and _is_loadable(weights) and weights.dtype == types.int16):
         return None
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
-        vector, weights, begin, sums = values
-        pairs = builder.bitcast(vector, _INT32_VECTOR.llvm)
-        memory = cgutils.alloca_once_value(builder, pairs)
-        first = builder.bitcast(memory, _INT32.as_pointer())
-        is_active = builder.icmp_signed("!=", pairs, ir.Constant(pairs.type, None))
-        active = builder.bitcast(is_active, ir.IntType(INT32_LANES))
+        vector, weights, sums = values
+        row_pair = ir.VectorType(_INT16, 2 * INT32_LANES)
+        wide = ir.VectorType(_INT32, row_pair.count)
+        pairs = builder.bitcast(vector, ir.VectorType(_INT32, INT16_LANES // 2))
+        # The pairs, and a pair of zeros.
+        memory = cgutils.alloca_once(builder, ir.ArrayType(_INT32, pairs.type.count + 1))
+        memory = builder.bitcast(memory, _INT32.as_pointer())
+        builder.store(pairs, builder.bitcast(memory, pairs.type.as_pointer()), align=4)
+        end = builder.gep(memory, [ir.Constant(_INT64, pairs.type.count)])
+        builder.store(ir.Constant(_INT32, 0), end)
 
         def add(pair: ir.Value, total: ir.Value) -> ir.Value:
-            index = builder.zext(pair, _INT64)
-            inputs = _splat(builder, builder.load(builder.gep(first, [index])), pairs.type)
-            row = builder.add(begin, builder.mul(index, ir.Constant(_INT64, INT16_LANES)))
-            factors = _load(context, builder, signature.args[1:], [weights, row], vector.type)
-            wide = ir.VectorType(_INT32, INT16_LANES)
-            inputs = builder.sext(builder.bitcast(inputs, vector.type), wide)
-            products = builder.mul(inputs, builder.sext(factors, wide))
-            even = _shuffle(builder, products, range(0, INT16_LANES, 2))
-            odd = _shuffle(builder, products, range(1, INT16_LANES, 2))
+            inputs = builder.load(builder.gep(memory, [pair]))
+            inputs = builder.bitcast(_splat(builder, inputs, sums.type), row_pair)
+            # The product of zeros with any row is 0.
+            row = builder.and_(pair, ir.Constant(_INT64, pairs.type.count - 1))
+            begin = builder.mul(row, ir.Constant(_INT64, row_pair.count))
+            arguments = [signature.args[1], types.int64]
+            factors = _load(context, builder, arguments, [weights, begin], row_pair)
+            products = builder.mul(builder.sext(inputs, wide), builder.sext(factors, wide))
+            even = _shuffle(builder, products, range(0, wide.count, 2))
+            odd = _shuffle(builder, products, range(1, wide.count, 2))
             return builder.add(total, builder.add(even, odd))
 
+        is_active = builder.icmp_signed("!=", pairs, ir.Constant(pairs.type, None))
+        active = builder.bitcast(is_active, ir.IntType(pairs.type.count))
         return _for_each_bit(builder, active, sums, add)
 
-    return _INT32_VECTOR(_INT16_VECTOR, weights, types.int64, _INT32_VECTOR), generate
+    return sums(vector, weights, sums), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -368,24 +371,32 @@ def _for_each_bit(
     initial: ir.Value,
     add: Callable[[ir.Value, ir.Value], ir.Value],
 ) -> ir.Value:
-    """Generate a loop over the bits that are set, lowest first: `total = add(bit, total)`."""
+    """Generate a loop over the bits that are set, lowest first: `total = add(bit, total)`.
+
+    Each iteration adds two bits to a total of its own, which hides the latency of an addition. The
+    last bit may be missing: its number is then that of all bits, set or not.
+    """
     before = builder.block
     test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
     builder.branch(test)
     builder.position_at_end(test)
-    remaining, total = builder.phi(bits.type), builder.phi(initial.type)
+    remaining = builder.phi(bits.type)
     remaining.add_incoming(bits, before)
-    total.add_incoming(initial, before)
+    totals = [builder.phi(initial.type) for _ in range(2)]
+    for total, start in zip(totals, (initial, ir.Constant(initial.type, None)), strict=True):
+        total.add_incoming(start, before)
     is_nonzero = builder.icmp_unsigned("!=", remaining, ir.Constant(bits.type, 0))
     builder.cbranch(is_nonzero, body, after)
     builder.position_at_end(body)
-    lowest = builder.cttz(remaining, ir.Constant(ir.IntType(1), 1))
-    total.add_incoming(add(lowest, total), body)
-    decremented = builder.sub(remaining, ir.Constant(bits.type, 1))
-    remaining.add_incoming(builder.and_(remaining, decremented), body)
+    rest = remaining
+    for total in totals:
+        lowest = builder.cttz(rest, ir.Constant(ir.IntType(1), 0))
+        total.add_incoming(add(lowest, total), body)
+        rest = builder.and_(rest, builder.sub(rest, ir.Constant(bits.type, 1)))
+    remaining.add_incoming(rest, body)
     builder.branch(test)
     builder.position_at_end(after)
-    return total
+    return builder.add(*totals)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -415,35 +426,6 @@ def weighted_sum(
         return builder.sext(_call(builder, name, products, result=_INT32), _INT64)
 
     return types.int64(_INT32_VECTOR, weights, types.int64, types.int64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def window_states(typing_context: object, own: types.Type, enemy: types.Type) -> Intrinsic:
-    """Return a pointer to uint8[64]: the state of the window of 2 by 2 cells at each cell.
-
-    The cells of the window at cell c are c, c + 1, c + 8 and c + 9, those above 63 empty. A state
-    is a number of 4 digits in base 3, the first cell's lowest: 0 for an empty cell, 1 for one in
-    `own`, 2 for one in `enemy`, which are uint64 without common cells. The memory is valid until
-    the function returns.
-    """
-
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
-    ) -> ir.Value:
-        byte, bit = ir.IntType(8), ir.IntType(1)
-        states = empty = ir.Constant(ir.VectorType(byte, 64), None)
-        for power, offset in enumerate((0, 1, 8, 9)):
-            for digit, cells in enumerate(values, 1):
-                shifted = builder.lshr(cells, ir.Constant(_INT64, offset))
-                is_set = builder.bitcast(shifted, ir.VectorType(bit, 64))
-                weight = ir.Constant(states.type, [digit * 3**power] * 64)
-                states = builder.add(states, builder.select(is_set, weight, empty))
-        memory = cgutils.alloca_once_value(builder, states)
-        return builder.bitcast(memory, byte.as_pointer())
-
-    if not own == enemy == types.uint64:
-        return None
-    return types.CPointer(types.uint8)(own, enemy), generate  # type: ignore[attr-defined]
 
 
 def _is_loadable(array: types.Array) -> bool:

@@ -5,10 +5,12 @@
 The inputs, in the frame of the player to move, are the cells of each set of `rules.network_inputs`,
 or of the first few, and windows of 2 by 2 cells, by their contents in the first two sets, own and
 enemy. Few inputs are active, so the first layer is a sum of rows; empty windows add nothing and are
-skipped. Integer arithmetic gives the same results on every machine, and `check` rejects weights
-with which a sum could overflow.
+skipped. The windows that begin in one row of the board depend on two rows of cells, of which a
+search meets few contents, so a cache keeps the sums of such windows. Integer arithmetic gives the
+same results on every machine, and `check` rejects weights with which a sum could overflow.
 
-Shapes: S sets, each a word of 64 cells; W windows; WIDTH and UNITS the units of the layers.
+Shapes: S sets, each a word of 64 cells; W windows; WIDTH and UNITS the units of the layers; K slots
+of the cache, 0 without a cache.
 """
 
 from collections.abc import Iterator
@@ -29,12 +31,12 @@ from cc_env.jit.simd import (
     add_product,
     clip,
     load,
+    store,
     weighted_sum,
-    window_states,
 )
 
 # Units of the first and of the second layer.
-WIDTH = 2 * INT16_LANES
+WIDTH = INT16_LANES
 UNITS = INT32_LANES
 # Cells of a set.
 CELLS = 64
@@ -50,7 +52,15 @@ MAX_ACTIVATION = 1023
 # The greatest absolute correction, in points.
 MAX_CORRECTION = 2_000
 
-_8 = np.uint64(8)
+# Rows of the board, each of ROW_CELLS cells, in which windows begin.
+WINDOW_ROWS, ROW_CELLS = 7, 8
+# The cache of sums has 2**SLOT_BITS slots for each of these rows.
+SLOT_BITS = 8
+
+_2, _3, _8, _9, _32 = map(np.uint64, (2, 3, ROW_CELLS, 9, 32))
+_ROW, _TWO_ROWS = np.uint64(0xFF), np.uint64(0xFFFF)
+_SLOT_BITS, _SLOT_SHIFT = np.uint64(SLOT_BITS), np.uint64(64 - SLOT_BITS)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class IntegerNetwork(NamedTuple):
@@ -102,11 +112,49 @@ def _aligned(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
+class Windows(NamedTuple):
+    """The windows of a network, and a cache of their sums in the first layer, for one thread.
+
+    A slot has the sum of the windows that begin in one row of the board, for the contents of the
+    two rows of cells in `keys`: own pieces in the lower half of the word, enemy's in the upper.
+    """
+
+    # The bits of the windows' first cells.
+    first_cells: np.uint64
+    # 0 in an empty slot.
+    keys: NDArray[np.uint64]  # [K]
+    sums: NDArray[np.int16]  # [K * WIDTH]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the windows with an empty cache."""
+        return _make_windows, (self.first_cells, len(self.keys))
+
+
+def _make_windows(first_cells: np.uint64, slots: int) -> Windows:
+    sums = aligned_arrays.zeros(slots * WIDTH, np.dtype(np.int16))
+    return Windows(first_cells, np.zeros(slots, np.uint64), sums)
+
+
 class Learned(NamedTuple):
     """The evaluation `base` of any game, corrected by a network."""
 
     base: Any
     network: IntegerNetwork
+    windows: Windows
+
+
+def corrected(base: Any, network: IntegerNetwork) -> Learned:
+    """Return an evaluation corrected by a network, without a cache: any thread may use it."""
+    first_cells = np.bitwise_or.reduce(ONE << network.windows, initial=np.uint64(0))
+    return Learned(base, network, _make_windows(np.uint64(first_cells), 0))
+
+
+def with_cache(evaluation: Learned) -> Learned:
+    """Return the evaluation with an empty cache of its own, for one thread."""
+    if not evaluation.windows.first_cells:
+        return evaluation
+    slots = WINDOW_ROWS << SLOT_BITS
+    return evaluation._replace(windows=_make_windows(evaluation.windows.first_cells, slots))
 
 
 @jit
@@ -115,41 +163,59 @@ def learned(position: Position, player: Int, evaluation: Learned) -> Int:
     value = np.int64(rules.evaluate(position, player, evaluation.base))
     if rules.mid_turn(position):
         return value
-    points = correction(position, evaluation.network)
+    points = correction(position, evaluation.network, evaluation.windows)
     return value + points if rules.to_move(position) == player else value - points
 
 
 @jit
-def correction(position: Position, network: IntegerNetwork) -> Int:
+def correction(position: Position, network: IntegerNetwork, windows: Windows) -> Int:
     """Return the correction for the player to move, in points."""
     sets = network_inputs(position)
-    low = load(network.first_bias, 0, INT16_LANES)
-    high = load(network.first_bias, INT16_LANES, INT16_LANES)
+    first = load(network.first_bias, 0, WIDTH)
     own, enemy = sets[0], sets[1]
-    origins = np.uint64(0)
-    for index in range(len(network.windows)):
-        origins |= ONE << network.windows[index]
-    nonempty = origins & _nonempty_windows(own | enemy)
-    states = window_states(own, enemy)
-    while nonempty:
-        cell, window = lowest_index(nonempty), popcount(origins & (lowest_bit(nonempty) - ONE))
-        nonempty &= nonempty - ONE
-        begin = (STATES * np.int64(window) + np.int64(states[cell])) * WIDTH
-        low = low + load(network.states, begin, INT16_LANES)
-        high = high + load(network.states, begin + INT16_LANES, INT16_LANES)
+    nonempty = windows.first_cells & _nonempty_windows(own | enemy)
+    for row in range(WINDOW_ROWS):
+        shift = np.uint64(ROW_CELLS * row)
+        remaining = nonempty & _ROW << shift
+        if not remaining:
+            continue
+        key = own >> shift & _TWO_ROWS | (enemy >> shift & _TWO_ROWS) << _32
+        slot = key * _FACTOR >> _SLOT_SHIFT | np.uint64(row) << _SLOT_BITS
+        begin = np.int64(slot) * WIDTH
+        has_cache = len(windows.keys) > 0
+        if has_cache and windows.keys[slot] == key:
+            first = first + load(windows.sums, begin, WIDTH)
+            continue
+        total = first - first
+        while remaining:
+            cell = lowest_index(remaining)
+            window = popcount(windows.first_cells & (lowest_bit(remaining) - ONE))
+            remaining &= remaining - ONE
+            state = _digits(own >> cell) + _2 * _digits(enemy >> cell)
+            index = STATES * np.int64(window) + np.int64(state)
+            total = total + load(network.states, index * WIDTH, WIDTH)
+        first = first + total
+        if has_cache:
+            windows.keys[slot] = key
+            store(windows.sums, begin, total)
     for number in range(min(len(sets), len(network.cells) // (CELLS * WIDTH))):
         cells = sets[number]
         while cells:
-            row = CELLS * number + np.int64(lowest_index(cells))
+            index = CELLS * number + np.int64(lowest_index(cells))
             cells &= cells - ONE
-            low = low + load(network.cells, row * WIDTH, INT16_LANES)
-            high = high + load(network.cells, row * WIDTH + INT16_LANES, INT16_LANES)
-    sums = load(network.second_bias, 0, INT32_LANES)
-    sums = add_product(clip(low, MAX_ACTIVATION), network.second, np.int64(0), sums)
-    sums = add_product(clip(high, MAX_ACTIVATION), network.second, INT16_LANES * UNITS, sums)
-    total = weighted_sum(sums, network.third, SECOND_SHIFT, MAX_ACTIVATION) + network.third_bias
-    points: Int = min(max(total >> THIRD_SHIFT, -MAX_CORRECTION), MAX_CORRECTION)
+            first = first + load(network.cells, index * WIDTH, WIDTH)
+    second = load(network.second_bias, 0, UNITS)
+    second = add_product(clip(first, MAX_ACTIVATION), network.second, second)
+    output = weighted_sum(second, network.third, SECOND_SHIFT, MAX_ACTIVATION) + network.third_bias
+    points: Int = min(max(output >> THIRD_SHIFT, -MAX_CORRECTION), MAX_CORRECTION)
     return points
+
+
+@jit
+def _digits(cells: np.uint64) -> np.uint64:
+    """Return the cells of the first window as a number of 4 digits, 0 or 1, in base 3."""
+    upper, lower = cells & _3, cells >> _8 & _3
+    return upper + (upper >> ONE) + _9 * (lower + (lower >> ONE))
 
 
 @jit
@@ -163,6 +229,9 @@ def check(network: IntegerNetwork) -> None:
     """Raise BadNetwork if a sum could overflow in some position, or if windows are invalid."""
     if (np.diff(network.windows.astype(np.int64)) <= 0).any():
         raise BadNetwork("the windows are not in ascending order")
+    last_column = network.windows % ROW_CELLS == ROW_CELLS - 1
+    if (last_column | (network.windows >= WINDOW_ROWS * ROW_CELLS)).any():
+        raise BadNetwork("a window begins in the last row or column")
     if network.states.reshape(-1, STATES, WIDTH)[:, 0].any():
         raise BadNetwork("the weights of an empty window are not 0")
     for name, worst, limit in _sums(network):

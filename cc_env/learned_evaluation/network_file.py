@@ -33,7 +33,9 @@ from cc_env.learned_evaluation.network import (
     Learned,
     aligned,
     check,
+    corrected,
     learned,
+    with_cache,
 )
 from cc_env.registry.catalogue import file_stem, rules_id
 
@@ -72,7 +74,11 @@ def file_name(game: Game) -> str:
 def add_learned_evaluation(game: Game) -> Game:
     """Return the game, with the evaluation "learned" if a network is shipped for it."""
     rules.register_evaluation(
-        type(game.initial), Learned, learned, lambda evaluation: evaluation.base
+        type(game.initial),
+        Learned,
+        learned,
+        ordering=lambda evaluation: evaluation.base,
+        with_cache=with_cache,
     )
     path = SHIPPED / file_name(game)
     if not path.is_file():
@@ -104,7 +110,7 @@ def corrected_evaluation(game: Game, network: IntegerNetwork) -> Learned:
     Raises UnknownOption if a network cannot correct an evaluation of the game.
     """
     check_inputs(game)
-    return Learned(game.evaluation(), network)
+    return corrected(game.evaluation(), network)
 
 
 def check_inputs(game: Game) -> None:
@@ -134,8 +140,10 @@ def short_hash(evaluation: Any) -> str:
 
 def _hashed_parts(evaluation: Any) -> Iterator[bytes]:
     if isinstance(evaluation, tuple):
-        yield f"{type(evaluation).__name__} {len(evaluation)}\n".encode()
-        for part in evaluation:
+        # All parts but the cache.
+        parts = evaluation[:2] if isinstance(evaluation, Learned) else evaluation
+        yield f"{type(evaluation).__name__} {len(parts)}\n".encode()
+        for part in parts:
             yield from _hashed_parts(part)
     else:
         array = np.asarray(evaluation)

@@ -447,7 +447,7 @@ def make_context(
     Raises UnknownOption for an unknown evaluation, BadOption for a table size out of range or
     tables of another game, BadTable for a damaged table.
     """
-    weights = game.evaluation(evaluation)
+    weights = rules.with_cache(game.evaluation(evaluation))
     table, workspace = make_table(table_megabytes), make_workspace(game)
     workspace["max_margin"], workspace["is_selective"] = game.max_margin, selective
     ordering = rules.ordering_evaluation(weights)

@@ -259,7 +259,7 @@ class MCTS:
         self._options = (
             np.float64(exploration),
             np.bool_(playout == "evaluation"),
-            game.evaluation(evaluation),
+            rules.with_cache(game.evaluation(evaluation)),
             load_tables(tables, game),
         )
         capacity = max(limits.check_limit("capacity", capacity), 2 * game.num_actions)

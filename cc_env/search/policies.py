@@ -97,7 +97,7 @@ class GreedyPolicy(NamedTuple):
     def make(cls, game: Game, evaluation: Any) -> Self:
         """Return the policy for a game and an evaluation."""
         legal = np.empty(4 * game.num_actions, np.int32)
-        return cls(evaluation, legal, np.empty(game.num_actions, np.int64))
+        return cls(rules.with_cache(evaluation), legal, np.empty(game.num_actions, np.int64))
 
 
 class AlphaBetaPolicy(NamedTuple):
@@ -123,6 +123,7 @@ class UCTPolicy(NamedTuple):
     @classmethod
     def make(cls, game: Game, settings: UCTSettings) -> Self:
         """Return the policy for a game; its tree has room for all simulations, within limits."""
+        settings = settings._replace(evaluation=rules.with_cache(settings.evaluation))
         capacity = min((int(settings.simulations) + 1) * game.num_actions, MAX_NODES)
         return cls(make_tree(game, max(capacity, 2 * game.num_actions)), settings)
 

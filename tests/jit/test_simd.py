@@ -9,6 +9,7 @@ from cc_env.jit.simd import (
     ACCUMULATORS,
     FLOAT_LANES,
     add_byte_products,
+    add_product,
     as_floats,
     fma,
     load,
@@ -17,7 +18,6 @@ from cc_env.jit.simd import (
     relu,
     splat,
     store,
-    window_states,
     zero_accumulators,
 )
 
@@ -80,6 +80,23 @@ def test_integer_vectors_add_and_subtract():
     assert np.array_equal(out, [a + b, a - b])
 
 
+@pytest.mark.parametrize("active", [0, 1, 2, 63, 128])
+def test_product_of_a_vector_with_zeros_is_exact(active):
+    @jit
+    def multiply(vector, weights, sums, out):
+        product = add_product(load(vector, 0, 128), weights, load(sums, 0, 32))
+        store(out, 0, product)
+
+    rng = np.random.default_rng(active)
+    vector, out = np.zeros(128, np.int16), np.zeros(32, np.int32)
+    vector[rng.choice(128, active, replace=False)] = rng.integers(-1023, 1024, active)
+    pairs = rng.integers(-(2**14), 2**14, (64, 32, 2)).astype(np.int16)
+    sums = rng.integers(-(2**20), 2**20, 32).astype(np.int32)
+    multiply(vector, pairs.ravel(), sums, out)
+    matrix = pairs.transpose(0, 2, 1).reshape(128, 32)
+    assert np.array_equal(out, sums + np.int64(vector) @ matrix)
+
+
 def test_products_of_bytes_are_exact():
     @jit
     def multiply(numbers, weights, out):
@@ -113,24 +130,6 @@ def test_floats_are_rounded_to_bytes():
     out = np.zeros(FLOAT_LANES, np.int32)
     convert(floats, out)
     assert np.array_equal(out.view(np.uint8).reshape(FLOAT_LANES, 4), np.floor(floats + 0.5).T)
-
-
-def test_window_states_are_numbers_in_base_3():
-    @jit
-    def write_states(own, enemy, out):
-        states = window_states(own, enemy)
-        for cell in range(64):
-            out[cell] = states[cell]
-
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        board = rng.integers(3, size=64)
-        own, enemy = (np.packbits(board == side, bitorder="little") for side in (1, 2))
-        out = np.zeros(64, np.int64)
-        write_states(own.view(np.uint64)[0], enemy.view(np.uint64)[0], out)
-        # Cells beyond the last one are empty.
-        digits = [np.append(board[offset:], [0] * offset) for offset in (0, 1, 8, 9)]
-        assert np.array_equal(out, digits[0] + 3 * digits[1] + 9 * digits[2] + 27 * digits[3])
 
 
 @pytest.mark.parametrize("array", [np.zeros(64), np.zeros((64, 2), np.float32)[:, 0]])

@@ -1,5 +1,7 @@
 """The correction by a network equals a plain computation, for both players."""
 
+import pickle
+
 import numpy as np
 import pytest
 from learned_evaluation.networks import plain_correction, random_network
@@ -22,7 +24,7 @@ from cc_env.registry.options import parse_options, split_options
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
-WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in range(5)), (7, 63)]
+WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in range(5)), (6, 54)]
 
 
 def positions(game, count, seed=0):
@@ -62,6 +64,50 @@ def test_network_with_fewer_input_sets_matches_the_python_reference(sets):
         assert rules.evaluate(position, player, evaluation) - base == plain_correction(
             position, network
         )
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
+def test_evaluation_with_a_cache_has_the_same_values(path):
+    name, _, options = path.stem.partition("-")
+    game = make_game(name, **parse_options(split_options(options)))
+    plain = game.evaluation("learned")
+    cached = rules.with_cache(plain)
+    # Successors share most of their contents, as in a search; all slots are used again.
+    for position in positions(game, 60):
+        for action in game.legal_actions(position):
+            after = game.apply(position, int(action))
+            assert rules.evaluate(after, 0, cached) == rules.evaluate(after, 0, plain)
+    has_windows = bool(plain.windows.first_cells)
+    assert (np.count_nonzero(cached.windows.keys) > 100) == has_windows
+    assert np.any(cached.windows.sums) == has_windows
+
+
+def test_entry_of_other_contents_is_replaced():
+    """All contents of two rows share the slots of their row."""
+    game = make_game("capture_conquer")
+    plain = corrected_evaluation(game, random_network(np.random.default_rng(0), WINDOWS[2]))
+    cached = rules.with_cache(plain)
+    cached.windows.keys[:] = 1 << 63
+    cached.windows.sums[:] = 1000
+    for position in positions(game, 20):
+        assert rules.evaluate(position, 0, cached) == rules.evaluate(position, 0, plain)
+
+
+def test_every_search_has_a_cache_of_its_own():
+    game = make_game("capture_conquer")
+    first, second = (AlphaBeta(game, "learned")._context.evaluation.windows for _ in range(2))
+    assert np.any(first.keys)
+    assert not np.shares_memory(first.keys, second.keys)
+    assert not np.shares_memory(first.sums, second.sums)
+    assert len(game.evaluation("learned").windows.keys) == 0
+
+
+def test_cache_is_pickled_without_its_entries():
+    evaluation = AlphaBeta(make_game("capture_conquer"), "learned")._context.evaluation
+    copy = pickle.loads(pickle.dumps(evaluation))
+    assert copy.windows.first_cells == evaluation.windows.first_cells
+    assert len(copy.windows.keys) == len(evaluation.windows.keys)
+    assert not copy.windows.keys.any()
 
 
 def test_base_evaluation_is_used_within_a_turn():
@@ -113,6 +159,9 @@ def test_invalid_windows_are_rejected():
     whole = random_network(np.random.default_rng(0), (0, 1, 2))
     for windows in ((0, 2, 1), (0, 0, 1)):
         with pytest.raises(BadNetwork, match="not in ascending order"):
+            check(whole._replace(windows=np.array(windows, np.uint64)))
+    for windows in ((0, 1, 7), (0, 1, 56)):
+        with pytest.raises(BadNetwork, match="a window begins in the last row or column"):
             check(whole._replace(windows=np.array(windows, np.uint64)))
     whole.states[STATES * WIDTH + 7] = 1
     with pytest.raises(BadNetwork, match="the weights of an empty window"):
@@ -171,5 +220,5 @@ def test_base_evaluation_orders_moves():
     assert ordering_evaluation(corrected) is corrected.base
     assert ordering_evaluation(base) is base
     context = AlphaBeta(game, "learned")._context
-    assert context.evaluation is corrected
+    assert context.evaluation.network is corrected.network
     assert context.ordering is corrected.base
