@@ -68,8 +68,9 @@ def _row(title: str, players: Sequence[RatedPlayer]) -> tuple[float, list[str]]:
     # Results of early runs have no puzzles.
     puzzles = [player.measured.get("puzzles") for player in players]
     solved = _mean([each and each["solved"] for each in puzzles])
-    milliseconds = f"{mean(player.measured['milliseconds_per_turn'] for player in players):.2g}"
-    return mean(elos), [title, seeds, _elo(players), *scores, milliseconds, kept, solved]
+    # Other programs only add to the time.
+    milliseconds = min(player.measured["milliseconds_per_turn"] for player in players)
+    return mean(elos), [title, seeds, _elo(players), *scores, f"{milliseconds:.2g}", kept, solved]
 
 
 def _mean(values: Sequence[float | None]) -> str:
