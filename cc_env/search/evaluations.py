@@ -19,7 +19,7 @@ from cc_env.jit.compiler import jit
 # Default sizes, in positions and logits.
 SLOTS, RING = 2**18, 2**23
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
-HALF = np.uint64(32)
+BYTE, HALF = np.uint64(8), np.uint64(32)
 
 
 class EvaluationCache(NamedTuple):
@@ -51,13 +51,21 @@ def make_cache(slots: int = SLOTS, ring: int = RING) -> EvaluationCache:
 def hash_observation(planes: NDArray[np.int8], legal: NDArray[np.int32], count: Int) -> np.uint64:
     """Return the hash of an observation, int8[C, H, W], and `legal[:count]`, int32[A]; never 0."""
     key = FACTOR
-    for cell in planes.ravel():
-        key = (key ^ np.uint64(np.uint8(cell))) * FACTOR
-        key ^= key >> HALF
+    cells = planes.ravel()
+    for start in range(0, len(cells), 8):
+        word = np.uint64(0)
+        for index in range(start, min(start + 8, len(cells))):
+            word = word << BYTE | np.uint64(np.uint8(cells[index]))
+        key = _mix(key, word)
     for index in range(count):
-        key = (key ^ np.uint64(legal[index])) * FACTOR
-        key ^= key >> HALF
+        key = _mix(key, np.uint64(legal[index]))
     return key | ONE
+
+
+@jit
+def _mix(key: np.uint64, word: np.uint64) -> np.uint64:
+    key = (key ^ word) * FACTOR
+    return key ^ key >> HALF
 
 
 @jit

@@ -9,6 +9,10 @@ AlphaZero", 2021). Visits are counted for each edge. The value of a node is the 
 network's value and its children's values, weighted by the visits of the edges; it is recomputed on
 every backup. A position that is already on the path, or occurred earlier in the game, is a draw.
 
+The edges of all nodes but the root are in descending order of their priors. As unvisited actions
+have the same value, they are expanded in this order, and those after the first one that is not
+expanded can be skipped.
+
 Wins and losses are proven and backed up as in MCTS-Solver (Winands et al., "Monte-Carlo Tree Search
 Solver", 2008); a win within the turn needs no evaluation by the network. At the root, if
 `considered` is set, actions are selected by Sequential Halving, and the improved policy follows
@@ -360,6 +364,8 @@ def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, no
             total += _repetition_value(edge, draw_value) * edge["draws"]
             visits += edge["draws"]
         best = max(best, proven)
+        if _are_others_unvisited(edge, node):
+            break
     record["value"] = total / visits
     if best:
         record["proven"] = best - 1 if best > 0 else best + 1
@@ -402,7 +408,15 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings,
             bound = value + weight * edge["prior"] / (1 + edge["visits"])
             if bound > highest:
                 best, highest = np.int64(index), bound
+        if _are_others_unvisited(edge, node):
+            break
     return best
+
+
+@jit
+def _are_others_unvisited(edge: Any, node: Int) -> Bool:
+    """Return whether no edge after this one of a node is expanded, since this one is not."""
+    return bool(node and edge["target"] < 0)
 
 
 @jit
@@ -573,6 +587,8 @@ def _grow(
     tree, depth = forest.trees[slot], forest.depths[slot]
     node = forest.nodes[tree, forest.paths[slot, depth, 0]]
     first = forest.sizes[tree, 1]
+    if depth:
+        _sort_by_logits(forest, count)
     highest = -math.inf
     for index in range(count):
         highest = max(highest, forest.logits[index])
@@ -591,6 +607,19 @@ def _grow(
     forest.sizes[tree, 1] += count
     if depth == 0:
         _expand_terminal_children(position, forest, settings, tree)
+
+
+@jit
+def _sort_by_logits(forest: Forest, count: Int) -> None:
+    """Sort the legal actions by their logits, the highest first; equal ones keep their order."""
+    legal, logits = forest.legal[0], forest.logits
+    for end in range(1, count):
+        action, logit = legal[end], logits[end]
+        place = end
+        while place and logits[place - 1] < logit:
+            legal[place], logits[place] = legal[place - 1], logits[place - 1]
+            place -= 1
+        legal[place], logits[place] = action, logit
 
 
 @jit

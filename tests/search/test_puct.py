@@ -291,6 +291,21 @@ def test_virtual_losses_are_undone(game, some_positions, batch):
                 assert -1.01 <= total / node["visits"] <= 1.01
 
 
+@pytest.mark.parametrize("batch", [1, 16])
+def test_actions_are_expanded_in_the_order_of_their_priors(game, some_positions, batch):
+    for position in some_positions:
+        search = PUCT(game, opinionated, batch=batch)
+        search.search(position, simulations=500)
+        nodes, edges = search._trees._forest.nodes[0], search._trees._forest.edges[0]
+        for node in nodes[1 : search._trees._forest.sizes[0, 0]]:
+            if node["children"] > 0:
+                below = edges[node["first"] : node["first"] + node["children"]]
+                assert (np.diff(below["prior"]) <= 0).all()
+                assert (np.diff((below["target"] >= 0).astype(int)) <= 0).all()
+        root = edges[nodes["first"][0] :][: nodes["children"][0]]
+        assert root["action"].tolist() == game.legal_actions(position).tolist()[: len(root)]
+
+
 def test_sequential_halving_visits_half_of_the_actions_again():
     assert _halving(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
     assert _halving(1, 3) == [0, 1, 2]
@@ -311,7 +326,7 @@ def test_schedule_is_that_of_the_simulations_of_the_search(game):
     assert visits[0] == visits[2] != visits[1]
 
 
-def test_improved_policy_is_better_than_the_prior(game, some_positions):
+def test_results_have_legal_actions_and_normalized_policies(game, some_positions):
     rows = np.array(some_positions, np.uint64)
     trees = Trees(game, len(rows), simulations=64, considered=16)
     trees.restart(rows, np.random.default_rng(0))
@@ -324,7 +339,10 @@ def test_improved_policy_is_better_than_the_prior(game, some_positions):
         assert policy[tree, : len(legal)].sum() == pytest.approx(1, abs=1e-5)
         assert selected[tree] in legal
         assert -1 <= values[tree] <= 1
-    # The opponent wins in its next turn unless it is stopped.
+
+
+def test_improved_policy_avoids_losing_actions(game):
+    """The opponent wins in its next turn unless it is stopped."""
     position = game.from_text("b5/6/1b4/r5/r5/5r b")
     trees = Trees(game, 1, simulations=200, considered=32)
     trees.restart(np.array([position], np.uint64))
