@@ -36,7 +36,7 @@ CASES = {
     "games": ("", "cc_env/Cannon-v0"),
     "perft": ("-d 2", "depth 2: "),
     "warm": ("mini_checkers", "mini_checkers: compiled"),
-    "analyse": ("minimax:depth=2", "nodes"),
+    "analyze": ("minimax:depth=2", "nodes"),
     "learn": ("morris 1", "."),
     "check": ("--game mini_checkers", "no faults"),
     "dataset": ("games.npz --player random --games 2 --size 4", "games.npz: 2 games"),

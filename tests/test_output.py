@@ -35,7 +35,7 @@ def test_names_are_not_wrapped_and_lines_have_no_trailing_blanks(monkeypatch, co
         assert sum(line.startswith(name) for line in lines) == 1
 
 
-def test_wide_table_is_stacked(monkeypatch):
+def test_table_is_stacked_on_a_narrow_terminal(monkeypatch):
     wide, narrow = print_table(monkeypatch, 120), print_table(monkeypatch, 60)
     assert len(wide) == 3
     assert wide[1].endswith("50.0 %  40.0 – 60.0 %")

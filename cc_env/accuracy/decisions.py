@@ -98,10 +98,10 @@ class Accuracy:
         """The decisions that gave value away."""
         return [decision for decision in self.graded_decisions if not decision.is_kept]
 
-    def by(
+    def group_by(
         self, key_function: Callable[[GradedDecision], int | str]
     ) -> dict[int | str, "Accuracy"]:
-        """Group the decisions by the result of a function: numbers ascending, then texts."""
+        """Group the decisions by the result of a function: integers ascending, then strings."""
         parts: dict[int | str, list[GradedDecision]] = {}
         for decision in self.graded_decisions:
             parts.setdefault(key_function(decision), []).append(decision)

@@ -27,7 +27,7 @@ def folder_path(text: str | Path) -> Path:
 
 def _path(text: str | Path) -> Path:
     if not str(text).strip():
-        raise typer.BadParameter("the path is empty; . is the current folder")
+        raise typer.BadParameter("the path is empty; use . for the current folder")
     return Path(text)
 
 

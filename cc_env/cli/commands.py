@@ -173,7 +173,7 @@ def warm(
 
 
 @app.command()
-def analyse(
+def analyze(
     player: Annotated[
         str, typer.Argument(help="The player, e.g. minimax:depth=8 or mcts:seconds=2.")
     ] = "minimax:seconds=1",

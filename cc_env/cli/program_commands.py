@@ -106,7 +106,7 @@ def host(
         write_log = _open_log(log_file, stack)
         clients = _accept_clients(needed, (address, port), patience, stack)
         if len(clients) < needed:
-            _turn_away(clients, protocol)
+            _reject_clients(clients, protocol)
             connections = f"{len(clients)} clients connected in {patience:g} s"
             raise TimeoutError(f"{connections}; expected: {needed}")
         seats = [*seats, *clients] if len(seats) == 1 and seat == 0 else [*clients, *seats]
@@ -187,7 +187,7 @@ def _play_ugi(
         yield game_record.detail
 
 
-def _turn_away(clients: list[tcp.Connection], protocol: str) -> None:
+def _reject_clients(clients: list[tcp.Connection], protocol: str) -> None:
     """Inform clients that no game starts, and disconnect them."""
     for client in clients:
         connection = MessageSocket(client.socket)

@@ -337,8 +337,13 @@ def _check_values(arrays: Mapping[str, NDArray[Any]]) -> None:
         if not is_valid.all():
             value = arrays[name][~is_valid][0]
             raise BadRecord(f"{name} contains {value}; expected: {format_list(valid)}")
-    if (np.diff(arrays["games"]) < 0).any():
-        raise BadRecord("the decisions are not in the order of the games")
+    is_descending = np.diff(arrays["games"]) < 0
+    if is_descending.any():
+        decision = int(is_descending.argmax()) + 1
+        raise BadRecord(
+            f"the game of decision {decision} is not at or after that of the decision before; "
+            "expected: games in ascending order"
+        )
     _check_results(arrays)
 
 

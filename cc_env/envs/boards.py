@@ -545,20 +545,22 @@ class Boards:
         """The index of the opponent in each game, int64[N], -1 if none was drawn; a copy."""
         return self._batch.rows[:, OPPONENT].astype(np.int64) - 1
 
-    def draw_opponents(self, numbers: NDArray[np.int64], limits: NDArray[np.float64]) -> None:
-        """Draw opponents for the games on the boards `numbers`, int64[M], that have none.
+    def draw_opponents(
+        self, indices: NDArray[np.int64], cumulative_weights: NDArray[np.float64]
+    ) -> None:
+        """Draw opponents for the games on the boards `indices`, int64[M], that have none.
 
-        `limits`, float64[K], are the cumulative weights of the opponents. Games whose opponent no
-        longer exists get another.
+        `cumulative_weights`, float64[K], are those of the opponents. Games whose opponent no longer
+        exists get another.
         """
         opponents = self._batch.rows[:, OPPONENT]
-        opponents[opponents > len(limits)] = 0
-        kernels.draw_opponents(self._batch.rows, numbers, limits)
+        opponents[opponents > len(cumulative_weights)] = 0
+        kernels.draw_opponents(self._batch.rows, indices, cumulative_weights)
 
-    def draw_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def draw_states(self, indices: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the states of the random streams of these boards, uint64[M]; advance them."""
-        states: NDArray[np.uint64] = self._batch.rows[numbers, STREAM]
-        self._batch.rows[numbers, STREAM] = random_streams.advance(states)
+        states: NDArray[np.uint64] = self._batch.rows[indices, STREAM]
+        self._batch.rows[indices, STREAM] = random_streams.advance(states)
         return states
 
     def generator(self, board: int) -> np.random.Generator:

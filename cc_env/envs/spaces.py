@@ -151,8 +151,8 @@ class LegalActionBatchSpace(spaces.MultiDiscrete):
     def sample(self, mask: Any = None, probability: Any = None) -> NDArray[np.int64]:
         """Return int64[N]: a legal action for each board, any action if its game is over.
 
-        Before the first reset they are legal in an opening. With `mask`, int8[N, A], or
-        `probability`, they are actions that these allow.
+        Before the first reset, they are legal in some opening. `mask`, int8[N, A], or `probability`
+        replaces the masks of legal actions.
         """
         masks = self._boards.masks
         if isinstance(mask, np.ndarray) and mask.shape == masks.shape and probability is None:

@@ -154,9 +154,10 @@ def _hashed_parts(evaluation: Any) -> Iterator[bytes]:
 def read_network(path: Path, game: Game) -> IntegerNetwork:
     """Return the network in a file, checked to be one for this game.
 
-    Its options, rules and inputs must be those of the game, and it must correct the game's default
-    evaluation. Raises OSError if the file cannot be read, BadNetwork if it is damaged or for
-    another game, UnknownOption if the game has no evaluation or no inputs of a network.
+    Its options and rules must be those of the game, it may have at most the game's sets of inputs,
+    and it must have been trained to correct the game's default evaluation. Raises OSError if the
+    file cannot be read, BadNetwork if it is damaged or for another game, UnknownOption if the game
+    has no evaluation or no inputs of a network.
     """
     check_inputs(game)
     network = _read(path, *_identity(game))

@@ -48,7 +48,7 @@ HELP = (
     ("moves", "list the legal moves"),
     ("board", "show the board again"),
     ("hint", "suggest a move"),
-    ("analyse", "evaluate the position and the best moves"),
+    ("analyze", "evaluate the position and the best moves"),
     ("undo", "take back your last turn"),
     ("draw", "offer a draw, or accept it"),
     ("decline", "decline a draw offer"),
@@ -292,7 +292,7 @@ class Console:
         text = self.session.game.action_text(self.session.position, decision.action)
         self._print(f"{self._hint_player} would play {text}")
 
-    def _do_analyse(self, _: str) -> None:
+    def _do_analyze(self, _: str) -> None:
         session = self.session
         session.check_in_progress()
         player = make_player(self._hint_player, session.game)

@@ -107,7 +107,7 @@ def figure(picture: PictureData, letter: str, cell: Cell) -> list[Shape]:
     (x, y), (fill, rim) = _center(cell), colors(picture, picture.owner(letter))
     figure_name = picture.game.figures.get(letter, "disc")
     if figure_name == "square":
-        return [Square(x - 19, y - 19, 38, fill), _frame(x, y, 19, rim, 3)]
+        return [Square(x - 19, y - 19, 38, fill), _square_outline(x, y, 19, rim, 3)]
     parts: list[Shape] = [Disc(x, y, 21, fill, rim, 3)]
     if figure_name == "ring":
         parts.append(Disc(x, y, 9, BOARD[0], rim, 3))
@@ -143,13 +143,15 @@ def board(picture: PictureData) -> list[Shape]:
             color = _blend_with_heat(BOARD[0], heat)
             parts.append(Disc(*_center(point), 27, color, color, 0))
     for player, goal in zip(game.players, game.goal_cells, strict=False):
-        parts.append(_frame(*_center(goal), 22, colors(picture, player)[0], 4))
+        parts.append(_square_outline(*_center(goal), 22, colors(picture, player)[0], 4))
     return parts
 
 
-def _frame(x: float, y: float, reach: float, color: str, width: float) -> Polyline:
+def _square_outline(x: float, y: float, half_size: float, color: str, width: float) -> Polyline:
     """Return the outline of a square around a point."""
-    corners = [(x + dx * reach, y + dy * reach) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    corners = [
+        (x + dx * half_size, y + dy * half_size) for dx, dy in ((-1, -1), (1, -1), (1, 1), (-1, 1))
+    ]
     return Polyline((*corners, corners[0]), color, width)
 
 
@@ -217,11 +219,11 @@ def _cross(x: float, y: float) -> list[Shape]:
 
 
 MARKS: Mapping[str, Callable[[float, float], list[Shape]]] = {
-    "selected": lambda x, y: [_frame(x, y, 26, TARGET, 4)],
+    "selected": lambda x, y: [_square_outline(x, y, 26, TARGET, 4)],
     "captured": _cross,
     "shot": lambda x, y: [Disc(x, y, 14, SHOT, "#ffffff", 2)],
     "target": lambda x, y: [Disc(x, y, 9, TARGET, "#ffffff", 2)],
-    "pointer": lambda x, y: [_frame(x, y, 28, INK, 3)],
+    "pointer": lambda x, y: [_square_outline(x, y, 28, INK, 3)],
 }
 
 

@@ -114,7 +114,10 @@ class _ThrottledProtocol(asyncio.Protocol):
         return rate_limit_address(self.client[0]) if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count the connection as closed; uvicorn calls only the last of its protocols."""
+        """Count the connection as closed.
+
+        After an upgrade to a WebSocket, uvicorn calls only the method of the WebSocket protocol.
+        """
         super().connection_lost(exc)
         assert isinstance(self.config, ServerConfig)
         self.config.open_connections[self.address] -= 1

@@ -378,7 +378,7 @@ def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
 
 
 def parse_start(text: object, game: Game) -> Position:
-    """Return the position of an untrusted text, the initial one for None or "".
+    """Parse a position from untrusted input; return the initial position for None or "".
 
     Raises BadPosition if the text is invalid.
     """

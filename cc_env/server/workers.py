@@ -235,7 +235,7 @@ def _run_worker(connection: Connection, max_bytes: int) -> None:
 def _send_results(
     connection: Connection, worker: LocalWorker, started_jobs: threading.Semaphore
 ) -> None:
-    """Send a (result, error) pair for every started job."""
+    """Send a (result, error) pair for every started job; end the process if that fails."""
     try:
         while True:
             started_jobs.acquire()

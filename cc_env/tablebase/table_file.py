@@ -147,7 +147,7 @@ class ExactTable:
         return os.pread(self._file, length, start)
 
     def check(self, game: str, options: Mapping[str, Any], rules: str, label: str) -> None:
-        """Raise BadTable unless the table is of this material of a game by these rules."""
+        """Raise BadTable unless the header has this game, its options and rules, and the label."""
         header = self.header
         actual = f"{header.label} of " + container.describe(
             header.game, header.options, header.rules

@@ -284,7 +284,10 @@ class Tablebase:
 
 
 def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables:
-    """Load tables for a search of `game`; raise BadOption if they are of another game, BadTable."""
+    """Load tables for a search of `game`.
+
+    Raises BadOption if they are of another game, BadTable if one is damaged.
+    """
     if tables is None:
         return NO_TABLES
     tables.check_game(game)

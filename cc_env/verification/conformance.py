@@ -199,7 +199,7 @@ def _properties() -> dict[str, Property]:
         "notation": _notation,
         "cells": _cells,
         "symmetries": _symmetries,
-        "key": partial(_key, {}),
+        "key": partial(_key_faults, {}),
     }
 
 
@@ -336,13 +336,13 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
                 yield f"{name}: {text} leads elsewhere in the image; expected: '{expected_text}'"
 
 
-def _key(
+def _key_faults(
     by_key: dict[int, tuple[Position, list[int]]],
     game: Game,
     position: Position,
     legal: NDArray[np.int32],
 ) -> Iterator[str]:
-    """Yield the faults of the key; `by_key` has earlier positions with their legal actions."""
+    """Yield the faults of the key; add the position and its legal actions to `by_key` if new."""
     key = int(game.key(position))
     again = int(game.key(game.make_position(position)))
     if key != again:

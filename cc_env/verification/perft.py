@@ -33,7 +33,10 @@ def perft(game: Game, position: Position, depth: int, *, decisions: bool = False
 def _perft(
     position: Position, depth: int, buffer: NDArray[np.int32], num_actions: int, decisions: Bool
 ) -> int:
-    """Count below `position`; `buffer` (int32[>= 0]) is scratch memory for lists of actions."""
+    """Return the number of sequences of `depth` turns from a position, or of `depth` decisions.
+
+    `buffer`, int32[>= 0], is scratch memory for lists of actions.
+    """
     if rules.outcome(position) != ONGOING:
         return 0
     if buffer.size < num_actions:

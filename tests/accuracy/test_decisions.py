@@ -101,12 +101,12 @@ def _solved(accuracy):
 
 def test_decisions_are_grouped_by_a_function():
     accuracy = measure(make_player("random", GAME), TABLES, sample_uniform(TABLES, 300))
-    parts = accuracy.by(lambda decision: decision.value)
+    parts = accuracy.group_by(lambda decision: decision.value)
     assert list(parts) == [-1, 0, 1]
     assert sum(part.decisions for part in parts.values()) == 300
     assert parts[-1].kept == 1  # nothing is left to give away
-    assert list(accuracy.by(lambda decision: decision.pieces)) == sorted(
-        accuracy.by(lambda decision: decision.pieces)
+    assert list(accuracy.group_by(lambda decision: decision.pieces)) == sorted(
+        accuracy.group_by(lambda decision: decision.pieces)
     )
     assert math.isnan(Accuracy(()).kept)
 

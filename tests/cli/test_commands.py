@@ -358,13 +358,13 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
             "omit --option",
         ),
         (
-            ["analyse", "greedy:evaluation=5"],
+            ["analyze", "greedy:evaluation=5"],
             "evaluation=5 is not a name; capture_conquer has: ",
         ),
-        (["analyse", "minimax:level=[]"], "no level []; it has: easy"),
-        (["analyse", "..x"], "'..x' cannot be imported"),
-        (["analyse", "os.system"], "'os.system' cannot be created: TypeError"),
-        (["analyse", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
+        (["analyze", "minimax:level=[]"], "no level []; it has: easy"),
+        (["analyze", "..x"], "'..x' cannot be imported"),
+        (["analyze", "os.system"], "'os.system' cannot be created: TypeError"),
+        (["analyze", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
         (["replay", "", "--to", "x.pdn"], "FILE"),
         (["replay", "README.md", "--to", ""], "'--to': the path is empty"),
         (["replay", "README.md", "--to", "/"], "'/'; expected: the name of a file"),
@@ -384,7 +384,7 @@ def test_bad_input_prints_one_line_and_exits_with_2(arguments, why):
 
 
 def test_analyse_prints_value_score_and_statistics():
-    out = run("analyse", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
+    out = run("analyze", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
     assert "blue to move" in out
     assert "4,4-5,5" in out
     assert "value             +1.000 for blue (1 a win, 0 a draw, -1 a loss)\n" in out
@@ -392,10 +392,10 @@ def test_analyse_prints_value_score_and_statistics():
     assert re.search(
         r"\ncutoffs           [\d,]+ with blue to move, [\d,]+ with red to move\n", out
     )
-    out = run("analyse", "mcts:simulations=50", "-o", "size=4")
+    out = run("analyze", "mcts:simulations=50", "-o", "size=4")
     assert "visits" in out
     assert "nodes per second" in out
-    assert "play" in run("analyse", "random")
+    assert "play" in run("analyze", "random")
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_analyse_prints_value_score_and_statistics():
     ],
 )
 def test_analyse_prints_complete_turns(player, position, turn):
-    out = run("analyse", player, "--game", "checkers", "-p", position)
+    out = run("analyze", player, "--game", "checkers", "-p", position)
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +1\. {turn}\b", out, re.MULTILINE)
     assert ("64x42…" in out) == ("mcts" in player)
@@ -422,13 +422,13 @@ def test_analyse_prints_complete_turns(player, position, turn):
     ],
 )
 def test_analysis_line_starts_with_the_chosen_turn(player, game, position):
-    out = run("analyse", player, "--game", game, "-p", position)
+    out = run("analyze", player, "--game", game, "-p", position)
     (turn,) = re.findall(r"^ *play +(\S.*?) *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +1\. {re.escape(turn)}\b", out, re.MULTILINE)
 
 
 def test_turns_of_a_line_are_numbered():
-    out = run("analyse", "minimax:depth=2", "-g", "cannon")
+    out = run("analyze", "minimax:depth=2", "-g", "cannon")
     assert re.search(r"^line +1\. S \d \d M \d \d  2\. S \d \d M \d \d$", out, re.MULTILINE)
 
 
@@ -469,15 +469,15 @@ def test_replay_escapes_control_characters_of_files(game, tmp_path):
 
 def test_analyse_prints_all_statistics_of_a_player(tmp_path):
     player = f"agents.memory_player.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
-    assert "remembered  nothing" in run("analyse", player)
+    assert "remembered  nothing" in run("analyze", player)
     Memory(tmp_path / "memory.sqlite", make_game("capture_conquer")).add({(6,): (3, 1)})
-    assert re.search(r"remembered +\S+ 3:1", run("analyse", player))
+    assert re.search(r"remembered +\S+ 3:1", run("analyze", player))
 
 
 def test_analyse_rejects_unknown_players_and_finished_games():
     message = "there is no player 'minmax'; did you mean minimax? there are: aggressive"
-    assert message in run("analyse", "minmax", status=2)
-    output = run("analyse", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
+    assert message in run("analyze", "minmax", status=2)
+    output = run("analyze", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in output
 
 

@@ -240,7 +240,7 @@ def test_file_of_another_format_is_rejected(solved, file):
 
 def test_games_out_of_order_and_other_planes_are_rejected(solved, file):
     rewrite(file, games=solved.games[::-1])
-    with pytest.raises(BadRecord, match="order of the games"):
+    with pytest.raises(BadRecord, match="games in ascending order"):
         load_dataset(file)
     with np.load(file) as arrays:
         metadata = json.loads(str(arrays["metadata"]))

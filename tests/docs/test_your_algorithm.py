@@ -80,7 +80,7 @@ def test_curves_of_the_tutorial_rise_and_the_policy_stays_random(reinforce, tmp_
     reinforce.main(config, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     # Exact values judge the policy: means of the first and last six evaluations.
-    accuracies = [row["accuracy_where_free"] for row in rows if "accuracy_where_free" in row]
+    accuracies = [row["accuracy_with_choice"] for row in rows if "accuracy_with_choice" in row]
     assert np.mean(accuracies[-6:]) > np.mean(accuracies[:6]) + 0.05
     assert min(row["entropy"] for row in rows[:-6]) > 0.8
 

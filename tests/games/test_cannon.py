@@ -260,7 +260,7 @@ def test_random_games_end_and_commands_are_parsed_to_their_actions(cannon):
 # Texts
 
 
-def test_any_soldier_of_the_cannon_may_name_a_bomb(cannon):
+def test_bomb_notation_accepts_any_soldier_of_the_cannon(cannon):
     turns = {cannon.parse_turn(cannon.initial, f"s 0 {y} b 0 2") for y in (5, 6, 7)}
     assert len(turns) == 1
     assert cannon.turn_text(cannon.initial, turns.pop()) == "S 0 5 B 0 2"

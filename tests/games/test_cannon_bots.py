@@ -107,7 +107,7 @@ def test_defensive_saves_the_soldier_in_danger():
 def test_neutral_plays_the_first_action_after_20_quiet_turns():
     player = make_player("neutral", CANNON)
     position = place("b", b="26 56", w="51 31", W="00 20 40 60", B="17 37 57 77")
-    player._bot._turns, player._bot._waits = 9, 20
+    player._bot._turns, player._bot._quiet_turns = 9, 20
     action = player.choose(position, np.random.default_rng(0), Clock()).action
     assert action == CANNON.legal_actions(position)[0]
 

@@ -528,7 +528,7 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
 
 def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
     arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
-    out = play_output(monkeypatch, *arguments, lines=["hint", "analyse", "help", "board", "draw"])
+    out = play_output(monkeypatch, *arguments, lines=["hint", "analyze", "help", "board", "draw"])
     assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
     assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
     assert re.search(r"minimax:depth=2 would play \d\d-\d\d\n", out)

@@ -81,11 +81,13 @@ def test_turn_of_several_decisions_is_valued_for_its_player():
     assert "x-" not in game.action_text(pending, result.action)
 
 
-def test_search_stops_in_time_and_continues_with_a_full_tree(game):
-    # There is no other limit.
+def test_search_with_only_a_time_limit_returns(game):
     result = search(game, game.initial, seconds=0.1)
     assert result.nodes >= 1
     assert result.seconds > 0
+
+
+def test_search_continues_with_a_full_tree(game):
     small = MCTS(game, playout="evaluation", capacity=1)
     result = small.search(game.initial, np.random.default_rng(0), simulations=5000)
     assert result.nodes == 5000

@@ -17,8 +17,8 @@ def scores_of(name, game=SOLVED, evaluation_opponents=FEW):
 
 def test_scores_on_a_solved_board_include_accuracy():
     perfect, chance = scores_of("perfect"), scores_of("random")
-    assert perfect["accuracy"] == perfect["accuracy_where_free"] == 1
-    assert chance["accuracy_where_free"] < chance["accuracy"] < 0.9
+    assert perfect["accuracy"] == perfect["accuracy_with_choice"] == 1
+    assert chance["accuracy_with_choice"] < chance["accuracy"] < 0.9
 
 
 def test_accuracy_positions_are_fixed():

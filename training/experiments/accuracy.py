@@ -71,7 +71,7 @@ def measure(
     tables: TablesFolder = None,
     positions: Annotated[
         int,
-        typer.Option(min=1, help="Positions sampled from all, and from replies."),
+        typer.Option(min=1, help="Positions sampled from the tables; at most as many replies."),
     ] = 1000,
     games: Annotated[
         int, typer.Option("--games", min=1, help="Games against itself and each opponent.")
@@ -106,25 +106,26 @@ def measure(
 
 def measure_by_source(
     tables: Tablebase,
-    name: str,
+    spec: str,
     opponents: Sequence[str],
     num_positions: int,
     num_games: int,
     seed: int,
 ) -> Iterator[tuple[str, Accuracy]]:
-    """Yield each source of positions with the accuracy of the player `name` in it.
+    """Yield each source of positions with the accuracy of a player in it.
 
-    `num_positions` are sampled from the tablebase, and from the replies to the player's actions;
-    `num_games` are played against itself and each opponent.
+    `num_positions` are sampled from the tablebase. At most as many are enumerated from the start,
+    breadth-first over all replies to the player's turns. `num_games` are played against itself and
+    each opponent.
     """
     game = tables.game
-    player = make_player(name, game)
+    player = make_player(spec, game)
 
     def accuracy(sample: Iterator[Position]) -> Accuracy:
         return decisions.measure(player, tables, sample, seed=seed)
 
     yield UNIFORM, accuracy(sample_uniform(tables, num_positions, seed=seed))
-    named_opponents = [("itself", name), *((opponent, opponent) for opponent in opponents)]
+    named_opponents = [("itself", spec), *((opponent, opponent) for opponent in opponents)]
     for label, opponent in named_opponents:
         other = make_player(opponent, game)
         sample = sample_from_games(
@@ -142,7 +143,7 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     columns = "decisions", "kept", "95 %", "won", "drawn", "lost", "where not all do"
     table = make_number_table(name, *columns)
     for source, accuracy in measured.items():
-        by_value = accuracy.by(attrgetter("value"))
+        by_value = accuracy.group_by(attrgetter("value"))
         kept_by_value = [
             _percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS
         ]
@@ -194,19 +195,21 @@ def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
     A share is null without decisions; `interval` is null unless the positions are an independent
     sample.
     """
-    by_value = accuracy.by(attrgetter("value")).items()
-    by_pieces = accuracy.by(attrgetter("pieces")).items()
+    by_value = accuracy.group_by(attrgetter("value")).items()
+    by_pieces = accuracy.group_by(attrgetter("pieces")).items()
     return {
-        **_counts(accuracy),
+        **_accuracy_json(accuracy),
         "interval": [round(bound, 6) for bound in accuracy.interval[1:]] if is_sample else None,
-        "kept_where_free": _rounded(accuracy.kept_with_choice),
-        "by_value": {RESULTS[int(value)]: _counts(part) for value, part in by_value},
-        "by_turns": {str(band): _counts(part) for band, part in accuracy.by(_band).items()},
-        "by_pieces": {str(pieces): _counts(part) for pieces, part in by_pieces},
+        "kept_with_choice": _rounded(accuracy.kept_with_choice),
+        "by_value": {RESULTS[int(value)]: _accuracy_json(part) for value, part in by_value},
+        "by_turns": {
+            str(band): _accuracy_json(part) for band, part in accuracy.group_by(_band).items()
+        },
+        "by_pieces": {str(pieces): _accuracy_json(part) for pieces, part in by_pieces},
     }
 
 
-def _counts(accuracy: Accuracy) -> dict[str, Any]:
+def _accuracy_json(accuracy: Accuracy) -> dict[str, Any]:
     """Return the number of decisions and the share that keeps the value, as JSON."""
     return {"decisions": accuracy.decisions, "kept": _rounded(accuracy.kept)}
 
@@ -246,7 +249,7 @@ def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
             ]
             shares = [100 * part.kept if part.decisions else 0 for part in accuracies.values()]
             by_source.barh(positions, shares, width, color=color, label=name)
-            bands = accuracies[UNIFORM].by(_band).items()
+            bands = accuracies[UNIFORM].group_by(_band).items()
             points = [
                 (key, 100 * part.kept) for key, part in bands if part.decisions >= _MIN_DECISIONS
             ]

@@ -1,7 +1,7 @@
 """Evaluation during training: matches against other players, and accuracy.
 
 On boards with a tablebase, the log also has the fraction of the player's decisions that keep the
-exact value: `accuracy` over all test positions, `accuracy_where_free` over those where an action
+exact value: `accuracy` over all test positions, `accuracy_with_choice` over those where an action
 can be wrong. The test positions are the same at every evaluation, see
 `cc_env.accuracy.decisions`.
 """
@@ -92,7 +92,7 @@ def charts(game: Game, opponents: EvaluationOpponents) -> dict[str, list[str]]:
     }
     if accuracy_test_set(game, opponents):
         title = "fraction of decisions that keep the exact value"
-        result[title] = ["accuracy", "accuracy_where_free"]
+        result[title] = ["accuracy", "accuracy_with_choice"]
     return result
 
 
@@ -102,7 +102,7 @@ def _accuracies(game: Game, player: Player, opponents: EvaluationOpponents) -> d
     if test_set is None:
         return {}
     measured = measure(player, *test_set)
-    accuracies = {"accuracy": measured.kept, "accuracy_where_free": measured.kept_with_choice}
+    accuracies = {"accuracy": measured.kept, "accuracy_with_choice": measured.kept_with_choice}
     return {name: value for name, value in accuracies.items() if not math.isnan(value)}
 
 

@@ -189,21 +189,22 @@ def _write_targets(
     first: Int, end: Int, result: Int, weight: float, history: _GameHistory, out: SearchGames
 ) -> None:
     """Write the results and targets of the decisions `first` to `end`, which are one game."""
-    # The target at the start of the next turn, for the first player.
-    later = 0.5
+    # For the first player: the target at the start of the next turn, and the result.
+    next_target = 0.5
     if result not in (DRAW, ONGOING):
-        later = 1.0 - result
-    final = later
+        next_target = 1.0 - result
+    final_result = next_target
     for row in range(end - 1, first - 1, -1):
         player, score = history.players[row - first], history.scores[row - first]
-        out.results[row] = final if player == 0 else 1 - final
+        out.results[row] = final_result if player == 0 else 1 - final_result
         target = (1 + expected_result(score)) / 2
         is_cut = history.is_random[row - first] or abs(score) >= PROVEN
         if not is_cut:
-            target += weight * ((later if player == 0 else 1 - later) - target)
+            next_value = next_target if player == 0 else 1 - next_target
+            target += weight * (next_value - target)
         out.targets[row] = target
         if out.turn_starts[row] or is_cut:
-            later = target if player == 0 else 1 - target
+            next_target = target if player == 0 else 1 - target
 
 
 @jit

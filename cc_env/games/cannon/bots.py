@@ -32,9 +32,9 @@ FIRST_TURNS = (
     ("S 2 7 M 1 6", "S 4 7 M 5 6"),
     ("S 3 0 M 2 1", "S 5 0 M 6 1"),
 )
-# The longest runs of turns without a capture of the aggressive and of the neutral player.
-MAX_AGGRESSIVE_WAITS = 8
-MAX_NEUTRAL_WAITS = 20
+# Quiet turns in a row after which the aggressive and the neutral player act differently.
+MAX_AGGRESSIVE_QUIET_TURNS = 8
+MAX_NEUTRAL_QUIET_TURNS = 20
 # The first row near the halls of black, and the last row near the halls of white.
 NEAR_HALLS = 7, 2
 
@@ -130,8 +130,8 @@ class Bot:
         # Compiles the rules before the first turn.
         find_candidates(game, game.initial)
         self._game, self._turns = game, 0
-        # The number of consecutive turns without a capture.
-        self._waits = 0
+        # Turns since the last capture, or since the last turn that ended such a run.
+        self._quiet_turns = 0
 
     def __call__(self, position: Position, rng: np.random.Generator) -> int:
         """Return a legal action."""
@@ -142,11 +142,14 @@ class Bot:
             best = hall_captures if len(hall_captures) else self.best_actions(candidates)
             index = int(rng.choice(best))
         self._turns += 1
-        self._waits = self._waits + 1 if candidates.is_quiet[index] else 0
+        self._quiet_turns = self._quiet_turns + 1 if candidates.is_quiet[index] else 0
         return int(candidates.actions[index])
 
     def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
+        """Return the indices of the best actions if no hall can be captured, int64[≥ 1].
+
+        Players may reset `_quiet_turns`.
+        """
         raise NotImplementedError
 
     def _opening_action(self, position: Position, candidates: Candidates) -> int | None:
@@ -168,14 +171,14 @@ class Aggressive(Bot):
         """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         if candidates.takes_soldier.any():
             return _cheapest(candidates.takes_soldier, -candidates.attacks)
-        if self._waits < MAX_AGGRESSIVE_WAITS:
-            for waits in self.waits(candidates):
-                if waits.any():
-                    return np.flatnonzero(waits)
-        self._waits = 0
+        if self._quiet_turns < MAX_AGGRESSIVE_QUIET_TURNS:
+            for actions in self.waiting_actions(candidates):
+                if actions.any():
+                    return np.flatnonzero(actions)
+        self._quiet_turns = 0
         return _cheapest(candidates.is_quiet & ~candidates.is_bomb, candidates.danger)
 
-    def waits(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
+    def waiting_actions(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
         """Return sets of waiting actions (bool[K]), the preferred set first."""
         return (candidates.is_quiet & (candidates.danger == 0),)
 
@@ -187,9 +190,9 @@ class Enhanced(Aggressive):
         super().__init__(game)
         self._columns = game.observation_shape[2]
 
-    def waits(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
+    def waiting_actions(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
         """Return sets of waiting actions (bool[K]), forward moves first."""
-        (safe,) = super().waits(candidates)
+        (safe,) = super().waiting_actions(candidates)
         forward = candidates.ends // self._columns < candidates.starts // self._columns
         return safe & forward, safe
 
@@ -219,9 +222,9 @@ class Neutral(Defensive):
 
     def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
         """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
-        if self._waits < MAX_NEUTRAL_WAITS:
+        if self._quiet_turns < MAX_NEUTRAL_QUIET_TURNS:
             return super().best_actions(candidates)
-        self._waits = 0
+        self._quiet_turns = 0
         return np.zeros(1, np.int64)
 
 

@@ -54,7 +54,7 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights, pieces, options = evaluation.weights, sides(position), position.options
     board = make_board(position)
-    value: Int = _side(board, weights, options) - _side(
+    value: Int = _side_value(board, weights, options) - _side_value(
         opponent_board(board, position), weights, options
     )
     value += (count(pieces.halls) - count(pieces.enemy_halls)) * weights[HALL] + weights[TO_MOVE]
@@ -75,8 +75,8 @@ def opponent_board(board: Board, position: Position) -> Board:
 
 
 @jit
-def _side(board: Board, weights: NDArray[np.int64], options: np.uint64) -> Int:
-    """Return the value of one side's soldiers, in its own frame."""
+def _side_value(board: Board, weights: NDArray[np.int64], options: np.uint64) -> Int:
+    """Return the weighted sum of a side's features except its halls, in its own frame."""
     value: Int = np.int64(count(board.soldiers) * weights[SOLDIER])
     remaining = board.soldiers
     while not is_empty(remaining):

@@ -84,7 +84,7 @@ def parse_opening(line: str) -> tuple[int, int, int, float]:
 
 
 def message(action: str, data: str = "", meta: str = "") -> str:
-    """Return the JSON text of a message of a client or of the server."""
+    """Return a message of a client or of the server as JSON."""
     return json.dumps({"meta": meta, "action": action, "data": data})
 
 
@@ -99,16 +99,18 @@ def line(message: str, client: int) -> str:
     return f"{message} Received from client {client}"
 
 
-def scores_text(scores: tuple[float, float], sender: int, fault: str = "", by: int = 0) -> str:
+def scores_text(
+    scores: tuple[float, float], sender: int, fault: str = "", offender: int = 0
+) -> str:
     """Return the `meta` of a message that ends a game: the scores, that of the sender first.
 
-    If a fault of player `by` ended the game, it precedes the scores.
+    If a fault of player `offender` ended the game, it precedes the scores.
     """
     seats = sender, 1 - sender
     parts = [f"Player {seat + 1} SCORE : {round(scores[seat], 2)}" for seat in seats]
     if fault:
         log_names = {name: log_name for log_name, name in FAULTS.items()}
-        parts.insert(0, f"{log_names[fault]} {_BY} {by + 1}")
+        parts.insert(0, f"{log_names[fault]} {_BY} {offender + 1}")
     return " : ".join(parts)
 
 

@@ -137,7 +137,7 @@ class Checkers(Game):
         return valid
 
     def action_text(self, position: Position, action: int) -> str:
-        """Return 53-42 or 53x31; x31 for a piece that jumps on."""
+        """Return 53-42 or 53x31; x31 for a piece that continues capturing."""
         if position.jumper:
             return f"x{_square_text(position, int(rules.ENDINGS[action]))}"
         start, end = int(rules.STARTS[action]), int(rules.ENDINGS[action])

@@ -24,7 +24,7 @@ NUM_WEIGHTS = NEARNESS + 1
 # The weaker side is chased if it has at most this many pieces.
 FEW = 2
 # More than the greatest distance of two cells.
-FAR = 8
+MAX_NEARNESS = 8
 
 
 class Standard(NamedTuple):
@@ -74,19 +74,19 @@ def _steps(position: Position) -> Int:
 
 @jit
 def _nearness(kings: Word, pieces: Word) -> Int:
-    """Return the sum over the kings of FAR minus the distance to the nearest of `pieces`."""
+    """Return the sum, over the kings, of MAX_NEARNESS minus the distance to the nearest piece."""
     total: Int = np.int64(0)
     while kings:
         cell = np.int64(lowest_index(kings))
         kings &= kings - ONE
-        distance: Int = np.int64(FAR)
+        distance: Int = np.int64(MAX_NEARNESS)
         remaining = pieces
         while remaining:
             other = np.int64(lowest_index(remaining))
             remaining &= remaining - ONE
             rows, columns = abs((cell >> 3) - (other >> 3)), abs((cell & 7) - (other & 7))
             distance = min(distance, max(rows, columns))
-        total += FAR - distance
+        total += MAX_NEARNESS - distance
     return total
 
 

@@ -25,7 +25,7 @@ from cc_env.games.jumps import (
 from cc_env.jit.compiler import jit
 
 SIZE = 8
-PLANES = "own men", "own kings", "enemy men", "enemy kings", "piece that jumps on"
+PLANES = "own men", "own kings", "enemy men", "enemy kings", "piece that must continue capturing"
 
 # The crowning row: row 0 in the mover's frame.
 _FAR_ROW = np.uint64(0xFF)

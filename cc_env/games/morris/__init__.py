@@ -116,7 +116,7 @@ class Morris(Game):
             cells=(int(rules.ALL),) * 2,
             weights=(1,),
             max_pieces=rules.BEADS,
-            min_pieces=rules.FEW,
+            min_pieces=rules.MIN_BEADS,
             num_states=4 if has_free_moves else 1,
             symmetries=self.symmetries,
             options=options,
@@ -128,7 +128,7 @@ class Morris(Game):
     def ending(self, position: Position) -> str:
         """Return two_left or no_moves."""
         sides = (position.own, position.own_hand), (position.enemy, position.enemy_hand)
-        few = any(rules.has_too_few(*side, position.options) for side in sides)
+        few = any(rules.has_too_few_beads(*side, position.options) for side in sides)
         return "two_left" if few else "no_moves"
 
     def remark(self, position: Position) -> str:

@@ -32,7 +32,7 @@ LINES = (
 # Beads of each player.
 BEADS = 9
 # A player with this many beads may fly, if flying is allowed, and loses with fewer.
-FEW = 3
+MIN_BEADS = 3
 PLANES = (
     "own beads",
     "enemy beads",
@@ -140,7 +140,7 @@ def in_mills(beads: Word) -> Word:
 @jit
 def can_fly(position: Position) -> Bool:
     """Return whether the player to move may move to any empty point."""
-    flies = position.options & FLYING and popcount(position.own) <= FEW
+    flies = position.options & FLYING and popcount(position.own) <= MIN_BEADS
     return bool(position.own_free or flies)
 
 
@@ -207,19 +207,22 @@ def outcome(position: Position) -> Int:
     if position.pending:
         return ONGOING
     player = np.int64(position.player)
-    if has_too_few(position.enemy, position.enemy_hand, position.options):
+    if has_too_few_beads(position.enemy, position.enemy_hand, position.options):
         return player
-    if has_too_few(position.own, position.own_hand, position.options) or is_blocked(position):
+    if has_too_few_beads(position.own, position.own_hand, position.options) or is_blocked(position):
         return 1 - player
     return ONGOING
 
 
 @jit
-def has_too_few(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
-    """Return whether a player has lost by the number of beads."""
+def has_too_few_beads(beads: Word, hand: np.uint64, options: np.uint64) -> Bool:
+    """Return whether a player has fewer than MIN_BEADS.
+
+    Beads in hand count with COUNT_HAND; otherwise a player with beads in hand has enough.
+    """
     if options & COUNT_HAND:
-        return popcount(beads) + np.int64(hand) < FEW
-    return not hand and popcount(beads) < FEW
+        return popcount(beads) + np.int64(hand) < MIN_BEADS
+    return not hand and popcount(beads) < MIN_BEADS
 
 
 @jit
