@@ -45,7 +45,7 @@ def check_new_file(file: Path) -> None:
 
 
 def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
-    """Return the options of a game from NAME=VALUE texts, and its `size` if it is not None.
+    """Return the options of a game from NAME=VALUE strings, and its `size` if it is not None.
 
     Raises BadOption for an invalid text.
     """

@@ -52,15 +52,15 @@ def difference(a: Bitboard128, b: Bitboard128) -> Bitboard128:
 
 
 @jit
-def shift_up(cells: Bitboard128, by: np.uint64) -> Bitboard128:
+def shift_up(cells: Bitboard128, shift: np.uint64) -> Bitboard128:
     """Return the set with each cell moved up by 1 to 63; cells beyond 127 are dropped."""
-    return Bitboard128(cells.low << by, cells.high << by | cells.low >> (_64 - by))
+    return Bitboard128(cells.low << shift, cells.high << shift | cells.low >> (_64 - shift))
 
 
 @jit
-def shift_down(cells: Bitboard128, by: np.uint64) -> Bitboard128:
+def shift_down(cells: Bitboard128, shift: np.uint64) -> Bitboard128:
     """Return the set with each cell moved down by 1 to 63; cells below 0 are dropped."""
-    return Bitboard128(cells.low >> by | cells.high << (_64 - by), cells.high >> by)
+    return Bitboard128(cells.low >> shift | cells.high << (_64 - shift), cells.high >> shift)
 
 
 @jit

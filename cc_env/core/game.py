@@ -300,7 +300,7 @@ class Game:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
     def parse_position(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition with the reason if there is none.
+        """Parse a position from text; raise BadPosition with the reason if there is none.
 
         By default the inverse of the default of `to_text`. `from_text` adds the text to the error.
         """

@@ -302,7 +302,7 @@ class Boards:
         raise self._no_decision_error(self._position(rows[pending.argmax() % len(rows)]))
 
     def parse_start(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition if it is invalid or the game is over."""
+        """Parse a position from text; raise BadPosition if it is invalid or the game is over."""
         position = self.game.from_text(text)
         if self.game.outcome(position) != ONGOING:
             raise self._no_decision_error(position)

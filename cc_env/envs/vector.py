@@ -266,7 +266,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             raise BadOption(f"board {board}: its game is not over, or the next one is running")
 
     def _parse_starts(self, texts: object) -> list[Position]:
-        """Return the starting positions of a text or a list of texts."""
+        """Parse the starting positions in a string or a list of strings."""
         texts = list(texts) if isinstance(texts, list | tuple) else [texts]
         if len(texts) not in (0, 1, self.num_envs):
             raise BadOption(f"{len(texts)} positions for {self.num_envs} boards")

@@ -281,7 +281,7 @@ class MiniCheckers(Game):
         return valid
 
     def parse_position(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
+        """Parse a position from text; raise BadPosition with the reason if it is invalid."""
         pieces, player, _ = read_position(GRID, text, LETTERS, PIECES_PER_SIDE)
         if not pieces:
             raise BadPosition("there are no men on the board")

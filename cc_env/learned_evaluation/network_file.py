@@ -230,7 +230,7 @@ def _parse_header(encoded: bytes) -> NetworkHeader:
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise ValueError("the header cannot be read") from None
     if not all(isinstance(text, str) for text in (header.game, header.rules, header.corrects)):
-        raise ValueError("the header's game, rules and evaluation are not texts")
+        raise ValueError("the header's game, rules and evaluation are not strings")
     if not isinstance(header.options, dict):
         raise ValueError("the header's options are not named")
     if not is_integer(header.sets, 0, MAX_SETS):

@@ -123,7 +123,7 @@ class BoardGame(pyspiel.Game):
         return _load, (self.name, str(self))
 
     def new_initial_state(self, position: str | None = None) -> "BoardState":
-        """Return the starting state, or a state in the position of a text; raise BadPosition."""
+        """Return the starting state, or that of a position in text; raise BadPosition."""
         return BoardState(self, self.start if position is None else self._begin(position))
 
     def make_py_observer(self, kind: Any = None, params: Any = None) -> Any:

@@ -45,7 +45,7 @@ class ImportedGames:
 
 
 def read_games(text: str, game: Game | None = None) -> ImportedGames:
-    """Return the games of a text, or its position as a game without turns.
+    """Parse the games in a text, or its position as a game without turns.
 
     The text is a record, an exported picture with a record, a position, or in another format of
     `game`; by default all games of the catalogue are tried. Raises BadRecord, with the reasons, if
@@ -63,7 +63,7 @@ def read_games(text: str, game: Game | None = None) -> ImportedGames:
 
 
 def _read_in_any_game(text: str) -> ImportedGames:
-    """Return the games and positions that a text has in all games of the catalogue."""
+    """Parse the games and positions in a text by the rules of all games of the catalogue."""
     read: list[ImportedGames] = []
     candidates = [make_game(name) for name in GAMES]
     for candidate in candidates:

@@ -13,7 +13,7 @@ _ITEM = re.compile(rf"[^=,]*=\s*{_QUOTED}|[^,]+", re.DOTALL)
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
-    """Parse NAME=VALUE texts; a value is a Python literal or, failing that, a string.
+    """Parse NAME=VALUE strings; a value is a Python literal or, failing that, a string.
 
     Raises BadOption for a text without "=", a repeated name, or a text of more than
     MAX_OPTION_LENGTH characters.

@@ -56,7 +56,7 @@ async def _list_players(lobby: Lobby, fields: Fields, address: str) -> Data:
 
 
 async def _open(lobby: Lobby, fields: Fields, address: str) -> Data:
-    """Return a game to analyze: a served game, a game of a text, or a start position."""
+    """Return a game to analyze: a served game, a game in a text, or a start position."""
     if "room" not in fields:
         return await lobby.run_in_worker(address, _open_text, fields, lobby.limits)
     room = await lobby.find_room(str(fields["room"]), address)
@@ -90,7 +90,7 @@ async def _search(
 
 
 def _open_text(fields: Fields, limits: ServerLimits) -> Data:
-    """Return a game of a text, or a start position; raise CcEnvError for an invalid request."""
+    """Return a game in a text, or a start position; raise CcEnvError for an invalid request."""
     text, name = fields.get("text"), fields.get("game")
     game = parse_game(name, fields.get("options") or {}) if name else None
     if text is None and game:
@@ -143,7 +143,7 @@ def _parse_actions(actions: object, max_length: int) -> Turn:
 
 
 def _import_data(imported: ImportedGames) -> Data:
-    """Return the titles of a text's valid games, the number of all games, and the invalid ones."""
+    """Return the titles of the valid games, the number of all games, and the invalid ones."""
     return {
         "games": list(map(_title, imported.games)),
         "total": imported.total,

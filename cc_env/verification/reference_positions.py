@@ -69,7 +69,7 @@ def _check_types(recording: Recording) -> None:
     texts = (*recording.path, *(recording.turns or ()), *(recording.actions or ()))
     for text in (*texts, recording.ending or ""):
         if not isinstance(text, str):
-            raise TypeError(f"{text!r} is not a text")
+            raise TypeError(f"{text!r} is not a string")
     for number in (*recording.counts, recording.outcome or 0):
         if not is_integer(number, -1, 2**63 - 1):
             raise TypeError(f"{number!r} is neither a count nor an outcome")

@@ -112,12 +112,12 @@ def test_broken_line_is_reported_with_its_number(tmp_path, line, message):
         (
             "cannon",
             {"kind": "game", "rows": 8, "cols": 8, "cmds": [{}], "final": "", "next": "w"},
-            "{} is not a text",
+            "{} is not a string",
         ),
         (
             "cannon",
             {"kind": "game", "rows": 8, "cols": 8, "end": [1], "next": "b"},
-            r"\[1\] is not a text",
+            r"\[1\] is not a string",
         ),
         (
             "cannon",

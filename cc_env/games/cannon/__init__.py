@@ -135,7 +135,7 @@ class Cannon(Game):
         return self.grid.position_text(self.pieces(position), LETTERS, int(position.player))
 
     def parse_position(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
+        """Parse a position from text; raise BadPosition with the reason if it is invalid."""
         pieces, player, _ = self.grid.parse_position(text, LETTERS)
         sets = dict.fromkeys("".join(LETTERS), 0)
         for cell, letter in pieces.items():

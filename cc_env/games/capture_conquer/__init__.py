@@ -90,7 +90,7 @@ class CaptureConquer(Game):
         return f"{text} {board.pending_text(position)}".rstrip()
 
     def parse_position(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition with the reason if it is invalid.
+        """Parse a position from text; raise BadPosition with the reason if it is invalid.
 
         A side may have any number of pieces, for problems, tests and measurements; in a game it
         never has more than at the start.

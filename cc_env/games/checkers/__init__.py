@@ -114,7 +114,7 @@ class Checkers(Game):
         return f"{text} {position.idle}" if position.idle else text
 
     def parse_position(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
+        """Parse a position from text; raise BadPosition with the reason if it is invalid."""
         rest = "x53 or a number of turns if need be"
         men, player, words = read_position(GRID, text, LETTERS, PIECES_PER_SIDE, rest)
         own, enemy = GRID.bitboards(men, LETTERS, player)

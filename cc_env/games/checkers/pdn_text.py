@@ -57,7 +57,7 @@ def turn_text(game: Game, position: Position, turn: Turn) -> str:
 
 
 def parse_turn(game: Game, position: Position, text: str) -> Turn:
-    """Return the legal turn of a text; raise IllegalAction if it matches no turn, or several."""
+    """Parse a legal turn from text; raise IllegalAction if it matches no turn, or several."""
     matches = find_plays(game, position, cell_numbers(text))
     if len(matches) == 1:
         return matches[0].turn

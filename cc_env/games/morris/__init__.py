@@ -173,7 +173,7 @@ class Morris(Game):
         return " ".join(words)
 
     def parse_position(self, text: str) -> Position:
-        """Return the position of a text; raise BadPosition with the reason if it is invalid."""
+        """Parse a position from text; raise BadPosition with the reason if it is invalid."""
         words = text.split()
         points, side, hands, *rest = [*words, "", "", ""][: max(3, len(words))]
         if len(points) != rules.NUM_POINTS or set(points) - set("wb.") or side not in ("w", "b"):
