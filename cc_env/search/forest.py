@@ -173,21 +173,21 @@ def restart(
         forest.sizes[tree] = 0
         # Evaluating the root does not count as a simulation.
         forest.done[tree] = -1
-        _reach(rules.load(roots[tree], start), forest, tree)
+        _find_or_add_position(rules.load(roots[tree], start), forest, tree)
         for index in range(earlier.shape[1] - 1, -1, -1):
             key = earlier[tree, index]
             if key and forest.sizes[tree, 0] < MAX_EARLIER_POSITIONS:
-                node = _node(key, forest, tree)
+                node = _find_or_add_key(key, forest, tree)
                 # The root is on every path.
                 if node:
                     forest.nodes[tree, node]["on_path"] = 1
 
 
 @jit
-def _reach(position: Position, forest: Forest, tree: Int) -> Int:
+def _find_or_add_position(position: Position, forest: Forest, tree: Int) -> Int:
     """Return the node of a position; create it if there is none."""
     count = forest.sizes[tree, 0]
-    node = _node(rules.key(position), forest, tree)
+    node = _find_or_add_key(rules.key(position), forest, tree)
     if node == count:
         forest.nodes[tree, node]["player"] = rules.to_move(position)
         rules.store(position, forest.positions[tree, node])
@@ -195,7 +195,7 @@ def _reach(position: Position, forest: Forest, tree: Int) -> Int:
 
 
 @jit
-def _node(key: np.uint64, forest: Forest, tree: Int) -> Int:
+def _find_or_add_key(key: np.uint64, forest: Forest, tree: Int) -> Int:
     """Return the node with this key; create it if there is none."""
     stamp = np.int64(forest.searches[0]) << 32
     place = np.int64(key & np.uint64(forest.slots.shape[1] - 1))
@@ -303,7 +303,7 @@ def _descend(start: Position, forest: Forest, settings: PUCTSettings, tree: Int,
         if edges[edge]["target"] < 0:
             position = rules.load(forest.positions[tree, node], start)
             after = rules.apply(position, np.int64(edges[edge]["action"]))
-            edges[edge]["target"] = _reach(after, forest, tree)
+            edges[edge]["target"] = _find_or_add_position(after, forest, tree)
             edges[edge]["repetition"] = rules.reward(
                 rules.repetition_outcome(after), np.int64(nodes[node]["player"])
             )
@@ -635,7 +635,7 @@ def _expand_terminal_children(
         if is_over or (
             rules.mid_turn(after) and decisive.decisions_to_win(after, forest.legal) < NO_WIN
         ):
-            edge["target"] = _reach(after, forest, tree)
+            edge["target"] = _find_or_add_position(after, forest, tree)
             _set_terminal(
                 after, forest, forest.nodes[tree, edge["target"]], np.int64(edge["target"])
             )

@@ -485,9 +485,9 @@ class Solver:
 
     def _view(self, view: Material) -> TableView:
         values, numbers = self._part(view), self._numbers
-        low, high = numbers.own_at[view[0] : view[0] + 2]
+        low, high = numbers.representatives_at[view[0] : view[0] + 2]
         first, last = numbers.first[view[0] : view[0] + 2]
-        weights = np.bincount(numbers.orbit[first:last], minlength=high - low)
+        weights = np.bincount(numbers.orbits[first:last], minlength=high - low)
         at = numbers.before_at[material_code(view, numbers)]
         befores = numbers.before[at : at + high - low + 1]
         summary = np.zeros(4, np.int64)

@@ -51,7 +51,8 @@ class RankingTables(NamedTuple):
     """Tables for converting positions to indices of values, and back, in compiled code.
 
     The values of several materials are in one array, each from its `start` on. The entries of first
-    sets of size n start at `first[n]` in `orbit` and `image`, and at `own_at[n]` in `own`.
+    sets of size n start at `first[n]` in `orbits` and `symmetries`, and at `representatives_at[n]`
+    in `representatives`.
     """
 
     # Cells on which the pieces of a set can stand.
@@ -59,14 +60,13 @@ class RankingTables(NamedTuple):
     # Binomial coefficients.
     choose: NDArray[np.int64]  # [65, limit + 1]
     # Index of the image of a cell.
-    moved: NDArray[np.uint64]  # [G, 64]
+    cell_maps: NDArray[np.uint64]  # [G, 64]
     first: NDArray[np.int64]  # [limit + 2]
     # Index of the representative of a first set, and the symmetry that leads to it.
-    orbit: NDArray[np.int32]  # [R]
-    image: NDArray[np.int8]  # [R]
-    own_at: NDArray[np.int64]  # [limit + 2]
-    # Representatives.
-    own: NDArray[np.uint64]  # [O]
+    orbits: NDArray[np.int32]  # [R]
+    symmetries: NDArray[np.int8]  # [R]
+    representatives_at: NDArray[np.int64]  # [limit + 2]
+    representatives: NDArray[np.uint64]  # [O]
     # For each material, the number of its positions before each representative, and their total;
     # `before_at` is where the entries of a material start.
     before_at: NDArray[np.int64]  # [C]
@@ -112,11 +112,11 @@ def unrank(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
 
 
 @jit
-def transform(cells: np.uint64, images: NDArray[np.uint64]) -> np.uint64:
+def transform(cells: np.uint64, cell_map: NDArray[np.uint64]) -> np.uint64:
     """Return the image of a set, by the images of the cells, uint64[64]."""
     image = ZERO
     while cells:
-        image |= ONE << images[lowest_index(cells)]
+        image |= ONE << cell_map[lowest_index(cells)]
         cells &= cells - ONE
     return image
 
@@ -137,11 +137,12 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
         return np.int64(NO_INDEX)
     own = sets[0]
     row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
-    image, orbit = np.int64(numbers.image[row]), np.int64(numbers.orbit[row])
-    occupied = own if image == 0 else transform(own, numbers.moved[image])
+    symmetry, orbit = np.int64(numbers.symmetries[row]), np.int64(numbers.orbits[row])
+    cell_map = numbers.cell_maps[symmetry]
+    occupied = own if symmetry == 0 else transform(own, cell_map)
     rest: Int = np.int64(0)
     for set_index in range(1, len(sets)):
-        cells = sets[set_index] if image == 0 else transform(sets[set_index], numbers.moved[image])
+        cells = sets[set_index] if symmetry == 0 else transform(sets[set_index], cell_map)
         free = numbers.cells[set_index] & ~occupied
         rest *= numbers.choose[popcount(free), popcount(cells)]
         rest += rank(cells, free, numbers.choose)
@@ -168,9 +169,9 @@ def decode_position(
     code: Int = np.int64(0)
     for index in range(len(material)):
         code = code * (limit + 1) + material[index]
-    first = numbers.own_at[material[0]]
+    first = numbers.representatives_at[material[0]]
     at = numbers.before_at[code]
-    low, high = np.int64(0), numbers.own_at[material[0] + 1] - first
+    low, high = np.int64(0), numbers.representatives_at[material[0] + 1] - first
     while high - low > 1:
         middle = (low + high) // 2
         if numbers.before[at + middle] <= number:
@@ -180,7 +181,7 @@ def decode_position(
     number -= numbers.before[at + low]
     state = number % numbers.states
     number //= numbers.states
-    sets[0] = numbers.own[first + low]
+    sets[0] = numbers.representatives[first + low]
     _decode_other_sets(number, material, numbers, sets)
     return rules.from_sets(sets, state, like)
 
@@ -217,24 +218,24 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
     views = both_views(materials)
     limit = max((size for view in views for size in view), default=0)
     choose = np.array([[comb(n, k) for k in range(limit + 1)] for n in range(MAX_CELLS + 1)])
-    images = _images(numbering)
+    cell_maps = _cell_maps(numbering)
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
-    orbit, image = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
+    orbits, symmetries = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
     representatives = [
-        _find_orbits(cells[0], choose, images, size, orbit[low:high], image[low:high])
+        _find_orbits(cells[0], choose, cell_maps, size, orbits[low:high], symmetries[low:high])
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
     num_codes = (limit + 1) ** len(cells)
     numbers = RankingTables(
         cells=cells,
         choose=choose,
-        moved=images,
+        cell_maps=cell_maps,
         first=first,
-        orbit=orbit,
-        image=image,
-        own_at=_ends(map(len, representatives)),
-        own=np.concatenate(representatives),
+        orbits=orbits,
+        symmetries=symmetries,
+        representatives_at=_ends(map(len, representatives)),
+        representatives=np.concatenate(representatives),
         before_at=np.full(num_codes, NO_INDEX, np.int64),
         before=np.empty(0, np.int64),
         start=np.full(num_codes, NO_INDEX, np.int64),
@@ -248,11 +249,13 @@ def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]
     befores = [np.empty(0, np.int64)]
     start = 0
     for view in views:
-        low, high = numbers.own_at[view[0] : view[0] + 2]
+        low, high = numbers.representatives_at[view[0] : view[0] + 2]
         code = material_code(view, numbers)
         numbers.before_at[code] = sum(map(len, befores))
         numbers.start[code] = start
-        befores.append(_ends(_count_completions(numbers.own[low:high], view, numbers).tolist()))
+        befores.append(
+            _ends(_count_completions(numbers.representatives[low:high], view, numbers).tolist())
+        )
         start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
     return np.concatenate(befores)
 
@@ -288,7 +291,7 @@ def material_code(material: Material, numbers: RankingTables) -> int:
 
 def material_size(material: Material, numbers: RankingTables) -> int:
     """Return the number of values of a material."""
-    low, high = numbers.own_at[material[0] : material[0] + 2]
+    low, high = numbers.representatives_at[material[0] : material[0] + 2]
     return int(numbers.before[numbers.before_at[material_code(material, numbers)] + high - low])
 
 
@@ -324,7 +327,7 @@ def _ends(sizes: Iterable[int]) -> NDArray[np.int64]:
     return np.array(list(itertools.accumulate(sizes, initial=0)), np.int64)
 
 
-def _images(numbering: Numbering) -> NDArray[np.uint64]:
+def _cell_maps(numbering: Numbering) -> NDArray[np.uint64]:
     """Return the images of the cells, uint64[G, 64], the identity first."""
     rows = [list(range(MAX_CELLS))]
     used_bits = [bit for bit in range(MAX_CELLS) if numbering.cells[0] >> bit & 1]
@@ -341,32 +344,32 @@ def _images(numbering: Numbering) -> NDArray[np.uint64]:
 def _find_orbits(
     cells: np.uint64,
     choose: NDArray[np.int64],
-    images: NDArray[np.uint64],
+    cell_maps: NDArray[np.uint64],
     size: int,
-    orbit: NDArray[np.int32],
-    image: NDArray[np.int8],
+    orbits: NDArray[np.int32],
+    symmetries: NDArray[np.int8],
 ) -> NDArray[np.uint64]:
-    """Fill in `orbit` and `image` for the first sets of one size; return the representatives.
+    """Write the orbits of the first sets of `size` cells, and the symmetries to representatives.
 
-    The representative is the image with the lowest rank.
+    Return the representatives, the images with the lowest rank.
     """
-    own = np.empty(len(orbit), np.uint64)
+    representatives = np.empty(len(orbits), np.uint64)
     count = 0
-    for row in range(len(orbit)):
+    for row in range(len(orbits)):
         first_set = unrank(np.int64(row), np.int64(size), cells, choose)
         lowest: Int = np.int64(row)
         lowest_symmetry: Int = np.int64(0)
-        for symmetry in range(1, len(images)):
-            other = rank(transform(first_set, images[symmetry]), cells, choose)
+        for symmetry in range(1, len(cell_maps)):
+            other = rank(transform(first_set, cell_maps[symmetry]), cells, choose)
             if other < lowest:
                 lowest, lowest_symmetry = other, np.int64(symmetry)
-        image[row] = lowest_symmetry
+        symmetries[row] = lowest_symmetry
         if lowest_symmetry == 0:
-            orbit[row], own[count] = count, first_set
+            orbits[row], representatives[count] = count, first_set
             count += 1
         else:
-            orbit[row] = orbit[lowest]
-    return own[:count]
+            orbits[row] = orbits[lowest]
+    return representatives[:count]
 
 
 def parse_pieces(text: str) -> tuple[tuple[int, int], int]:

@@ -68,9 +68,9 @@ def test_numbering_is_complete(name, options, pieces):
     """Each number represents one position per image of its first set; their sum is the total."""
     game, materials, numbers = numbered(name, options, pieces)
     for material in both_views(materials):
-        low, high = numbers.own_at[material[0] : material[0] + 2]
+        low, high = numbers.representatives_at[material[0] : material[0] + 2]
         first, last = numbers.first[material[0] : material[0] + 2]
-        images = np.bincount(numbers.orbit[first:last], minlength=high - low)
+        images = np.bincount(numbers.orbits[first:last], minlength=high - low)
         at = int(numbers.before_at[material_code(material, numbers)])
         rooms = np.diff(numbers.before[at : at + high - low + 1])
         assert int(images @ rooms) == count_positions(game.numbering, material)
