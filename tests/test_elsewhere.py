@@ -139,7 +139,7 @@ def test_minimax_is_an_opponent_in_its_environment():
             "elsewhere.nothing",
             "there is no game 'elsewhere.nothing' .No module named .*; there are: ",
         ),
-        ("os.path", "there is no game 'os.path' .the module has no make.; there are: "),
+        ("os.path", "there is no game 'os.path' .the module has no function make.; there are: "),
         (
             "tic-tac-toe",
             "'tic-tac-toe' is not the name of a module; .*; there are: .*, and any module",

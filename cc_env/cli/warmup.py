@@ -64,7 +64,7 @@ def _players(game: Game) -> Iterator[str]:
 
 
 def _play_rules(game: Game) -> None:
-    """Play a random game and call every function of the rules in each position."""
+    """Play a random game, using rules, observations and notation in each position."""
     rng = np.random.default_rng(0)
     position = game.initial
     for _ in range(MAX_TURNS):

@@ -179,7 +179,7 @@ def _add_match(
 
 
 def _mark_ends(columns: Mapping[str, list[object]], first: int, match: Match) -> None:
-    """Set reward and end of each player's last decision since the decision `first`."""
+    """Set reward and end flag of each player's last decision; the match begins at row `first`."""
     ends = columns["truncations" if _is_truncated(match) else "terminations"]
     seats = columns["seats"][first:]
     for seat in set(seats):
@@ -248,14 +248,14 @@ def load_dataset(
 
 
 def _check_size(archive: np.lib.npyio.NpzFile, max_bytes: int) -> None:
-    """Raise BadRecord if the arrays without compression are larger than `max_bytes`."""
+    """Raise BadRecord if the uncompressed arrays are larger than `max_bytes`."""
     size = sum(member.file_size for member in archive.zip.infolist()) if archive.zip else 0
     if size > max_bytes:
         raise BadRecord(f"arrays of {size:,} bytes; expected: at most max_bytes={max_bytes}")
 
 
 def _read_game(metadata: object) -> Game:
-    """Return the game of a data set; raise BadRecord if another version wrote it."""
+    """Return the game of a data set; raise BadRecord or KeyError for invalid metadata."""
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         number = metadata.get("format") if isinstance(metadata, dict) else metadata
         raise BadRecord(f"format {number!r:.40}; cc_env {__version__} reads format {FORMAT}")

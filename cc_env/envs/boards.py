@@ -465,8 +465,8 @@ class Boards:
     def masks(self) -> NDArray[np.int8]:
         """The masks of the legal actions of the players to move, int8[N, num_actions].
 
-        All 1 if the rules or a fault ended the episode. Before the first reset, the actions that
-        are legal at every first decision.
+        All 1 if the rules or a fault ended the episode. Before the first reset, those of
+        `Game.opening_mask`.
         """
         if not self._has_masks:
             self._batch.masks[:] = self.game.opening_mask()

@@ -449,7 +449,7 @@ def _conclude(
     batch: Batch,
     board: Board,
 ) -> None:
-    """Write the consequences of a decision for `viewer`; begin a new game with SAME_STEP.
+    """Write reward, flags and outcome for `viewer`; with SAME_STEP, restart a finished game.
 
     `result` is the outcome, `status` an `EpisodeStatus`.
     """

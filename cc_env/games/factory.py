@@ -135,5 +135,5 @@ def game_module(name: str) -> ModuleType:
     except ImportError as error:
         raise UnknownOption(f"there is no game {name!r} ({error}); {hint}") from error
     if not hasattr(module, "make"):
-        raise UnknownOption(f"there is no game {name!r} (the module has no make); {hint}")
+        raise UnknownOption(f"there is no game {name!r} (the module has no function make); {hint}")
     return module

@@ -43,7 +43,7 @@ class JumpTables(NamedTuple):
     jump_id: NDArray[np.int32]  # [64, D]
 
 
-def tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> JumpTables:
+def make_jump_tables(cells: Sequence[Cell], directions: Sequence[Cell]) -> JumpTables:
     """Return the tables of all steps and jumps on an empty board; ids ascend by start, then end."""
     ids = np.zeros((2, 64, len(directions)), np.int32)
     cell_pairs: list[tuple[int, int]] = []

@@ -27,11 +27,11 @@ from cc_env.games.jumps import (
     FORWARD,
     Word,
     jumpers,
+    make_jump_tables,
     movable,
     move_text,
     read_position,
     steppers,
-    tables,
     write,
 )
 from cc_env.jit.compiler import jit
@@ -50,7 +50,7 @@ _18 = np.uint64(18)
 _BOARD = np.uint64(sum(1 << bit for bit in GRID.bits.values()))
 
 # The table of actions, see `jumps.JumpTables`.
-_STARTS, _ENDS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, FORWARD)
+_STARTS, _ENDS, JUMPED, STEP_ID, JUMP_ID = make_jump_tables(CELLS, FORWARD)
 # The id of the pass, the last action; it has no cell.
 PASS = len(_STARTS)
 STARTS, ENDS = (np.append(cells, np.uint64(63)) for cells in (_STARTS, _ENDS))
@@ -74,7 +74,7 @@ def legal_actions(position: Position, out: NDArray[np.int32]) -> int:
     steps = steppers(own, ZERO, empty)
     if movable(steps):
         return write(steps, STEP_ID, out)
-    if is_stuck(turned(position.enemy), turned(own)):
+    if is_stuck(rotate(position.enemy), rotate(own)):
         return 0
     out[0] = PASS
     return 1
@@ -95,12 +95,12 @@ def apply(position: Position, action: Int) -> Position:
     if action != PASS:
         own ^= ONE << STARTS[action] | ONE << ENDS[action]
         enemy &= ~JUMPED[action]
-    return Position(turned(enemy), turned(own), position.player ^ ONE)
+    return Position(rotate(enemy), rotate(own), position.player ^ ONE)
 
 
 @jit
-def turned(cells: Word) -> Word:
-    """Return the cells with the board turned by 180 degrees."""
+def rotate(cells: Word) -> Word:
+    """Return the cells after a rotation of the board by 180 degrees."""
     return reverse_bits(cells) >> _18
 
 
@@ -108,7 +108,7 @@ def turned(cells: Word) -> Word:
 def outcome(position: Position) -> Int:
     """Return ONGOING until a side has no men or neither can move; then the side with more men."""
     own, enemy = position.own, position.enemy
-    if own and enemy and not (is_stuck(own, enemy) and is_stuck(turned(enemy), turned(own))):
+    if own and enemy and not (is_stuck(own, enemy) and is_stuck(rotate(enemy), rotate(own))):
         return ONGOING
     lead = popcount(own) - popcount(enemy)
     if lead == 0:
@@ -130,7 +130,7 @@ def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
     own, enemy = position.own, position.enemy
     if player != np.int64(position.player):
-        own, enemy = turned(enemy), turned(own)
+        own, enemy = rotate(enemy), rotate(own)
     for row in range(SIZE):
         for column in range(SIZE):
             cell = np.uint64(8 * row + column)
@@ -194,7 +194,7 @@ class Standard(NamedTuple):
 @jit
 def published(position: Position, player: Int, evaluation: Published) -> Int:
     """Return the published evaluation of a position for `player`, in its own units."""
-    own, enemy = position.own, turned(position.enemy)
+    own, enemy = position.own, rotate(position.enemy)
     value = evaluation.man * (popcount(own) - popcount(enemy))
     value += _rows_to_go(enemy) - _rows_to_go(own)
     return value if player == np.int64(position.player) else -value
@@ -214,7 +214,7 @@ def _rows_to_go(men: Word) -> Int:
 def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights = evaluation.weights
-    value: Int = table_sum(position.own, weights) - table_sum(turned(position.enemy), weights)
+    value: Int = table_sum(position.own, weights) - table_sum(rotate(position.enemy), weights)
     value += weights[64]
     return value if player == np.int64(position.player) else -value
 

@@ -31,6 +31,7 @@ HAS_BYTE_PRODUCTS = bool(_FEATURES & {"+avx2", "+avx512vnni", "+dotprod"})
 # Accumulators of FLOAT_LANES lanes that are updated in turn: enough to hide the latency of an
 # operation, few enough for the registers.
 ACCUMULATORS = 8 if "+avx512f" in _FEATURES else 4
+# The sizes of two layers of a small network; the 64 pairs of int16 have one bit of a word each.
 INT16_LANES, INT32_LANES = 128, 32
 
 _INT8, _INT16, _INT32, _INT64 = map(ir.IntType, (8, 16, 32, 64))
@@ -373,8 +374,9 @@ def _for_each_bit(
 ) -> ir.Value:
     """Generate a loop over the bits that are set, lowest first: `total = add(bit, total)`.
 
-    Each iteration adds two bits to a total of its own, which hides the latency of an addition. The
-    last bit may be missing: its number is then that of all bits, set or not.
+    Each iteration adds two bits to a total of its own, which hides the latency of an addition. If
+    an odd number of bits is set, the last call of `add` gets the width of `bits` as its number, and
+    has to add nothing.
     """
     before = builder.block
     test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))

@@ -144,7 +144,10 @@ class Learned(NamedTuple):
 
 
 def corrected(base: Any, network: IntegerNetwork) -> Learned:
-    """Return an evaluation corrected by a network, without a cache: any thread may use it."""
+    """Return an evaluation corrected by a network, without a cache: any thread may use it.
+
+    `check` must accept the network.
+    """
     first_cells = np.bitwise_or.reduce(ONE << network.windows, initial=np.uint64(0))
     return Learned(base, network, _make_windows(np.uint64(first_cells), 0))
 
@@ -186,6 +189,7 @@ def correction(position: Position, network: IntegerNetwork, windows: Windows) ->
         if has_cache and windows.keys[slot] == key:
             first = first + load(windows.sums, begin, WIDTH)
             continue
+        # Zeros.
         total = first - first
         while remaining:
             cell = lowest_index(remaining)
@@ -213,7 +217,7 @@ def correction(position: Position, network: IntegerNetwork, windows: Windows) ->
 
 @jit
 def _digits(cells: np.uint64) -> np.uint64:
-    """Return the cells of the first window as a number of 4 digits, 0 or 1, in base 3."""
+    """Return the cells 0, 1, 8 and 9 as a number of 4 digits, 0 or 1, in base 3."""
     upper, lower = cells & _3, cells >> _8 & _3
     return upper + (upper >> ONE) + _9 * (lower + (lower >> ONE))
 

@@ -141,7 +141,9 @@ def short_hash(evaluation: Any) -> str:
 def _hashed_parts(evaluation: Any) -> Iterator[bytes]:
     if isinstance(evaluation, tuple):
         # All parts but the cache.
-        parts = evaluation[:2] if isinstance(evaluation, Learned) else evaluation
+        parts = (
+            (evaluation.base, evaluation.network) if isinstance(evaluation, Learned) else evaluation
+        )
         yield f"{type(evaluation).__name__} {len(parts)}\n".encode()
         for part in parts:
             yield from _hashed_parts(part)

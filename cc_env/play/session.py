@@ -31,8 +31,8 @@ from cc_env.players.specs import make_player
 
 # Name of a seat taken by a person.
 HUMAN = "human"
-# A player accepts a draw if it expected at most MAX_LEVEL_VALUE in each of its last turns.
-MIN_LEVEL_TURNS, MAX_LEVEL_VALUE = 8, 0.05
+# A player accepts a draw if it expected at most MAX_DRAWISH_VALUE in each of its last turns.
+MIN_DRAWISH_TURNS, MAX_DRAWISH_VALUE = 8, 0.05
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class GameSession:
         """Offer a draw, or accept the opponent's offer; return whether the game is now drawn.
 
         An offer to a person stands until that person declines it or moves. A player declines at
-        once, unless it expected at most a draw in each of its last MIN_LEVEL_TURNS turns. Raises
+        once, unless it expected at most a draw in each of its last MIN_DRAWISH_TURNS turns. Raises
         IllegalAction if the game is over.
         """
         self.check_in_progress()
@@ -353,11 +353,11 @@ class GameSession:
         return fault is not None
 
     def _accepts_draw(self, player: int) -> bool:
-        """Return whether a player, not a person, expected at most a draw for several turns."""
+        """Return whether a computer player accepts a draw; always False for a person."""
         if self.seats[player].player is None:
             return False
-        values = self._expected_values(player)[-MIN_LEVEL_TURNS:]
-        return len(values) == MIN_LEVEL_TURNS and max(values) <= MAX_LEVEL_VALUE
+        values = self._expected_values(player)[-MIN_DRAWISH_TURNS:]
+        return len(values) == MIN_DRAWISH_TURNS and max(values) <= MAX_DRAWISH_VALUE
 
     def _expected_values(self, player: int) -> list[float]:
         """Return the last value that a player reported in each of its turns, -1 to 1."""

@@ -218,7 +218,7 @@ class Console:
     # Decisions of players
 
     def _play_computer(self) -> None:
-        """Play a player's decision; print it with its statistics."""
+        """Play and print the computer's decision; after a turn, print the board and pause."""
         session = self.session
         before, mover, turns = session.position, self._mover, len(session.match.turns)
         name = session.seats[session.mover].name

@@ -76,7 +76,7 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
     BadOption for a value out of range or a `game` that is not one; BadPlayer if the player cannot
     be created; BadCheckpoint for weights that cannot be used, MissingExtra if a package that the
-    player needs is missing.
+    player needs is missing; and OSError from the player's constructor.
 
     Examples:
 

@@ -442,7 +442,7 @@ def make_context(
     tables: Tablebase | None = None,
     selective: bool = False,
 ) -> Context:
-    """Return the context for `deepen`.
+    """Return the context for `deepen`, for one thread.
 
     Raises UnknownOption for an unknown evaluation, BadOption for a table size out of range or
     tables of another game, BadTable for a damaged table.

@@ -364,7 +364,7 @@ def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, no
             total += _repetition_value(edge, draw_value) * edge["draws"]
             visits += edge["draws"]
         best = max(best, proven)
-        if _are_others_unvisited(edge, node):
+        if _ends_scan(edge, node):
             break
     record["value"] = total / visits
     if best:
@@ -374,7 +374,10 @@ def _update(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings, no
 
 @jit
 def _repetition_value(edge: Any, draw_value: float) -> float:
-    """Return the value of a repetition by this edge to its player; `draw_value` for a draw."""
+    """Return the value, for the player of an edge, of the repetition that it leads to.
+
+    A drawn repetition has the value `draw_value`.
+    """
     return np.float64(edge["repetition"]) if edge["repetition"] else draw_value
 
 
@@ -408,15 +411,18 @@ def _best_edge(nodes: NDArray[Any], edges: NDArray[Any], settings: PUCTSettings,
             bound = value + weight * edge["prior"] / (1 + edge["visits"])
             if bound > highest:
                 best, highest = np.int64(index), bound
-        if _are_others_unvisited(edge, node):
+        if _ends_scan(edge, node):
             break
     return best
 
 
 @jit
-def _are_others_unvisited(edge: Any, node: Int) -> Bool:
-    """Return whether no edge after this one of a node is expanded, since this one is not."""
-    return bool(node and edge["target"] < 0)
+def _ends_scan(edge: Any, node: Int) -> Bool:
+    """Return whether the edges after this one can be skipped.
+
+    That is the case if it is not expanded, and the node is not the root.
+    """
+    return bool(node != 0 and edge["target"] < 0)
 
 
 @jit
@@ -587,6 +593,7 @@ def _grow(
     tree, depth = forest.trees[slot], forest.depths[slot]
     node = forest.nodes[tree, forest.paths[slot, depth, 0]]
     first = forest.sizes[tree, 1]
+    # The edges of the root keep the order of the legal actions, that of `gumbel`.
     if depth:
         _sort_by_logits(forest, count)
     highest = -math.inf

@@ -85,7 +85,7 @@ def run_simulations(root: Position, tree: Tree, settings: UCTSettings, state: np
     _clear(tree, 0)
     while counts.done < settings.simulations and not (counts.stop and counts.done):
         position, depth, state = _descend(root, tree, settings, state)
-        value, state = _result(position, tree, settings, state)
+        value, state = _evaluate_leaf(position, tree, settings, state)
         for index in range(depth + 1):
             node = tree.path[index]
             tree.visits[node] += 1
@@ -107,9 +107,9 @@ def _descend(
 ) -> tuple[Position, Int, np.uint64]:
     """Descend to a leaf, expanding it on its second visit; store the path.
 
-    A decision that its turn forces is expanded on its first visit, so that a win within a turn is
-    reached at once. Return the leaf's position, its depth, and the next state of the random
-    generator.
+    A position within a turn that was reached by the only legal action is expanded on its first
+    visit, so that a win within a turn is found at once. Return the leaf's position, its depth, and
+    the next state of the random generator.
     """
     node: Int = np.int64(0)
     depth: Int = np.int64(0)
@@ -183,10 +183,13 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
 
 
 @jit
-def _result(
+def _evaluate_leaf(
     position: Position, tree: Tree, settings: UCTSettings, state: np.uint64
 ) -> tuple[float, np.uint64]:
-    """Return a leaf's value to the first player, -1 to 1, and the generator's next state."""
+    """Return a leaf's value for the first player, -1 to 1, and the generator's next state.
+
+    It is the outcome, the exact value, the evaluation, or the result of a random playout.
+    """
     result = rules.outcome(position)
     exact = exact_value(position, settings.tables) if result == ONGOING else np.int64(UNKNOWN)
     if exact != UNKNOWN:
@@ -268,7 +271,7 @@ class MCTS:
         self.search(game.initial, np.random.default_rng(0), simulations=1)
 
     def settings(self, simulations: int | None) -> UCTSettings:
-        """Return the settings of a search; raise BadOption if the limit is out of range."""
+        """Return the settings of this search, with its cache; raise BadOption for a bad limit."""
         return UCTSettings(np.int64(limits.check_limit("simulations", simulations)), *self._options)
 
     def search(

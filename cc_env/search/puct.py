@@ -399,7 +399,7 @@ def _search_positions(
     context: Context,
     values: NDArray[np.float32],
 ) -> None:
-    """Write the values of unfinished positions to the player to move, -1 to 1."""
+    """Write the value, -1 to 1, of each unfinished position for the player to move."""
     positions, context, values = as_raw(positions), as_raw(context), as_raw(values)
     line = np.full(MAX_PLIES, NO_ACTION, np.int32)
     for row in range(len(positions)):

@@ -100,8 +100,8 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     imported = importing.read_games(text, game)
     index = messages.read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
     limit = limits.max_analyzed_decisions
-    if sum(map(len, imported.games[index].turns)) > limit:
-        raise BadOption(f"the game is too long; expected: at most {limit:,} decisions")
+    if (count := sum(map(len, imported.games[index].turns))) > limit:
+        raise BadOption(f"the game has {count:,} decisions; expected: at most {limit:,}")
     return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
 
 

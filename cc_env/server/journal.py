@@ -185,7 +185,7 @@ def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
         case "take_back":
             session.take_back()
         case "end":
-            session.restore_result(_read_result(entry), _read_text(entry["detail"]))
+            session.restore_result(_read_result(entry), _read_text(entry, "detail"))
         case "offer":
             session.draw_offered_by = messages.read_integer(entry["player"], "player", 0, 1)
         case "ask_back":
@@ -226,10 +226,11 @@ def _read_decision(entry: Mapping[str, Any]) -> Decision:
 
 def _read_result(entry: Mapping[str, Any]) -> Result:
     outcome = messages.read_integer(entry["outcome"], "outcome", FIRST_WINS, DRAW)
-    return Result(outcome, _read_text(entry["reason"]))
+    return Result(outcome, _read_text(entry, "reason"))
 
 
-def _read_text(value: object) -> str:
+def _read_text(entry: Mapping[str, Any], name: str) -> str:
+    value = entry[name]
     if not isinstance(value, str):
-        raise messages.invalid_value("text", value, "a string")
+        raise messages.invalid_value(name, value, "a string")
     return value

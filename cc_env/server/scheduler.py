@@ -15,7 +15,7 @@ class FairSlots:
         self._queues = OrderedDict[Hashable, deque[tuple[asyncio.Future[None], object]]]()
 
     async def acquire(self, key: Hashable, item: object = None) -> None:
-        """Wait for a slot; until then, `waiting_items` yields the `item`."""
+        """Wait for a slot, in turn with other keys; until then, `waiting_items` yields `item`."""
         if self._free_count:
             self._free_count -= 1
             return

@@ -94,7 +94,7 @@ def rank(cells: np.uint64, free: np.uint64, choose: NDArray[np.int64]) -> Int:
 
 @jit
 def unrank(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -> np.uint64:
-    """Return the set of this size and rank within the cells `free`.
+    """Return the set of `size` cells whose rank within `free` is `number`, the inverse of `rank`.
 
     `choose`, int64[65, limit + 1], are binomial coefficients.
     """

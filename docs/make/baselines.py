@@ -68,7 +68,7 @@ def _row(title: str, players: Sequence[RatedPlayer]) -> tuple[float, list[str]]:
     # Results of early runs have no puzzles.
     puzzles = [player.measured.get("puzzles") for player in players]
     solved = _mean([each and each["solved"] for each in puzzles])
-    # Other programs only add to the time.
+    # Other programs only add to the time. All networks of an algorithm have the same size.
     milliseconds = min(player.measured["milliseconds_per_turn"] for player in players)
     return mean(elos), [title, seeds, _elo(players), *scores, f"{milliseconds:.2g}", kept, solved]
 

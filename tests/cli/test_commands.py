@@ -349,7 +349,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
         (
             ["check", "README.md", "-g", "cc_env.players.specs"],
-            "'cc_env.players.specs' (the module has no make)",
+            "'cc_env.players.specs' (the module has no function make)",
         ),
         (["check", "README.md", "-g", "json"], "no game 'json'"),
         (["check"], "nothing to check; expected: a file or --game NAME"),

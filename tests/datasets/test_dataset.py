@@ -328,7 +328,7 @@ def test_unfinished_record_has_no_result(game, tmp_path):
     assert not dataset.terminations.any()
 
 
-def test_records_of_another_game_name_the_line(game, tmp_path):
+def test_error_for_records_of_another_game_has_the_line_number(game, tmp_path):
     path = tmp_path / "games.jsonl"
     write_records(path, game, 1)
     write_records(path, make_game("checkers"), 1)

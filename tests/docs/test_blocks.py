@@ -163,7 +163,7 @@ def test_index_map_has_the_id_of_a_placed_bead():
     assert [pictures[cell] for cell in make_game("morris").cell_names] == list(range(24))
 
 
-def test_index_map_is_a_picture_of_the_page():
+def test_index_map_shows_action_ids_from_a_cell():
     text, page = generate("<!-- make: index_map checkers\nfrom: 4,4\n-->")
     ((path, svg),) = page.files.items()
     assert f"(../{path})" in text

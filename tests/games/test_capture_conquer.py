@@ -252,7 +252,7 @@ def generated_ends(game, position):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", WORST)
-def test_worst_positions_equal_path_enumeration(text):
+def test_turns_of_worst_positions_equal_path_enumeration(text):
     game = make_game("capture_conquer", size=8)
     position = game.from_text(text)
     assert generated_ends(game, position) == enumerated_turns(game, position)
@@ -262,7 +262,7 @@ def test_worst_positions_equal_path_enumeration(text):
 
 
 @given(st.sampled_from(SIZES), st.integers(0, 2**32))
-def test_random_games_equal_path_enumeration(size, seed):
+def test_turns_in_random_games_equal_path_enumeration(size, seed):
     game = make_game("capture_conquer", size=size)
     rng = np.random.default_rng(seed)
     (transposition,) = game.symmetries

@@ -126,9 +126,9 @@ def test_search_proves_the_start_a_draw_and_a_losing_first_turn(mini, solver):
 
 
 @pytest.mark.parametrize(
-    ("every", "least"), [(300, 3), pytest.param(20, 50, marks=pytest.mark.slow)]
+    ("every", "min_checked"), [(300, 4), pytest.param(20, 51, marks=pytest.mark.slow)]
 )
-def test_solver_finds_recorded_values(mini, solver, every, least):
+def test_solver_finds_recorded_values(mini, solver, every, min_checked):
     """The recorded values are margins of exact play."""
     checked = 0
     with gzip.open(RECORDED, "rt") as file:
@@ -140,7 +140,7 @@ def test_solver_finds_recorded_values(mini, solver, every, least):
             assert result.margin == line["value"]
             assert result.is_exact or abs(result.margin) == 6
             checked += 1
-    assert checked > least
+    assert checked >= min_checked
 
 
 def test_levels_have_published_limits_and_count_cutoffs(mini):

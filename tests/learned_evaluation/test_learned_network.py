@@ -1,5 +1,6 @@
 """The correction by a network equals a plain computation, for both players."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -22,6 +23,8 @@ from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.registry.options import parse_options, split_options
 from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.mcts import MCTS
+from cc_env.search.policies import AlphaBetaPolicy, UCTPolicy
 from cc_env.search.scores import PROVEN
 
 WINDOWS = [(), (0,), tuple(8 * row + column for row in range(5) for column in range(5)), (6, 54)]
@@ -82,8 +85,8 @@ def test_evaluation_with_a_cache_has_the_same_values(path):
     assert np.any(cached.windows.sums) == has_windows
 
 
-def test_entry_of_other_contents_is_replaced():
-    """All contents of two rows share the slots of their row."""
+def test_entry_of_other_contents_is_not_used():
+    """An entry with another key is not used."""
     game = make_game("capture_conquer")
     plain = corrected_evaluation(game, random_network(np.random.default_rng(0), WINDOWS[2]))
     cached = rules.with_cache(plain)
@@ -95,11 +98,23 @@ def test_entry_of_other_contents_is_replaced():
 
 def test_every_search_has_a_cache_of_its_own():
     game = make_game("capture_conquer")
-    first, second = (AlphaBeta(game, "learned")._context.evaluation.windows for _ in range(2))
-    assert np.any(first.keys)
-    assert not np.shares_memory(first.keys, second.keys)
-    assert not np.shares_memory(first.sums, second.sums)
+    searches = [AlphaBeta(game, "learned")._context, MCTS(game, "learned").settings(10)]
+    for spec in ("greedy:", "minimax:depth=1,", "mcts:simulations=10,"):
+        player = make_player(f"{spec}evaluation=learned", game)
+        searches += [player.make_policy(), player.make_policy()]
+    caches = [find_evaluation_of(search).windows for search in searches]
+    assert all(len(cache.keys) for cache in caches)
+    for first, second in itertools.combinations(caches, 2):
+        assert not np.shares_memory(first.keys, second.keys)
+        assert not np.shares_memory(first.sums, second.sums)
     assert len(game.evaluation("learned").windows.keys) == 0
+
+
+def find_evaluation_of(search):
+    """Return the evaluation in a context, in settings or in a policy."""
+    if isinstance(search, AlphaBetaPolicy):
+        search = search.context
+    return search.settings.evaluation if isinstance(search, UCTPolicy) else search.evaluation
 
 
 def test_cache_is_pickled_without_its_entries():

@@ -51,6 +51,18 @@ def test_old_logits_are_overwritten_in_the_ring():
     assert lookup(cache, 5, 6) == (0.0, six[2])
 
 
+def test_every_cell_changes_the_hash():
+    """The last word of these cells is incomplete."""
+    planes, legal = np.zeros((3, 5, 7), np.int8), np.arange(3, dtype=np.int32)
+    keys = {int(hash_observation(planes, legal, np.int64(3)))}
+    for index in np.ndindex(planes.shape):
+        for value in (1, 2, -1):
+            changed = planes.copy()
+            changed[index] = value
+            keys.add(int(hash_observation(changed, legal, np.int64(3))))
+    assert len(keys) == 1 + 3 * planes.size
+
+
 def test_observations_have_different_hashes(game):
     rng, hashed = np.random.default_rng(0), {}
     for _ in range(200):

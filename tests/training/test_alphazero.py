@@ -91,11 +91,16 @@ def test_learns_heap_from_scratch(tmp_path, monkeypatch):
         np.array([game.observe(heap.Position(np.uint64(size), np.uint64(0))) for size in (4, 8, 5)])
     )
     assert values[0] < -0.5 < 0.5 < values[2]
-    config_with_opponents = replace(config, play=replace(config.play, opponents_share=0.5))
-    with pytest.raises(BadPlayer, match=r"minimax.*no evaluation.*opponents_share=0 needs none"):
-        main(config_with_opponents, tmp_path / "other")
     losses = [row["policy_loss"] for row in log_of(tmp_path / "run") if "policy_loss" in row]
     assert losses[-1] < losses[0] - 0.2
+
+
+def test_opponents_share_needs_an_evaluation(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "heap", GameEntry("heap", "heap/Heap-v0"))
+    play = worker.SelfPlaySettings(opponents_share=0.5)
+    config = replace(TINY, game="heap", options={}, play=play)
+    with pytest.raises(BadPlayer, match=r"minimax.*no evaluation.*opponents_share=0 needs none"):
+        main(config, tmp_path / "run")
 
 
 @pytest.fixture(scope="module")

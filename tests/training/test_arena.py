@@ -577,7 +577,7 @@ def total_wins(path, game):
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["one", "two of one file"])
-def test_killed_tournament_remembers_each_game_once(tmp_path, monkeypatch, both):
+def test_resumed_tournament_remembers_each_game_once(tmp_path, monkeypatch, both):
     path, game = tmp_path / "memory.sqlite", make_game("mini_checkers")
     names = (f"memory:path={path}", f"memory:path={tmp_path}/./memory.sqlite" if both else "random")
     settings = config(

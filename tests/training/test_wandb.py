@@ -96,7 +96,7 @@ def test_invalid_id_in_the_folder_is_replaced(tmp_path):
     assert (tmp_path / "wandb_id").read_text() != "../../elsewhere"
 
 
-def test_run_without_the_option_has_no_files_of_wandb(tmp_path):
+def test_run_without_wandb_option_writes_no_wandb_files(tmp_path):
     with training_run.open_run(tmp_path / "run", {"rounds": 1}, False):
         assert not list((tmp_path / "run").glob("wandb*"))
 

@@ -80,7 +80,7 @@ class Config:
         return make_game(self.game, **self.options)
 
     @cached_property
-    def weights(self) -> dict[str, str]:
+    def weights_hashes(self) -> dict[str, str]:
         """The hashes of weights files by player, without players that learn in the tournament.
 
         Raises BadOption if a player cannot be created.
@@ -110,7 +110,7 @@ class Config:
         """
         fields = {**asdict(self), "players": list(self.players), "version": __version__}
         del fields["anchor"]
-        versions = {"weights": self.weights, "decisions": self.decision_hashes}
+        versions = {"weights": self.weights_hashes, "decisions": self.decision_hashes}
         return fields | {name: hashes for name, hashes in versions.items() if hashes}
 
 

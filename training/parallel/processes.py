@@ -48,16 +48,19 @@ def map_unordered(
         while pool:
             workers_by_pipe = {worker.pipe: worker for worker in pool}
             for pipe in wait(list(workers_by_pipe)):
-                yield from _serve(workers_by_pipe[pipe], pool, queue)  # type: ignore[index]
+                yield from _handle_message(workers_by_pipe[pipe], pool, queue)  # type: ignore[index]
     finally:
         for worker in pool:
             worker.stop()
 
 
-def _serve(
+def _handle_message(
     worker: "_Worker[Task, Value]", pool: "list[_Worker[Task, Value]]", queue: deque[Task]
 ) -> Iterator[tuple[Task, Value | Failure]]:
-    """Yield the result of a worker, and send the next task to it or to its replacement."""
+    """Send a worker the next task; yield its last result, if it has one.
+
+    A dead worker is replaced if tasks are left; a worker without a next task is stopped.
+    """
     results = worker.receive()
     if not worker.alive:
         pool.remove(worker)

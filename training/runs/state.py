@@ -70,7 +70,7 @@ def check_finite(network: nn.Module) -> None:
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
         raise TrainingDiverged(
             "the weights of the network are no longer finite, probably because the learning rate "
-            "is too high; the last checkpoint is kept; start a new run with a lower one"
+            "is too high; the last checkpoint is kept; start a new run with a lower rate"
         )
 
 

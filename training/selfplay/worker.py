@@ -85,7 +85,11 @@ class SelfPlayTally:
         )
 
     def metrics(self, seconds: float) -> dict[str, float]:
-        """Return the metrics for the log of self-play that took `seconds`."""
+        """Return the metrics for the log.
+
+        Rates are per second of the `seconds` of wall-clock time; shares are of the time of all
+        workers.
+        """
         games = max(1, self.games)
         return {
             "games": self.games,

@@ -8,7 +8,7 @@ Action    ids ascending by start, then end, of all steps, sideways captures, ret
 Turn      S x y M x y selects a soldier and moves it, S x y B x y bombs; x is the column, y the row,
           from the upper left. Any soldier of the cannon may be selected; texts have the first one
 Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (turns led
-          to the same position three times); the hall margin decides who has won
+          to the same position three times); the hall points decide who has won
 Symmetry  none: the start is not a mirror image of itself, nor are the halls opposite each other
 
     8×8 start, as text:  WwWwWwWw/1w1w1w1w/1w1w1w1w/8/8/b1b1b1b1/b1b1b1b1/bBbBbBbB b
@@ -112,7 +112,7 @@ class Cannon(Game):
     def score(self, position: Position, loser: int | None = None) -> tuple[float, float]:
         """Return the scores of black and white at the end of a game, also by repetition.
 
-        The hall margin, 10 points in all, and a hundredth for each soldier left. The opponent of a
+        The hall points, 10 in all, and a hundredth for each soldier left. The opponent of a
         `loser` by a fault scores as if it had taken all halls that count.
         """
         margin = int(rules.lead(position, rules.end_rule(position)))

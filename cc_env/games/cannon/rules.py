@@ -377,7 +377,7 @@ def has_legal_action(position: Position) -> Bool:
 
 @jit
 def lead(position: Position, end: Int) -> Int:
-    """Return the hall margin of the player of the last turn minus the opponent's; 0 is a draw.
+    """Return the hall points of the player of the last turn minus the opponent's; 0 is a draw.
 
     The two margins add up to 10. `end` is the rule that ended the game, NO_END for a repetition.
     """
@@ -394,14 +394,14 @@ def lead(position: Position, end: Int) -> Int:
 
 @jit
 def outcome(position: Position) -> Int:
-    """Return the player with the greater hall margin, DRAW for equal ones, or ONGOING."""
+    """Return the player with more hall points, DRAW for equal ones, or ONGOING."""
     end = end_rule(position)
     return ONGOING if end == NO_END else _winner(position, lead(position, end))
 
 
 @jit
 def repetition_outcome(position: Position) -> Int:
-    """Return the player with the greater hall margin at a repetition, or DRAW."""
+    """Return the player with more hall points at a repetition, or DRAW."""
     return _winner(position, lead(position, np.int64(NO_END)))
 
 
@@ -414,7 +414,7 @@ def _winner(position: Position, lead: Int) -> Int:
 
 @jit
 def margin(position: Position) -> Int:
-    """Return the hall margin of the winner minus that of the loser."""
+    """Return the hall points of the winner minus those of the loser."""
     difference = lead(position, end_rule(position))
     return max(difference, -difference)
 

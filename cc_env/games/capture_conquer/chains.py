@@ -195,7 +195,10 @@ def _reachable_crossing(start: Word, hops: Hops, middles: Word, empty: Word, rea
 
 @jit
 def _add_crossings(start: Word, falling: Word, rising: Word, empty: Word, certain: Word) -> Word:
-    """Add the cells to `certain` that chains reach if each piece is used along one diagonal."""
+    """Return `certain` and the cells that chains reach if each piece is jumped along one diagonal.
+
+    `falling` and `rising` are the pieces that may be jumped along each diagonal.
+    """
     reached = flood(start, _hops_over(falling, rising, empty))
     if reached == reached & certain:
         return certain

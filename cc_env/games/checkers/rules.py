@@ -17,9 +17,9 @@ from cc_env.games.jumps import (
     Movers,
     Word,
     jumpers,
+    make_jump_tables,
     movable,
     steppers,
-    tables,
     write,
 )
 from cc_env.jit.compiler import jit
@@ -33,7 +33,7 @@ _FAR_ROW = np.uint64(0xFF)
 # The cells in use, and the tables of actions, see `jumps.JumpTables`.
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2 == 0]
 USED = np.uint64(sum(1 << (8 * row + column) for row, column in CELLS))
-STARTS, ENDINGS, JUMPED, STEP_ID, JUMP_ID = tables(CELLS, (*FORWARD, *BACKWARD))
+STARTS, ENDINGS, JUMPED, STEP_ID, JUMP_ID = make_jump_tables(CELLS, (*FORWARD, *BACKWARD))
 
 
 class Position(NamedTuple):

@@ -32,14 +32,16 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
     placing = own_hand or enemy_hand
     weights = evaluation.weights[:NUM_FEATURES] if placing else evaluation.weights[NUM_FEATURES:]
-    value: Int = _side(own, own_hand, enemy, weights) - _side(enemy, enemy_hand, own, weights)
+    value: Int = _evaluate_side(own, own_hand, enemy, weights) - _evaluate_side(
+        enemy, enemy_hand, own, weights
+    )
     value += (np.int64(own_free) - np.int64(enemy_free)) * weights[FREE]
     value += np.int64(pending) * weights[DUE] + weights[TO_MOVE]
     return value if player == np.int64(mover) else -value
 
 
 @jit
-def _side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.int64]) -> Int:
+def _evaluate_side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.int64]) -> Int:
     """Return the value of one side's beads."""
     empty = ALL & ~(own | enemy)
     value: Int = (popcount(own) + np.int64(hand)) * weights[BEAD]
