@@ -374,7 +374,7 @@ def _for_each_bit(
 ) -> ir.Value:
     """Generate a loop over the bits that are set, lowest first: `total = add(bit, total)`.
 
-    Each iteration adds two bits to a total of its own, which hides the latency of an addition. If
+    Each iteration adds two bits to different totals, which hides the latency of an addition. If
     an odd number of bits is set, the last call of `add` gets the width of `bits` as its number, and
     has to add nothing.
     """

@@ -177,6 +177,7 @@ def correction(position: Position, network: IntegerNetwork, windows: Windows) ->
     first = load(network.first_bias, 0, WIDTH)
     own, enemy = sets[0], sets[1]
     nonempty = windows.first_cells & _nonempty_windows(own | enemy)
+    has_cache = len(windows.keys) > 0
     for row in range(WINDOW_ROWS):
         shift = np.uint64(ROW_CELLS * row)
         remaining = nonempty & _ROW << shift
@@ -185,7 +186,6 @@ def correction(position: Position, network: IntegerNetwork, windows: Windows) ->
         key = own >> shift & _TWO_ROWS | (enemy >> shift & _TWO_ROWS) << _32
         slot = key * _FACTOR >> _SLOT_SHIFT | np.uint64(row) << _SLOT_BITS
         begin = np.int64(slot) * WIDTH
-        has_cache = len(windows.keys) > 0
         if has_cache and windows.keys[slot] == key:
             first = first + load(windows.sums, begin, WIDTH)
             continue

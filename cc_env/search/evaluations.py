@@ -56,14 +56,15 @@ def hash_observation(planes: NDArray[np.int8], legal: NDArray[np.int32], count: 
         word = np.uint64(0)
         for index in range(start, min(start + 8, len(cells))):
             word = word << BYTE | np.uint64(np.uint8(cells[index]))
-        key = _mix(key, word)
+        key = _add_word(key, word)
     for index in range(count):
-        key = _mix(key, np.uint64(legal[index]))
+        key = _add_word(key, np.uint64(legal[index]))
     return key | ONE
 
 
 @jit
-def _mix(key: np.uint64, word: np.uint64) -> np.uint64:
+def _add_word(key: np.uint64, word: np.uint64) -> np.uint64:
+    """Return the hash `key` with another word; faster than `bitboard.mix`, and weaker."""
     key = (key ^ word) * FACTOR
     return key ^ key >> HALF
 

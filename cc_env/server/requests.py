@@ -50,11 +50,13 @@ def rate_limit_address(host: str) -> str:
 def read_tokens(fields: Mapping[str, object]) -> list[str]:
     """Return the tokens of a request, by default none; raise BadOption if they are invalid."""
     tokens = fields.get("tokens", [])
-    if isinstance(tokens, list) and len(tokens) <= MAX_TOKENS:
-        strings = [token for token in tokens if isinstance(token, str)]
-        if len(strings) == len(tokens):
-            return strings
-    raise BadOption(f"invalid tokens; expected: a list of at most {MAX_TOKENS} strings")
+    if (
+        not isinstance(tokens, list)
+        or len(tokens) > MAX_TOKENS
+        or not all(isinstance(token, str) for token in tokens)
+    ):
+        raise BadOption(f"invalid tokens; expected: a list of at most {MAX_TOKENS} strings")
+    return tokens
 
 
 async def read_json(request: Request, max_bytes: int, seconds: float) -> object:

@@ -138,11 +138,12 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
     own = sets[0]
     row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
     symmetry, orbit = np.int64(numbers.symmetries[row]), np.int64(numbers.orbits[row])
-    cell_map = numbers.cell_maps[symmetry]
-    occupied = own if symmetry == 0 else transform(own, cell_map)
+    occupied = own if symmetry == 0 else transform(own, numbers.cell_maps[symmetry])
     rest: Int = np.int64(0)
     for set_index in range(1, len(sets)):
-        cells = sets[set_index] if symmetry == 0 else transform(sets[set_index], cell_map)
+        cells = sets[set_index]
+        if symmetry:
+            cells = transform(cells, numbers.cell_maps[symmetry])
         free = numbers.cells[set_index] & ~occupied
         rest *= numbers.choose[popcount(free), popcount(cells)]
         rest += rank(cells, free, numbers.choose)

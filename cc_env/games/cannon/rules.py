@@ -379,7 +379,7 @@ def has_legal_action(position: Position) -> Bool:
 def lead(position: Position, end: Int) -> Int:
     """Return the hall points of the player of the last turn minus the opponent's; 0 is a draw.
 
-    The two margins add up to 10. `end` is the rule that ended the game, NO_END for a repetition.
+    The points of both add up to 10. `end` is the rule that ended the game, NO_END for a repetition.
     """
     pieces = sides(position)
     halls: Int = HALLS[position.shape]
