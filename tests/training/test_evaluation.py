@@ -61,7 +61,7 @@ def test_network_predicts_results_better(run):
         assert row["loss"] < row["loss_uncorrected"]
         assert 0 <= row["drawn"] < 1
     assert row["positions"] > 2 * 0.9 * TINY.positions
-    assert row["adopted"] >= 1
+    assert row["promotions"] >= 1
 
 
 def test_minimax_plays_with_a_network_path(run):
@@ -94,8 +94,8 @@ def test_first_network_must_beat_the_default_evaluation(tmp_path, monkeypatch):
 
     bests = []
     monkeypatch.setattr("training.learned_evaluation.fitting.score_against", score_next)
-    assert main(replace(TINY, rounds=3), tmp_path / "run")["adopted"] == 1
-    assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
+    assert main(replace(TINY, rounds=3), tmp_path / "run")["promotions"] == 1
+    assert [row["promotions"] for row in log_of(tmp_path / "run")] == [0, 1, 1]
     # The default evaluation has no fingerprint.
     assert bests[:2] == ["", ""]
     assert bests[2]
@@ -106,7 +106,7 @@ def test_complete_run_has_a_network_even_if_weak(tmp_path, monkeypatch):
         "training.learned_evaluation.fitting.score_against", lambda *arguments, **more: {BEST: 0.0}
     )
     main(TINY, tmp_path / "run")
-    assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
+    assert [row["promotions"] for row in log_of(tmp_path / "run")] == [0, 1]
     assert (tmp_path / "run" / FILE).is_file()
 
 
@@ -122,7 +122,7 @@ def test_run_whose_evaluation_reaches_the_time_limit_has_a_network(tmp_path, mon
     clock = SimpleNamespace(perf_counter=lambda: seconds)
     monkeypatch.setattr("training.runs.training_run.time", clock)
     main(replace(TINY, rounds=None, minutes=30), tmp_path / "run")
-    assert [row["adopted"] for row in log_of(tmp_path / "run")] == [0, 1]
+    assert [row["promotions"] for row in log_of(tmp_path / "run")] == [0, 1]
     assert (tmp_path / "run" / FILE).is_file()
 
 
@@ -155,7 +155,7 @@ def test_remembered_positions_are_limited(tmp_path):
         ("sample.results", numbers(np.nan), "sample.results is not between 0 and 1"),
         ("best.second.weight", lambda array: None, "no array best.second.weight"),
         ("network.cells.bias", numbers(np.inf), "network.cells.bias has values that are not"),
-        ("adopted", lambda adopted: "often", "adopted='often'"),
+        ("promotions", lambda _: "often", "promotions='often'"),
     ],
 )
 def test_altered_checkpoint_is_rejected(run, tmp_path, part, change, message):
@@ -214,7 +214,7 @@ def test_search_limits_are_checked_before_writing(tmp_path):
             main(replace(TINY, limit=limit), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     config = replace(TINY, limit="depth=2,nodes=300,table_megabytes=1", rounds=1, positions=1000)
-    assert main(config, tmp_path / "run")["adopted"] == 1
+    assert main(config, tmp_path / "run")["promotions"] == 1
 
 
 def test_command_trains_and_prints_the_network_path(monkeypatch, tmp_path, capsys):

@@ -47,7 +47,7 @@ def test_algorithm_trains_on_any_game(tmp_path, name):
     metrics = distillation.main(config, tmp_path / "taught")
     assert 0 < metrics["regret"] < 1
     metrics = fitting.main(replace(test_evaluation.TINY, **tiny), tmp_path / "evaluation")
-    assert metrics["adopted"] >= 1
+    assert metrics["promotions"] >= 1
     assert 0 < metrics["loss"] < 2
     for player in (
         f"agents.policy:path={tmp_path / 'taught'}",

@@ -362,7 +362,7 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("optimizer.0.exp_avg", lambda array: None, "there is no array optimizer.0.exp_avg"),
         ("pool.scores", numbers(1.1), r"pool.scores is \[1.1, .*; expected: numbers from 0 to 1"),
         ("pool.scores", numbers(np.nan), r"pool.scores is \[nan, .*; expected: numbers"),
-        ("joined", lambda _: "1", "joined='1'; expected: a whole number"),
+        ("snapshots_taken", lambda _: "1", "snapshots_taken='1'; expected: a whole number"),
         ("mirrored", lambda _: None, "mirrored=None; expected: a whole number"),
         ("seconds", lambda _: float("nan"), "seconds=nan; expected: a number"),
     ],
@@ -418,9 +418,9 @@ def test_promoted_network_joins_the_pool(training, monkeypatch):
 
     monkeypatch.setattr("training.selfplay.promotion.score_against", score_against)
     best = []
-    for number, joined in enumerate([1, 1, 2, 2, 3]):
+    for number, count in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)
-        assert training.evaluate()["joined"] == joined
+        assert training.evaluate()["snapshots_taken"] == count
         network, about = load(training.run.path / NETWORK, training.game)
         best.append(network.value[2].bias.item())
     assert best == [0, 0, 2, 2, 4]
@@ -497,7 +497,7 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
 def test_initial_weights_are_the_first_snapshot_and_the_best_network(finished_run, tmp_path):
     config = replace(TINY, steps=512, gate=1, start=str(finished_run))
     main(config, tmp_path / "run")
-    assert log_of(tmp_path / "run")[-1]["joined"] == 1
+    assert log_of(tmp_path / "run")[-1]["snapshots_taken"] == 1
     best, started = (
         load(path / NETWORK, TINY.make_game())[0].state_dict()
         for path in (finished_run, tmp_path / "run")

@@ -264,7 +264,11 @@ class Training(BaseTraining[Config]):
             self.best.load_state_dict(self.network.state_dict())
             self.promotions += 1
             write_network(self.run.path / FILE, self.game, newest)
-        return {**scores, "adopted": self.promotions, "gate_seconds": time.perf_counter() - start}
+        return {
+            **scores,
+            "promotions": self.promotions,
+            "evaluation_seconds": time.perf_counter() - start,
+        }
 
     def evaluation(self) -> Any:
         """Return the evaluation by the best network, the default one before the first promotion."""
@@ -275,11 +279,11 @@ class Training(BaseTraining[Config]):
     def state(self) -> State:
         """Return the content of a checkpoint."""
         sample = {f"sample.{name}": part for name, part in self.sample._asdict().items()}
-        return state.to_arrays(**self.parts()) | sample, {"adopted": self.promotions}
+        return state.to_arrays(**self.parts()) | sample, {"promotions": self.promotions}
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.promotions = state.read_whole(checkpoint.about, "adopted")
+        self.promotions = state.read_whole(checkpoint.about, "promotions")
         count = len(checkpoint.arrays.get("sample.base", ()))
         parts: dict[str, Any] = {
             name: checked_array(
@@ -306,8 +310,8 @@ class Training(BaseTraining[Config]):
             "loss of predicted results": ["loss", "loss_uncorrected"],
             "fraction of drawn self-play games": ["drawn"],
             "positions per second": ["positions_per_second"],
-            "seconds per round": ["play_seconds", "learn_seconds", "gate_seconds"],
-            "promotions": ["adopted"],
+            "seconds per round": ["play_seconds", "learn_seconds", "evaluation_seconds"],
+            "promotions": ["promotions"],
         }
 
     def status(self, newest: Mapping[str, float]) -> str:

@@ -223,20 +223,20 @@ class Training(BaseTraining[Config]):
         scores, is_promoted = self.evaluate_and_promote(self.network, self.pool.newest_network)
         if is_promoted:
             self.pool.add_snapshot(self.network)
-        return {**scores, "joined": self.pool.snapshots_taken}
+        return {**scores, "snapshots_taken": self.pool.snapshots_taken}
 
     def state(self) -> State:
         """Return the content of a checkpoint."""
         arrays = state.to_arrays(**self.parts()) | self.ppo.state() | selfplay_env.state(self.env)
         arrays[SCORES] = self.pool.scores.copy()
         return arrays, {
-            "joined": self.pool.snapshots_taken,
+            "snapshots_taken": self.pool.snapshots_taken,
             "mirrored": int(self.mirrored),
         }
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.pool.snapshots_taken = state.read_whole(checkpoint.about, "joined")
+        self.pool.snapshots_taken = state.read_whole(checkpoint.about, "snapshots_taken")
         self.mirrored = state.read_whole(checkpoint.about, "mirrored") > 0
         state.load(checkpoint.arrays, **self.parts())
         self.ppo.load(checkpoint.arrays)
