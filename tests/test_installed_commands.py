@@ -80,7 +80,7 @@ CASES = {
     "export-onnx": ("network.onnx --game mini_checkers", "network.onnx: "),
     "tune": ("--size 4 --rounds 1 --positions 1000 --games 2 --depth 1", "round 1: loss "),
     "accuracy": ("random --size 4 --positions 20 --games 1", "random"),
-    "hardest": ("--size 4 --positions 50 --number 3 --depth 3", "positions"),
+    "hard-positions": ("--size 4 --positions 50 --number 3 --depth 3", "positions"),
     "write-result": ("greedy --size 4 --opponent random --games 4", "greedy against random: "),
     "verify-result": (RESULT, "agree with the rules"),
     "published": (

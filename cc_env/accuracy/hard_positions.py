@@ -43,14 +43,14 @@ def shipped_hard_positions(game: Game) -> list[HardPosition]:
     """Return the suite shipped for a game, hardest first; empty for most games."""
     if game.numbering is None:
         return []
-    path = SHIPPED / suite_name(game)
+    path = SHIPPED / suite_file_name(game)
     return read_suite(path, game) if path.exists() else []
 
 
-def suite_name(game: Game) -> str:
+def suite_file_name(game: Game) -> str:
     """Return the file name of a game's suite."""
     assert game.numbering is not None
-    return file_stem(game.name, game.numbering.options, "hardest") + ".jsonl"
+    return file_stem(game.name, game.numbering.options, "hard_positions") + ".jsonl"
 
 
 def read_suite(path: Path, game: Game) -> list[HardPosition]:

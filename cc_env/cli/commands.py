@@ -203,11 +203,13 @@ def play(
     second: Annotated[str, typer.Option(help="The second player.")] = "minimax:normal",
     option: GameOptions = None,
     position: PositionText = None,
-    draw_lots: Annotated[
-        bool, typer.Option("--draw-lots", help="Choose at random who moves first.")
+    random_seats: Annotated[
+        bool, typer.Option("--random-seats", help="Choose at random who moves first.")
     ] = False,
-    adviser: Annotated[str, typer.Option(help="Player for hints and analysis.")] = "minimax:hard",
-    seconds: Annotated[
+    hint_player: Annotated[
+        str, typer.Option(help="Player for hints and analysis.")
+    ] = "minimax:hard",
+    seconds_per_game: Annotated[
         float | None, typer.Option(help="Time limit of each player for the whole game, in seconds.")
     ] = None,
     seconds_per_turn: Annotated[
@@ -228,7 +230,8 @@ def play(
         Path | None,
         typer.Option(
             **FILE,
-            help="Save the game when it ends: .jsonl, .svg, for checkers .pdn, for Cannon .log.",
+            help="Save the game at the end, also after quit or Ctrl+C: .jsonl, .svg, "
+            "checkers .pdn, Cannon .log; or its position: .txt.",
         ),
     ] = None,
     seed: Annotated[
@@ -242,22 +245,22 @@ def play(
     """
     played_game, start = _game_and_position(game, option, position)
     limits = Limits(
-        max_turns=max_turns, seconds_per_game=seconds, seconds_per_turn=seconds_per_turn
+        max_turns=max_turns, seconds_per_game=seconds_per_game, seconds_per_turn=seconds_per_turn
     )
-    names = [first, second]
+    specs = [first, second]
     seed = secrets.randbelow(2**31) if seed is None else seed
-    if draw_lots:
+    if random_seats:
         random_streams.check_seed(seed)
-        names = [names[side] for side in np.random.default_rng(seed).permutation(2)]
-    session = GameSession(played_game, names, start=start, limits=limits, seed=seed)
+        specs = [specs[side] for side in np.random.default_rng(seed).permutation(2)]
+    session = GameSession(played_game, specs, start=start, limits=limits, seed=seed)
     if save is not None:
         check_save_path(save, played_game)
-    is_watched = console.shows_progress and HUMAN not in names
+    is_watched = console.shows_progress and HUMAN not in specs
     front_end = Console(
         session,
         console,
         line_reader(),
-        hint_player=adviser,
+        hint_player=hint_player,
         pause=float(is_watched) if pause is None else pause,
     )
     try:

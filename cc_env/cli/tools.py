@@ -10,7 +10,7 @@ TOOLS = {
     "train-distillation": "training.distillation.distillation",
     "tune": "training.experiments.tune",
     "accuracy": "training.experiments.accuracy",
-    "hardest": "training.experiments.hard_positions",
+    "hard-positions": "training.experiments.hard_positions",
     "published": "training.experiments.published",
     "write-result": "training.baselines.write_result",
     "verify-result": "training.baselines.verify_result",

@@ -233,7 +233,7 @@ def test_accuracy_command_measures_and_plots(tmp_path):
         "against itself",
         "against random",
         "first replies",
-        "the hardest",
+        "hard positions",
     }
     misses = [json.loads(line) for line in (tmp_path / "misses.jsonl").read_text().splitlines()]
     assert {miss["player"] for miss in misses} == {"random"}

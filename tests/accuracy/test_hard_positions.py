@@ -7,7 +7,7 @@ import pytest
 from conftest import command_line
 
 from cc_env.accuracy.decisions import measure
-from cc_env.accuracy.hard_positions import read_suite, shipped_hard_positions, suite_name
+from cc_env.accuracy.hard_positions import read_suite, shipped_hard_positions, suite_file_name
 from cc_env.cli.application import run
 from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
@@ -76,7 +76,7 @@ def test_invalid_suite_is_rejected_with_its_line(change, expected, tmp_path):
 
 
 def test_hard_positions_command_finds_a_suite(tmp_path):
-    path = tmp_path / suite_name(BOARDS[4])
+    path = tmp_path / suite_file_name(BOARDS[4])
     command = "--size", 4, "--positions", 700, "--number", 5, "--depth", 6, "--out", path
     assert "5 of 8 positions" in command_line(partial(run, search.app), *command)
     suite = read_suite(path, BOARDS[4])

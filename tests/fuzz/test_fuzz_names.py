@@ -234,7 +234,7 @@ APPS = {
     "ppo": ppo.app,
     "tune": tune.app,
     "accuracy": accuracy.app,
-    "hardest": hard_positions.app,
+    "hard-positions": hard_positions.app,
     "demo": demo.app,
     "benchmarks": benchmarks.commands.app,
 }

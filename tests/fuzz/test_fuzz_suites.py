@@ -5,14 +5,14 @@ from fuzz.harness import refused_or_fine
 from fuzz.mutations import lines
 from hypothesis import given
 
-from cc_env.accuracy.hard_positions import SHIPPED, read_suite, suite_name
+from cc_env.accuracy.hard_positions import SHIPPED, read_suite, suite_file_name
 from cc_env.games.factory import make_game
 
 
 @pytest.mark.parametrize("size", [4, 5])
 def test_altered_suites_give_clean_errors(size, tmp_path):
     game, path = make_game("capture_conquer", size=size), tmp_path / "suite.jsonl"
-    good = (SHIPPED / suite_name(game)).read_text().splitlines()[:3]
+    good = (SHIPPED / suite_file_name(game)).read_text().splitlines()[:3]
 
     @given(lines(good))
     def fuzz(line):

@@ -313,7 +313,7 @@ def test_default_seed_differs_between_games(monkeypatch, tmp_path):
     """The first player differs between games, too."""
     path = tmp_path / "games.jsonl"
     for arguments in [()] * 2 + [("--seed", "7")] * 2:
-        play_output(monkeypatch, "--draw-lots", "--save", path, *arguments, lines=["quit"])
+        play_output(monkeypatch, "--random-seats", "--save", path, *arguments, lines=["quit"])
     first, second, *fixed = (game.seed for _, game in read_records(path))
     assert first != second
     assert fixed == [7, 7]
@@ -489,7 +489,7 @@ def test_scores_are_reported_if_the_game_has_them(monkeypatch):
 
 
 def test_random_seats_are_printed(monkeypatch):
-    arguments = "-g", "morris", "--second", "greedy", "--draw-lots", "--seed"
+    arguments = "-g", "morris", "--second", "greedy", "--random-seats", "--seed"
     heads = {play_output(monkeypatch, *arguments, seed).splitlines()[0] for seed in range(6)}
     assert heads == {
         "morris: white human, black greedy; white begins",
@@ -527,7 +527,7 @@ def test_games_are_saved_and_loaded_as_pdn(monkeypatch, tmp_path):
 
 
 def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
-    arguments = "-g", "mini_checkers", "--adviser", "minimax:depth=2"
+    arguments = "-g", "mini_checkers", "--hint-player", "minimax:depth=2"
     out = play_output(monkeypatch, *arguments, lines=["hint", "analyze", "help", "board", "draw"])
     assert re.search(r"^chances +\d+ % for .* to win", out, re.MULTILINE)
     assert re.search(r"^best +\d+ % ", out, re.MULTILINE)
@@ -540,8 +540,8 @@ def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
 def test_invalid_options_print_one_line_and_exit_with_2(monkeypatch):
     for arguments, why in (
         (["--first", "nobody"], "no player 'nobody'"),
-        (["--adviser", "nobody"], "no player 'nobody'"),
-        (["--seconds", "0"], "seconds_per_game=0.0"),
+        (["--hint-player", "nobody"], "no player 'nobody'"),
+        (["--seconds-per-game", "0"], "seconds_per_game=0.0"),
         (["-p", "x"], "cannot read position 'x'"),
         (["--seed", "-1"], "seed=-1"),
     ):

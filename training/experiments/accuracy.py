@@ -51,7 +51,7 @@ from training.runs.curves import COLORS
 app = create_app()
 console = Terminal()
 
-UNIFORM, REPLIES, HARDEST = "all positions", "first replies", "the hardest"
+UNIFORM, REPLIES, HARD = "all positions", "first replies", "hard positions"
 # Lower bounds of the bands of turns to the end.
 _BANDS = (1, 3, 5, 9, 15, 25)
 # Minimum number of decisions for a point in a chart.
@@ -135,7 +135,7 @@ def measure_by_source(
     if game.initial in tables:
         yield REPLIES, accuracy(enumerate_replies(tables, player, num_positions, seed=seed))
     if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
-        yield HARDEST, accuracy(iter(suite))
+        yield HARD, accuracy(iter(suite))
 
 
 def show(name: str, measured: dict[str, Accuracy]) -> None:

@@ -1,4 +1,4 @@
-"""cc_env hardest: find the hardest positions of a solved game, as a test suite.
+"""cc_env hard-positions: find hard positions of a solved game, as a test suite.
 
 Positions are sampled from the tablebase. A position is hard if the player to move wins, a single
 one of several actions keeps the win, and alpha-beta with `standard` misses this action; the deeper
@@ -15,7 +15,7 @@ import typer
 from rich.progress import track
 
 from cc_env.accuracy.decisions import keeps_value, sample_uniform
-from cc_env.accuracy.hard_positions import HardPosition, suite_name
+from cc_env.accuracy.hard_positions import HardPosition, suite_file_name
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameName, GameOptions, Size, TablesFolder, file_path, game_options
 from cc_env.core.game import Game
@@ -53,10 +53,10 @@ def search(
         ),
     ] = None,
 ) -> None:
-    """Find the hardest positions of a solved game."""
+    """Find hard positions of a solved game."""
     subject = make_game(game, **game_options(option, size))
     tablebase = Tablebase(subject, tables or SHIPPED).require_any()
-    path = out or Path(suite_name(subject))
+    path = out or Path(suite_file_name(subject))
     # Opening the file first detects a bad path before the search.
     with open_atomically(path) as file:
         sampled = track(
