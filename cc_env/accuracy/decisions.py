@@ -37,13 +37,13 @@ RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 
 
 class GradedDecision(NamedTuple):
-    """A decision and the exact values before and after it, to the player."""
+    """A decision with the exact values before and after it, for its player."""
 
     position: Position
     action: int
     # 1 won, 0 drawn, -1 lost; before and after the action.
     value: int
-    after: int
+    value_after: int
     # Turns to the end of the game; 0 for a draw.
     turns: int
     pieces: int
@@ -51,9 +51,9 @@ class GradedDecision(NamedTuple):
     is_forced: bool
 
     @property
-    def is_kept(self) -> bool:
-        """Whether the decision kept the value."""
-        return self.after == self.value
+    def keeps_value(self) -> bool:
+        """Whether the decision keeps the value."""
+        return self.value_after == self.value
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Accuracy:
     @property
     def misses(self) -> list[GradedDecision]:
         """The decisions that gave value away."""
-        return [decision for decision in self.graded_decisions if not decision.is_kept]
+        return [decision for decision in self.graded_decisions if not decision.keeps_value]
 
     def group_by(
         self, key_function: Callable[[GradedDecision], int | str]
@@ -112,7 +112,7 @@ class Accuracy:
 def _share_kept(decisions: Sequence[GradedDecision]) -> float:
     if not decisions:
         return math.nan
-    return sum(decision.is_kept for decision in decisions) / len(decisions)
+    return sum(decision.keeps_value for decision in decisions) / len(decisions)
 
 
 def measure(
@@ -124,9 +124,10 @@ def measure(
 ) -> Accuracy:
     """Grade the decisions of a player in these positions.
 
-    Finished games are skipped, and decisions for which `keeps_value` is None. Raises MissingTable
-    if no table has a position, IllegalAction if the player chooses an illegal action, BadOption for
-    anything but tables, or if the player cannot be created.
+    Skips finished games and decisions for which `keeps_value` is None. Raises BadOption if `tables`
+    is not a Tablebase, the seed is invalid or the player cannot be created; MissingTable for a
+    position that no table has; BadPosition for a position of another game; BadTable for a damaged
+    file; IllegalAction if the player chooses an illegal action.
     """
     if not isinstance(tables, Tablebase):
         raise BadOption(f"tables={tables!r}; expected: Tablebase(game, FOLDER)")
@@ -164,7 +165,7 @@ def grade(game: Game, position: Position, action: int, solved: ExactValue) -> Gr
         position=position,
         action=action,
         value=solved.value,
-        after=solved.values[solved.actions.index(action)],
+        value_after=solved.values[solved.actions.index(action)],
         turns=solved.turns,
         pieces=len(game.pieces(position)),
         is_forced=len(set(solved.values)) == 1,

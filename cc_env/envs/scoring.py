@@ -82,7 +82,7 @@ def score(
         >>> result.games
         20
     """
-    _check_environment(opponent, arguments)
+    _check_arguments(opponent, arguments)
     check_number_of_games(games, MAX_GAMES)
     opening_turns = check_integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1))
     seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
@@ -113,15 +113,16 @@ def score(
     return Score(*interval, games, distinct)
 
 
-def _check_environment(opponent: object, arguments: dict[str, object]) -> None:
+def _check_arguments(opponent: object, arguments: dict[str, object]) -> None:
     """Raise BadOption without an opponent, UnknownKeyword for arguments that `score` sets."""
     if opponent is None:
-        raise BadOption("opponent=None; expected: a player spec, a player, or a function")
-    settled = "num_envs", "seat", "autoreset_mode", "max_opening_turns"
-    if reserved := [name for name in settled if name in arguments]:
+        expected = "a player spec, a player, a function, an Opponent, or several of them"
+        raise BadOption(f"opponent=None; expected: {expected}")
+    reserved_names = "num_envs", "seat", "autoreset_mode", "max_opening_turns"
+    if conflicts := [name for name in reserved_names if name in arguments]:
+        error = f"score() got an unexpected keyword argument '{conflicts[0]}'"
         reason = "score() plays all games at once, half of them in each seat, after opening_turns"
-        error = f"score() got an unexpected keyword argument '{reserved[0]}'"
-        raise UnknownKeyword(f"{error}; {reason}")
+        raise UnknownKeyword(f"{error}; {reason} random turns; omit it")
 
 
 def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:

@@ -58,8 +58,8 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
         return (*result, infos)
 
     def _update_masks(self, infos: Info) -> None:
-        changed = infos["_action_mask"]
-        self.masks[changed] = infos["action_mask"][changed]
+        is_present = infos["_action_mask"]
+        self.masks[is_present] = infos["action_mask"][is_present]
 
 
 def _masks_before_reset(env: VectorEnv[Any, Any, Any]) -> NDArray[np.int8]:
@@ -182,7 +182,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self._positions = positions
         outcomes = np.where(has_ended, ONGOING, info["outcome"])
         seats = info["seat"]
-        known = list(map(self._value_for_seat, self._solved, positions, seats, outcomes))
+        known = list(map(self._value_for_viewer, self._solved, positions, seats, outcomes))
         entries = self._entries("value", known)
         if "final_info" not in info:
             return entries
@@ -190,7 +190,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         values: list[int | None] = [None] * self.num_envs
         for board in np.flatnonzero(has_ended).tolist():
             position = boards.final_position(board)
-            values[board] = self._value_for_seat(
+            values[board] = self._value_for_viewer(
                 self._tables.get(position),
                 position,
                 final["seat"][board],
@@ -211,9 +211,13 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
             f"_{name}_known": np.ones(self.num_envs, np.bool_),
         }
 
-    def _value_for_seat(
+    def _value_for_viewer(
         self, solved: ExactValue | None, position: Position, seat: int, outcome: int
     ) -> int | None:
+        """Return the value for the seat or, without an opponent, for the player to move.
+
+        None if it is unknown.
+        """
         to_move = self._boards.game.to_move(position)
         return _value(solved, to_move, to_move if self._boards.is_two_sided else seat, outcome)
 

@@ -56,7 +56,7 @@ def make_game(name: str, /, **options: Any) -> Game:
     _check_rules(game)
     _check_entry(game)
     import_allowlist.allow(name)
-    copyreg.pickle(type(game), _pickle)
+    copyreg.pickle(type(game), _reduce_game)
     return add_learned_evaluation(game)
 
 
@@ -81,7 +81,8 @@ def _check_entry(game: Game) -> None:
             )
 
 
-def _pickle(game: Game) -> tuple[Callable[[], Game], tuple[()]]:
+def _reduce_game(game: Game) -> tuple[Callable[[], Game], tuple[()]]:
+    """Return the reduction of a game for pickle: `make_game` with its name and options."""
     return partial(make_game, game.name, **game.options), ()
 
 

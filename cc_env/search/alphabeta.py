@@ -163,7 +163,7 @@ def _leave(key: np.uint64, player: Int, result: TableEntry, frame: Frame, contex
     best, action, depth, _ = result
     bound = LOWER if best >= frame.beta else EXACT if best > frame.alpha else UPPER
     if bound == LOWER:
-        _note_cut(action, player, frame, context)
+        _record_cutoff(action, player, frame, context)
     entry = TableEntry(_add_plies(best, frame.ply), action, depth, np.int64(bound))
     transposition.store(context.table, key, entry, context.workspace.age)
 
@@ -356,8 +356,8 @@ def _extend(action: Int, value: Int, ply: Int, context: Context) -> None:
 
 
 @jit
-def _note_cut(action: Int, player: Int, frame: Frame, context: Context) -> None:
-    """Credit the action that caused a cutoff: statistics, history and killers."""
+def _record_cutoff(action: Int, player: Int, frame: Frame, context: Context) -> None:
+    """Update statistics, history and killers for an action that caused a cutoff."""
     workspace = context.workspace
     if player == workspace.root_player:
         workspace.cuts_max += 1

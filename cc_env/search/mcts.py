@@ -33,7 +33,7 @@ PLAYOUTS = "random", "evaluation"
 MAX_DEPTH = 256
 # Decisions after which a random playout is scored as a draw.
 MAX_PLAYOUT = 200
-# `first` of a node without children; the root, 0, is not a child.
+# `first_child` of a node without children; the root, 0, is not a child.
 UNEXPANDED = 0
 
 # The number of nodes, the length of the longest path, the number of completed simulations, and 1 to
@@ -44,9 +44,8 @@ COUNTS = np.dtype([(name, np.int64) for name in ("size", "depth", "done", "stop"
 class Tree(NamedTuple):
     """The nodes, in the order of their creation; the children of a node are contiguous."""
 
-    # Index of the first child, and number of children.
-    first: NDArray[np.int32]  # [N]
-    children: NDArray[np.int32]  # [N]
+    first_child: NDArray[np.int32]  # [N]
+    num_children: NDArray[np.int32]  # [N]
     # The action that leads to the node, and the player who takes it.
     action: NDArray[np.int32]  # [N]
     mover: NDArray[np.int8]  # [N]
@@ -96,8 +95,8 @@ def run_simulations(root: Position, tree: Tree, settings: UCTSettings, state: np
 
 @jit
 def _clear(tree: Tree, node: Int) -> None:
-    tree.first[node] = UNEXPANDED
-    tree.children[node] = tree.visits[node] = 0
+    tree.first_child[node] = UNEXPANDED
+    tree.num_children[node] = tree.visits[node] = 0
     tree.total[node] = 0.0
 
 
@@ -116,7 +115,7 @@ def _descend(
     is_forced: Bool = False
     tree.path[0] = 0
     while depth < MAX_DEPTH:
-        if not tree.children[node]:
+        if not tree.num_children[node]:
             is_due = tree.visits[node] > 0 or depth == 0
             is_due = is_due or (is_forced and rules.mid_turn(position))
             if (
@@ -126,7 +125,7 @@ def _descend(
                 or not _expand(position, node, tree)
             ):
                 break
-        is_forced = tree.children[node] == 1
+        is_forced = tree.num_children[node] == 1
         node = _best_child(node, tree, settings.exploration, state)
         state = random_streams.advance(state)
         position = rules.apply(position, np.int64(tree.action[node]))
@@ -144,9 +143,9 @@ def _expand(position: Position, node: Int, tree: Tree) -> Bool:
     count = np.int64(rules.legal_actions(position, tree.legal[0]))
     player = rules.to_move(position)
     begin = tree.counts.size
-    if begin + count > len(tree.first):
+    if begin + count > len(tree.first_child):
         return False
-    tree.first[node] = begin
+    tree.first_child[node] = begin
     winning, _ = decisive.winning_action(position, tree.legal, count)
     if winning >= 0:
         count = np.int64(1)
@@ -156,7 +155,7 @@ def _expand(position: Position, node: Int, tree: Tree) -> Bool:
         _clear(tree, child)
         tree.action[child] = tree.legal[0, index]
         tree.mover[child] = player
-    tree.children[node] = count
+    tree.num_children[node] = count
     tree.counts.size = begin + count
     return True
 
@@ -167,12 +166,12 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
 
     The scan starts at a random child, which breaks ties.
     """
-    count: Int = np.int64(tree.children[node])
+    count: Int = np.int64(tree.num_children[node])
     offset = random_streams.below(state, count)
     log_visits = math.log(tree.visits[node] + 1.0)
     best, highest = np.int64(0), -math.inf
     for index in range(count):
-        child = np.int64(tree.first[node]) + (index + offset) % count
+        child = np.int64(tree.first_child[node]) + (index + offset) % count
         visits = tree.visits[child]
         if not visits:
             return child
@@ -212,8 +211,8 @@ def _evaluate_leaf(
 def make_tree(game: Game, capacity: int) -> Tree:
     """Return an empty tree of at most `capacity` nodes."""
     return Tree(
-        first=np.empty(capacity, np.int32),
-        children=np.empty(capacity, np.int32),
+        first_child=np.empty(capacity, np.int32),
+        num_children=np.empty(capacity, np.int32),
         action=np.empty(capacity, np.int32),
         mover=np.zeros(capacity, np.int8),
         visits=np.empty(capacity, np.int32),
@@ -323,7 +322,7 @@ class MCTS:
         tree = self._tree
         line = []
         node = 0
-        while tree.visits[node] and tree.children[node]:
+        while tree.visits[node] and tree.num_children[node]:
             node = max(self._children(node), key=lambda child: int(tree.visits[child]))
             line.append(int(tree.action[node]))
         children = sorted(self._children(0), key=lambda child: -int(tree.visits[child]))
@@ -331,5 +330,5 @@ class MCTS:
         return tuple(line), visits, float(tree.total[children[0]] / tree.visits[children[0]])
 
     def _children(self, node: int) -> range:
-        first = int(self._tree.first[node])
-        return range(first, first + int(self._tree.children[node]))
+        first = int(self._tree.first_child[node])
+        return range(first, first + int(self._tree.num_children[node]))

@@ -180,8 +180,8 @@ def _decide_by_uct(policy: UCTPolicy, position: Position, state: np.uint64) -> I
         return np.int64(tree.legal[0, 0])
     # The search draws from a stream of its own.
     run_simulations(position, tree, policy.settings, mix(state))
-    first = best = np.int64(tree.first[0])
-    for child in range(first, first + tree.children[0]):
+    first = best = np.int64(tree.first_child[0])
+    for child in range(first, first + tree.num_children[0]):
         if tree.visits[child] > tree.visits[best]:
             best = np.int64(child)
     return np.int64(tree.action[best])

@@ -83,7 +83,7 @@ def test_misses_lose_value():
     for decision in free:
         solved = TABLES.probe(decision.position)
         assert (decision.value, decision.turns) == (solved.value, solved.turns)
-        assert decision.after == min(solved.values) < decision.value
+        assert decision.value_after == min(solved.values) < decision.value
 
 
 def test_random_player_keeps_the_expected_share():

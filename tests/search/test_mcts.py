@@ -91,7 +91,7 @@ def test_search_continues_with_a_full_tree(game):
     small = MCTS(game, playout="evaluation", capacity=1)
     result = small.search(game.initial, np.random.default_rng(0), simulations=5000)
     assert result.nodes == 5000
-    assert len(small._tree.first) == 2 * game.num_actions
+    assert len(small._tree.first_child) == 2 * game.num_actions
 
 
 def test_single_action_is_played_without_a_search(game):

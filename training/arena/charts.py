@@ -141,13 +141,13 @@ def _make_row_chart(count: int) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw_intervals(axes: Axes, rows: Sequence[Interval], text: str) -> None:
+def _draw_intervals(axes: Axes, rows: Sequence[Interval], value_format: str) -> None:
     """Draw intervals as points with error bars, one per row."""
     for row, (value, low, high) in enumerate(rows):
         axes.plot((low, high), (row, row), color=DATA, linewidth=5, alpha=0.35)
         axes.plot(value, row, "o", color=DATA, markersize=7)
         axes.annotate(
-            text.format(value),
+            value_format.format(value),
             (value, row),
             (0, 7),
             textcoords="offset points",

@@ -230,7 +230,7 @@ def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
         "position": game.to_text(decision.position),
         "action": game.action_text(decision.position, decision.action),
         "was": RESULTS[decision.value],
-        "is": RESULTS[decision.after],
+        "is": RESULTS[decision.value_after],
         "turns": decision.turns,
     }
 

@@ -18,6 +18,8 @@ from training.selfplay.replay_buffer import Minibatch
 
 # Maps log-probabilities float[B, A], -inf for illegal actions, and targets float[B, A] to a scalar.
 PolicyLoss = Callable[[Tensor, Tensor], Tensor]
+# The larger it is, the longer the decay of the averaged weights stays below `ema_decay`.
+_AVERAGE_WARMUP_STEPS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +144,13 @@ class Learner:
         return policy_loss.item(), value_loss.item()
 
     def _update_average(self) -> None:
-        weight = 1 - min(self._settings.ema_decay, self.steps / (self.steps + 10))
+        """Move the averaged weights toward the current ones.
+
+        The decay is at most steps / (steps + _AVERAGE_WARMUP_STEPS), so that early averages forget
+        the initial weights.
+        """
+        early_decay = self.steps / (self.steps + _AVERAGE_WARMUP_STEPS)
+        weight = 1 - min(self._settings.ema_decay, early_decay)
         with torch.no_grad():
             pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
             for average, current in pairs:

@@ -181,9 +181,9 @@ def mills(own: Word, point: np.uint64) -> Int:
 
 
 @jit
-def _removals_due(mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
-    """Return the number of removals that completed mills grant."""
-    removals = np.int64(mills > 0) if options & ONE_REMOVAL else mills
+def _removals_due(num_mills: Int, enemy: Word, options: np.uint64) -> np.uint64:
+    """Return the number of removals that completed mills grant, at most one per enemy bead."""
+    removals = np.int64(num_mills > 0) if options & ONE_REMOVAL else num_mills
     return np.uint64(min(removals, popcount(enemy)))
 
 
