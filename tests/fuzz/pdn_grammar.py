@@ -83,7 +83,7 @@ def _game(rng: random.Random, game: Game, needs_header: bool) -> tuple[str, Expe
         name: value for name, value in tags.items() if name not in ("FEN", "Result", "SetUp")
     }
     black = other_tags.pop("Red", None)
-    if black is not None:
+    if black not in (None, "", "?"):
         other_tags["Black"] = black
     players = other_tags.get("Black") or "?", other_tags.get("White") or "?"
     text = f"{header}{movetext}\n{rng.choice(('', chr(10), _comment(rng) + chr(10)))}"

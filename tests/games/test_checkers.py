@@ -703,6 +703,14 @@ def test_last_of_repeated_tags_counts(english):
     assert (game.tags["Event"], game.players) == ("b", ("?", "Bea"))
 
 
+@pytest.mark.parametrize("missing", ["", "?", "-"])
+def test_red_or_black_without_a_name_is_ignored(english, missing):
+    for red, black in ((missing, "Smith"), ("Smith", missing)):
+        (game,) = pdn.read(f'[Red "{red}"]\n[Black "{black}"]\n*', english)
+        assert game.players == ("Smith", "?")
+        assert game.tags == {"Black": "Smith"}
+
+
 @pytest.mark.parametrize(
     ("name", "values"),
     [

@@ -80,7 +80,10 @@ _Line = tuple["_Line", Turn] | None
 
 @dataclass(frozen=True)
 class PdnGame(PlayedGame):
-    """A game of a PDN file, with its tags."""
+    """A game of a PDN file.
+
+    `tags` has PDN's spelling of known names; Red is stored as Black.
+    """
 
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -308,25 +311,25 @@ class _GameParser:
         """
         if not (self.num_plies or self._results or {"Result", "FEN"} & self.tags.keys()):
             raise BadRecord(f"expected a move, a position or a result: {format_list(RESULTS)}")
+        self._merge_red()
         return PdnGame(
             self.start,
             self._turns(),
-            players=(self._first_player_name(), self.tags.get("White") or "?"),
+            players=(self.tags.get("Black") or "?", self.tags.get("White") or "?"),
             outcome=RESULTS.get(self._result(), ONGOING),
             game=self.game,
             line=line,
             tags=self.tags,
         )
 
-    def _first_player_name(self) -> str:
-        """Return the name of Black, also from the tag Red; raise BadRecord if the two differ."""
-        red = self.tags.pop("Red", "")
-        black = self.tags.get("Black", "")
-        if red and black not in ("", "?", red):
+    def _merge_red(self) -> None:
+        """Store the tag Red as Black; raise BadRecord if the two differ."""
+        red, black = self.tags.pop("Red", ""), self.tags.get("Black", "")
+        if red in _NO_VALUE:
+            return
+        if black not in (*_NO_VALUE, red):
             raise BadRecord(f"Red is {red!r} and Black {black!r}, but both are the first player")
-        if red:
-            self.tags["Black"] = red
-        return self.tags.get("Black") or "?"
+        self.tags["Black"] = red
 
     def _result(self) -> str:
         """Return the result, from the tag or after the moves; raise BadRecord if the two differ."""
