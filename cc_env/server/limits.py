@@ -25,6 +25,12 @@ class TooManyRequestsError(BusyError):
     status = 429
 
 
+class DamagedGameError(CcEnvError):
+    """A stored game that cannot be read, now or later."""
+
+    status = 500
+
+
 @dataclass(frozen=True)
 class ServerLimits:
     """The limits of a server.

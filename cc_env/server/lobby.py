@@ -35,7 +35,7 @@ from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
 from cc_env.server.jobs import FunctionCall, Job, make_pooled_player
 from cc_env.server.journal import GameSetup, Journal, add_tokens
-from cc_env.server.limits import BusyError, ConcurrencyLimit, Rates, ServerLimits
+from cc_env.server.limits import BusyError, ConcurrencyLimit, DamagedGameError, Rates, ServerLimits
 from cc_env.server.player_pool import allowed_players, check_spec
 from cc_env.server.room import Client, Room
 from cc_env.server.scheduler import FairSlots
@@ -174,9 +174,9 @@ class Lobby:
     async def find_room(self, name: str, address: str = "") -> Room:
         """Return the room of a game, loaded if necessary.
 
-        Raises UnknownOption if there is no such game, BusyError if it cannot be loaded now. The
-        caller must join the room before it next yields to the event loop: idle rooms may be
-        evicted, and a game must never have two rooms.
+        Raises UnknownOption if there is no such game, DamagedGameError if its file is damaged,
+        BusyError if it cannot be loaded now. The caller must join the room before it next yields to
+        the event loop: idle rooms may be evicted, and a game must never have two rooms.
         """
         while name not in self.rooms:
             journal = self._folder.journal(name)
@@ -189,7 +189,10 @@ class Lobby:
     async def _load(self, name: str, journal: Journal, address: str) -> None:
         try:
             saved_game = await self.run_in_background(address, journal.read, self.make_player)
-        except (BadRecord, OSError) as error:
+        except BadRecord as error:
+            _log.warning("a game cannot be read: %s", error)
+            raise DamagedGameError("the stored game cannot be read") from error
+        except OSError as error:
             _log.warning("a game cannot be read: %s", error)
             raise BusyError("this game cannot be read now") from error
         finally:

@@ -213,6 +213,9 @@ def test_missing_or_foreign_weights_are_rejected(game, file, tmp_path):
         match=r"weights for \S+ size=7, only for: cannon, capture_conquer, capture_conquer size=5",
     ):
         make_player("alphazero", make_game("capture_conquer", size=7))
+    advice = "cc_env train-alphazero trains a network, then policy:path=FOLDER plays"
+    with pytest.raises(BadCheckpoint, match=advice):
+        make_player("policy", make_game("capture_conquer", size=7))
 
 
 def test_run_folder_is_a_valid_path(game, file, tmp_path):
@@ -223,9 +226,9 @@ def test_run_folder_is_a_valid_path(game, file, tmp_path):
 
 def test_bad_options_are_rejected(game, file):
     for options, message in (
-        ("simulations=0", "simulations=0; expected: 1 or more"),
+        ("simulations=0", "simulations=0; expected: an integer, 1 or more"),
         ("seconds=-1", "seconds=-1; expected: 0 or more"),
-        ("batch=0", "batch=0; expected: 1 or more"),
+        ("batch=0", "batch=0; expected: an integer, 1 or more"),
         ("evaluation=best", "no evaluation 'best'"),
         ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
         ("depth=3", "has no option depth; it has: simulations, seconds"),

@@ -174,8 +174,8 @@ def test_damaged_game_is_one_error_and_one_log_line(content, serving, tmp_path, 
     client = serving()
     (tmp_path / f"{'A' * 16}.jsonl").write_bytes(content)
     response = client.get(f"/games/{'A' * 16}.txt")
-    assert response.status_code == 503
-    assert response.json() == {"error": "this game cannot be read now"}
+    assert response.status_code == 500
+    assert response.json() == {"error": "the stored game cannot be read"}
     (line,) = [record for record in caplog.records if record.name == "cc_env.server"]
     assert str(tmp_path) in line.getMessage()
     assert not line.exc_info
