@@ -50,7 +50,7 @@ class CcEnvError(ValueError):
 
 
 class BadOption(CcEnvError):
-    """An invalid value of an option or a limit."""
+    """An invalid value of an option, an argument or a field of a config."""
 
 
 class UnknownOption(BadOption):
@@ -62,7 +62,7 @@ class BadPlayer(BadOption):
 
 
 class UnknownKeyword(UnknownOption, TypeError):
-    """An unexpected keyword argument of an environment; also a TypeError, as in Python."""
+    """An unexpected keyword argument of an environment or of `score`; also a TypeError."""
 
 
 class BadPosition(CcEnvError):
@@ -172,7 +172,7 @@ def check_integer(
         is_too_large = isinstance(value, int | np.integer) and value > maximum
         is_open = maximum == MAX_INTEGER and not is_too_large
         valid = f"{minimum} or more" if is_open else f"{minimum} to {maximum:,}"
-        raise BadOption(f"{name}={value!r}; expected: {valid}{note}")
+        raise BadOption(f"{name}={value!r}; expected: an integer, {valid}{note}")
 
 
 def check_number_of_games(games: object, maximum: int = MAX_INTEGER) -> None:

@@ -42,7 +42,8 @@ def check_integer(name: str, value: object, valid: range, expected: str = "") ->
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:
-        raise BadOption(f"{name}={value!r}; expected: {expected or f'{valid[0]} to {valid[-1]:,}'}")
+        expected = expected or f"an integer, {valid[0]} to {valid[-1]:,}"
+        raise BadOption(f"{name}={value!r}; expected: {expected}")
     return number
 
 
@@ -58,7 +59,8 @@ def check_actions(actions: object, count: int) -> NDArray[np.int64]:
     try:
         array = np.asarray(actions)
     except (TypeError, ValueError) as error:
-        raise IllegalAction(f"actions must be integers: {error}") from None
+        expected = f"{count} integers, one per board"
+        raise IllegalAction(f"actions={actions!r:.80}; expected: {expected} ({error})") from None
     if array.dtype.kind not in "iu":
         raise IllegalAction(f"actions have the dtype {array.dtype}; expected: integers")
     if array.shape != (count,):

@@ -687,7 +687,8 @@ def _settings(
         seat = check_integer("seat", seat, range(2), expected)
     if max_turns is not None:
         turns = range(1, MAX_TURNS + 1)
-        max_turns = check_integer("max_turns", max_turns, turns, "1 or more, or None for no limit")
+        expected = "an integer, 1 or more, or None for no limit"
+        max_turns = check_integer("max_turns", max_turns, turns, expected)
     if repetitions is not None:
         counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
         expected = "None for no limit, or 2 or more with max_turns set"

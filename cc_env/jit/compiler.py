@@ -64,8 +64,8 @@ class _EntryLibrary(codegen.JITCodeLibrary):
         prefix = self._codegen._rtlinker.PREFIX
         if any(var.name.startswith(prefix) for var in self._final_module.global_variables):
             raise errors.UnsupportedError(
-                f"{self.name}: unsupported mutual recursion, or recursion with different types; "
-                "a function may call only itself, with the same types"
+                f"{self.name}: unsupported recursion; a recursive function must call itself "
+                "directly, with arguments of the same types"
             )
         for function in self._final_module.functions:
             if function.linkage == Linkage.linkonce_odr:

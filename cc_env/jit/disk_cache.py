@@ -121,9 +121,14 @@ class DiskCache(caching._Cache):
 
     @property
     def _uncachable_reason(self) -> str:
-        if self._enabled and self._impl is None:
+        if not self._enabled:
+            return "the cache is disabled"
+        if self._impl is None:
             return "no cache folder is writable, see NUMBA_CACHE_DIR"
-        return "its sources cannot be determined, or one was edited after it was imported"
+        return (
+            "it cannot be cached: a source is unknown or was edited after its import, an argument "
+            "is a function, or its closure or compiled code cannot be stored"
+        )
 
     @property
     def _name(self) -> str:

@@ -203,7 +203,7 @@ def _play_turns(match: Match, turns: Iterable[str | Turn]) -> None:
     for number, turn in enumerate(turns, 1):
         try:
             if match.result is not None:
-                raise BadRecord(f"the game was over before it ({match.result.reason})")
+                raise BadRecord(f"the game was already over ({match.result.reason})")
             if isinstance(turn, str):
                 turn = match.game.parse_turn(match.position, turn)
             for action in turn:
@@ -304,11 +304,14 @@ def replay_text(
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8, UTF-16 or Windows-1252; raise BadRecord."""
+    """Return the text of a file in UTF-8, UTF-16 or Windows-1252.
+
+    Raises BadRecord if it cannot be read.
+    """
     try:
         return decode_text(path.read_bytes())
     except OSError as error:
-        raise BadRecord(f"{path}: {error}") from error
+        raise BadRecord(f"{path}: {error.strerror}") from error
 
 
 def decode_text(content: bytes) -> str:

@@ -16,8 +16,8 @@ def check_limit(name: str, value: int | None, maximum: int = NO_LIMIT) -> int:
     if value is None:
         return maximum
     if not is_integer(value, 1, maximum):
-        span = "1 or more" if maximum == NO_LIMIT else f"1 to {maximum}"
-        raise BadOption(f"{name}={value!r}; expected: {span}, or None for no limit")
+        valid = "an integer, " + ("1 or more" if maximum == NO_LIMIT else f"1 to {maximum}")
+        raise BadOption(f"{name}={value!r}; expected: {valid}, or None for no limit")
     return int(value)
 
 

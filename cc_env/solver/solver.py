@@ -370,7 +370,8 @@ class Solver:
         table_views = tuple(map(self._view, self._views))
         if table_views != header.views:
             raise BadTable(
-                f"{self.step.path}: the values have {table_views}; the header has {header.views}"
+                f"{self.step.path}: the counts in the header do not follow from the values: "
+                f"{header.views}; expected: {table_views}"
             )
         return header
 

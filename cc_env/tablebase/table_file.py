@@ -154,7 +154,7 @@ class ExactTable:
         )
         expected = f"{label} of " + container.describe(game, options, rules)
         if actual != expected:
-            raise BadTable(f"{self.path}: the table is of {actual:.300}; expected: {expected}")
+            raise BadTable(f"{self.path}: the table is for {actual:.300}; expected: {expected}")
 
     def index_of_view(self, material: Material) -> int:
         """Return the index of the view with this material."""

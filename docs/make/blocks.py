@@ -75,8 +75,9 @@ class Block:
         """Return the texts; raise BadBlock unless they have exactly these keys."""
         valid_keys = list(keys)
         if set(valid_keys) != set(self.texts):
-            odd = sorted(set(valid_keys) ^ set(self.texts))
-            raise BadBlock(f"{self.page.path}: keys are missing or unknown: {odd}")
+            missing = sorted(set(valid_keys) - set(self.texts))
+            unknown = sorted(set(self.texts) - set(valid_keys))
+            raise BadBlock(f"{self.page.path}: missing keys: {missing}; unknown keys: {unknown}")
         return self.texts
 
 

@@ -168,7 +168,7 @@ def test_uniform_samples_exclude_uncertain_values(tmp_path):
 
 
 def test_invalid_counts_and_empty_tables_are_rejected():
-    with pytest.raises(BadOption, match="count=0; expected: 1 or more"):
+    with pytest.raises(BadOption, match="count=0; expected: an integer, 1 or more"):
         list(sample_uniform(TABLES, 0))
     with pytest.raises(BadOption, match="the tables have no positions"):
         list(sample_uniform(Tablebase(make_game("checkers")), 1))

@@ -60,8 +60,8 @@ def test_games_without_a_shipped_suite_have_no_hard_positions():
         ({"position": "1bb1/4/b1r1/2rr x"}, "line 2"),
         ({"action": "0,2-3,3"}, "'0,2-3,3' is not legal in '1bb1/4/b1r1/2rr b'"),
         ({"action": ["0,2-0,0"]}, "line 2"),
-        ({"turns": -1}, "turns=-1; expected: 0 or more"),
-        ({"missed": "7"}, "missed='7'; expected: 0 or more"),
+        ({"turns": -1}, "turns=-1; expected: an integer, 0 or more"),
+        ({"missed": "7"}, "missed='7'; expected: an integer, 0 or more"),
     ],
 )
 def test_invalid_suite_is_rejected_with_its_line(change, expected, tmp_path):

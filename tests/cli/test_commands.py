@@ -339,12 +339,12 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
     ("arguments", "why"),
     [
         (["perft", "-g", "chess"], "no game 'chess'"),
-        (["perft", "-o", "size=9"], "expected: 4 to 8"),
+        (["perft", "-o", "size=9"], "expected: an integer, 4 to 8"),
         (["perft", "-o", "size"], "expected: NAME=VALUE"),
         (["perft", "-p", "junk"], "cannot read position 'junk'"),
         (["perft", "-d", "0"], "'--depth' / '-d': Input should be greater than or equal to 1"),
         (["perft", "-o", "size=" + "-" * 9000], "expected: at most 4,096"),
-        (["perft", "-o", "size=" + "-" * 4000], "expected: 4 to 8"),
+        (["perft", "-o", "size=" + "-" * 4000], "expected: an integer, 4 to 8"),
         (["perft", "-o", "name=x"], "capture_conquer has no option name"),
         (["perft", "-g", "cc_env.players.specs"], "no game 'cc_env.players.specs'"),
         (

@@ -182,7 +182,7 @@ def test_rejected_reset_changes_nothing():
 
 def test_invalid_arguments_are_rejected():
     for make in factories():
-        with pytest.raises(BadOption, match="expected: 4 to 8"):
+        with pytest.raises(BadOption, match="expected: an integer, 4 to 8"):
             make(size=3)
     with pytest.raises(UnknownOption, match="unexpected keyword argument 'shape'"):
         aec.env(shape=3)

@@ -355,7 +355,7 @@ def test_step_after_the_end_is_rejected():
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"size": 9}, "expected: 4 to 8"),
+        ({"size": 9}, "expected: an integer, 4 to 8"),
         ({"corner": 9}, "2 to 5"),
         ({"seat": 2}, "expected: 0"),
         (
@@ -365,7 +365,7 @@ def test_step_after_the_end_is_rejected():
         ({"opponent": None}, "None is not a player"),
         ({"max_turns": 0}, "1 or more"),
         ({"max_turns": 1}, "2 or more if the opponent may move first"),
-        ({"max_turns": 5.5}, "1 or more"),
+        ({"max_turns": 5.5}, "an integer, 1 or more"),
         ({"max_turns": 10**20}, "1 or more"),
         ({"max_turns": "9"}, "1 or more"),
         ({"seat": True}, "expected: 0"),

@@ -463,9 +463,9 @@ def test_rejected_step_changes_no_board(actions, why):
         ({"opponent": 7}, "7 is not a player"),
         ({"autoreset_mode": "Sometimes"}, "NextStep"),
         ({"render_mode": "human"}, "ansi, rgb_array"),
-        ({"size": 1}, "expected: 4 to 8"),
+        ({"size": 1}, "expected: an integer, 4 to 8"),
         ({"seat": "red"}, "seat"),
-        ({"num_envs": 0}, "expected: 1 to 2,147,483,647"),
+        ({"num_envs": 0}, "expected: an integer, 1 to 2,147,483,647"),
     ],
 )
 def test_invalid_arguments_are_rejected(arguments, why):

@@ -463,7 +463,7 @@ def test_resignation_and_agreed_draw_are_logged(cannon):
         lines = [log_line(FIRST_MOVE), log_line("", 1, "KILLPROC", last)][: 2 if last else 1]
         assert text.splitlines() == lines
     start = place(cannon, "b", b="24 25 26", w="61 62 63")
-    with pytest.raises(BadRecord, match="begins at the start of the game, not in 'W1W1W1W1/"):
+    with pytest.raises(BadRecord, match=r"begins in 'W1W1W1W1/.*' has no log"):
         log.FORMAT.write(cannon, PlayedGame(start, ()))
     with pytest.raises(BadRecord, match="without turns"):
         log.FORMAT.write(cannon, PlayedGame(cannon.initial, ()))
@@ -601,7 +601,7 @@ def test_scores_that_contradict_the_rules_are_rejected(cannon):
 def test_turn_after_stagnation_is_rejected(cannon):
     position = place(cannon, "b", b="24 25 26", w="61 62 63")
     turns = [(action,) for _, action in shots(cannon, 7)]
-    with pytest.raises(BadRecord, match=r"turn 6: the game was over before it \(stagnant\)"):
+    with pytest.raises(BadRecord, match=r"turn 6: the game was already over \(stagnant\)"):
         replay_foreign(cannon, PlayedGame(position, tuple(turns)))
 
 

@@ -94,7 +94,7 @@ def factorial(n):
 
 def test_recursion_works_and_mutual_recursion_is_rejected():
     assert factorial(10) == 3_628_800
-    with pytest.raises(numba.core.errors.UnsupportedError, match="mutual recursion"):
+    with pytest.raises(numba.core.errors.UnsupportedError, match="is_even: unsupported recursion"):
         is_even(4)
 
 

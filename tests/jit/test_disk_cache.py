@@ -119,7 +119,7 @@ def test_warm_reports_a_full_disk(warm, monkeypatch):
 def test_warm_reports_an_edited_source(warm, monkeypatch):
     monkeypatch.setattr("cc_env.jit.fingerprints._IMPORT_TIME", Path(__file__).stat().st_mtime - 1)
     *_, last = warm(status=1).splitlines()
-    assert "(its sources cannot be determined, or one was edited after it was imported)" in last
+    assert "(it cannot be cached: a source is unknown or was edited after its import, " in last
 
 
 WATCH = """

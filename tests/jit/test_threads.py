@@ -88,7 +88,7 @@ def test_illegal_action_is_rejected_before_any_thread_runs(board):
 
 @pytest.mark.parametrize("threads", [0, -1, 1025, 1.5, None, "2"])
 def test_invalid_number_of_threads_is_rejected(threads):
-    with pytest.raises(BadOption, match=f"threads={threads!r}; expected: 1 to 1,024"):
+    with pytest.raises(BadOption, match=f"threads={threads!r}; expected: an integer, 1 to 1,024"):
         make(threads)
 
 

@@ -283,12 +283,20 @@ def test_pickled_states_load_in_another_process(tictactoe, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ("capture_conquer(size=12)", BadOption, "size=12; expected: 4 to 8"),
+        ("capture_conquer(size=12)", BadOption, "size=12; expected: an integer, 4 to 8"),
         ("capture_conquer(sise=4)", pyspiel.SpielError, "Unknown parameter 'sise'"),
         ("capture_conquer(size=big)", pyspiel.SpielError, "Wrong type for parameter size"),
         ("capture_conquer(position=6/6)", BadPosition, "'6/6'"),
-        ("morris(max_game_length=0)", BadOption, "max_game_length=0; expected: 1 to 1,048,576"),
-        ("morris(repetitions=1)", BadOption, "repetitions=1; expected: 2 or more, or 0"),
+        (
+            "morris(max_game_length=0)",
+            BadOption,
+            "max_game_length=0; expected: an integer, 1 to 1,048,576",
+        ),
+        (
+            "morris(repetitions=1)",
+            BadOption,
+            "repetitions=1; expected: an integer, 2 or more, or 0",
+        ),
         ("cannon(repetitions=3)", BadOption, "expected: 0 for cannon, whose own rules"),
     ],
 )
@@ -306,7 +314,7 @@ def test_invalid_arguments_change_nothing():
             IllegalAction, match=r"action .* is not legal in .*legal: 112 \(51-40\)"
         ):
             state.apply_action(action)
-    with pytest.raises(BadOption, match="action=170; expected: 0 to 169"):
+    with pytest.raises(BadOption, match="action=170; expected: an integer, 0 to 169"):
         state.action_to_string(0, 170)
     with pytest.raises(BadOption, match="player=2"):
         make_observation(game).set_from(state, 2)

@@ -178,7 +178,7 @@ def test_bestmove_is_a_complete_turn():
         ("go depth", BadOption, "go depth ; "),
         ("go depth x", BadOption, "go depth x; "),
         (f"go depth {'9' * 5000}", BadOption, f"go depth {'9' * 40}; "),
-        ("go depth 0", BadOption, "depth=0; expected: 1 to 100"),
+        ("go depth 0", BadOption, "depth=0; expected: an integer, 1 to 100"),
         (
             "go simulations 3",
             UnknownOption,

@@ -256,13 +256,13 @@ def test_greedy_breaks_ties_randomly(game):
     [
         ("minimax:godlike", "no level 'godlike'; it has: easy, normal, hard, extreme"),
         ("minimax:Hard", r"no level 'Hard'; did you mean hard\? it has: easy, normal"),
-        ("minimax:depth=0", "depth=0; expected: 1 to 100"),
-        ("minimax:nodes=many", "nodes='many'; expected: 1 or more"),
+        ("minimax:depth=0", "depth=0; expected: an integer, 1 to 100"),
+        ("minimax:nodes=many", "nodes='many'; expected: an integer, 1 or more"),
         ("minimax:seconds=-1", "seconds=-1; expected: 0 or more"),
         ("minimax:plies=3", "no option plies; it has: level, depth, nodes"),
         ("minimax:evaluation=best", "no evaluation 'best'; it has: standard, published"),
         ("greedy:evaluation=best", "no evaluation 'best'; it has: standard, published"),
-        ("mcts:simulations=0", "simulations=0; expected: 1 or more"),
+        ("mcts:simulations=0", "simulations=0; expected: an integer, 1 or more"),
         ("mcts:playout=long", "playout='long'; expected: random, evaluation"),
     ],
 )

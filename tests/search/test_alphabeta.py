@@ -232,9 +232,9 @@ def test_expected_result_of_a_score():
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        ({"depth": 0}, "depth=0; expected: 1 to 100, or None"),
-        ({"depth": 2.5}, "depth=2.5; expected: 1 to 100"),
-        ({"nodes": 0}, "nodes=0; expected: 1 or more"),
+        ({"depth": 0}, "depth=0; expected: an integer, 1 to 100, or None"),
+        ({"depth": 2.5}, "depth=2.5; expected: an integer, 1 to 100"),
+        ({"nodes": 0}, "nodes=0; expected: an integer, 1 or more"),
         ({"seconds": -1}, "seconds=-1; expected: 0 or more"),
         ({"seconds": "long"}, "seconds='long'; expected: 0 or more"),
     ],

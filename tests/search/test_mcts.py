@@ -104,7 +104,7 @@ def test_single_action_is_played_without_a_search(game):
 def test_invalid_arguments_and_finished_games_are_rejected(game):
     for limit, message in (
         ({}, "give at least one of them"),
-        ({"simulations": 0}, "simulations=0; expected: 1 or more"),
+        ({"simulations": 0}, "simulations=0; expected: an integer, 1 or more"),
         ({"seconds": -1}, "seconds=-1; expected: 0 or more"),
     ):
         with pytest.raises(BadOption, match=message):

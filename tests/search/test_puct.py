@@ -517,7 +517,7 @@ def test_invalid_arguments_and_finished_games_are_rejected(game):
     search = PUCT(game, flat)
     for limit, message in (
         ({}, "give at least one of them"),
-        ({"simulations": 0}, "simulations=0; expected: 1 or more"),
+        ({"simulations": 0}, "simulations=0; expected: an integer, 1 or more"),
         ({"seconds": -1}, "seconds=-1; expected: 0 or more"),
     ):
         with pytest.raises(BadOption, match=message):
@@ -534,9 +534,9 @@ def test_invalid_arguments_and_finished_games_are_rejected(game):
     with pytest.raises(BadOption, match=r"batch=20000; expected: 1 to \d+, with room for"):
         PUCT(game, flat, batch=20_000)
     trees, root = Trees(game, 2, simulations=4), np.array([game.initial] * 2, np.uint64)
-    with pytest.raises(BadOption, match="simulations=5; expected: 1 to 4"):
+    with pytest.raises(BadOption, match="simulations=5; expected: an integer, 1 to 4"):
         trees.restart(root, simulations=5)
-    with pytest.raises(BadOption, match="batch=2; expected: 1 to 1"):
+    with pytest.raises(BadOption, match="batch=2; expected: an integer, 1 to 1"):
         trees.restart(root, batch=2)
     with pytest.raises(ValueError, match=r"expected: \(2, 5\)"):
         trees.restart(root[:1])

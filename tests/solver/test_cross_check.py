@@ -91,5 +91,5 @@ def test_tables_with_margins_agree_with_alpha_beta(with_margins):
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 2.5}, {"count": 1, "depth": 0}])
 def test_numbers_out_of_range_are_rejected(wrong):
-    with pytest.raises(BadOption, match=r"=(0|2\.5); expected: 1 or more"):
+    with pytest.raises(BadOption, match=r"=(0|2\.5); expected: an integer, 1 or more"):
         list(cross_check(Tablebase(SMALL), **wrong))

@@ -389,7 +389,7 @@ def test_existing_table_is_verified(tmp_path):
     values = table.read()
     counts = replace(table.header.views[0], won=table.header.views[0].won + 1)
     write_table(path, replace(table.header, views=(counts, table.header.views[1])), values)
-    with pytest.raises(BadTable, match=r"2v1\.exact: the values have .*; the header has "):
+    with pytest.raises(BadTable, match=r"2v1\.exact: the counts in the header .*; expected: "):
         solver.Solver(SMALL, step).verify()
     # The number of turns changes by 1.
     values[0][7] ^= 1

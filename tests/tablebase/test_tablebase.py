@@ -333,12 +333,12 @@ def test_table_replaced_while_open_stays_readable(copied):
 
 def test_table_of_another_material_or_game_is_rejected(copied):
     table_path(copied, "2v1").rename(table_path(copied, "1v1"))
-    with pytest.raises(BadTable, match=r"is of 2v1 .*; expected: 1v1 of capture_conquer"):
+    with pytest.raises(BadTable, match=r"is for 2v1 of .*; expected: 1v1 of capture_conquer"):
         Tablebase(SMALL, copied).probe(SMALL.from_text(POSITION))
     larger = make_game("capture_conquer", size=5)
     other = copied / (file_stem("capture_conquer", {"size": 5}, "1v1") + files.SUFFIX)
     table_path(copied, "1v1").rename(other)
-    with pytest.raises(BadTable, match=r"of 2v1 .*'size': 4.*; expected: 1v1 .*'size': 5"):
+    with pytest.raises(BadTable, match=r"for 2v1 of .*'size': 4.*; expected: 1v1 .*'size': 5"):
         Tablebase(larger, copied).probe(larger.from_text("b4/5/2r2/5/5 b"))
 
 

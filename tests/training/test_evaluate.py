@@ -118,7 +118,7 @@ def test_unplayed_game_is_reported_with_status_1(run, tmp_path):
     [
         (["random", "gambler"], "no player 'gambler'; there are: "),
         (["random", "arena_players.Lowest:lowest=1"], "no option lowest; it has: highest=False"),
-        (["random", HIGHEST, "--size", 9], "expected: 4 to 8"),
+        (["random", HIGHEST, "--size", 9], "expected: an integer, 4 to 8"),
         (["random", HIGHEST, "--size", 6, "-o", "size=5"], "size is given twice"),
         (["random", HIGHEST, "--game", "chess"], "no game 'chess'"),
         (["random", HIGHEST, "--games", 5], "games=5; expected: an even number"),

@@ -472,7 +472,7 @@ def test_policy_samples_legal_actions_by_probability(training):
         ({"threads": 5000}, "threads=5000; expected: a whole number from 1 to 1,024"),
         ({"n_epochs": 1.5}, r"n_epochs=1\.5; expected: a whole number"),
         ({"device": "cuda:9"}, "device='cuda:9'; this machine has: cpu"),
-        ({"options": {"size": 9}}, "expected: 4 to 8"),
+        ({"options": {"size": 9}}, "expected: an integer, 4 to 8"),
     ],
 )
 def test_invalid_settings_are_rejected(change, message):
@@ -582,7 +582,7 @@ def test_invalid_opponent_creates_no_run(tmp_path):
     [
         (["--device", "cuda:7"], "this machine has: cpu"),
         (["--game", "chess"], "no game 'chess'"),
-        (["--size", "9"], "expected: 4 to 8"),
+        (["--size", "9"], "expected: an integer, 4 to 8"),
         (["--blocks", "0"], "blocks=0"),
         (["--name", "none", "--resume"], "there is no run runs/none; omit --resume"),
     ],

@@ -162,7 +162,7 @@ def test_failing_player_is_an_error():
         ({"first": "gambler"}, "no player 'gambler'; there are: "),
         ({"second": "minimax:depth=0"}, "depth=0"),
         ({"second": "arena_players.unmakable"}, "RuntimeError: no depth 1"),
-        ({"size": 9}, "expected: 4 to 8"),
+        ({"size": 9}, "expected: an integer, 4 to 8"),
         ({"games": 0}, "games=0; expected: a whole number from 1"),
         ({"opening_turns": 3}, "opening_turns=3"),
         ({"seed": -1}, "seed=-1"),

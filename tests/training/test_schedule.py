@@ -45,7 +45,7 @@ def test_seed_determines_openings_and_games():
         ({"players": ("random", "nowhere.Player")}, "nowhere"),
         ({"game": "chess"}, "no game 'chess' .*; there are: .*capture_conquer"),
         ({"options": {"sise": 6}}, "no option sise; did you mean size. it has: size, corner"),
-        ({"options": {"size": 9}}, "expected: 4 to 8"),
+        ({"options": {"size": 9}}, "expected: an integer, 4 to 8"),
         ({"games": 7}, "games=7; expected: an even number"),
         ({"games": 0}, "games=0"),
         ({"games": 2.0}, "games=2.0"),

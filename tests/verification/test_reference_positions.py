@@ -90,7 +90,7 @@ def test_capture_is_truncated_at_crowning(tmp_path):
         ("{", "Expecting"),
         ("[]", "not a recorded position of capture_conquer"),
         ({key: value for key, value in GOOD.items() if key != "moves"}, "'moves' is missing"),
-        (GOOD | {"size": 12}, "expected: 4 to 8"),
+        (GOOD | {"size": 12}, "expected: an integer, 4 to 8"),
         (GOOD | {"second": []}, "it needs a piece"),
         (GOOD | {"first": [[0, 0], [9, 9]]}, "9,9 is off the board"),
         (GOOD | {"second": [[0, 0]]}, "occupied twice"),

@@ -69,8 +69,8 @@ class Config:
         check_wholes(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
             raise BadOption(
-                f"learn=True, opening_turns={self.opening_turns}; expected: 0, "
-                "because players learn only games from the start"
+                f"opening_turns={self.opening_turns} with learn=True; expected: 0, because "
+                "players learn only from games that begin at the initial position"
             )
         object.__setattr__(self, "players", tuple(self.players))
         object.__setattr__(self, "options", dict(self.make_game().options))

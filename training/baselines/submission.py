@@ -193,9 +193,9 @@ def read_submission(path: Path) -> Submission:
         return _parse(parse_json(content.decode()))
     except FileNotFoundError:
         raise BadRecord(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRecord(f"{path}: {error}") from None
-    except BadRecord as error:
+    except OSError as error:
+        raise BadRecord(f"{path}: {error.strerror}") from None
+    except (UnicodeDecodeError, BadRecord) as error:
         raise BadRecord(f"{path}: {error}") from None
 
 

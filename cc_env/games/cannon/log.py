@@ -222,7 +222,8 @@ def export(game: Game, played_game: PlayedGame) -> str:
     """
     if played_game.start != game.initial:
         start = game.to_text(played_game.start)
-        raise BadRecord(f"a log begins at the start of the game, not in '{start}'")
+        expected = "a game from the initial position"
+        raise BadRecord(f"a game that begins in '{start}' has no log; expected: {expected}")
     lines = list[str]()
     position = played_game.start
     is_over = False
