@@ -336,7 +336,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"),
+    ("arguments", "expected"),
     [
         (["perft", "-g", "chess"], "no game 'chess'"),
         (["perft", "-o", "size=9"], "expected: an integer, 4 to 8"),
@@ -379,8 +379,11 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
         (["conquer"], "conquer"),
     ],
 )
-def test_bad_input_prints_one_line_and_exits_with_2(arguments, why):
-    assert why in run(*arguments, status=2)
+def test_bad_input_is_reported_with_exit_status_2(arguments, expected):
+    *usage, error = run(*arguments, status=2).splitlines()
+    assert expected in error
+    # Errors of the command line itself follow its usage.
+    assert not usage or usage[0].startswith("Usage: ")
 
 
 def test_analyse_prints_value_score_and_statistics():

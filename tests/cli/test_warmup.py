@@ -33,7 +33,7 @@ def twice():
 
 
 def call_output(function, argument, screen):
-    """Call the function; return its output."""
+    """Call the function; return everything printed to `screen` so far."""
     with contextlib.redirect_stderr(screen):
         assert function(argument) == argument + argument
     return screen.getvalue()

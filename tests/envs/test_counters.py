@@ -167,14 +167,21 @@ def test_environments_with_counters_pass_gymnasiums_checks(name):
     check_env(gymnasium.make(f"cc_env/{name}-v0", counters=True).unwrapped, skip_render_check=True)
 
 
-def test_counters_are_off_by_default_and_limited_to_int8():
-    plain = gymnasium.make("cc_env/Checkers-v0")
-    assert plain.observation_space.shape[0] == len(plain.unwrapped.game.planes)
-    assert plain.unwrapped.planes == plain.unwrapped.game.planes
+def test_counters_are_off_by_default():
+    env = gymnasium.make("cc_env/Checkers-v0")
+    assert env.observation_space.shape[0] == len(env.unwrapped.game.planes)
+    assert env.unwrapped.planes == env.unwrapped.game.planes
+
+
+def test_counters_are_clipped_at_127():
     env = gymnasium.make("cc_env/Checkers-v0", counters=True, no_progress_limit=500)
     observation, _ = env.reset(seed=0)
     assert observation[-2:, 0, 0].tolist() == [127, 127]
     assert env.observation_space.high[-2:, 0, 0].tolist() == [127, 127]
+
+
+def test_counters_without_limits_add_no_planes():
+    plain = gymnasium.make("cc_env/Checkers-v0")
     unlimited = gymnasium.make(
         "cc_env/Checkers-v0", counters=True, max_turns=None, no_progress_limit=None
     )

@@ -11,7 +11,7 @@ MAX_CPU_SECONDS = 2.0
 Value = TypeVar("Value")
 
 
-def refused_or_fine(call: Callable[..., Value], *args: object) -> Value | None:
+def call_or_reject(call: Callable[..., Value], *args: object) -> Value | None:
     """Return the result of a call, None after a CcEnvError; propagate all other errors.
 
     Raises AssertionError if the call takes too long twice, since the first call may compile.

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pytest
 from fuzz.damage import JSON, bytes_damaged, json_damaged
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,25 +34,25 @@ def reads(path, name):
 
 @pytest.mark.parametrize("name", KINDS)
 @given(st.data())
-def test_altered_configs_give_clean_errors(place, name, data):
+def test_altered_configs_raise_only_cc_env_errors(place, name, data):
     text = json.dumps(data.draw(json_damaged(GOOD[name])))
     (place / CONFIG).write_text(text, encoding="utf-8")
-    refused_or_fine(reads, place, name)
+    call_or_reject(reads, place, name)
 
 
 @given(st.data())
-def test_damaged_configs_give_clean_errors(place, data):
+def test_damaged_configs_raise_only_cc_env_errors(place, data):
     content = json.dumps(GOOD["training.ppo.ppo"]).encode()
     (place / CONFIG).write_bytes(data.draw(bytes_damaged(content)))
-    refused_or_fine(reads, place, "training.ppo.ppo")
+    call_or_reject(reads, place, "training.ppo.ppo")
 
 
 @given(JSON.map(json.dumps) | st.text() | st.integers(1, 10**5).map(lambda depth: "[" * depth))
-def test_random_configs_give_clean_errors(place, text):
+def test_random_configs_raise_only_cc_env_errors(place, text):
     (place / CONFIG).write_text(text, encoding="utf-8")
-    refused_or_fine(reads, place, "training.alphazero")
+    call_or_reject(reads, place, "training.alphazero")
 
 
 @given(json_damaged({"step": 1, "loss": 0.5}).map(json.dumps) | st.text())
-def test_altered_logs_give_clean_errors(place, text):
-    refused_or_fine(log.parse_row, place / log.LOG, 3, text)
+def test_altered_logs_raise_only_cc_env_errors(place, text):
+    call_or_reject(log.parse_row, place / log.LOG, 3, text)

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 from fuzz.damage import bytes_damaged, json_damaged
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 from learned_evaluation.networks import plain_correction, random_network
@@ -39,15 +39,15 @@ def used(path):
 
 
 @given(st.data())
-def test_damaged_evaluations_give_clean_errors(path, whole, data):
+def test_damaged_evaluations_raise_only_cc_env_errors(path, whole, data):
     """Every byte is covered by a hash: nothing that was altered is believed."""
     damaged = data.draw(bytes_damaged(whole))
     path.write_bytes(damaged)
-    assert refused_or_fine(used, path) is None or damaged == whole
+    assert call_or_reject(used, path) is None or damaged == whole
 
 
 @given(st.data())
-def test_altered_evaluations_with_a_valid_hash_give_clean_errors(path, whole, data):
+def test_altered_evaluations_with_a_valid_hash_raise_only_cc_env_errors(path, whole, data):
     first, rest = whole.split(b"\n", 1)
     end = int(first.split()[3])
     header, raw = rest[:end], zlib.decompress(rest[end:])
@@ -59,7 +59,7 @@ def test_altered_evaluations_with_a_valid_hash_give_clean_errors(path, whole, da
     digest = hashlib.sha256(header + packed).hexdigest()
     content = b"cc_env network 3 %d %s\n" % (len(header), digest.encode()) + header + packed
     path.write_bytes(content)
-    used_network = refused_or_fine(used, path)
+    used_network = call_or_reject(used, path)
     assert used_network is None or used_network[1] == plain_correction(
         GAME.initial, used_network[0]
     )

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from fuzz.damage import bytes_damaged
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,16 +84,16 @@ def test_altered_rows(whole, place, commands):
             except (sqlite3.Error, OverflowError):  # what SQLite itself does not let in
                 continue
     base.close()
-    refused_or_fine(remembers, place)
+    call_or_reject(remembers, place)
 
 
 @given(st.data())
 def test_altered_bytes(whole, place, data):
     place.write_bytes(data.draw(bytes_damaged(whole)))
-    refused_or_fine(remembers, place)
+    call_or_reject(remembers, place)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes(whole, place, content):
     place.write_bytes(whole[:100] + content)
-    refused_or_fine(remembers, place)
+    call_or_reject(remembers, place)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import typer
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -89,23 +89,23 @@ def pairs(draw, game):
 
 
 @given(name=player_names() | st.text(max_size=20))
-def test_random_player_specs_give_clean_errors(game, name):
-    refused_or_fine(check_spec, name)
-    refused_or_fine(make_player, name, game)
+def test_random_player_specs_raise_only_cc_env_errors(game, name):
+    call_or_reject(check_spec, name)
+    call_or_reject(make_player, name, game)
 
 
 @given(name=st.sampled_from(GAME_NAMES), data=st.data())
-def test_random_game_options_give_clean_errors(name, data):
-    parsed = refused_or_fine(parse_options, data.draw(pairs(name)))
+def test_random_game_options_raise_only_cc_env_errors(name, data):
+    parsed = call_or_reject(parse_options, data.draw(pairs(name)))
     if parsed is not None:
-        refused_or_fine(lambda: make_game(name, **parsed))
+        call_or_reject(lambda: make_game(name, **parsed))
 
 
 @given(name=st.sampled_from(list(GAMES)), data=st.data())
-def test_random_game_option_values_give_clean_errors(name, data):
+def test_random_game_option_values_raise_only_cc_env_errors(name, data):
     names = st.sampled_from(list(game_option_defaults(name)))
     options = data.draw(st.dictionaries(names, python_values, max_size=2))
-    refused_or_fine(lambda: make_game(name, **options))
+    call_or_reject(lambda: make_game(name, **options))
 
 
 # Command lines. The commands parse and check their arguments; their long work is skipped.
@@ -280,7 +280,7 @@ def status(app, line):
 @given(data=st.data())
 def test_random_command_lines_give_clean_errors(folder, name, data):
     line = data.draw(lines(APPS[name]))
-    code, output = refused_or_fine(status, APPS[name], line)
+    code, output = call_or_reject(status, APPS[name], line)
     assert code in (0, 1, 2), line
     assert "Traceback" not in output, line
     assert code != 2 or output.strip(), line
@@ -306,19 +306,19 @@ RESET = st.one_of(
 
 @pytest.mark.parametrize("index", ["single", "vector", "aec"])
 @given(seed=python_values | st.lists(python_values, max_size=3), options=RESET)
-def test_random_reset_arguments_give_clean_errors(environments, index, seed, options):
-    refused_or_fine(lambda: environments[index].reset(seed=seed, options=options))
+def test_random_reset_arguments_raise_only_cc_env_errors(environments, index, seed, options):
+    call_or_reject(lambda: environments[index].reset(seed=seed, options=options))
 
 
 @given(board=python_values, actions=python_values | st.lists(python_values, min_size=3, max_size=3))
-def test_random_actions_give_clean_errors(environments, board, actions):
+def test_random_actions_raise_only_cc_env_errors(environments, board, actions):
     vector, single = environments["vector"], environments["single"]
     vector.reset(seed=0)
     single.reset(seed=0)
-    refused_or_fine(vector.result, board)
-    refused_or_fine(vector.position, board)
-    refused_or_fine(vector.step, actions)
-    refused_or_fine(single.step, board)
+    call_or_reject(vector.result, board)
+    call_or_reject(vector.position, board)
+    call_or_reject(vector.step, actions)
+    call_or_reject(single.step, board)
 
 
 KEYWORDS = ["opponent", "seat", "max_turns", "repetitions", "render_mode", "size", "corner"]
@@ -327,7 +327,7 @@ KEYWORDS += ["autoreset_mode", "num_envs", "oponent"]
 
 @pytest.mark.parametrize("kind", ["single", "vector", "aec"])
 @given(keywords=st.dictionaries(st.sampled_from(KEYWORDS), python_values, max_size=2))
-def test_random_environment_keywords_give_clean_errors(kind, keywords):
+def test_random_environment_keywords_raise_only_cc_env_errors(kind, keywords):
     make = {
         "single": lambda: BoardGameEnv("capture_conquer", **keywords),
         "vector": lambda: BoardGameVectorEnv("capture_conquer", **keywords),
@@ -335,16 +335,16 @@ def test_random_environment_keywords_give_clean_errors(kind, keywords):
     }[kind]
     # A class is callable, and so taken for a policy function.
     if keywords.get("opponent") is not object:
-        refused_or_fine(make)
+        call_or_reject(make)
 
 
 @given(seed=python_values, start=python_values, names=st.tuples(python_values, python_values))
-def test_random_match_arguments_give_clean_errors(game, seed, start, names):
+def test_random_match_arguments_raise_only_cc_env_errors(game, seed, start, names):
     pair = (RandomPlayer(game),) * 2
-    refused_or_fine(lambda: play_match(game, pair, seed=seed))
-    refused_or_fine(lambda: play_match(game, pair, start=start))
-    refused_or_fine(lambda: play_match(game, pair, names=names))
-    refused_or_fine(lambda: play_match(game, names))
+    call_or_reject(lambda: play_match(game, pair, seed=seed))
+    call_or_reject(lambda: play_match(game, pair, start=start))
+    call_or_reject(lambda: play_match(game, pair, names=names))
+    call_or_reject(lambda: play_match(game, names))
 
 
 @given(
@@ -353,7 +353,7 @@ def test_random_match_arguments_give_clean_errors(game, seed, start, names):
         python_values,
     )
 )
-def test_random_limits_give_clean_errors(game, limits):
-    checked = refused_or_fine(lambda: Limits(**limits))
+def test_random_limits_raise_only_cc_env_errors(game, limits):
+    checked = call_or_reject(lambda: Limits(**limits))
     if checked is not None:
-        refused_or_fine(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=checked))
+        call_or_reject(lambda: play_match(game, (RandomPlayer(game),) * 2, limits=checked))

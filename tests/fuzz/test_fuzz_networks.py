@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from fuzz.damage import JSON, array_damaged, bytes_damaged, json_damaged
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,26 +91,26 @@ def plays(path):
 
 
 @given(st.data())
-def test_altered_weights_give_clean_errors(place, data):
+def test_altered_weights_raise_only_cc_env_errors(place, data):
     header, content = data.draw(altered(*weights()))
     weight_files.save(place, "network", content, header)
-    refused_or_fine(plays, place)
+    call_or_reject(plays, place)
 
 
 @given(st.data())
-def test_damaged_weights_give_clean_errors(place, data):
+def test_damaged_weights_raise_only_cc_env_errors(place, data):
     save(place, Network(GAME, SMALL), GAME, {"trained": "nothing"})
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
-    refused_or_fine(plays, place)
+    call_or_reject(plays, place)
 
 
 @given(JSON.map(json.dumps) | st.text(), st.text(max_size=70), st.binary(max_size=20))
-def test_random_weight_headers_give_clean_errors(place, full, digest, content):
+def test_random_weight_headers_raise_only_cc_env_errors(place, full, digest, content):
     about = {"cc_env": full, "sha256": digest}
     array = {"dtype": "U8", "shape": [len(content)], "data_offsets": [0, len(content)]}
     header = json.dumps({"__metadata__": about, "x": array}).encode()
     place.write_bytes(len(header).to_bytes(8, "little") + header + content)
-    refused_or_fine(plays, place)
+    call_or_reject(plays, place)
 
 
 # Checkpoints
@@ -179,16 +179,16 @@ def go_on(replay, env):
 
 
 @given(st.data())
-def test_altered_checkpoints_give_clean_errors(place, data):
+def test_altered_checkpoints_raise_only_cc_env_errors(place, data):
     header, content = data.draw(altered(*checkpoint()))
     weight_files.save(place, checkpoints.CHECKPOINT, content, header)
-    resumed = refused_or_fine(goes_on, place)
+    resumed = call_or_reject(goes_on, place)
     assert resumed is None or survives(go_on, *resumed), "it crashes what goes on from it"
 
 
 @given(st.data())
-def test_damaged_checkpoints_give_clean_errors(place, data):
+def test_damaged_checkpoints_raise_only_cc_env_errors(place, data):
     header, content = checkpoint()
     weight_files.save(place, checkpoints.CHECKPOINT, content, header)
     place.write_bytes(data.draw(bytes_damaged(place.read_bytes())))
-    refused_or_fine(goes_on, place)
+    call_or_reject(goes_on, place)

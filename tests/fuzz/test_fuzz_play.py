@@ -5,7 +5,7 @@ import json
 
 import pytest
 from conftest import HERE
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from fuzz.mutations import lines, texts
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,7 +93,7 @@ def journal_of(path, lobby, fields):
 
 
 @pytest.mark.parametrize("fields", OPENINGS, ids=lambda fields: fields["game"])
-def test_altered_journals_give_clean_errors(fields, lobby, tmp_path):
+def test_altered_journals_raise_only_cc_env_errors(fields, lobby, tmp_path):
     path, make = tmp_path / "game.jsonl", lobby.make_player
     good = journal_of(path, lobby, fields)
     assert Journal(path).read(make).session.result
@@ -109,9 +109,9 @@ def test_altered_journals_give_clean_errors(fields, lobby, tmp_path):
     def fuzz(number, line, text):
         altered = [*good[:number], line, *good[number + 1 :]]
         path.write_text("\n".join(altered) + "\n", "utf-8", "surrogatepass")
-        refused_or_fine(read)
+        call_or_reject(read)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        refused_or_fine(read)
+        call_or_reject(read)
 
     fuzz()
 
@@ -121,7 +121,7 @@ def snapshot(room, path):
 
 
 @pytest.mark.parametrize("seats", [(HUMAN, HUMAN), (HUMAN, "random"), ("random", "random")])
-def test_random_messages_give_clean_errors(seats, lobby, tmp_path):
+def test_random_messages_raise_only_cc_env_errors(seats, lobby, tmp_path):
     setup = parse_setup({"game": "mini_checkers", "seats": list(seats), "seed": 1}, LIMITS)
     done = {True: 0, False: 0}
 
@@ -135,7 +135,7 @@ def test_random_messages_give_clean_errors(seats, lobby, tmp_path):
             room.handle_command(client, app._parse_message(text, LIMITS))
             is_executed.append(True)
 
-        refused_or_fine(execute)
+        call_or_reject(execute)
         done[bool(is_executed)] += 1
         if not is_executed:
             assert snapshot(room, path) == before
@@ -159,7 +159,7 @@ def test_random_messages_give_clean_errors(seats, lobby, tmp_path):
     assert done[False] > done[True] > 0
 
 
-def test_random_game_requests_give_clean_errors(lobby, tmp_path):
+def test_random_game_requests_raise_only_cc_env_errors(lobby, tmp_path):
     done = []
 
     @given(lines(to_texts(OPENINGS)))
@@ -168,7 +168,7 @@ def test_random_game_requests_give_clean_errors(lobby, tmp_path):
             fields = json.loads(line)
         except (ValueError, RecursionError):
             fields = line
-        setup = refused_or_fine(parse_setup, fields, LIMITS)
+        setup = call_or_reject(parse_setup, fields, LIMITS)
         done.append(setup is not None)
         if setup is not None:
             json.dumps(view.session_state(setup.start_session(lobby.make_player)), allow_nan=False)
@@ -179,7 +179,7 @@ def test_random_game_requests_give_clean_errors(lobby, tmp_path):
     assert not list(tmp_path.glob("*.jsonl"))
 
 
-def test_random_first_messages_give_clean_errors(tmp_path):
+def test_random_first_messages_raise_only_cc_env_errors(tmp_path):
     site = app.create_app(tmp_path, limits=LIMITS)
     with TestClient(site, base_url=HERE, headers={"origin": HERE}) as client:
         opened = client.post("/games", json=OPENINGS[0]).json()

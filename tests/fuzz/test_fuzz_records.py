@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fuzz import pdn_grammar
 from fuzz.damage import bytes_damaged
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from fuzz.mutations import SEEDS, lines, mutate, texts
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def write(path, text):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_altered_records_give_clean_errors(name, tmp_path):
+def test_altered_records_raise_only_cc_env_errors(name, tmp_path):
     path, good = tmp_path / "games.jsonl", []
     for seed in range(2):
         game = make_game(name)
@@ -71,7 +71,7 @@ def test_altered_records_give_clean_errors(name, tmp_path):
     @given(lines(good))
     def fuzz(line):
         path.write_text(line + "\n" + good[0], "utf-8", "surrogatepass")
-        for entry in refused_or_fine(lambda: list(read_records(path))) or ():
+        for entry in call_or_reject(lambda: list(read_records(path))) or ():
             assert record.Record.from_json(entry[1].to_json()) == entry[1]
             entry[1].to_json().encode()
 
@@ -129,22 +129,22 @@ def test_altered_records_give_clean_errors(name, tmp_path):
 def test_repetitive_pdn_is_read_quickly(part):
     english = make_game("checkers", **pdn.ENGLISH)
     for text in (part * 5000, '[a "' + part * 5000, '[a "b"] 9-13 ' + part * 5000 + "x"):
-        refused_or_fine(lambda text=text: list(pdn.read(text, english)))
+        call_or_reject(lambda text=text: list(pdn.read(text, english)))
 
 
 @pytest.mark.parametrize("part", ['[a{} "x"]\n\n', '[a{} "x"]', "{}. 9-13* ", "9-13* ", "{}. * "])
 def test_long_pdn_is_read_quickly(part):
     english = make_game("checkers", **pdn.ENGLISH)
     text = "".join(part.format(number) for number in range(9000))
-    refused_or_fine(lambda: list(pdn.read(text, english)))
+    call_or_reject(lambda: list(pdn.read(text, english)))
 
 
-def test_random_pdn_files_give_clean_errors():
+def test_random_pdn_files_raise_only_cc_env_errors():
     english = make_game("checkers", **pdn.ENGLISH)
 
     @given(texts([*PDN, "\n".join(PDN)], max_length=4000))
     def fuzz(text):
-        for entry in refused_or_fine(lambda: list(pdn.read(text, english))):
+        for entry in call_or_reject(lambda: list(pdn.read(text, english))):
             if not isinstance(entry, BrokenGame):
                 assert_survives(entry)
 
@@ -156,7 +156,7 @@ def test_every_pdn_dialect_is_read_correctly():
 
     @given(pdn_grammar.files(english))
     def fuzz(file):
-        read = refused_or_fine(lambda: list(pdn.read(file.text, english)))
+        read = call_or_reject(lambda: list(pdn.read(file.text, english)))
         assert [game_facts[:-1] for game_facts in map(facts_of, read)] == [
             (game.start, game.turns, game.outcome, game.players) for game in file.games
         ]
@@ -168,13 +168,13 @@ def test_every_pdn_dialect_is_read_correctly():
     fuzz()
 
 
-def test_damaged_pdn_gives_clean_errors():
+def test_damaged_pdn_raises_only_cc_env_errors():
     english = make_game("checkers", **pdn.ENGLISH)
 
     @given(pdn_grammar.files(english), SEEDS)
     def fuzz(file, seed):
         text = mutate(file.text, seed, max_length=4000)
-        entries = refused_or_fine(lambda: list(pdn.read(text, english)))
+        entries = call_or_reject(lambda: list(pdn.read(text, english)))
         assert pdn.FORMAT.count(text) == len(entries)
         for entry in entries:
             if not isinstance(entry, BrokenGame):
@@ -198,7 +198,7 @@ def assert_survives(exported):
     assert pdn.export(again.game, again) == text
 
 
-def test_altered_pictures_give_clean_errors():
+def test_altered_pictures_raise_only_cc_env_errors():
     session = GameSession(make_game("mini_checkers"), (HUMAN, HUMAN))
     session.play(int(session.game.legal_actions(session.position)[0]))
     head, metadata, rest = export_game(session, ".svg").split("\n", 2)
@@ -206,22 +206,22 @@ def test_altered_pictures_give_clean_errors():
 
     @given(texts([short, metadata], max_length=4000))
     def fuzz(text):
-        refused_or_fine(importing.read_games, text, session.game)
+        call_or_reject(importing.read_games, text, session.game)
 
     fuzz()
 
 
-def test_altered_logs_of_cannon_give_clean_errors():
+def test_altered_logs_of_cannon_raise_only_cc_env_errors():
     cannon, counts = make_game("cannon"), np.zeros(2, int)
 
     @given(texts(["".join(LOG), *LOG], max_length=4000))
     def fuzz(text):
-        (game,) = refused_or_fine(lambda: list(log.read(text, cannon)))
+        (game,) = call_or_reject(lambda: list(log.read(text, cannon)))
         is_broken = isinstance(game, BrokenGame)
         counts[int(is_broken)] += 1
-        if is_broken or refused_or_fine(replay_foreign, cannon, game) is None:
+        if is_broken or call_or_reject(replay_foreign, cannon, game) is None:
             return
-        again = refused_or_fine(log.FORMAT.write, cannon, game)
+        again = call_or_reject(log.FORMAT.write, cannon, game)
         assert (again is None) == (not game.turns and not game.fault)
         if again is None:
             return
@@ -234,7 +234,7 @@ def test_altered_logs_of_cannon_give_clean_errors():
 
 
 @pytest.mark.parametrize(("ending", "good"), [(".pdn", PDN), (".log", LOG)])
-def test_altered_foreign_files_give_clean_errors(ending, good, tmp_path):
+def test_altered_foreign_files_raise_only_cc_env_errors(ending, good, tmp_path):
     game = make_game(*{".pdn": ["checkers"], ".log": ["cannon"]}[ending])
     path = tmp_path / f"games{ending}"
     counts = np.zeros(2, int)
@@ -242,7 +242,7 @@ def test_altered_foreign_files_give_clean_errors(ending, good, tmp_path):
     @given(texts(["".join(good), *good], max_length=4000))
     def fuzz(text):
         write(path, text)
-        for entry in refused_or_fine(lambda: list(record.read_foreign(path, game))):
+        for entry in call_or_reject(lambda: list(record.read_foreign(path, game))):
             counts[int(isinstance(entry, BrokenGame))] += 1
 
     fuzz()
@@ -250,7 +250,7 @@ def test_altered_foreign_files_give_clean_errors(ending, good, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".pdn", ".log", ".jsonl", ".jsonl.gz"])
-def test_damaged_game_files_give_clean_errors(ending, tmp_path):
+def test_damaged_game_files_raise_only_cc_env_errors(ending, tmp_path):
     path, game = (
         tmp_path / f"games{ending}",
         make_game("cannon" if ending == ".log" else "checkers"),
@@ -268,7 +268,7 @@ def test_damaged_game_files_give_clean_errors(ending, tmp_path):
     @given(st.data())
     def fuzz(data):
         path.write_bytes(data.draw(bytes_damaged(content)))
-        entries = refused_or_fine(read)
+        entries = call_or_reject(read)
         is_broken = entries is None or any(isinstance(entry, BrokenGame) for entry in entries)
         counts[int(is_broken)] += 1
 

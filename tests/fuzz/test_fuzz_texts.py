@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from conftest import ORACLE
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from fuzz.mutations import lines, texts
 from hypothesis import given
 
@@ -63,19 +63,19 @@ def use_position(game, text):
 
 
 @pytest.mark.parametrize("game", ALL_GAMES, ids=str)
-def test_random_position_texts_give_clean_errors(game):
+def test_random_position_texts_raise_only_cc_env_errors(game):
     good = [game.to_text(position) for position in positions_of_a_game(game)]
     other = [other_game.to_text(other_game.initial) for other_game in ALL_GAMES]
 
     @given(texts(good + other))
     def fuzz(text):
-        refused_or_fine(use_position, game, text)
+        call_or_reject(use_position, game, text)
 
     fuzz()
 
 
 @pytest.mark.parametrize("game", ALL_GAMES, ids=str)
-def test_random_turn_texts_give_clean_errors(game):
+def test_random_turn_texts_raise_only_cc_env_errors(game):
     positions = [before for before in positions_of_a_game(game)[:-1] if not game.mid_turn(before)]
     good = [game.turn_text(before, next(game.turns(before))) for before in positions]
     position = positions[len(positions) // 2]
@@ -83,39 +83,39 @@ def test_random_turn_texts_give_clean_errors(game):
 
     @given(texts(good, max_length=5000))
     def fuzz(text):
-        turn = refused_or_fine(game.parse_turn, position, text)
+        turn = call_or_reject(game.parse_turn, position, text)
         if turn is not None:
             game.play_turn(position, turn)
 
     fuzz()
 
 
-def test_random_cannon_commands_give_clean_errors():
+def test_random_cannon_commands_raise_only_cc_env_errors():
     game = make_game("cannon")
 
     @given(texts(["S 2 5 M 1 4", "S 0 5 S 2 5 M 1 4", "S 0 6 B 1 5"], max_length=5000))
     def fuzz(text):
-        refused_or_fine(log.parse_command, game, game.initial, text)
+        call_or_reject(log.parse_command, game, game.initial, text)
 
     fuzz()
 
 
-def test_random_pdn_gives_clean_errors():
+def test_random_pdn_raises_only_cc_env_errors():
     game = make_game("checkers", **pdn.ENGLISH)
     position = pdn.parse_position(game, "B:W14,15,22,23,K32:B1,10")
 
     @given(texts(["B:W21,K22:B1,2", "W:WK30-K32:BK1-2.", "B:W 21-32:B 1-12", "10x17x26", "10-14"]))
     def fuzz(text):
-        read = refused_or_fine(pdn.parse_position, game, text)
+        read = call_or_reject(pdn.parse_position, game, text)
         if read is not None:
             assert pdn.parse_position(game, pdn.position_text(read)) == read
-        refused_or_fine(pdn.parse_turn, game, position, text)
+        call_or_reject(pdn.parse_turn, game, position, text)
 
     fuzz()
 
 
 @pytest.mark.parametrize("game", FILES)
-def test_random_reference_positions_give_clean_errors(game, tmp_path):
+def test_random_reference_positions_raise_only_cc_env_errors(game, tmp_path):
     path, short = tmp_path / "line.jsonl", {}
     with gzip.open(ORACLE / f"{FILES[game]}.jsonl.gz", "rt") as file:
         for line in file:
@@ -132,6 +132,6 @@ def test_random_reference_positions_give_clean_errors(game, tmp_path):
     @given(lines(list(short.values())))
     def fuzz(line):
         path.write_text(line, "utf-8", "surrogatepass")
-        refused_or_fine(lambda: list(reference_positions.compare(path, game)))
+        call_or_reject(lambda: list(reference_positions.compare(path, game)))
 
     fuzz()

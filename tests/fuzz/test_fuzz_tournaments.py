@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,38 +116,38 @@ def altered(draw, text):
 
 
 @given(data=st.data())
-def test_damaged_tournament_files_give_clean_errors(whole, data):
+def test_damaged_tournament_files_raise_only_cc_env_errors(whole, data):
     name = data.draw(st.sampled_from(FILES))
     before = whole[1].get(name, b"")
     new = data.draw(splices(before) | st.binary(max_size=40) | st.none())
-    refused_or_fine(go_on, put(whole, {name: new}))
+    call_or_reject(go_on, put(whole, {name: new}))
 
 
 @given(data=st.data())
-def test_altered_tournament_records_give_clean_errors(whole, data):
+def test_altered_tournament_records_raise_only_cc_env_errors(whole, data):
     lines = whole[1][GAMES].splitlines()
     for _ in range(data.draw(st.integers(1, 2))):
         number = data.draw(st.integers(0, len(lines) - 1))
         lines[number] = data.draw(altered(lines[number]))
-    refused_or_fine(go_on, put(whole, {GAMES: b"\n".join(lines) + b"\n"}))
+    call_or_reject(go_on, put(whole, {GAMES: b"\n".join(lines) + b"\n"}))
 
 
 @given(data=st.data())
-def test_reordered_tournament_records_give_clean_errors(whole, data):
+def test_reordered_tournament_records_raise_only_cc_env_errors(whole, data):
     lines = whole[1][GAMES].splitlines(keepends=True)
     lines = data.draw(st.lists(st.sampled_from([*lines, b"\n", b"{}\n"]), max_size=6))
-    refused_or_fine(go_on, put(whole, {GAMES: b"".join(lines)}))
+    call_or_reject(go_on, put(whole, {GAMES: b"".join(lines)}))
 
 
 @given(data=st.data())
-def test_altered_tournament_configs_give_clean_errors(whole, data):
+def test_altered_tournament_configs_raise_only_cc_env_errors(whole, data):
     new = data.draw(altered(whole[1][CONFIG]))
-    refused_or_fine(go_on, put(whole, {CONFIG: new}))
+    call_or_reject(go_on, put(whole, {CONFIG: new}))
 
 
 @pytest.mark.parametrize("name", [CONFIG, GAMES, RESULTS])
 @pytest.mark.parametrize("deep", ["[", '{"a":', '{"game":['])
-def test_deeply_nested_files_give_clean_errors(whole, name, deep):
+def test_deeply_nested_files_raise_only_cc_env_errors(whole, name, deep):
     for depth in (500, 900, 100_000):
         for end in ("", "]" * depth):
-            refused_or_fine(go_on, put(whole, {name: (deep * depth + end + "\n").encode()}))
+            call_or_reject(go_on, put(whole, {name: (deep * depth + end + "\n").encode()}))

@@ -48,7 +48,7 @@ def test_steps_stay_on_the_board_and_off_other_pieces():
     assert turns("4/4/4/2br b") == set()
 
 
-def test_jumps_lead_in_all_eight_directions():
+def test_pieces_jump_in_all_eight_directions():
     around = turns("6/1rrr2/1rbr2/1rrr2/6/5b b")
     for end in ("0,0", "0,2", "0,4", "2,0", "2,4", "4,0", "4,2", "4,4"):
         assert any(turn.startswith(f"2,2-{end}x") for turn in around)

@@ -67,7 +67,7 @@ def test_same_seed_gives_same_result(game):
     assert runs[0] == runs[2] != runs[1]
 
 
-def test_turn_of_several_decisions_is_valued_for_its_player():
+def test_decisions_within_a_turn_are_valued_for_the_player_who_takes_them():
     game = make_game("capture_conquer")
     position = game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b")
     pending = next(

@@ -170,7 +170,7 @@ def test_resumed_run_has_the_networks_of_its_checkpoint(finished_run, tmp_path):
     assert json.loads((copy / "config.json").read_text())["steps"] == 1280
 
 
-def test_altered_checkpoint_is_refused(finished_run, tmp_path):
+def test_checkpoint_with_nan_weights_is_refused(finished_run, tmp_path):
     alter(finished_run, tmp_path / "copy", "target.stem.weight", numbers(np.nan))
     with pytest.raises(BadCheckpoint, match=r"target\.stem\.weight"):
         main(replace(TINY, steps=2048), tmp_path / "copy", resume=True)

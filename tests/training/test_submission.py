@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import command_line
 from fuzz.damage import bytes_damaged, json_damaged
-from fuzz.harness import refused_or_fine
+from fuzz.harness import call_or_reject
 from hypothesis import given
 
 from cc_env.cli import application
@@ -191,10 +191,10 @@ def test_large_file_is_refused(tmp_path, monkeypatch):
 
 
 @given(json_damaged(GOOD).map(json.dumps) | bytes_damaged(FILE.read_bytes()))
-def test_damaged_files_give_clean_errors(tmp_path_factory, content):
+def test_damaged_files_raise_only_cc_env_errors(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "damaged.json"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    refused_or_fine(verified, path)
+    call_or_reject(verified, path)
 
 
 @pytest.mark.parametrize(
