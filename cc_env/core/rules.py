@@ -107,7 +107,11 @@ def repetition_outcome(position: Position) -> int:
 
 @rule(dispatch_on=(0, 2))
 def evaluate(position: Position, player: Int, evaluation: Any) -> Int:
-    """Return the static evaluation of a position for `player`, in hundredths of a piece."""
+    """Return the static evaluation of a position for `player` by `evaluation`.
+
+    `evaluation` is a NamedTuple whose class selects the function. Default evaluations are in
+    hundredths of a piece.
+    """
 
 
 @rule

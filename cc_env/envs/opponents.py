@@ -50,8 +50,9 @@ class Opponent:
 
     `player` is a player spec, a player, or a batch policy: a function that decides on all boards
     in one call, such as a network. `share` is a weight, relative to those of the other opponents.
-    Both may change; a game that has begun keeps its opponent. A win is 1 point, a draw 0.5.
-    `OpponentVecEnv` appends to `points` until `take_points` empties it; other environments do not.
+    Both may change. A running game keeps its `Opponent`, whose new `player` decides from then on.
+    A win is 1 point, a draw 0.5. `OpponentVecEnv` appends to `points` until `take_points` empties
+    it; other environments do not.
     """
 
     name: str
@@ -270,7 +271,10 @@ def _errors_with_note() -> Iterator[None]:
 
 
 class _PlayerReplies:
-    """Replies of a player; each board has its own copy, and random numbers from its own stream."""
+    """Replies of a player, with random numbers from the board's stream.
+
+    A new copy of the player (`player_for_new_game`) plays each episode.
+    """
 
     def __init__(self, player: Player) -> None:
         self._player = player

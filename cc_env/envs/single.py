@@ -47,8 +47,9 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         player, which after a truncation may be the opponent; seat, the learner's, 0 (moves first)
         or 1; illegal_action, whether the last action was illegal; outcome, the winner, 2 for a
         draw, -1 before the end and if truncated; ending, one word for how the episode ended, ""
-        before the end; score, the scores of the first and the second player by the rules of the
-        game, 1 and -1 in games without scores, (0.0, 0.0) before the end and if truncated.
+        before the end; score, the scores of the first and the second player: plus and minus the
+        margin, or the game's own scores (Cannon), (0.0, 0.0) before the end, if truncated, and
+        after an illegal action that loses a game without scores of its own.
     Reset
         `options={"position": TEXT}` begins in that position, without a random opening.
 

@@ -145,9 +145,11 @@ def player_option_defaults(name: str) -> dict[str, Any]:
 def register_player(
     name: str, factory: PlayerFactory, plays: Callable[[Game], bool] = lambda game: True
 ) -> None:
-    """Register a player in this process; `plays` returns whether it plays a game.
+    """Register a player for this process; a player of the same name is replaced.
 
-    Raises BadPlayer for a name that is not an identifier.
+    `factory(game, **options)` returns the player; its keyword parameters are the options of its
+    spec. `plays(game)` returns whether it can play a game, by default all. Raises BadPlayer for a
+    name that is not an identifier.
     """
     if not name.isidentifier():
         raise BadPlayer(f"player name {name!r}; expected: a Python identifier")

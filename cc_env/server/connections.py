@@ -168,7 +168,7 @@ class BoundedWebSocket(_ThrottledProtocol, WebSocketsSansIOProtocol):
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Resume reading."""
+        """Resume reading unless uvicorn has paused it."""
         super().resume_writing()
         if not self.is_reading_paused():
             self.transport.resume_reading()

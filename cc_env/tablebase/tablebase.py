@@ -417,7 +417,10 @@ def _better(best: Int, value: Int) -> Int:
 
 @jit
 def _action_bounds(position: Position, probing: Probing, legal: NDArray[np.int32]) -> Bounds:
-    """Return the bounds of an action that leads to `position`, to the player who takes it."""
+    """Return the bounds of an action that leads to `position`, to the player who takes it.
+
+    `legal` is a buffer for the remaining decisions of the turn.
+    """
     if not rules.mid_turn(position):
         bounds = _position_bounds(position, probing)
         if bounds.least == UNKNOWN:

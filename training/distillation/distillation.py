@@ -143,7 +143,10 @@ class Training(NetworkTraining[Config]):
         return metrics
 
     def play(self) -> dict[str, float]:
-        """Collect decisions of the newest policy with their values; return the metrics."""
+        """Collect positions with the teacher's values; return the metrics.
+
+        They are decisions of the newest policy and, with `table_share`, positions from the tables.
+        """
         config = self.config
         start = time.perf_counter()
         count, size = split_work(config.decisions, _TASK_DECISIONS)

@@ -33,9 +33,10 @@ def map_unordered(
 ) -> Iterator[tuple[Task, Value | Failure]]:
     """Yield each task with its value or a Failure, in the order of completion.
 
-    `work` and the tasks are pickled. With 0 workers everything runs in this process, in order.
-    Raises ChildProcessError if a process dies before it is ready. Closing the iterator or an
-    exception in the loop over it stops all processes at once.
+    `work` and the tasks are pickled. With 0 workers everything runs in this process, in order, and
+    an exception of `work` is raised instead of yielding a Failure. Raises ChildProcessError if a
+    process dies before it is ready. Closing the iterator or an exception in the loop over it stops
+    all processes at once.
     """
     if workers == 0:
         yield from ((task, work(task)) for task in tasks)

@@ -64,7 +64,7 @@ class SelfPlayActor:
         torch.set_num_threads(1)
         self._game = make_game(game_name, **options)
         self._worker = SelfPlayWorker(self._game, settings, seed)
-        # The network of the weights with this number, -1 before the first.
+        # Evaluator of the newest weights, and their number, -1 before the first.
         self._evaluate: Evaluator | None = None
         self._weights_number = -1
 

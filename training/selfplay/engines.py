@@ -53,7 +53,7 @@ class ThreadEngine:
         ]
 
     def finish(self) -> Results:
-        """Wait for all workers; return their samples."""
+        """Wait for all workers; return each worker's samples and tally."""
         return [future.result() for future in self._futures]
 
     def close(self) -> None:
