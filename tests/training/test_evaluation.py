@@ -9,6 +9,7 @@ import heap
 import numpy as np
 import pytest
 from checkpoints import alter, numbers
+from learned_evaluation.networks import random_network
 from logs import log_of, timeless
 
 from cc_env.cli.application import run as run_command
@@ -232,3 +233,45 @@ def test_command_trains_and_prints_the_network_path(monkeypatch, tmp_path, capsy
         run_command(app)
     assert f"the best network: runs/it/{FILE}" in capsys.readouterr().out
     assert (tmp_path / "runs" / "it" / FILE).is_file()
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_training_starts_from_a_network(run, tmp_path, is_folder):
+    path = tmp_path / "run"
+    config = replace(TINY, start=str(run if is_folder else run / FILE), rounds=1, learning_rate=0)
+    assert main(config, path)["promotions"] >= 1
+    # With a learning rate of 0, the best network remains the initial one.
+    assert (path / FILE).read_bytes() == (run / FILE).read_bytes()
+
+
+def test_initial_network_is_played_and_improved(run, tmp_path):
+    path = tmp_path / "run"
+    main(replace(TINY, start=str(run), rounds=1), path)
+    [row] = log_of(path)
+    # The opponent of the first evaluation.
+    assert BEST in row
+    main(replace(TINY, start=str(run), rounds=2), path, resume=True)
+    assert len(log_of(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "error", "message"),
+    [
+        ("learned", UnknownOption, "no network is shipped"),
+        ("standard", BadOption, "expected: a run folder, a file .*network or 'learned'"),
+        ("other", UnknownOption, "other"),
+        ("missing.network", FileNotFoundError, "missing.network"),
+    ],
+)
+def test_unusable_initial_network_is_refused(tmp_path, start, error, message):
+    with pytest.raises(error, match=message):
+        main(replace(TINY, start=start), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_initial_network_has_windows(tmp_path):
+    game = TINY.make_game()
+    path = tmp_path / f"none{network_file.SUFFIX}"
+    network_file.write_network(path, game, random_network(np.random.default_rng(0)))
+    with pytest.raises(BadNetwork, match="its windows do not cover the board"):
+        main(replace(TINY, start=str(path)), tmp_path / "run")

@@ -12,6 +12,7 @@ from cc_env.learned_evaluation.network_file import corrected_evaluation
 from cc_env.search.scores import SCALE
 from training.learned_evaluation.small_network import (
     SmallNetwork,
+    dequantize,
     find_windows,
     permutation,
     quantize,
@@ -66,6 +67,15 @@ def test_buffers_are_on_the_device_of_the_weights():
     network = random_network(game).to("meta")
     bits = torch.zeros((3, 2 * CELLS), dtype=torch.uint8, device="meta")
     assert network(bits).device.type == "meta"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_dequantized_network_has_the_same_weights(name):
+    game = make_game(name)
+    network = game.evaluation("learned").network
+    again = quantize(dequantize(network, len(rules.network_inputs(game.initial))))
+    for field, array in network._asdict().items():
+        assert np.array_equal(getattr(again, field), array), field
 
 
 def test_untrained_network_returns_zero():

@@ -15,10 +15,12 @@ and evaluation games do not depend on the clock (`--set limit=nodes=20000`).
 Shapes: N positions, B positions of a batch, S input sets of CELLS cells.
 """
 
+import copy
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,10 +32,15 @@ from torch.optim import Optimizer
 from agents.weight_files import checked_array
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption, format_list
+from cc_env.errors import BadCheckpoint, BadNetwork, BadOption, UnknownOption, format_list
 from cc_env.learned_evaluation import network_file
-from cc_env.learned_evaluation.network import CELLS
-from cc_env.learned_evaluation.network_file import corrected_evaluation, write_network
+from cc_env.learned_evaluation.network import CELLS, Learned
+from cc_env.learned_evaluation.network_file import (
+    SUFFIX,
+    corrected_evaluation,
+    find_evaluation,
+    write_network,
+)
 from cc_env.players.builtin import MinimaxPlayer
 from cc_env.registry.options import parse_options, split_options
 from cc_env.search.scores import SCALE
@@ -42,6 +49,7 @@ from training.learned_evaluation.small_network import (
     Sample,
     SmallNetwork,
     concatenate,
+    dequantize,
     empty_sample,
     extract_sample,
     find_windows,
@@ -58,7 +66,7 @@ from training.selfplay import search_games
 from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
 from training.selfplay.training import BaseConfig, BaseTraining, train
 
-FILE = f"best{network_file.SUFFIX}"
+FILE = f"best{SUFFIX}"
 # Default limit of the search per decision in evaluations.
 LIMIT = "seconds=0.02"
 _LIMIT_OPTIONS = "depth", "nodes", "seconds", "table_megabytes", "selective"
@@ -76,6 +84,9 @@ class Config(BaseConfig):
     minutes: float | None = 60
     # Maximum number of rounds; None: no limit.
     rounds: int | None = None
+    # Network file or run folder of the initial network, or "learned", the shipped one; None: an
+    # untrained network.
+    start: str | None = None
     # Self-play decisions per round.
     positions: int = 800_000
     # Number of newest positions to learn from.
@@ -117,11 +128,14 @@ class Config(BaseConfig):
     def check(self, resume: bool) -> None:
         """Raise BadOption for a player or an invalid `limit`.
 
-        Raises UnknownOption if the game has no evaluation to correct or no network inputs.
+        Raises UnknownOption if the game has no evaluation to correct or no network inputs,
+        BadNetwork or OSError if the initial network cannot be used.
         """
         super().check(resume)
         game = self.make_game()
         network_file.check_inputs(game)
+        if self.start is not None and not resume:
+            _initial_network(self.start, game)
         _make_player(game, game.evaluation(), self.limit)
 
 
@@ -139,11 +153,15 @@ class Training(BaseTraining[Config]):
         """
         super().__init__(config, run)
         sets = len(rules.network_inputs(self.game.initial))
-        windows = find_windows(self.game.grid)
-        self.network = SmallNetwork(sets, windows)
-        self.best = SmallNetwork(sets, windows)
-        # Number of promotions; 0: there is no best network yet.
+        # Number of promotions, that of the initial network included; 0: there is no best network.
         self.promotions = 0
+        if config.start is not None and run.checkpoints.newest is None:
+            self.network = _initial_network(config.start, self.game)
+            self.promotions = 1
+            write_network(run.path / FILE, self.game, quantize(self.network))
+        else:
+            self.network = SmallNetwork(sets, find_windows(self.game.grid))
+        self.best = copy.deepcopy(self.network)
         self.sample = empty_sample(sets)
         identity = np.arange(sets * CELLS)
         symmetries = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
@@ -337,6 +355,18 @@ def _make_player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
     return MinimaxPlayer(game, evaluation=evaluation, **{"table_megabytes": 4, **limits})
 
 
+def _initial_network(start: str, game: Game) -> SmallNetwork:
+    """Return the network to start from; raise BadNetwork or OSError if it cannot be used."""
+    path = Path(start)
+    evaluation = find_evaluation(game, str(path / FILE) if path.is_dir() else start)
+    if not isinstance(evaluation, Learned):
+        raise BadOption(f"start={start!r}; expected: a run folder, a file *{SUFFIX} or 'learned'")
+    network = evaluation.network
+    if not np.array_equal(network.windows, find_windows(game.grid)):
+        raise BadNetwork(f"{start}: its windows do not cover the board; train one without start")
+    return dequantize(network, len(rules.network_inputs(game.initial)))
+
+
 def _play_sample(game: Game, *arguments: Any) -> Sample:
     """Play in a worker, with the arguments of `search_games.play`; return the positions."""
     return extract_sample(game, search_games.play(game, *arguments))
@@ -359,6 +389,7 @@ app = command_line.training_command(
     "Train the network of a learned evaluation on search values, by default for an hour.",
     {
         "rounds": "Number of rounds.",
+        "start": "Network file or run to start from; 'learned': the shipped network.",
         "depth": "Depth of the search in self-play, in turns.",
         "positions": "Self-play decisions per round.",
         "workers": "Number of processes.  [default: one per core]",

@@ -126,6 +126,30 @@ class SmallNetwork(nn.Module):
             layer.bias.clamp_(-limit, limit)
 
 
+@torch.no_grad()
+def dequantize(network: IntegerNetwork, sets: int) -> SmallNetwork:
+    """Return the network in floating point, for S sets; `quantize` returns the same weights."""
+    result = SmallNetwork(sets, network.windows.astype(np.int64))
+    cells = np.zeros((sets * CELLS, WIDTH))
+    known_cells = network.cells.reshape(-1, WIDTH) / FIRST_SCALE
+    cells[: len(known_cells)] = known_cells
+    pairs = network.second.reshape(WIDTH // 2, UNITS, 2).transpose(1, 0, 2)
+    values = {
+        "cells.weight": cells.T,
+        "cells.bias": network.first_bias / FIRST_SCALE,
+        "second.weight": pairs.reshape(UNITS, WIDTH) / (1 << SECOND_SHIFT),
+        "second.bias": network.second_bias / (FIRST_SCALE << SECOND_SHIFT),
+        "third.weight": network.third[None] / _THIRD_UNIT,
+        "third.bias": np.array([network.third_bias / (_THIRD_UNIT * FIRST_SCALE)]),
+    }
+    # Without windows, the network has unused rows of states.
+    if len(network.windows):
+        values["states.weight"] = network.states.reshape(-1, WIDTH) / FIRST_SCALE
+    weights = {name: torch.from_numpy(value.copy()) for name, value in values.items()}
+    result.load_state_dict(weights, strict=False)
+    return result
+
+
 def find_windows(grid: Grid) -> NDArray[np.int64]:
     """Return the first cells of all windows, int64[W].
 
