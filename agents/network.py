@@ -57,10 +57,10 @@ class Size:
     reach: int = 2
 
     def __post_init__(self) -> None:
-        """Raise BadOption unless all are whole numbers from 1 to 4096."""
+        """Raise BadOption unless all are integers from 1 to 4096."""
         for name, value in asdict(self).items():
             if not is_integer(value, 1, 4096):
-                raise BadOption(f"{name}={value!r}; expected: a whole number from 1 to 4096")
+                raise BadOption(f"{name}={value!r}; expected: an integer, 1 to 4096")
 
 
 class ResidualTrunk(nn.Module):

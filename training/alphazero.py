@@ -24,7 +24,7 @@ from functools import partial
 from cc_env.cli.application import run as run_command
 from training.parallel.tasks import check_engine
 from training.runs import command_line
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 from training.runs.training_run import Run
 from training.selfplay import engines, worker
 from training.selfplay.training import NetworkConfig, NetworkTraining, train
@@ -55,7 +55,7 @@ class Config(NetworkConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, workers=1, decisions=1, warm_up=1, least_window=1)
+        check_integers(self, workers=1, decisions=1, warm_up=1, least_window=1)
         check_between(self, 0, 1, "window")
         check_engine(self.engine, engines.ENGINES)
 

@@ -31,9 +31,9 @@ def streams(seed: int | None, count: int) -> NDArray[np.uint64]:
 
 
 def check_seed(seed: object) -> None:
-    """Raise BadOption unless `seed` is None or a whole number from 0 to MAX_SEED."""
+    """Raise BadOption unless `seed` is None or an integer from 0 to MAX_SEED."""
     if seed is not None and not is_integer(seed, 0, MAX_SEED):
-        raise BadOption(f"seed={seed!r}; expected: a whole number from 0 to 2**128 - 1, or None")
+        raise BadOption(f"seed={seed!r}; expected: an integer, 0 to 2**128 - 1, or None")
 
 
 @jit

@@ -1,1 +1,1 @@
-"""Learned evaluations: a small network of whole numbers, evaluated within searches; its files."""
+"""Learned evaluations: a small network of integers, evaluated within searches; its files."""

@@ -31,7 +31,7 @@ from cc_env.core.rules import ONGOING
 from cc_env.envs.boards import MAX_OPENING_TURNS, Autoreset, Boards
 from cc_env.match.match import effective_repetition_limit
 from training.runs import command_line, state, training_run
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 from training.runs.log import Row
 from training.selfplay import promotion
 from training.selfplay.promotion import EvaluationOpponents, score_against
@@ -61,8 +61,8 @@ class Config(training_run.Config):
     def __post_init__(self) -> None:
         """Check the fields and fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, boards=1, max_turns=1, evaluate_every=1)
-        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS))
+        check_integers(self, boards=1, max_turns=1, evaluate_every=1)
+        check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "entropy")
 
 

@@ -128,7 +128,7 @@ def test_network_with_an_invalid_header_is_rejected(game, file, network, change)
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
         ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected: float32\[4096, 4"),
         ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected: float32\[8192, 8\]"),
-        ({"blocks": -1}, "blocks=-1; expected: a whole number"),
+        ({"blocks": -1}, "blocks=-1; expected: an integer"),
     ],
 )
 def test_wrong_size_is_rejected_without_allocation(game, file, monkeypatch, change, message):

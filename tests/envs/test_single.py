@@ -447,7 +447,7 @@ def test_rejected_reset_changes_nothing(options, error):
 
 @pytest.mark.parametrize("seed", [-1, "x", 1.5, [], True])
 def test_invalid_seed_is_rejected(seed):
-    with pytest.raises(BadOption, match="expected: a whole number from 0"):
+    with pytest.raises(BadOption, match="expected: an integer, 0"):
         make().unwrapped.reset(seed=seed)
 
 

@@ -161,10 +161,10 @@ def goes_on(path):
     header, content = checkpoints.read(path)
     about = header["about"]
     parts, replay, env = learner(), ReplayBuffer(GAME, 12), environment()
-    state.read_whole(about, "steps")
+    state.read_integer(about, "steps")
     state.read_number(about, "seconds")
     state.load(content, **parts)
-    replay.load(content, state.read_whole(about, "added"))
+    replay.load(content, state.read_integer(about, "added"))
     selfplay_env.load(env, content)
     return replay, env
 

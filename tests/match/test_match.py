@@ -456,7 +456,7 @@ def test_match_start_must_be_a_position(game):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"seed": -1}, "seed=-1; expected: a whole number"),
+        ({"seed": -1}, "seed=-1; expected: an integer"),
         ({"seed": "x"}, "seed='x'"),
         ({"names": (1, "b")}, "name 1; expected: a string"),
         (

@@ -11,8 +11,8 @@ from training.ppo import ppo
 from training.runs.config import (
     build_config,
     check_between,
+    check_integers,
     check_limits,
-    check_wholes,
     merge,
     nest,
 )
@@ -24,7 +24,7 @@ class Part:
     rate: float = 0.1
 
     def __post_init__(self):
-        check_wholes(self, size=1)
+        check_integers(self, size=1)
         check_between(self, 0, 1, "rate")
 
 
@@ -83,9 +83,9 @@ def test_merge_replaces_old_values():
         ({"count": {"x": 1}}, "count={'x': 1}; expected: a number, or None"),
         ({"word": 3}, "word=3; expected: a word"),
         ({"part": 3}, "part=3; expected: part.PART=VALUE"),
-        ({"part": {"size": 0}}, "size=0; expected: a whole number from 1"),
-        ({"part": {"size": 2**31}}, "size=2147483648; expected: a whole number from 1 to 2,147,"),
-        ({"part": {"size": 1.5}}, "size=1.5; expected: a whole number from 1"),
+        ({"part": {"size": 0}}, "size=0; expected: an integer, 1"),
+        ({"part": {"size": 2**31}}, "size=2147483648; expected: an integer, 1 to 2,147,"),
+        ({"part": {"size": 1.5}}, "size=1.5; expected: an integer, 1"),
         ({"part": {"rate": "x"}}, "part.rate='x'; expected: a number, or None"),
         ({"part": {"rate": 1.5}}, "rate=1.5; expected: 0 to 1"),
         ({"part": {"rate": True}}, "rate=True; expected: 0 to 1"),
@@ -103,5 +103,5 @@ def test_invalid_run_limits_are_rejected():
     for wrong in (0, -1, "long", True):
         with pytest.raises(BadOption, match=f"rounds={wrong!r}; expected: more than 0"):
             check_limits(minutes=1, rounds=wrong)
-    with pytest.raises(BadOption, match=r"rounds=2\.5; expected: a whole number"):
+    with pytest.raises(BadOption, match=r"rounds=2\.5; expected: an integer"):
         check_limits(minutes=1, rounds=2.5)

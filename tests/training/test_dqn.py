@@ -182,7 +182,7 @@ def test_checkpoint_with_nan_weights_is_refused(finished_run, tmp_path):
         ({"opponents": ()}, r"opponents=\(\)"),
         ({"opponents": ("minmax",)}, "minmax"),
         ({"boards": 0}, "boards=0"),
-        ({"replay": 31}, "replay=31; expected: a whole number from 32"),
+        ({"replay": 31}, "replay=31; expected: an integer, 32"),
         ({"target_span": 0}, "target_span=0"),
         ({"exploration": 1.5}, "exploration=1.5; expected: 0 to 1"),
         ({"steps": None}, "set at least one"),

@@ -144,7 +144,7 @@ def test_self_play_replaces_games_against_much_stronger_and_weaker_players(pool)
     ("change", "message"),
     [
         ({"names": ("gambler",)}, "no player 'gambler'"),
-        ({"snapshots": 0}, "snapshots=0; expected: a whole number from 1"),
+        ({"snapshots": 0}, "snapshots=0; expected: an integer, 1"),
         ({"named_share": 0.9}, r"named_share=0\.9, .* a sum below 1"),
         ({"snapshot_share": -0.1}, r"snapshot_share=-0\.1; expected: 0 to 1"),
     ],

@@ -48,5 +48,5 @@ def test_accuracy_uses_the_given_tables_folder(tmp_path):
     )
     with pytest.raises(BadOption, match="none"):
         scores_of("random", SOLVED, wrong)
-    with pytest.raises(BadOption, match="positions=-1; expected: a whole number"):
+    with pytest.raises(BadOption, match="positions=-1; expected: an integer"):
         EvaluationOpponents(positions=-1)

@@ -163,7 +163,7 @@ def test_failing_player_is_an_error():
         ({"second": "minimax:depth=0"}, "depth=0"),
         ({"second": "arena_players.unmakable"}, "RuntimeError: no depth 1"),
         ({"size": 9}, "expected: an integer, 4 to 8"),
-        ({"games": 0}, "games=0; expected: a whole number from 1"),
+        ({"games": 0}, "games=0; expected: an integer, 1"),
         ({"opening_turns": 3}, "opening_turns=3"),
         ({"seed": -1}, "seed=-1"),
     ],

@@ -82,8 +82,8 @@ def test_optimizer_without_steps_has_no_arrays():
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, True, "1", [1], 10**16, float("nan")])
 def test_invalid_whole_number_is_rejected(value):
-    with pytest.raises(BadCheckpoint, match=r"steps=.*; expected: a whole number from 0"):
-        state.read_whole({"steps": value}, "steps")
+    with pytest.raises(BadCheckpoint, match=r"steps=.*; expected: an integer, 0"):
+        state.read_integer({"steps": value}, "steps")
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], float("nan"), float("inf"), 10**400])

@@ -21,7 +21,7 @@ from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec, make_player
 from cc_env.version import __version__
 from training.arena.decision_hash import decision_hash
-from training.runs.config import check_wholes
+from training.runs.config import check_integers
 
 # Random stream of seeds; `cc_env.match.openings` uses stream 0.
 SEED_STREAM = 1
@@ -66,7 +66,7 @@ class Config:
             raise BadOption(
                 f"unknown anchor {self.anchor!r}; expected: {format_list(self.players)}"
             )
-        check_wholes(self, opening_turns=0, seed=0)
+        check_integers(self, opening_turns=0, seed=0)
         if self.learn and self.opening_turns:
             raise BadOption(
                 f"opening_turns={self.opening_turns} with learn=True; expected: 0, because "

@@ -37,7 +37,7 @@ from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Line, tally
 from training.arena.wording import interval, percent
 from training.parallel import processes
-from training.runs.config import check_wholes
+from training.runs.config import check_integers
 from training.runs.progress import console, games_progress
 
 RANDOM = "random"
@@ -96,7 +96,7 @@ class Experiment:
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid."""
         arena.make_players((self.first, self.second), self.make_game())
-        check_wholes(self, games=1, opening_turns=0, seed=0)
+        check_integers(self, games=1, opening_turns=0, seed=0)
         if self.opening_turns % 2:
             raise BadOption(f"opening_turns={self.opening_turns}; expected: an even number")
 

@@ -35,7 +35,7 @@ from cc_env.search.workspace import MAX_DEPTH
 from training import arena
 from training.arena.wording import interval, percent
 from training.parallel.tasks import run_tasks, task_mapper
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 from training.selfplay import search_games
 from training.selfplay.search_games import PlaySettings
 
@@ -71,9 +71,9 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_wholes(self, rounds=1, positions=1000, games=2, depth=(1, MAX_DEPTH))
-        check_wholes(self, max_opening_turns=(0, search_games.MAX_TURNS))
-        check_wholes(self, remembered=1, seed=0)
+        check_integers(self, rounds=1, positions=1000, games=2, depth=(1, MAX_DEPTH))
+        check_integers(self, max_opening_turns=(0, search_games.MAX_TURNS))
+        check_integers(self, remembered=1, seed=0)
         check_between(self, 0, 1, "exploration", "penalty")
 
 

@@ -51,7 +51,7 @@ def check_workers(engine: str, workers: int | None) -> None:
     check_engine(engine)
     minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None and not is_integer(workers, minimum):
-        raise BadOption(f"workers={workers!r}; expected: a whole number from {minimum} ({note})")
+        raise BadOption(f"workers={workers!r}; expected: an integer, {minimum} or more ({note})")
 
 
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:

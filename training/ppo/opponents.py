@@ -18,7 +18,7 @@ from cc_env.core.game import Game
 from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent
 from cc_env.errors import BadOption
 from cc_env.players.specs import check_spec, make_player
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
 # A player's weight is this plus p(1 − p) for the learner's score p against it, 0 to 1.
@@ -62,7 +62,7 @@ class PoolSettings:
         """Raise BadOption if a player spec is invalid or a value is out of range."""
         for name in self.names:
             check_spec(name)
-        check_wholes(self, snapshots=1)
+        check_integers(self, snapshots=1)
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"

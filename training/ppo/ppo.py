@@ -35,7 +35,7 @@ from training.ppo.opponents import ITSELF, SNAPSHOTS, LearningOpponents, PoolSet
 from training.ppo.overlapped import OverlappedPPO
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
@@ -101,8 +101,8 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
-        check_wholes(self, threads=(1, MAX_THREADS), max_opening_turns=(0, MAX_OPENING_TURNS))
+        check_integers(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
+        check_integers(self, threads=(1, MAX_THREADS), max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
         check_between(self, -1, 1, "contempt")
@@ -236,8 +236,8 @@ class Training(BaseTraining[Config]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.pool.snapshots_taken = state.read_whole(checkpoint.about, "snapshots_taken")
-        self.mirrored = state.read_whole(checkpoint.about, "mirrored") > 0
+        self.pool.snapshots_taken = state.read_integer(checkpoint.about, "snapshots_taken")
+        self.mirrored = state.read_integer(checkpoint.about, "mirrored") > 0
         state.load(checkpoint.arrays, **self.parts())
         self.ppo.load(checkpoint.arrays)
         selfplay_env.load(self.env, checkpoint.arrays)

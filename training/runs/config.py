@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="DataclassInstance")
 
 
-def check_wholes(config: object, **bounds: int | tuple[int, int]) -> None:
-    """Raise BadOption unless each field is a whole number from its minimum, or in its range."""
+def check_integers(config: object, **bounds: int | tuple[int, int]) -> None:
+    """Raise BadOption unless each field is an integer from its minimum, or in its range."""
     for name, bound in bounds.items():
         low, high = bound if isinstance(bound, tuple) else (bound, MAX_INTEGER)
         if not is_integer(value := getattr(config, name), low, high):
-            valid = f"a whole number from {low} to {high:,}"
+            valid = f"an integer, {low} to {high:,}"
             raise BadOption(f"{name}={value!r}; expected: {valid}")
 
 
@@ -47,7 +47,7 @@ def check_limits(**limits: float | None) -> None:
         if not is_number(value) or value <= 0:
             raise BadOption(f"{name}={value!r}; expected: more than 0, or None for no limit")
         if not name.endswith("minutes") and not is_integer(value, 1, 10**15):
-            raise BadOption(f"{name}={value!r}; expected: a whole number, or None for no limit")
+            raise BadOption(f"{name}={value!r}; expected: an integer, or None for no limit")
 
 
 def nest(pairs: Mapping[str, Any]) -> dict[str, Any]:

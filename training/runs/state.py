@@ -43,14 +43,14 @@ def load(arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer) -> None
             module.load_state_dict({**module.state_dict(), "state": _by_number(checked[part])})
 
 
-def read_whole(about: Mapping[str, object], name: str) -> int:
-    """Return a whole number from the description of a checkpoint.
+def read_integer(about: Mapping[str, object], name: str) -> int:
+    """Return an integer from the description of a checkpoint.
 
-    Raises BadCheckpoint if it is missing, negative or not a whole number.
+    Raises BadCheckpoint if it is missing, negative or not an integer.
     """
     value = about.get(name)
     if not is_integer(value, 0, MAX_NUMBER):
-        raise BadCheckpoint(f"{name}={value!r:.40}; expected: a whole number from 0")
+        raise BadCheckpoint(f"{name}={value!r:.40}; expected: an integer, 0 or more")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 

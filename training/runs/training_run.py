@@ -41,7 +41,7 @@ from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from training.runs import curves
 from training.runs.checkpoints import Checkpoint, Checkpoints
-from training.runs.config import check_limits, check_wholes, merge
+from training.runs.config import check_integers, check_limits, merge
 from training.runs.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.runs.log import LOG, Log, Row
 from training.runs.progress import console, interrupts, progress
@@ -84,7 +84,7 @@ class Config:
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         check_limits(**{name: getattr(self, name) for name in LIMITS if hasattr(self, name)})
-        check_wholes(self, seed=0)
+        check_integers(self, seed=0)
         select_device(self.device)
         check_bool("wandb", self.wandb)
         if self.wandb:

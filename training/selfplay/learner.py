@@ -13,7 +13,7 @@ from agents.network import Network, Size, fast_dtype, load
 from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 from training.selfplay.replay_buffer import Minibatch
 
 # Maps log-probabilities float[B, A], -inf for illegal actions, and targets float[B, A] to a scalar.
@@ -40,7 +40,7 @@ class LearnerSettings:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_wholes(self, batch_size=1)
+        check_integers(self, batch_size=1)
         check_between(
             self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
         )

@@ -14,7 +14,7 @@ from cc_env.envs.opponents import Opponent, OpponentPool
 from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
 from cc_env.match.match import effective_repetition_limit
 from cc_env.players.specs import check_spec, make_player
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 
 # Seat of the opponent in pure self-play, and the name of that.
 NO_OPPONENT, ITSELF = -1, "itself"
@@ -36,7 +36,7 @@ class GameSettings:
 
     def check_games(self) -> None:
         """Raise BadOption for an invalid value or spec, and for a share without opponents."""
-        check_wholes(self, max_opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
+        check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
         check_between(self, 0, 1, "opponents_share")
         for spec in self.opponents:
             check_spec(spec)

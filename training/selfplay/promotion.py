@@ -18,7 +18,7 @@ from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
-from training.runs.config import check_wholes
+from training.runs.config import check_integers
 
 NEWEST, BEST = "newest", "best"
 TestSet = tuple[Tablebase, tuple[Position, ...]]
@@ -45,7 +45,7 @@ class EvaluationOpponents:
         if self.anchor not in self.names:
             raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
         check_number_of_games(self.games)
-        check_wholes(self, positions=0)
+        check_integers(self, positions=0)
 
 
 def score_against(

@@ -25,7 +25,7 @@ from cc_env.jit.threads import available_cores
 from training.arena import make_players
 from training.runs import state, training_run
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_wholes
+from training.runs.config import check_between, check_integers
 from training.runs.log import Row
 from training.selfplay import promotion
 from training.selfplay.learner import (
@@ -52,7 +52,7 @@ class BaseConfig(training_run.Config):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, evaluate_every=1)
+        check_integers(self, evaluate_every=1)
         check_between(self, 0, 1, "gate")
 
     def check(self, resume: bool) -> None:
@@ -198,7 +198,7 @@ class NetworkConfig(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_wholes(self, replay=1)
+        check_integers(self, replay=1)
         check_between(self, 0, 1000, "replay_ratio")
 
     def check(self, resume: bool) -> None:
@@ -281,8 +281,8 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.learner.steps = state.read_whole(checkpoint.about, "steps")
+        self.learner.steps = state.read_integer(checkpoint.about, "steps")
         if any(name.startswith(f"{BEST}.") for name in checkpoint.arrays):
             self.best = Network(self.game, self.config.network)
         state.load(checkpoint.arrays, **self.parts())
-        self.replay.load(checkpoint.arrays, state.read_whole(checkpoint.about, "added"))
+        self.replay.load(checkpoint.arrays, state.read_integer(checkpoint.about, "added"))
