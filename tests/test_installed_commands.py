@@ -239,5 +239,5 @@ def test_installed_host_and_client_play_a_game(begin, protocol):
 
 def test_every_command_is_tested():
     own = {command.name or command.callback.__name__ for command in app.registered_commands}
-    apart = {"play", "replay", "memory", "engine", "serve", "host", "join"}
-    assert {*CASES, *apart} == own | set(TOOLS)
+    tested_elsewhere = {"play", "replay", "memory", "engine", "serve", "host", "join"}
+    assert {*CASES, *tested_elsewhere} == own | set(TOOLS)

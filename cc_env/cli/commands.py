@@ -390,8 +390,10 @@ def replay(
                 entry.check_file_holds(to, len(exported))
             console.print(entry.summary)
     if not (read or rejected):
-        number_text = "" if line is None else f" number {line}"
-        raise BadRecord(f"{file} has no game{number_text}")
+        if line is None:
+            raise BadRecord(f"{file} contains no games")
+        found = format_count(skipped, "game")
+        raise BadRecord(f"--line {line}: no game of {file} has this number; it contains {found}")
     if to is not None and read:
         write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
         console.print(f"{len(exported):,} games written to {to}")

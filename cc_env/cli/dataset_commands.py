@@ -153,9 +153,10 @@ def _collect(
     tables: Path | None,
     about: Mapping[str, Any],
 ) -> Dataset:
-    """Return the data set of `count` matches, showing progress, with exact values if there are any.
+    """Return the data set of the matches, with exact values if there are any.
 
-    Raises BadOption if a folder of tables is given for a game without exact values.
+    Shows progress out of `count`. Raises BadOption if `tables` is not a folder or the game has no
+    exact values, MissingTable if the folder has no tables of the game.
     """
     exact = None
     if tables is not None:

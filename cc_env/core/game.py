@@ -300,21 +300,22 @@ class Game:
             raise BadPosition(f"{self.name}: cannot read position '{text}': {error}") from None
 
     def parse_position(self, text: str) -> Position:
-        """Parse a position from text; raise BadPosition with the reason if there is none.
+        """Parse a position from text; raise BadPosition with the reason if it is invalid.
 
         By default the inverse of the default of `to_text`. `from_text` adds the text to the error.
         """
         other_fields = [name for name in self.initial._fields if name not in _DEFAULT_FIELDS]
-        rest = f"then NAME=VALUE of {format_list(other_fields)}" if other_fields else ""
+        fields = f"NAME=VALUE of {format_list(other_fields)}"
+        rest = f"then {fields}" if other_fields else ""
         pieces, player, words = self.grid.parse_position(text, self.letters, rest)
         own, enemy = self.grid.bitboards(pieces, self.letters, player)
         values = {"own": own, "enemy": enemy, "player": np.uint64(player)}
         for word in words:
             name, _, value = word.partition("=")
             if name not in other_fields or not (value.isascii() and value.isdigit()):
-                raise BadPosition(f"'{word}'; expected: {rest}")
+                raise BadPosition(f"'{word}'; expected: {fields}")
             if int(value) >= 2**64:
-                raise BadPosition(f"'{word}': a field has 64 bits")
+                raise BadPosition(f"'{word}'; expected: at most {2**64 - 1}")
             values[name] = np.uint64(int(value))
         return self.initial._replace(**values)
 

@@ -622,7 +622,7 @@ class Boards:
         rows = self._batch.final_rows[numbers]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
         masks = np.empty((len(rows), self.game.num_actions), np.int8)
-        kernels.describe_endings(self.game.initial, rows, to_move, margins, masks)
+        kernels.write_final_states(self.game.initial, rows, to_move, margins, masks)
         margins[rows[:, STATUS] != _TERMINATED] = 0
         score = np.stack([margins, -margins], 1).astype(np.float64)
         if self.game.has_scores:

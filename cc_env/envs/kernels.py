@@ -384,7 +384,7 @@ def observe_players(
 
 
 @jit
-def describe_endings(
+def write_final_states(
     start: Position,
     rows: NDArray[np.uint64],
     to_move: NDArray[np.int8],
@@ -393,8 +393,8 @@ def describe_endings(
 ) -> None:
     """Write the players to move, int8[M], margins, int64[M], and masks, int8[M, num_actions].
 
-    The margin is the first player's, 0 if the rules have not decided the game. A mask is 1 for
-    legal actions, and all 1 if the rules or a fault ended the episode.
+    The margin is the first player's, 0 for a draw and if the rules have not decided the game. A
+    mask is 1 for legal actions, and all 1 if the rules or a fault ended the episode.
     """
     legal = np.empty(masks.shape[1], np.int32)
     for index in range(len(rows)):

@@ -337,7 +337,7 @@ def _parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 def _parse_seeds(seed: object) -> int | list[int | None] | None:
-    """Return a seed or a list of seeds; raise BadOption if one is invalid."""
+    """Return a seed, a list of seeds, or None; raise BadOption if one is invalid."""
     if isinstance(seed, np.ndarray):
         seed = seed.tolist()
     if isinstance(seed, Sequence) and not isinstance(seed, str | bytes):

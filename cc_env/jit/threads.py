@@ -26,7 +26,8 @@ class ThreadPool:
     def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
         """Call `function` with 0, 1, … and slices that divide `length` items; wait for all calls.
 
-        The slices are equally long. Raises the first exception of the calls.
+        `length` is at least 1; the lengths of the slices differ by at most 1. Raises the first
+        exception of the calls.
         """
         slice_count = min(self.thread_count, length)
         bounds = [length * index // slice_count for index in range(slice_count + 1)]

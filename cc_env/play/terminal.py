@@ -381,7 +381,7 @@ def load(path: Path, session: GameSession) -> tuple[GameSession, int]:
         return GameSession(session.game, names, start=start, limits=session.match.limits), 1
     records = _records(path, session.game, names)
     if not records:
-        raise BadRecord(f"{path} has no game")
+        raise BadRecord(f"{path} contains no games")
     return GameSession.from_record(records[-1], names), len(records)
 
 

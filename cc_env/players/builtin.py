@@ -166,7 +166,7 @@ class MinimaxPlayer:
     def compare(
         self, position: Position, turns: Sequence[Turn], seconds_left: Callable[[], float]
     ) -> Comparison:
-        """Return the values of `turns`, all searched to the same depth.
+        """Return the values of `turns`, all searched to the same depth, which is at least 2.
 
         `seconds_left` returns the remaining time in seconds.
         """

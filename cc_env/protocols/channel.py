@@ -127,7 +127,8 @@ class Channel:
                 poll.unregister(self._stderr)
                 self._read_stderr()
             if time.perf_counter() >= until:
-                raise TimeoutError("no reply in time")
+                is_write = event == select.POLLOUT
+                raise TimeoutError("no input accepted in time" if is_write else "no reply in time")
             if descriptor in ready:
                 return
             if not ready:

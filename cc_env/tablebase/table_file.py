@@ -132,7 +132,9 @@ class ExactTable:
         index_start = first.header_start + first.header_length
         index = self._read_part(index_start, sum(block_counts) * _ENTRY.itemsize, size)
         if container.sha256(encoded, index) != first.sha256:
-            raise ValueError("altered: the header and the index do not have their hash")
+            raise ValueError(
+                "the header or the index does not match its hash; the file was altered"
+            )
         self._index = np.frombuffer(index, _ENTRY)
         lengths = np.concatenate([[index_start + len(index)], self._index["length"]])
         self._bounds = np.cumsum(lengths, dtype=np.int64).tolist()

@@ -117,7 +117,7 @@ def test_replay_prints_players_and_counts_of_a_file(games_file):
     output = run("replay", games_file, "--line", 2)
     assert "\n1. " in output
     assert "line 1" not in output
-    assert "no game number 7" in run("replay", games_file, "--line", 7, status=2)
+    assert "--line 7: no game of " in run("replay", games_file, "--line", 7, status=2)
 
 
 def test_replay_converts_files_of_other_programs(tmp_path):
@@ -140,7 +140,9 @@ def test_replay_converts_files_of_other_programs(tmp_path):
     assert back.read_text() == path.read_text()
     output = run("replay", pdn, "-g", "checkers", "-l", 2)
     assert f"\n{len(game_record.turns)}. {game_record.turns[-1]}\n" in output
-    assert "has no game number 3" in run("replay", pdn, "-g", "checkers", "-l", 3, status=2)
+    assert "has this number; it contains 2 games" in run(
+        "replay", pdn, "-g", "checkers", "-l", 3, status=2
+    )
 
     log = tmp_path / "game.log"
     log.write_text(

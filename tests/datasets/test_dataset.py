@@ -229,7 +229,8 @@ def test_impossible_values_are_rejected(solved_dataset, file, name, value):
 @pytest.mark.parametrize("name", ["outcomes", "seats", "returns", "rewards"])
 def test_results_that_do_not_agree_are_rejected(solved_dataset, file, name):
     array = getattr(solved_dataset, name)
-    # Wins are swapped, and losses and draws become wins.
+    # Outcomes and seats: the players are swapped, and draws become wins of the second player.
+    # Returns and rewards: -1 becomes 0, and 0 becomes 1.
     swapped = np.where(array <= 1, 1 - array, array) if name in ("outcomes", "seats") else array + 1
     rewrite(file, **{name: np.clip(swapped, 0, 1).astype(array.dtype)})
     with pytest.raises(BadRecord, match="do not agree with the outcomes"):

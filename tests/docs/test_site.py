@@ -16,6 +16,7 @@ from cc_env.cli.tools import TOOLS
 from cc_env.games.factory import make_game
 from cc_env.play.ugi_engine import UGIEngine
 from cc_env.players.specs import PLAYERS
+from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import without_generated_text
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def site(tmp_path_factory):
 @pytest.mark.slow
 def test_site_has_a_page_for_each_game_and_notebook(site):
     names = {path.stem for path in (site / "environments").glob("*.html")}
-    assert {"capture_conquer", "checkers", "mini_checkers", "morris", "cannon"} <= names
+    assert set(GAMES) <= names
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert notebooks <= {path.stem for path in (site / "tutorials").glob("*.html")}
 

@@ -36,10 +36,10 @@ def test_numbers_of_random_turns_are_equally_frequent(game):
     envs = make_vec(3000, max_opening_turns=2)
     envs.reset(seed=1)
     by_turns = [positions_after(game, turns) for turns in range(3)]
-    begun = first_positions(envs)
-    shares = [np.mean([position in reached for position in begun]) for reached in by_turns]
+    starts = first_positions(envs)
+    shares = [np.mean([position in reached for position in starts]) for reached in by_turns]
     np.testing.assert_allclose(shares, 1 / 3, atol=0.03)
-    assert len(set(begun)) > 200
+    assert len(set(starts)) > 200
 
 
 @pytest.mark.parametrize("name", ["Checkers", "MiniCheckers", "Morris", "Cannon"])
@@ -55,12 +55,12 @@ def test_openings_are_those_of_the_seed_and_the_board():
     few, many = make_vec(3, max_opening_turns=6), make_vec(40, max_opening_turns=6, threads=3)
     for envs in (few, many):
         envs.reset(seed=9)
-    begun = first_positions(many)
-    assert begun[:3] == first_positions(few)
+    starts = first_positions(many)
+    assert starts[:3] == first_positions(few)
     many.reset(seed=9)
-    assert first_positions(many) == begun
+    assert first_positions(many) == starts
     many.reset()
-    assert first_positions(many) != begun
+    assert first_positions(many) != starts
     many.close()
 
 
@@ -70,14 +70,14 @@ def test_games_after_the_first_have_openings_of_their_own(mode):
     envs = make_vec(20, max_opening_turns=8, max_turns=1, autoreset_mode=mode)
     envs.reset(seed=0)
     envs.action_space.seed(0)
-    begun = []
+    starts = []
     for _ in range(12):
         episodes = envs.unwrapped._boards.episodes
         envs.step(envs.action_space.sample())
         has_begun = envs.unwrapped._boards.episodes > episodes
-        begun += [envs.unwrapped.position(board) for board in np.flatnonzero(has_begun)]
-    assert len(begun) > 80
-    assert len(set(begun)) > 0.6 * len(begun)
+        starts += [envs.unwrapped.position(board) for board in np.flatnonzero(has_begun)]
+    assert len(starts) > 80
+    assert len(set(starts)) > 0.6 * len(starts)
 
 
 def test_learner_decides_first_in_its_seat_after_an_opening(game):
@@ -101,15 +101,15 @@ def test_start_position_option_disables_random_openings(game):
 def test_every_environment_begins_with_an_opening(make):
     env = MAKERS[make](max_opening_turns=30)
     boards = env.boards if make == "sb3" else env.unwrapped._boards
-    begun = []
+    starts = []
     for seed in range(5):
         if make == "sb3":
             env.seed(seed)
             env.reset()
         else:
             env.reset(seed=seed)
-        begun.append(boards.position())
-    assert len(set(begun)) == 5
+        starts.append(boards.position())
+    assert len(set(starts)) == 5
 
 
 @pytest.mark.parametrize("wrong", [-1, 1001, True, 1.5, "2", None])

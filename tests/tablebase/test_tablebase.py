@@ -299,7 +299,7 @@ POSITION = "b3/4/2r1/4 b"
         (lambda content: content[:-1], "bytes; expected"),
         (lambda content: content + b"x", "bytes; expected"),
         (lambda content: content[:-1] + bytes([content[-1] ^ 1]), "block 0 does not match"),
-        (lambda content: content.replace(b'"lost"', b'"last"', 1), "do not have their hash|read"),
+        (lambda content: content.replace(b'"lost"', b'"last"', 1), "does not match its hash|read"),
         (lambda content: content.replace(b" 1 ", b" 1 9", 1), "altered|truncated"),
     ],
 )

@@ -152,7 +152,7 @@ def test_workers_do_not_change_the_games(rows):
 
 
 def test_failing_player_is_an_error():
-    with pytest.raises(ChildProcessError, match=r"game 0 of arena_players.Raiser .*lost my head"):
+    with pytest.raises(ChildProcessError, match=r"game 1 of arena_players.Raiser .*lost my head"):
         play_experiments(seat_advantage(6, 2, names=("arena_players.Raiser",)))
 
 

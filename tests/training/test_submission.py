@@ -104,8 +104,8 @@ def resign(content):
         (swap_openings, "game 1: start .*opening 1 of seed 0"),
         (set_value("seed", value=1), "game 1: start"),
         (resign, r"a fault \(resigned\) of the opponent"),
-        (set_value("claim", "score", value=0.5), "claim: score is 0.5; by the games it is 0.4"),
-        (set_value("claim", "distinct_games", value=20), "distinct_games is 20"),
+        (set_value("claim", "score", value=0.5), "claim: score=0.5; expected: 0.4"),
+        (set_value("claim", "distinct_games", value=20), "distinct_games=20; expected: "),
         (set_value("opponent", value="minimax:depth=3"), r"minimax:depth=3 plays .*recorded"),
         (set_value("game", value="os.path"), "os.path"),
         (set_value("options", value={"size": 99}), "size"),
@@ -137,7 +137,7 @@ def test_lost_game_by_a_fault_of_the_player_counts(tmp_path):
     def forfeit(content):
         content["games"][0] |= {"turns": TURNS[:2], "result": "0-1", "reason": "error"}
 
-    with pytest.raises(BadRecord, match=r"claim: score is 0\.4; by the games it is 0\.35"):
+    with pytest.raises(BadRecord, match=r"claim: score=0\.4; expected: 0\.35"):
         verified(with_change(tmp_path, forfeit))
 
 

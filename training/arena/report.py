@@ -112,6 +112,6 @@ def examples(tournament: Tournament) -> dict[str, Any]:
 
 
 def _frames(game: Record) -> list[str]:
-    """Return the positions of a game as SVG, the start first."""
+    """Return the start and the positions after at most MAX_EXAMPLE_TURNS turns, as SVG."""
     pictures = islice(frames(record.replay(game)), 1 + MAX_EXAMPLE_TURNS)
     return [picture._repr_svg_() for picture in pictures]

@@ -32,7 +32,7 @@ def show(tournament: Tournament, console: Terminal) -> None:
     console.print(f"\n{summary(standings)}")
     for index, reason in tournament.unplayed.items():
         names = " – ".join(tournament.schedule[index].players)
-        console.print(f"game {index}, {names}, could not be played: {reason}")
+        console.print(f"game {index + 1}, {names}, could not be played: {reason}")
 
 
 def _ladder(tournament: Tournament) -> Table:

@@ -292,7 +292,7 @@ def verify(
     for name, value in asdict(claim).items():
         claimed = getattr(submission.claim, name)
         if abs(value - claimed) > 10**-_DECIMALS:
-            raise BadRecord(f"claim: {name} is {claimed}; by the games it is {value}")
+            raise BadRecord(f"claim: {name}={claimed}; expected: {value}, computed from the games")
     return Verdict(submission, claim, is_repeatable)
 
 

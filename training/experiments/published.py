@@ -239,7 +239,7 @@ class _Task(NamedTuple):
     pairing: Pairing
 
     def __str__(self) -> str:
-        return f"game {self.pairing.index} of {' – '.join(self.pairing.players)}"
+        return f"game {self.pairing.index + 1} of {' – '.join(self.pairing.players)}"
 
 
 class _TimedGame(NamedTuple):

@@ -1,4 +1,4 @@
-"""Checkers, or English draughts: men step and jump forward, kings back as well; jumps are forced.
+"""Checkers: men step and jump forward, kings back as well; jumps are forced.
 
 Position  own, enemy: the two sides as bits 8r + c, in the frame of the player to move (the board
           is turned by 180 degrees for the second player; men go towards row 0); kings: those of
