@@ -82,9 +82,9 @@ class Record:
 
     def __post_init__(self) -> None:
         """Raise BadRecord if a field is invalid."""
-        for name, is_valid in _FIELDS.items():
-            if not is_valid(getattr(self, name)):
-                raise BadRecord(f"field {name} cannot be {getattr(self, name)!r}")
+        for name, (is_valid, expected) in _FIELDS.items():
+            if not is_valid(value := getattr(self, name)):
+                raise BadRecord(f"field {name} is {value!r:.200}; expected: {expected}")
 
     @property
     def forfeited_by(self) -> str | None:
@@ -166,21 +166,34 @@ def _is_settings(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
-_FIELDS: dict[str, Callable[[Any], bool]] = {
-    "game": _is_text,
-    "options": _is_settings,
-    "players": lambda value: _is_texts(value) and len(value) == 2,
-    "turns": _is_texts,
-    "result": lambda value: value in RESULTS.values(),
-    "reason": _is_text,
-    "detail": _is_text,
-    "start": lambda value: value is None or _is_text(value),
-    "limits": _is_settings,
-    "seconds": lambda value: (
-        isinstance(value, tuple) and all(is_number(second, 0) for second in value)
-    ),
-    "seed": lambda value: value is None or (isinstance(value, int) and is_number(value, 0)),
-    "version": _is_text,
+def _is_players(value: object) -> bool:
+    return isinstance(value, tuple) and _is_texts(value) and len(value) == 2
+
+
+def _is_times(value: object) -> bool:
+    return isinstance(value, tuple) and all(is_number(second, 0) for second in value)
+
+
+def _is_seed(value: object) -> bool:
+    return value is None or (isinstance(value, int) and is_number(value, 0))
+
+
+_TEXT = _is_text, "a text of valid Unicode characters"
+_SETTINGS = _is_settings, "an object of JSON values"
+# Whether a value of a field is valid, and what is.
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "game": _TEXT,
+    "options": _SETTINGS,
+    "players": (_is_players, "two texts"),
+    "turns": (_is_texts, "an array of texts"),
+    "result": (lambda value: value in RESULTS.values(), " or ".join(RESULTS.values())),
+    "reason": _TEXT,
+    "detail": _TEXT,
+    "start": (lambda value: value is None or _is_text(value), "a text, or null"),
+    "limits": _SETTINGS,
+    "seconds": (_is_times, "an array of numbers, 0 or more"),
+    "seed": (_is_seed, "an integer, 0 or more, or null"),
+    "version": _TEXT,
 }
 
 

@@ -204,26 +204,35 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT_LENGTH and value.isprintable()
 
 
-_EXPECTED = {
-    "kind": repr(KIND),
-    "format": str(FORMAT),
-    "opening_turns": f"0 to {MAX_OPENING_TURNS}",
-    "games": f"a list of an even number of games, 2 to {MAX_GAMES:,}",
-    **dict.fromkeys(("score", "low", "high"), "0 to 1"),
-}
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "kind": lambda value: value == KIND,
-    "format": lambda value: value == FORMAT,
-    "options": lambda value: isinstance(value, dict),
-    "opening_turns": lambda value: is_integer(value, 0, MAX_OPENING_TURNS),
-    "seed": lambda value: is_integer(value, 0, MAX_SEED),
-    "claim": lambda value: isinstance(value, dict),
-    "games": lambda value: isinstance(value, list) and len(value) in range(2, MAX_GAMES + 1, 2),
-    "turns": lambda value: isinstance(value, list) and all(isinstance(turn, str) for turn in value),
-    "distinct_games": lambda value: is_integer(value, 0, MAX_GAMES),
-    **dict.fromkeys(("score", "low", "high"), lambda value: is_number(value, 0, 1)),
+_TEXT = _is_text, f"a text of 1 to {MAX_TEXT_LENGTH} printable characters"
+_OBJECT = (lambda value: isinstance(value, dict)), "an object"
+_SHARE = (lambda value: is_number(value, 0, 1)), "0 to 1"
+# Whether a value of a field is valid, and what is; other fields are texts.
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "kind": (lambda value: value == KIND, repr(KIND)),
+    "format": (lambda value: value == FORMAT, str(FORMAT)),
+    "options": _OBJECT,
+    "opening_turns": (
+        lambda value: is_integer(value, 0, MAX_OPENING_TURNS),
+        f"an integer, 0 to {MAX_OPENING_TURNS}",
+    ),
+    "seed": (lambda value: is_integer(value, 0, MAX_SEED), f"an integer, 0 to {MAX_SEED}"),
+    "claim": _OBJECT,
+    "games": (
+        lambda value: isinstance(value, list) and len(value) in range(2, MAX_GAMES + 1, 2),
+        f"an even number of games, 2 to {MAX_GAMES:,}",
+    ),
+    "turns": (
+        lambda value: isinstance(value, list) and all(isinstance(turn, str) for turn in value),
+        "an array of texts",
+    ),
+    "distinct_games": (
+        lambda value: is_integer(value, 0, MAX_GAMES),
+        f"an integer, 0 to {MAX_GAMES:,}",
+    ),
+    **dict.fromkeys(("score", "low", "high"), _SHARE),
     # These are printed.
-    **dict.fromkeys(("version", "game", "player", "opponent"), _is_text),
+    **dict.fromkeys(("version", "game", "player", "opponent"), _TEXT),
 }
 
 
@@ -248,13 +257,10 @@ def _check_fields(kind: type[Any], content: object, place: str) -> dict[str, Any
         state = "missing" if differences[0] in names else "unknown"
         raise BadRecord(f"{place}: field {differences[0]!r:.80} is {state}")
     for name, value in content.items():
-        check = _CHECKS.get(name, lambda value: isinstance(value, str))
-        if not check(value):
-            shown = f"{value!r:.80}"
-            if isinstance(value, list):
-                shown = f"a list of {len(value)}"
-            expected = f"; expected: {_EXPECTED[name]}" if name in _EXPECTED else ""
-            raise BadRecord(f"{place}: field {name} cannot be {shown}{expected}")
+        is_valid, expected = _FIELDS.get(name, (lambda value: isinstance(value, str), "a text"))
+        if not is_valid(value):
+            given = f"an array of {len(value)}" if isinstance(value, list) else f"{value!r:.80}"
+            raise BadRecord(f"{place}: field {name} is {given}; expected: {expected}")
     return content
 
 
