@@ -154,6 +154,9 @@ class Journal:
                 _replay(saved_game, entry)
                 self.version += entry["do"] not in UNVERSIONED_KINDS
         except _ENTRY_ERRORS as error:
+            if isinstance(error.__cause__, OSError):
+                # The file may be undamaged.
+                raise error.__cause__ from None
             raise BadRecord(f"{self.path}, line {number}: {error}") from error
         return saved_game
 

@@ -181,6 +181,23 @@ def test_damaged_game_is_one_error_and_one_log_line(content, serving, tmp_path, 
     assert not line.exc_info
 
 
+def test_game_that_cannot_be_read_now_is_not_reported_as_damaged(serving, tmp_path, monkeypatch):
+    client = serving()
+    name = client.post("/games", json=OPENING).json()["game"]
+    client = serving()
+
+    def read_lines(path):
+        yield 1, path.read_text().splitlines()[0]
+        raise BadRecord(f"{path}, after line 1: I/O error") from OSError(5, "I/O error")
+
+    with monkeypatch.context() as context:
+        context.setattr("cc_env.server.journal.read_lines", read_lines)
+        response = client.get(f"/games/{name}.txt")
+    assert response.status_code == 503
+    assert response.json() == {"error": "this game cannot be read now"}
+    assert client.get(f"/games/{name}.txt").status_code == 200
+
+
 def test_folder_named_like_a_game_is_ignored(serving, tmp_path):
     client = serving()
     (tmp_path / f"{'A' * 16}.jsonl").mkdir()
