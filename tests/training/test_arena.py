@@ -617,7 +617,7 @@ def test_players_do_not_learn_by_default(tmp_path):
 
 
 def test_invalid_learning_configs_are_rejected(tmp_path):
-    with pytest.raises(BadOption, match="opening_turns=4; expected: 0"):
+    with pytest.raises(BadOption, match="opening_turns=4 with learn=True; expected: 0"):
         config(learn=True)
     with pytest.raises(BadOption, match=r"memory:path="):
         arena.run_tournament(config(learn=True, opening_turns=0), tmp_path / "run")
