@@ -30,8 +30,8 @@ from cc_env.errors import (
     BadCheckpoint,
     BadOption,
     UnknownOption,
+    check_integer,
     format_list,
-    is_integer,
     suggest,
 )
 from cc_env.jit.simd import HAS_BYTE_PRODUCTS
@@ -59,8 +59,7 @@ class Size:
     def __post_init__(self) -> None:
         """Raise BadOption unless all are integers from 1 to 4096."""
         for name, value in asdict(self).items():
-            if not is_integer(value, 1, 4096):
-                raise BadOption(f"{name}={value!r}; expected: an integer, 1 to 4096")
+            check_integer(name, value, 1, 4096)
 
 
 class ResidualTrunk(nn.Module):

@@ -5,7 +5,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from cc_env.errors import BadOption, UnknownOption, format_list, is_integer
+from cc_env.errors import UnknownOption, check_integer, format_list
 from cc_env.jit.threads import available_cores
 from training.parallel import processes
 
@@ -50,8 +50,8 @@ def check_workers(engine: str, workers: int | None) -> None:
     """
     check_engine(engine)
     minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
-    if workers is not None and not is_integer(workers, minimum):
-        raise BadOption(f"workers={workers!r}; expected: an integer, {minimum} or more ({note})")
+    if workers is not None:
+        check_integer("workers", workers, minimum, note=f" ({note})")
 
 
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:

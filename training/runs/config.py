@@ -9,6 +9,7 @@ from cc_env.errors import (
     MAX_INTEGER,
     BadOption,
     UnknownOption,
+    check_integer,
     format_list,
     is_integer,
     is_number,
@@ -24,9 +25,7 @@ def check_integers(config: object, **bounds: int | tuple[int, int]) -> None:
     """Raise BadOption unless each field is an integer from its minimum, or in its range."""
     for name, bound in bounds.items():
         low, high = bound if isinstance(bound, tuple) else (bound, MAX_INTEGER)
-        if not is_integer(value := getattr(config, name), low, high):
-            valid = f"an integer, {low} to {high:,}"
-            raise BadOption(f"{name}={value!r}; expected: {valid}")
+        check_integer(name, getattr(config, name), low, high)
 
 
 def check_between(config: object, low: float, high: float, *names: str) -> None:
