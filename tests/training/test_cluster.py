@@ -384,5 +384,6 @@ def test_unknown_engine_is_rejected():
 
 @pytest.mark.parametrize("workers", [0, 1.5])
 def test_invalid_number_of_workers_is_rejected(workers):
-    with pytest.raises(BadOption, match=f"workers={workers}; .* from 1"):
+    message = f"workers={workers}; expected: an integer, 1 or more"
+    with pytest.raises(BadOption, match=message):
         arena.play_tournament(("random", "greedy"), engine="ray", workers=workers)
