@@ -99,7 +99,7 @@ async def flood_bytes(server: Server, client: int, data: bytes) -> None:
 
 
 def floods(server: Server) -> dict[str, Callable[[int], Coroutine[object, object, None]]]:
-    """Return the attack of one client by name."""
+    """Return the attacks by name, each a coroutine function of the client's number."""
     typed_move = json.dumps({"command": "play_text", "text": "zzN", "version": "VERSION"}).replace(
         '"VERSION"', "VERSION"
     )

@@ -37,7 +37,7 @@ class Dataset:
     """Decisions of G games in order; observations and actions are in the mover's frame.
 
     observations
-        int8[D, C, H, W]: what the player to move sees, 0 or 1.
+        int8[D, C, H, W]: the observation of the player to move, 0 or 1.
     masks
         bool[D, A]: the legal actions.
     actions
@@ -56,7 +56,8 @@ class Dataset:
     games, seats
         int64[D]: index of the game; int8[D]: 0 for the first player, 1 for the second.
     final_observations
-        int8[G, 2, C, H, W]: the last position of each game, in the frame of either player.
+        int8[G, 2, C, H, W]: the last position of each game, in the frame of each
+        player, the first player's first.
     final_masks
         bool[G, A]: the legal actions of the player to move there; all true if the rules or a
         forfeit ended the game.

@@ -43,7 +43,9 @@ def check_dataset_id(dataset_id: str) -> None:
         expected = "a name with a version, such as capture_conquer/minimax-v0"
         raise BadOption(f"data set {dataset_id!r}; expected: {expected}") from error
     if (folder := _path(dataset_id)).exists():
-        raise BadOption(f"the Minari data set {dataset_id} exists, in {folder}")
+        raise BadOption(
+            f"Minari data set {dataset_id} exists in {folder}; remove it or choose another id"
+        )
 
 
 def write_minari(dataset: Dataset, dataset_id: str) -> Path:

@@ -38,7 +38,7 @@ def as_int(value: object) -> int | None:
         return None
 
 
-def check_integer(name: str, value: object, valid: range, expected: str = "") -> int:
+def as_int_in(name: str, value: object, valid: range, expected: str = "") -> int:
     """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
     number = as_int(value)
     if number is None or number not in valid:

@@ -15,7 +15,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int, check_integer, check_reset_options
+from cc_env.envs.arguments import as_int, as_int_in, check_reset_options
 from cc_env.envs.kernels import (
     EPISODE,
     OPPONENT,
@@ -159,15 +159,15 @@ class Boards:
         `kernels.Counter`s that these limits and the rules have. The boards are divided among
         `threads`; the games do not depend on their number.
         """
-        count = check_integer("num_envs", count, range(1, MAX_BOARDS + 1))
-        threads = check_integer("threads", threads, range(1, MAX_THREADS + 1))
+        count = as_int_in("num_envs", count, range(1, MAX_BOARDS + 1))
+        threads = as_int_in("threads", threads, range(1, MAX_THREADS + 1))
         check_choice("illegal", illegal, ILLEGAL_MODES)
         mode = ILLEGAL_MODES[illegal]
         turns = range(MAX_OPENING_TURNS + 1)
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             autoreset=int(autoreset),
             illegal=int(mode),
-            max_opening_turns=check_integer("max_opening_turns", max_opening_turns, turns),
+            max_opening_turns=as_int_in("max_opening_turns", max_opening_turns, turns),
         )
         check_bool("counters", counters)
         limits = _counter_limits(game, self._settings) if counters else {}
@@ -684,15 +684,15 @@ def _settings(
     """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
         expected = "0 (moves first), 1, or None for a random seat"
-        seat = check_integer("seat", seat, range(2), expected)
+        seat = as_int_in("seat", seat, range(2), expected)
     if max_turns is not None:
         turns = range(1, MAX_TURNS + 1)
         expected = "an integer, 1 or more, or None for no limit"
-        max_turns = check_integer("max_turns", max_turns, turns, expected)
+        max_turns = as_int_in("max_turns", max_turns, turns, expected)
     if repetitions is not None:
         counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
         expected = "None for no limit, or 2 or more with max_turns set"
-        repetitions = check_integer("repetitions", repetitions, counts, expected)
+        repetitions = as_int_in("repetitions", repetitions, counts, expected)
         if game.repetition_limit:
             expected = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; expected: {expected}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
-from cc_env.envs.arguments import as_seed, check_integer
+from cc_env.envs.arguments import as_int_in, as_seed
 from cc_env.envs.boards import MAX_OPENING_TURNS
 from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.vector import BoardGameVectorEnv
@@ -84,7 +84,7 @@ def score(
     """
     _check_arguments(opponent, arguments)
     check_number_of_games(games, MAX_GAMES)
-    opening_turns = check_integer("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1))
+    opening_turns = as_int_in("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1))
     seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
     envs_by_seat = [
         BoardGameVectorEnv(

@@ -192,7 +192,7 @@ class Standard(NamedTuple):
 
 
 @jit
-def published(position: Position, player: Int, evaluation: Published) -> Int:
+def evaluate_published(position: Position, player: Int, evaluation: Published) -> Int:
     """Return the published evaluation of a position for `player`, in its own units."""
     own, enemy = position.own, rotate(position.enemy)
     value = evaluation.man * (popcount(own) - popcount(enemy))
@@ -211,7 +211,7 @@ def _rows_to_go(men: Word) -> Int:
 
 
 @jit
-def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights = evaluation.weights
     value: Int = table_sum(position.own, weights) - table_sum(rotate(position.enemy), weights)
@@ -219,8 +219,8 @@ def standard(position: Position, player: Int, evaluation: Standard) -> Int:
     return value if player == np.int64(position.player) else -value
 
 
-rules.register_evaluation(Position, Published, published)
-rules.register_evaluation(Position, Standard, standard)
+rules.register_evaluation(Position, Published, evaluate_published)
+rules.register_evaluation(Position, Standard, evaluate_standard)
 
 _WEIGHTS = [100 + (5, 4, 3, 2, 1, 6, 0, 0)[cell // 8] for cell in range(64)]
 STANDARD = Standard(np.array([*_WEIGHTS, 0], np.int64))

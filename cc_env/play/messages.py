@@ -34,7 +34,7 @@ def read_object(
     that are not among `valid_names`.
     """
     if not isinstance(value, Mapping):
-        raise BadRecord(f"{label}: {str(value)[:40]!r}; expected: a JSON object")
+        raise BadRecord(f"{label}: {value!r:.40}; expected: a JSON object")
     if valid_names is None:
         return value
     if unknown := [str(name)[:40] for name in value if name not in valid_names]:
@@ -76,7 +76,7 @@ def read_number(
 
 def invalid_value(name: str, value: object, expected: str) -> BadOption:
     """Return the error for an invalid value of a field."""
-    return BadOption(f"{name}={str(value)[:40]!r}; expected: {expected}")
+    return BadOption(f"{name}={value!r:.40}; expected: {expected}")
 
 
 def read_command(message: Mapping[str, object], commands: Collection[str]) -> str:
@@ -111,5 +111,5 @@ def read_action(message: Mapping[str, object]) -> int:
     """Return the action id of a message, legal or not; raise IllegalAction if there is none."""
     action = message.get("action")
     if not isinstance(action, int) or isinstance(action, bool):
-        raise IllegalAction(f"action={str(action)[:40]!r}; expected: an action id")
+        raise IllegalAction(f"action={action!r:.40}; expected: an integer, the id of an action")
     return action

@@ -140,16 +140,22 @@ class Console:
         progress = len(self.session.match.turns), len(self.session.decisions)
         if self.session.result is None and progress != self._listed_at:
             self._listed_at = progress
+            lines = []
             if self.session.draw_offered_by == 1 - self.session.mover:
                 offering = self.session.game.players[self.session.draw_offered_by]
-                self._print(f"{offering} offers a draw; type draw, decline, or a move")
-            lines = self._list_lines()
-            self._print(
-                "\n".join(lines) if self._fits(lines) else f"{lines[0]}; type moves for the list"
-            )
+                lines.append(f"{offering} offers a draw; type draw, decline, or a move")
+            heading, *moves = self._list_lines()
+            if self._fits([*lines, heading, *moves]):
+                lines += [heading, *moves]
+            else:
+                lines.append(f"{heading}; type moves for the list")
+            self._print("\n".join(lines))
 
     def _fits(self, lines: Sequence[str]) -> bool:
-        """Return whether the board, its two lines of text, these lines and a prompt fit."""
+        """Return whether the board, its two lines of text, these lines and a prompt fit.
+
+        They always fit if the output is not a terminal.
+        """
         board_height = len(to_ansi(self._picture()).splitlines()) + 2
         height = board_height + len("\n".join(lines).splitlines())
         return not self._terminal.shows_progress or height < self._terminal.height
@@ -186,7 +192,7 @@ class Console:
         )
 
     def _list_lines(self) -> list[str]:
-        """Return the numbered legal moves, grouped by kind and by piece."""
+        """Return the heading and the numbered legal moves, grouped by kind and by piece."""
         numbered = self._listed_choices()
         kinds = Counter(map(_kind, numbered))
         lines = [format_count(len(numbered), "move") + _kind_counts(kinds, len(numbered))]

@@ -48,7 +48,8 @@ class Channel:
         """Return the next line without its newline.
 
         Raises TimeoutError at the time `until` (of `time.perf_counter`), EOFError at the end of
-        input, and LineTooLong for an overlong line, which is skipped.
+        input or if the peer is gone, and LineTooLong for an overlong line, which is skipped, or
+        for more than MAX_STDERR_BYTES on stderr.
         """
         while (line := self._next_line()) is None:
             if self._has_ended:

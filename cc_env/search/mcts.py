@@ -106,9 +106,9 @@ def _descend(
 ) -> tuple[Position, Int, np.uint64]:
     """Descend to a leaf, expanding it on its second visit; store the path.
 
-    A position within a turn that was reached by the only legal action is expanded on its first
-    visit, so that a win within a turn is found at once. Return the leaf's position, its depth, and
-    the next state of the random generator.
+    A position within a turn whose node is an only child is expanded on its first visit, so that a
+    win within a turn is found at once. Return the leaf's position, its depth, and the next state of
+    the random generator.
     """
     node: Int = np.int64(0)
     depth: Int = np.int64(0)

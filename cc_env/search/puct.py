@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Int, Position
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, check_integer
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import forest, limits
@@ -74,7 +74,9 @@ class Trees:
         considered: int = 0,
         tables: Tablebase | None = None,
     ) -> None:
-        """Allocate `capacity` edges for each tree; None: enough for all its simulations.
+        """Allocate `capacity` edges for each tree, 3 per action of the game or more.
+
+        None is enough for all simulations.
 
         `batch` is the number of leaves per tree and batch. `exploration` is c_puct, the weight of
         the priors. `contempt` is the penalty of a drawn repetition to the root's player.
@@ -93,6 +95,7 @@ class Trees:
             capacity = (
                 min(max_simulations, MAX_EDGES // game.num_actions) + batch + 2
             ) * game.num_actions
+        check_integer("capacity", capacity, 3 * game.num_actions)
         if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
             raise BadOption(

@@ -57,7 +57,7 @@ class GameSetup:
     assistance: bool = False
 
     def start_session(self, make_player: PlayerFactory) -> GameSession:
-        """Return the game at its start; raise CcEnvError or TypeError if the setup is invalid."""
+        """Return a new session; raise CcEnvError or TypeError if the setup is invalid."""
         with untrusted_names():
             game = make_game(self.game, **self.options)
             return GameSession(

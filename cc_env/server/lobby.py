@@ -389,7 +389,7 @@ def parse_start(text: object, game: Game) -> Position:
         return game.initial
     if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:
         raise BadPosition(
-            f"position {str(text)[:40]!r}; expected: text of at most "
+            f"position {text!r:.40}; expected: text of at most "
             f"{importing.MAX_POSITION_LENGTH} characters"
         )
     return game.from_text(text)

@@ -114,7 +114,10 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
         low, high = valid
         has_valid_type = isinstance(low, float) or is_integer(value, 0)
         if not (has_valid_type and is_number(value, low, high)):
-            raise BadOption(f"{player}: {option}={value!r}; expected: {low:g} to {high:g}")
+            expected = f"{low:g} to {high:g}"
+            if not isinstance(low, float):
+                expected = f"an integer, {low:,} to {high:,}"
+            raise BadOption(f"{player}: {option}={value!r}; expected: {expected}")
 
 
 def _to_text(value: object) -> str:

@@ -302,7 +302,7 @@ class Room:
         text = message.get("text")
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
             raise IllegalAction(
-                f"text={str(text)[:40]!r}; expected: a move in notation, or a row and a column, "
+                f"text={text!r:.40}; expected: a move in notation, or a row and a column, "
                 f"in at most {MAX_MOVE_LENGTH} characters"
             )
         session = self.session

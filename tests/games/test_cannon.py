@@ -1,6 +1,8 @@
 """Cannon: worked examples, recorded positions and games, counts, scores, options."""
 
+import contextlib
 import gzip
+import itertools
 import json
 
 import gymnasium
@@ -245,6 +247,22 @@ def test_perft_from_the_start(rows, columns, counts):
     game = make_game("cannon", rows=rows, columns=columns)
     depths = range(1, len(counts) + 1)
     assert [perft(game, game.initial, depth) for depth in depths] == counts
+
+
+@pytest.mark.parametrize(("size", "count"), [(8, 53), (10, 67)])
+def test_number_of_commands_from_the_start(size, count):
+    """A command of a bomb may name any soldier of its cannon, so commands outnumber actions."""
+    game = make_game("cannon", rows=size, columns=size)
+    texts = [
+        game.action_text(game.initial, int(action)) for action in game.legal_actions(game.initial)
+    ]
+    ends = {text.split(maxsplit=3)[3] for text in texts}
+    accepted = 0
+    for column, row, end in itertools.product(range(size), range(size), ends):
+        with contextlib.suppress(IllegalAction):
+            log.parse_command(game, game.initial, f"S {column} {row} {end}")
+            accepted += 1
+    assert accepted == count
 
 
 def test_random_games_end_and_commands_are_parsed_to_their_actions(cannon):

@@ -550,15 +550,28 @@ def test_invalid_options_print_one_line_and_exit_with_2(monkeypatch):
         assert why in out
 
 
-def test_pieces_are_colored_on_a_terminal(game):
+def test_output_outside_a_terminal_has_no_colors(game):
     terminal = Terminal()
     with terminal.capture() as captured:
         Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
     assert "\x1b" not in captured.get()
+
+
+def test_pieces_are_colored_on_a_terminal(game, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = Terminal()
+    with terminal.capture() as captured:
+        Console(GameSession(game, (HUMAN, HUMAN)), terminal, lambda prompt: "quit").run()
+    assert "\x1b[1;34mb\x1b[0m" in captured.get()
+
+
+def test_ansi_picture_has_colored_pieces(game):
     picture = draw(game, game.initial, select=(0, 0))
-    coloured = to_ansi(picture)
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == to_text(picture)
-    assert "\x1b[1;34mb\x1b[0m" in coloured
+    colored = to_ansi(picture)
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored) == to_text(picture)
+    assert "\x1b[1;34mb\x1b[0m" in colored
 
 
 def test_play_runs_as_a_module_command():

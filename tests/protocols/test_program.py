@@ -105,8 +105,8 @@ def test_program_can_be_an_environment_opponent():
     with gymnasium.make("cc_env/CaptureConquer-v0", size=4, opponent=name, seat=1) as env:
         for _ in range(2):
             _, info = env.reset(seed=0)
-            env.step(int(info["action_mask"].argmax()))
             assert env.unwrapped.position != env.unwrapped.game.initial
+            env.step(int(info["action_mask"].argmax()))
 
 
 TOURNAMENT = """

@@ -526,6 +526,7 @@ def test_invalid_arguments_and_finished_games_are_rejected(game):
         ({"exploration": -1}, "exploration=-1"),
         ({"contempt": 2}, "contempt=2; expected: -1 to 1"),
         ({"batch": 0}, "batch=0"),
+        ({"capacity": 1229}, "capacity=1229; expected: an integer, 1230 or more"),
         ({"count": 0}, "count=0"),
         ({"considered": 4}, "considered=4 needs a number of simulations"),
     ):

@@ -122,7 +122,7 @@ def test_requests_beyond_limits_are_rejected(serving):
     response = client.post("/position", content=b"[]")
     assert (response.status_code, response.json()["error"]) == (
         400,
-        "a request to /position: '[]'; expected: a JSON object",
+        "a request to /position: []; expected: a JSON object",
     )
     response = client.post("/position", content=b"{}", headers={"origin": "http://evil.example"})
     assert response.status_code == 403

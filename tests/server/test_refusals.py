@@ -62,7 +62,7 @@ def check_error(error_type, text, function, *args):
         ({"seats": [HUMAN]}, BadOption, "seats"),
         ({"seats": [HUMAN, 7]}, BadPlayer, "'7'"),
         ({"seats": [HUMAN, "os.system"]}, UnknownOption, "'os.system'"),
-        ({"seed": -1}, BadOption, "seed='-1'"),
+        ({"seed": -1}, BadOption, "seed=-1"),
         ({"seconds": "1"}, BadOption, "seconds='1'"),
         ({"start": 5}, BadPosition, "position"),
         ({"start": "hello"}, BadPosition, "'hello'"),
@@ -82,6 +82,7 @@ def test_invalid_player_specs_are_rejected():
             "dept, nods",
         ),
         ("minimax:depth=99", BadOption, "depth=99"),
+        ("minimax:depth=2.5", BadOption, "depth=2.5; expected: an integer, 1 to "),
         ("greedy:evaluation=3", BadOption, "evaluation=3"),
         *(
             (
@@ -112,9 +113,9 @@ def test_invalid_player_specs_are_rejected():
             "second",
         ),
         ({"command": "resign", "action": 3}, UnknownOption, "action"),
-        ({"command": "play", "version": 1}, IllegalAction, "'None'"),
-        ({"command": "view_turn", "turns": 9}, BadOption, "'9'"),
-        ({"command": "pace", "seconds": 11}, BadOption, "'11'"),
+        ({"command": "play", "version": 1}, IllegalAction, "action=None"),
+        ({"command": "view_turn", "turns": 9}, BadOption, "turns=9"),
+        ({"command": "pace", "seconds": 11}, BadOption, "seconds=11"),
     ],
 )
 def test_invalid_commands_are_rejected(message, error_type, text, lobby):
@@ -131,7 +132,7 @@ def test_malformed_messages_are_rejected():
     limits = ServerLimits(max_message_bytes=10)
     check_error(BadRecord, "valid JSON", app._parse_message, "{", limits)
     check_error(
-        BadRecord, "a message: '[1]'; expected: a JSON object", app._parse_message, "[1]", limits
+        BadRecord, "a message: [1]; expected: a JSON object", app._parse_message, "[1]", limits
     )
     check_error(TooLongError, "10 bytes", app._parse_message, " " * 11, limits)
     check_error(BadRecord, "request for a game", parse_setup, [1], LIMITS)

@@ -269,7 +269,7 @@ def test_unusable_initial_network_is_refused(tmp_path, start, error, message):
     assert not (tmp_path / "run").exists()
 
 
-def test_initial_network_has_windows(tmp_path):
+def test_initial_network_without_windows_is_rejected(tmp_path):
     game = TINY.make_game()
     path = tmp_path / f"none{network_file.SUFFIX}"
     network_file.write_network(path, game, random_network(np.random.default_rng(0)))

@@ -88,10 +88,15 @@ def test_untrained_network_returns_zero():
 
 
 @pytest.mark.parametrize(("size", "count"), [(4, 9), (6, 25), (8, 49)])
-def test_only_fully_used_boards_have_windows(size, count):
+def test_fully_used_boards_have_all_windows(size, count):
     windows = find_windows(make_game("capture_conquer", size=size).grid)
     assert len(windows) == count
     assert windows.max() == 9 * (size - 2)
+
+
+@pytest.mark.parametrize("name", ["checkers", "morris"])
+def test_boards_with_unused_cells_have_no_windows(name):
+    assert not len(find_windows(make_game(name).grid))
 
 
 @pytest.mark.parametrize("name", ["capture_conquer", "morris"])

@@ -104,7 +104,7 @@ class Config:
         return {name: digest for name, digest in hashes.items() if digest}
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything that determines the games, with versions of the players, as JSON.
+        """Return everything that determines the games, and hashes of the players, as a JSON object.
 
         Raises BadOption if a player cannot be created.
         """

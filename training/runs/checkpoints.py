@@ -103,7 +103,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     for name in ("number", "logged"):
         if not is_integer(header.get(name), 0, MAX_NUMBER):
             raise BadCheckpoint(
-                f"{path}: {name}={header.get(name)!r:.40}; expected: an integer, 0 or more"
+                f"{path}: {name}={header.get(name)!r:.40}; expected: an integer, 0 to {MAX_NUMBER}"
             )
     return header, arrays
 

@@ -50,7 +50,7 @@ def read_integer(about: Mapping[str, object], name: str) -> int:
     """
     value = about.get(name)
     if not is_integer(value, 0, MAX_NUMBER):
-        raise BadCheckpoint(f"{name}={value!r:.40}; expected: an integer, 0 or more")
+        raise BadCheckpoint(f"{name}={value!r:.40}; expected: an integer, 0 to {MAX_NUMBER}")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 

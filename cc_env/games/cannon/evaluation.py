@@ -50,7 +50,7 @@ class Standard(NamedTuple):
 
 
 @jit
-def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights, pieces, options = evaluation.weights, sides(position), position.options
     board = make_board(position)
@@ -106,7 +106,7 @@ def _attacked(board: Board, targets: Bitboard128) -> Bitboard128:
     return attackers
 
 
-rules.register_evaluation(Position, Standard, standard)
+rules.register_evaluation(Position, Standard, evaluate_standard)
 
 # By number of rows; `cc_env tune --game cannon -o rows=10 -o columns=10` fits them and prints its
 # matches. Scores against weights chosen by hand, depth 3, 200 games:

@@ -162,7 +162,10 @@ def _capture_text(position: Position, bit: int) -> str:
 
 
 def _board_track(position: Position, path: Iterable[int], captures: Iterable[int | None]) -> Track:
-    """Return the track of cells in the mover's frame; None is no capture."""
+    """Return the track on the board of `path` and `captures`, bits in the mover's frame.
+
+    None in `captures` is the choice of no capture.
+    """
     return Track(
         tuple(board.cell(position, bit) for bit in path),
         tuple(board.cell(position, bit) for bit in captures if bit is not None),

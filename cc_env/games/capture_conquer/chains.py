@@ -14,8 +14,9 @@ closes a landing cell, and a chain is a walk in that graph that uses no piece tw
   it unites the fills with either hop forbidden. This gives all ends, with any capture or none.
 - A chain that captures `victim` is a walk over own pieces to a cell next to it, the hop, and a walk
   over any pieces to the end; the two walks share no piece. `ends_capturing` fills both. If they
-  could share a piece, it enumerates the first walks; if these can be many, `_can_capture` takes a
-  shortest pair of walks for each end and, if it uses a piece twice, branches on the use to forbid.
+  could share a piece, it enumerates the first walks; if these can be many,
+  `_exists_without_reuse` takes a shortest pair of walks for each end and, if it uses a piece twice,
+  branches on the use to forbid.
 
 Both are exact: removing a cycle from a walk never uses more pieces.
 """
@@ -293,7 +294,7 @@ def ends_capturing(
         end = lowest_bit(doubtful)
         doubtful ^= end
         chain = _Chain(start, victim, end, empty)
-        if not _can_capture(chain, _UsableMiddles(own, own, occupied, occupied)):
+        if not _exists_without_reuse(chain, _UsableMiddles(own, own, occupied, occupied)):
             possible ^= end
     return possible
 
@@ -374,8 +375,8 @@ def _exists_with_reuse(chain: _Chain, usable: _UsableMiddles) -> bool:
 
 
 @jit
-def _can_capture(chain: _Chain, usable: _UsableMiddles) -> bool:
-    """Return whether the chain exists if each piece is used at most once, as `usable` permits."""
+def _exists_without_reuse(chain: _Chain, usable: _UsableMiddles) -> bool:
+    """Return whether the chain exists; it uses no piece twice, and pieces only as in `usable`."""
     before = flood(chain.start, _hops_over(usable.falling, usable.rising, chain.empty))
     after = flood(chain.end, _hops_over(usable.falling_after, usable.rising_after, chain.empty))
     if not between(before, after, chain.victim):
@@ -405,11 +406,11 @@ def _can_capture(chain: _Chain, usable: _UsableMiddles) -> bool:
             )
         first, second = _subtract(usable, first), _subtract(usable, second)
         if not _exists_with_reuse(chain, first):
-            return _can_capture(chain, second)
+            return _exists_without_reuse(chain, second)
         if not _exists_with_reuse(chain, second):
-            return _can_capture(chain, first)
+            return _exists_without_reuse(chain, first)
         if not conflicts:
-            return _can_capture(chain, first) or _can_capture(chain, second)
+            return _exists_without_reuse(chain, first) or _exists_without_reuse(chain, second)
     return True
 
 

@@ -41,7 +41,7 @@ class Standard(NamedTuple):
 
 
 @jit
-def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights, size = evaluation.weights, position.size
     own, enemy = position.own, rotate(position.enemy, size)
@@ -112,7 +112,7 @@ for _size in SIZES:
 
 
 @jit
-def published(position: Position, player: Int, evaluation: Published) -> Int:
+def evaluate_published(position: Position, player: Int, evaluation: Published) -> Int:
     """Return the published evaluation of a position for `player`, in its own units."""
     size = position.size
     own, enemy = position.own, rotate(position.enemy, size)
@@ -122,7 +122,7 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     return value + table_sum(own, SQUARES[0, size]) - table_sum(enemy, SQUARES[1, size])
 
 
-rules.register_evaluation(Position, Standard, standard)
-rules.register_evaluation(Position, Published, published)
+rules.register_evaluation(Position, Standard, evaluate_standard)
+rules.register_evaluation(Position, Published, evaluate_published)
 
 STANDARD = {size: Standard(np.array(WEIGHTS[size], np.int64)) for size in SIZES}

@@ -39,7 +39,7 @@ class Standard(NamedTuple):
 
 
 @jit
-def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     weights = evaluation.weights
     own, enemy, kings = position.own, position.enemy, position.kings
@@ -109,7 +109,7 @@ for _row, _column in CELLS:
 
 
 @jit
-def published(position: Position, player: Int, evaluation: Published) -> Int:
+def evaluate_published(position: Position, player: Int, evaluation: Published) -> Int:
     """Return the published evaluation of a position for `player`, in its own units."""
     own, enemy = position.own, position.enemy
     value = popcount(own) + popcount(own & position.kings)
@@ -122,8 +122,8 @@ def published(position: Position, player: Int, evaluation: Published) -> Int:
     return value if player == np.int64(position.player) else -value
 
 
-rules.register_evaluation(Position, Standard, standard)
-rules.register_evaluation(Position, Published, published)
+rules.register_evaluation(Position, Standard, evaluate_standard)
+rules.register_evaluation(Position, Published, evaluate_published)
 
 STANDARD = Standard(np.array(WEIGHTS, np.int64))
 SYMMETRIC = Published(both=np.int64(1))

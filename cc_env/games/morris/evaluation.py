@@ -27,7 +27,7 @@ class Standard(NamedTuple):
 
 
 @jit
-def standard(position: Position, player: Int, evaluation: Standard) -> Int:
+def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> Int:
     """Return the evaluation of a position for `player`, in hundredths of a piece."""
     own, enemy, own_hand, enemy_hand, own_free, enemy_free, pending, mover, _ = position
     placing = own_hand or enemy_hand
@@ -64,7 +64,7 @@ def _evaluate_side(own: Word, hand: np.uint64, enemy: Word, weights: NDArray[np.
     return value
 
 
-rules.register_evaluation(Position, Standard, standard)
+rules.register_evaluation(Position, Standard, evaluate_standard)
 
 # `cc_env tune --game morris` fits such weights and prints its matches. Scores against weights
 # chosen by hand, 400 games: depth 3 66.2 % (62.3 – 70.0), depth 5 68.6 % (64.9 – 72.2).
