@@ -140,16 +140,14 @@ class Console:
         progress = len(self.session.match.turns), len(self.session.decisions)
         if self.session.result is None and progress != self._listed_at:
             self._listed_at = progress
-            lines = []
+            offer = []
             if self.session.draw_offered_by == 1 - self.session.mover:
                 offering = self.session.game.players[self.session.draw_offered_by]
-                lines.append(f"{offering} offers a draw; type draw, decline, or a move")
-            heading, *moves = self._list_lines()
-            if self._fits([*lines, heading, *moves]):
-                lines += [heading, *moves]
-            else:
-                lines.append(f"{heading}; type moves for the list")
-            self._print("\n".join(lines))
+                offer = [f"{offering} offers a draw; type draw, decline, or a move"]
+            moves = self._list_lines()
+            if not self._fits([*offer, *moves]):
+                moves = [f"{moves[0]}; type moves for the list"]
+            self._print("\n".join([*offer, *moves]))
 
     def _fits(self, lines: Sequence[str]) -> bool:
         """Return whether the board, its two lines of text, these lines and a prompt fit.

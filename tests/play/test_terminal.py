@@ -272,6 +272,15 @@ def test_long_move_list_is_not_printed_automatically(monkeypatch):
     assert "steps:" in tall_screen
 
 
+@pytest.mark.parametrize(("rows", "is_listed"), [(18, False), (19, True)])
+def test_draw_offer_counts_in_the_height_of_the_move_list(game, rows, is_listed, monkeypatch):
+    """Board and caption 8 lines, pieces and clocks 2, the offer 1, the list 7, a prompt 1."""
+    out = screen_output(game, ["draw", "1", "quit"], monkeypatch, rows=rows)
+    after_offer = out.partition("blue offers a draw; type draw, decline, or a move\n")[2]
+    assert after_offer.startswith("16 moves\n") == is_listed
+    assert after_offer.startswith("16 moves; type moves for the list\n") != is_listed
+
+
 @pytest.mark.parametrize("columns", [80, 40])
 def test_help_fits_the_terminal(columns, game, monkeypatch):
     out = screen_output(game, ["help", "quit"], monkeypatch, columns=columns)
