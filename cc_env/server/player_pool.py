@@ -12,7 +12,14 @@ from contextlib import contextmanager
 import psutil
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, UnknownOption, format_list, is_integer, is_number
+from cc_env.errors import (
+    BadOption,
+    BadPlayer,
+    UnknownOption,
+    check_integer,
+    format_list,
+    is_number,
+)
 from cc_env.match.referee import Player
 from cc_env.players.builtin import DEFAULT_LEVELS
 from cc_env.players.specs import available_players, make_player
@@ -112,12 +119,11 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
             )
     else:
         low, high = valid
-        has_valid_type = isinstance(low, float) or is_integer(value, 0)
-        if not (has_valid_type and is_number(value, low, high)):
-            expected = f"{low:g} to {high:g}"
-            if not isinstance(low, float):
-                expected = f"an integer, {low:,} to {high:,}"
-            raise BadOption(f"{player}: {option}={value!r}; expected: {expected}")
+        name = f"{player}: {option}"
+        if isinstance(low, int) and isinstance(high, int):
+            check_integer(name, value, low, high)
+        elif not is_number(value, low, high):
+            raise BadOption(f"{name}={value!r}; expected: {low:g} to {high:g}")
 
 
 def _to_text(value: object) -> str:
