@@ -4,7 +4,7 @@
 # make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
 # make play      start the web page, until Ctrl+C
 # make docs      update the generated parts of docs/, then build the site in build/site; a warning is an error (a minute)
-# make examples  train briefly with every RL library, in .venv-examples
+# make examples  train briefly with TorchRL, Tianshou, AgileRL and RLlib, in .venv-examples
 # make bench     write the benchmark table, with rates of OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies again and pin them
 

@@ -15,7 +15,7 @@ EXTRAS = "cli,pettingzoo,render"
 NEEDED = "pytest >=8.3, <10", "hypothesis >=6.120, <7"
 TESTS = (
     *("games/test_every_game.py", "envs/test_every_environment.py", "envs/test_aec.py"),
-    "test_match.py",
+    "match/test_match.py",
 )
 
 

@@ -1,4 +1,4 @@
-"""Training and evaluation of players. Runs from a checkout.
+"""Training and evaluation of players.
 
 alphazero           self-play guided by tree search
 ppo                 MaskablePPO against a pool of opponents

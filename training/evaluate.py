@@ -77,7 +77,7 @@ def evaluate(
         anchor=anchor,
     )
     path = out or RUNS / folder_name(config)
-    command = shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]])
+    command = shlex.join(["cc_env", "arena", *sys.argv[1:]])
     tournament = run_and_report(config, path, command, workers=workers, engine=engine)
     if tournament.unplayed:
         raise typer.Exit(1)

@@ -70,7 +70,6 @@ def solve(
     remaining = [step for step in steps if not step.is_done]
     if len(remaining) < len(steps):
         console.print(f"existing tables: {len(steps) - len(remaining)} of {len(steps)}")
-    check_space(steps if verify else remaining, out)
     if remaining:
         console.print(
             _describe_plan(
@@ -79,6 +78,7 @@ def solve(
         )
     if dry_run:
         return
+    check_space(steps if verify else remaining, out)
     out.mkdir(parents=True, exist_ok=True)
     delete_abandoned(out, f"*{SUFFIX}*.half")
     for step in steps:

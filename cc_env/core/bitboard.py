@@ -54,7 +54,7 @@ def reverse_bits(word: np.uint64) -> np.uint64:
 
 @jit
 def lowest_bit(word: np.uint64) -> np.uint64:
-    """Return the lowest set bit of the word alone, 0 if no bit is set."""
+    """Return a word with only the lowest set bit of `word`, 0 if no bit is set."""
     return word & (~word + ONE)
 
 

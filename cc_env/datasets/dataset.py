@@ -315,8 +315,11 @@ def _check_arrays(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
     ]
     if wrong:
         raise BadRecord(f"indices out of range in {format_list(wrong)}")
-    if not arrays["masks"][np.arange(counts["D"]), arrays["actions"]].all():
-        raise BadRecord("an action is not among the legal ones")
+    is_legal = arrays["masks"][np.arange(counts["D"]), arrays["actions"]]
+    if not is_legal.all():
+        index = int(np.argmin(is_legal))
+        valid = f"a legal action, true in masks[{index}]"
+        raise BadRecord(f"actions[{index}]={arrays['actions'][index]}; expected: {valid}")
     _check_values(arrays)
 
 

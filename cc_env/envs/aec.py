@@ -42,7 +42,7 @@ def env(game: str = "capture_conquer", **arguments: Any) -> OrderEnforcingWrappe
 
 
 class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
-    """A two-player game in which "player_0" moves first.
+    """A two-player game; "player_0" is its first player.
 
     Observations, actions, masks and `illegal` are those of `BoardGameEnv`. The mask of the agent to
     move is `infos[agent]["action_mask"]`; that of the other agent is all 0. Once the rules have

@@ -683,7 +683,7 @@ def _settings(
 ) -> kernels.Settings:
     """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
-        expected = "0 (moves first), 1, or None for a random seat"
+        expected = "0 (the first player), 1, or None for a random seat"
         seat = as_int_in("seat", seat, range(2), expected)
     if max_turns is not None:
         turns = range(1, MAX_TURNS + 1)

@@ -44,10 +44,10 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
     Info
         The same keys after every `reset` and `step`, with values of the same types:
         action_mask, the legal actions of the player to move, all 1 once `terminated`; to_move, that
-        player, which after a truncation may be the opponent; seat, the learner's, 0 (moves first)
-        or 1; illegal_action, whether the last action was illegal; outcome, the winner, 2 for a
-        draw, -1 before the end and if truncated; ending, one word for how the episode ended, ""
-        before the end; score, the scores of the first and the second player: plus and minus the
+        player, which after a truncation may be the opponent; seat, the learner's, 0 (the first
+        player) or 1; illegal_action, whether the last action was illegal; outcome, the winner, 2
+        for a draw, -1 before the end and if truncated; ending, one word for how the episode ended,
+        "" before the end; score, the scores of the first and the second player: plus and minus the
         margin, or the game's own scores (Cannon), (0.0, 0.0) before the end, if truncated, and
         after an illegal action that loses a game without scores of its own.
     Reset

@@ -94,7 +94,8 @@ def game_option_defaults(name: str) -> dict[str, Any]:
     except (TypeError, ValueError):
         parameters = None
     if parameters is None or any(option.default is option.empty for option in parameters.values()):
-        raise UnknownOption(f"there is no game {name!r} (its make has parameters without defaults)")
+        expected = "a module whose make() has defaults for all parameters"
+        raise UnknownOption(f"{name!r} is not a game; expected: {expected}")
     return {option: parameter.default for option, parameter in parameters.items()}
 
 

@@ -16,9 +16,9 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
 from cc_env.jit.compiler import jit
 
-# Columns after the fields: the numbers of decisions and turns played, and limits, 0 for none: the
-# number of decisions and the occurrence of a position after which the game is a draw, and the turns
-# leading to the same position after which the game's own rules end it.
+# Columns after the fields: the numbers of decisions and turns played; the number of decisions and
+# the occurrence of a position after which the game is a draw; the turns leading to the same
+# position after which the game's own rules end it. The last two are 0 for no limit.
 DECISIONS, TURNS, MAX_DECISIONS, REPETITIONS, RULE_REPETITIONS = COLUMNS = tuple(range(5))
 
 # OpenSpiel's number for the player to move after the end.
@@ -66,7 +66,7 @@ def play(
 
 @jit
 def _result(position: Position, columns: NDArray[np.uint64]) -> Int:
-    """Return the outcome, DRAW if a limit is reached."""
+    """Return the outcome, repetitions by the rules included; DRAW if a limit is reached."""
     result = rules.outcome(position)
     if result != ONGOING:
         return result

@@ -122,7 +122,7 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
             best, best_action = value, action
         if best > alpha:
             alpha = best
-            _extend(action, value, ply, context)
+            _update_line(action, value, ply, context)
         index += 1
     searched: Int = np.int64(FULL_DEPTH) if context.workspace.truncated == cut_short else depth
     _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, context)
@@ -344,8 +344,11 @@ def _take(
 
 
 @jit
-def _extend(action: Int, value: Int, ply: Int, context: Context) -> None:
-    """Make `action`, followed by the child's line, the principal variation from this ply."""
+def _update_line(action: Int, value: Int, ply: Int, context: Context) -> None:
+    """Make `action`, followed by the child's line, the principal variation from `ply`.
+
+    At the root, `value` is recorded as the latest value of the search.
+    """
     if ply == 0:
         context.workspace.latest_value = value
     context.workspace.lines[ply, 0] = action

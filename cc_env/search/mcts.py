@@ -270,7 +270,11 @@ class MCTS:
         self.search(game.initial, np.random.default_rng(0), simulations=1)
 
     def settings(self, simulations: int | None) -> UCTSettings:
-        """Return the settings of this search, with its cache; raise BadOption for a bad limit."""
+        """Return the settings of a search of at most `simulations`.
+
+        All searches of this object share one cache of the evaluation. Raises BadOption for an
+        invalid number.
+        """
         return UCTSettings(np.int64(limits.check_limit("simulations", simulations)), *self._options)
 
     def search(

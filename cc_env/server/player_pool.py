@@ -107,7 +107,7 @@ def check_spec(spec: object, game: Game) -> str:
 def _check_value(player: str, option: str, value: object, game: Game) -> None:
     """Raise BadOption or UnknownOption for an invalid value of an allowed option.
 
-    If its bounds are integers, its value must be one.
+    An option whose bounds are integers accepts only integers.
     """
     valid = OPTIONS[player][option]
     if callable(valid):

@@ -237,7 +237,7 @@ def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
 
 
 def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
-    """Yield the faults of the player to move, also after each of `legal` (int32[count])."""
+    """Yield the faults of `to_move`, and of turns left unfinished by `legal`, int32[count]."""
     player = game.to_move(position)
     if player not in (0, 1):
         yield f"player {player} is to move; expected: 0 or 1"

@@ -10,7 +10,6 @@ rules      a game's lessons as the text of its rules
 exact      counts of the packaged tables of exact values
 baselines  tables and learning curves of the baselines
 strength   results of the trained networks in tournaments
-baselines  tables and learning curves of the baselines
 commands   the reference of the command line
 api        the reference of the modules
 architecture  the diagram of the packages

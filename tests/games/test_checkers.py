@@ -340,7 +340,7 @@ def test_action_cells_agree_with_the_notation_and_are_distinct(checkers):
         ("b7/8/8/8/8/1r6/8/8 r -1", "'-1' is neither a number of turns"),
         ("b7/8/8/8/8/1r6/8/8 r 81", "81 turns without progress; after 80 the game is over"),
         ("b7/8/8/8/8/1r6/8/8 r x52", "'x52' is neither a number of turns nor x with a cell"),
-        ("b7/8/8/8/8/1r6/8/8 r x51", "nothing on 51 can jump on"),
+        ("b7/8/8/8/8/1r6/8/8 r x51", "no piece on 51 can continue a jump"),
         ("", "side to move"),
         (None, "None is not the text"),
     ],
@@ -701,6 +701,12 @@ def test_unresolved_ambiguous_capture_is_rejected(english):
 def test_last_of_repeated_tags_counts(english):
     (game,) = pdn.read('[Event "a"]\n[Event "b"]\n[White "?"]\n[White "Bea"]\n*', english)
     assert (game.tags["Event"], game.players) == ("b", ("?", "Bea"))
+
+
+@pytest.mark.parametrize("missing", ["", "?", "-"])
+def test_repeated_tag_without_a_value_is_ignored(english, missing):
+    (game,) = pdn.read(f'[White "Bea"]\n[White "{missing}"]\n*', english)
+    assert game.players == ("?", "Bea")
 
 
 @pytest.mark.parametrize("missing", ["", "?", "-"])

@@ -346,6 +346,10 @@ def test_insufficient_space_is_reported_before_solving(tmp_path, monkeypatch):
     solve_ = "solve", "capture_conquer", "-o", "size=4", "--pieces", "1v1", "--out", tmp_path
     assert "1v1 needs" in command_line(main, *solve_, "--verify", status=2)
     assert "existing tables: 1 of 1" in command_line(main, *solve_)
+    other = *solve_[:-1], tmp_path / "other"
+    assert "positions" in command_line(main, *other, "--dry-run")
+    assert "1v1 needs" in command_line(main, *other, status=2)
+    assert not other[-1].exists()
 
 
 def test_verification_stays_within_the_memory_estimate():

@@ -306,7 +306,7 @@ def test_bad_settings_are_rejected():
         (["--set", "learn.speed=1"], "unknown option learn.speed; expected: batch_size, learning"),
         (["--set", "play.opponents=max"], "there is no player 'max'"),
         (["-g", "mini_checkers", "--set", "play.opponents=aggressive"], "aggressive does not play"),
-        (["--set", "play.opponents=5"], "play.opponents=5; expected: a word, or several as"),
+        (["--set", "play.opponents=5"], "play.opponents=5; expected: a string, or a list"),
         (["--rounds", "2", "--set", "options=5"], "options=5; expected: options.PART=VALUE"),
         (["--set", "learn"], "'learn'; expected: NAME=VALUE"),
         (["--set", "evaluation_opponents.names=['max']"], "there is no player 'max'"),

@@ -77,8 +77,8 @@ def test_merge_replaces_old_values():
     [
         ({"other": 1}, "unknown option other; expected: part, names, count, word"),
         ({"part": {"other": 1}}, "unknown option part.other; expected: size, rate"),
-        ({"names": 5}, "names=5; expected: a word, or several as"),
-        ({"names": [1]}, r"names=\[1\]; expected: a word, or several as"),
+        ({"names": 5}, "names=5; expected: a string, or a list"),
+        ({"names": [1]}, r"names=\[1\]; expected: a string, or a list"),
         ({"count": "abc"}, "count='abc'; expected: a number, or None"),
         ({"count": {"x": 1}}, "count={'x': 1}; expected: a number, or None"),
         ({"word": 3}, "word=3; expected: a word"),

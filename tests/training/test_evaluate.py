@@ -62,7 +62,7 @@ def test_command_plays_and_resumes_a_tournament(run, tmp_path):
     tables = json.loads((folder / "results.json").read_text())
     assert tables["config"]["options"]["size"] == 5
     assert len(list(read_records(folder / "games.jsonl"))) == 6
-    assert "training.evaluate random" in (folder / "report.html").read_text()
+    assert "cc_env arena random" in (folder / "report.html").read_text()
     before = (folder / "games.jsonl").read_bytes()
     assert run(*command) == out
     assert (folder / "games.jsonl").read_bytes() == before

@@ -125,7 +125,7 @@ def test_proven_wins_exceed_every_lead():
         assert max(leads) < min(wins)
 
 
-def test_values_of_a_solved_game_are_exact():
+def test_action_values_have_the_sign_of_the_exact_values():
     game = make_game("capture_conquer", size=4)
     tables = Tablebase(game)
     positions = [*sample_uniform(tables, 200)]

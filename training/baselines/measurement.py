@@ -101,7 +101,10 @@ def accuracy(spec: str, board: Board) -> dict[str, Any] | None:
 
 
 def puzzles(spec: str, board: Board) -> dict[str, Any] | None:
-    """Return the share of the shipped hard positions that a player solves; None without a suite."""
+    """Return the number of shipped hard positions and the share that a player solves.
+
+    None if the game has none.
+    """
     game = board.make_game()
     positions = [puzzle.position for puzzle in shipped_hard_positions(game)]
     if not positions:

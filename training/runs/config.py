@@ -126,7 +126,9 @@ def _convert(name: str, value: Any, hint: Any) -> Any:
     if base is tuple:
         words = (value,) if isinstance(value, str) else value
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-            raise BadOption(f"{name}={value!r}; expected: a word, or several as ['one', 'other']")
+            raise BadOption(
+                f"{name}={value!r}; expected: a string, or a list such as ['one', 'other']"
+            )
         return tuple(words)
     for kind in (Mapping, str):
         if (base is kind) != isinstance(value, kind):

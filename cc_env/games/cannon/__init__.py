@@ -175,7 +175,7 @@ class Cannon(Game):
         if not board.is_bomb(position, action):
             return board.move_text(position, action)
         _, target = board.ends(position, action)
-        return next(self._bomb_texts(position, action), f"B {board.xy(target)}")
+        return next(self._bomb_texts(position, action), f"B {board.cell_text(target)}")
 
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
         """Return the texts of a bomb by each other soldier of the cannons."""
@@ -185,7 +185,7 @@ class Cannon(Game):
         """Yield the text of a bomb by each soldier of the cannons, none for a move."""
         _, target = board.ends(position, action)
         for soldier in self.shooters(position, action):
-            yield f"S {board.xy(soldier)} B {board.xy(target)}"
+            yield f"S {board.cell_text(soldier)} B {board.cell_text(target)}"
 
     def shooters(self, position: Position, action: int) -> tuple[Cell, ...]:
         """Return the soldiers of the cannons that can hit a bomb's cell; none for a move."""

@@ -62,8 +62,8 @@ def pieces(position: Position) -> dict[Cell, str]:
     return letters
 
 
-def xy(cell: Cell) -> str:
-    """Return the notation of a cell: column and row."""
+def cell_text(cell: Cell) -> str:
+    """Return the notation of a cell, column and row, such as "3 4"."""
     return f"{cell[1]} {cell[0]}"
 
 
@@ -82,7 +82,7 @@ def _all_ends(shape: int, is_turned: bool) -> tuple[tuple[Cell, Cell], ...]:
 def move_text(position: Position, action: int) -> str:
     """Return the notation of a move, S x y M x y."""
     start, end = ends(position, action)
-    return f"S {xy(start)} M {xy(end)}"
+    return f"S {cell_text(start)} M {cell_text(end)}"
 
 
 def is_bomb(position: Position, action: int) -> bool:

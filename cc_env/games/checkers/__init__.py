@@ -2,8 +2,9 @@
 
 Position  own, enemy: the two sides as bits 8r + c, in the frame of the player to move (the board
           is turned by 180 degrees for the second player; men go towards row 0); kings: those of
-          both; jumper: 0, or the piece that has to jump on; idle: turns since a capture or a man's
-          step; player: 0 or 1; options: 2 * no_progress_limit + whether crowning ends the move
+          both; jumper: 0, or the piece that must continue its jump; idle: turns since a capture
+          or a man's step; player: 0 or 1; options: 2 * no_progress_limit + whether crowning ends
+          the move
 Action    ids ascending by start, then end, of all steps and jumps of kings on an empty board; each
           jump of a chain is a decision of its own
 Turn      53-42, or with each cell of the chain 64x42x20: row and column, from the upper left
@@ -96,7 +97,7 @@ class Checkers(Game):
         return board.pieces(position)
 
     def remark(self, position: Position) -> str:
-        """Return which piece has to jump on, or how near a draw by lack of progress is."""
+        """Return which piece must continue its jump, or how near a draw by lack of progress is."""
         if position.jumper:
             return f"jumps on from {_jumper_text(position)}"
         idle, limit = int(position.idle), int(rules.no_progress_limit(position))
@@ -105,8 +106,8 @@ class Checkers(Game):
     def to_text(self, position: Position) -> str:
         """Return the position in one line.
 
-        Rows from the top and the side to move, then x with the cell of a piece that has to jump on,
-        or the number of turns without progress.
+        Rows from the top and the side to move, then x with the cell of a piece that must continue
+        its jump, or the number of turns without progress unless it is 0.
         """
         text = GRID.position_text(board.pieces(position), LETTERS, int(position.player))
         if position.jumper:
@@ -167,7 +168,7 @@ def _with_rest(position: Position, rest: str) -> Position:
         raise BadPosition(f"'{rest}' is neither a number of turns nor x with a cell that is used")
     jumper = GRID.bitboard([jumpers[rest]], int(position.player))
     if not any(rules.jumping(position, position.own & jumper)):
-        raise BadPosition(f"nothing on {rest[1:]} can jump on")
+        raise BadPosition(f"no piece on {rest[1:]} can continue a jump")
     return position._replace(jumper=jumper)
 
 

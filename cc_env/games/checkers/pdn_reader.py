@@ -249,9 +249,14 @@ class _GameParser:
             self._add_move(token.text)
 
     def _add_tag(self, name: str, value: str) -> None:
-        """Add a tag; the last of a name counts, and those of _SINGLE_VALUED must not differ."""
+        """Add a tag; a later value replaces an earlier one, unless it is in _NO_VALUE.
+
+        Tags of _OMITTED_WITHOUT_VALUE without a value are ignored. Raises BadRecord for two values
+        of a tag of _SINGLE_VALUED, CcEnvError for an invalid value.
+        """
         name = self._tag_names.setdefault(name.lower(), name)
-        if name in _OMITTED_WITHOUT_VALUE and value.strip() in _NO_VALUE:
+        is_omitted = name in _OMITTED_WITHOUT_VALUE or name in self.tags
+        if is_omitted and value.strip() in _NO_VALUE:
             return
         values = self.tags.get(name, value), value
         if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:

@@ -109,7 +109,7 @@ def apply(position: Position, action: Int) -> Position:
 
 @jit
 def mid_turn(position: Position) -> bool:
-    """Return whether a piece has to jump on."""
+    """Return whether a piece must continue its jump."""
     return True if position.jumper else False  # noqa: SIM210 (compiled)
 
 
