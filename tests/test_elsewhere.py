@@ -154,6 +154,12 @@ def test_module_without_a_game_is_rejected(name, message):
         make_game(name)
 
 
+def test_module_whose_make_needs_arguments_is_no_game(monkeypatch):
+    monkeypatch.setattr(game_module(NAME), "make", lambda size: None)
+    with pytest.raises(BadOption, match=r"no game 'elsewhere.tictactoe' .*must have defaults"):
+        make_game(NAME)
+
+
 def test_game_name_must_be_that_of_its_module(monkeypatch):
     module = game_module(NAME)
     other = module.make().replace(name="tictactoe")

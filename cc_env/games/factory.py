@@ -94,8 +94,8 @@ def game_option_defaults(name: str) -> dict[str, Any]:
     except (TypeError, ValueError):
         parameters = None
     if parameters is None or any(option.default is option.empty for option in parameters.values()):
-        expected = "a module whose make() has defaults for all parameters"
-        raise UnknownOption(f"{name!r} is not a game; expected: {expected}")
+        reason = "the parameters of the module's make must have defaults"
+        raise UnknownOption(f"there is no game {name!r} ({reason})")
     return {option: parameter.default for option, parameter in parameters.items()}
 
 

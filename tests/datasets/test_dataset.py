@@ -203,7 +203,7 @@ def test_indices_out_of_range_are_rejected(solved_dataset, file):
         rewrite(file, **{name: getattr(solved_dataset, name)})
     illegal = solved_dataset.masks[0].argmin()
     rewrite(file, actions=np.array([illegal, *solved_dataset.actions[1:]]))
-    with pytest.raises(BadRecord, match="legal"):
+    with pytest.raises(BadRecord, match=rf"actions\[0\]={illegal}; expected: a legal action"):
         load_dataset(file)
 
 

@@ -81,7 +81,7 @@ def test_merge_replaces_old_values():
         ({"names": [1]}, r"names=\[1\]; expected: a string, or a list"),
         ({"count": "abc"}, "count='abc'; expected: a number, or None"),
         ({"count": {"x": 1}}, "count={'x': 1}; expected: a number, or None"),
-        ({"word": 3}, "word=3; expected: a word"),
+        ({"word": 3}, "word=3; expected: a string"),
         ({"part": 3}, "part=3; expected: part.PART=VALUE"),
         ({"part": {"size": 0}}, "size=0; expected: an integer, 1"),
         ({"part": {"size": 2**31}}, "size=2147483648; expected: an integer, 1 to 2,147,"),

@@ -115,7 +115,7 @@ def _field_values(
 
 
 def _convert(name: str, value: Any, hint: Any) -> Any:
-    """Return a value as the type of a field: a list as a tuple, a word as a tuple of length 1.
+    """Return a value as the type of a field: a list as a tuple, a string as a tuple of length 1.
 
     Raises BadOption for a value of another type; numbers are checked by the config.
     """
@@ -132,6 +132,6 @@ def _convert(name: str, value: Any, hint: Any) -> Any:
         return tuple(words)
     for kind in (Mapping, str):
         if (base is kind) != isinstance(value, kind):
-            valid = {Mapping: f"{name}.PART=VALUE", str: "a word"}.get(base, "a number, or None")
+            valid = {Mapping: f"{name}.PART=VALUE", str: "a string"}.get(base, "a number, or None")
             raise BadOption(f"{name}={value!r}; expected: {valid}")
     return value

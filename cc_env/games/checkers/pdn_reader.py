@@ -255,8 +255,8 @@ class _GameParser:
         of a tag of _SINGLE_VALUED, CcEnvError for an invalid value.
         """
         name = self._tag_names.setdefault(name.lower(), name)
-        is_omitted = name in _OMITTED_WITHOUT_VALUE or name in self.tags
-        if is_omitted and value.strip() in _NO_VALUE:
+        has_value = value.strip() not in _NO_VALUE
+        if not has_value and (name in self.tags or name in _OMITTED_WITHOUT_VALUE):
             return
         values = self.tags.get(name, value), value
         if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:
