@@ -1,34 +1,45 @@
-"""The policy and value network as compiled code, for processors without matrix units.
+"""The policy and value network as compiled code, for CPUs.
 
 `agents.network.Network` defines the computation and is trained by torch. This module repeats its
 forward pass for inference, with the convolutions and the projection to queries and keys quantized
-to int8: weights symmetrically for each output channel, -127 to 127, features for each position, 0
-to 127. Biases, residual sums and the value head are in float32. Taps outside the board are skipped.
+to int8 (`agents.convolutions`). Biases, residual sums and the value head are in float32.
 FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`). A call releases the GIL.
 The output for a position is bitwise independent of the other positions in the batch.
 
 Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell
-and K elements of a query or a key, padded to a multiple of ACCUMULATORS; I input and O output
-channels of a layer; L layers; S cells: those of the board and the last one, "nowhere", the mean of
-all. The four channels of a *group* are the bytes of an int32; G is the number of groups.
+and K elements of a query or a key, padded to a multiple; I inputs and O outputs of a layer; S
+cells: those of the board and the last one, "nowhere", the mean of all. The four channels of a
+*group* are the bytes of an int32; G is the number of groups.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agents import convolutions
+from agents.convolutions import (
+    GROUP,
+    MAX_BLOCK,
+    MAX_LEVEL,
+    Convolutions,
+    Floats,
+    Groups,
+    begin_products,
+    channel_multiple,
+    end_products,
+    pad,
+    sum_products,
+)
 from cc_env.errors import TrainingDiverged
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
+from cc_env.jit.matrix_units import has_matrix_units
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import (
-    ACCUMULATORS,
     FLOAT_LANES,
-    add_byte_products,
     as_floats,
     fma,
     load,
@@ -37,17 +48,11 @@ from cc_env.jit.simd import (
     relu,
     splat,
     store,
-    zero_accumulators,
 )
 
-# Channels in a group.
-GROUP = 4
-# Largest quantized feature or weight.
-MAX_LEVEL = np.float32(127)
+# Outputs of a dense layer that are computed together.
+DENSE_OUTPUTS = 4
 ONE, ZERO = np.float32(1), np.float32(0)
-
-Floats = NDArray[np.float32]
-Groups = NDArray[np.int32]
 
 
 class DenseLayer(NamedTuple):
@@ -55,20 +60,6 @@ class DenseLayer(NamedTuple):
 
     weights: Floats  # [O, I]
     bias: Floats  # [O]
-
-
-class Convolutions(NamedTuple):
-    """Convolutions of one shape with quantized weights.
-
-    The taps of cell s are taps[begins[s] : begins[s + 1]]: the index of a weight, and the cell that
-    it multiplies.
-    """
-
-    begins: NDArray[np.int64]  # [S + 1]
-    taps: NDArray[np.int64]  # [number, 2]
-    weights: Groups  # [L, O / ACCUMULATORS, indices, G, ACCUMULATORS]
-    weight_scales: Floats  # [L, O]
-    bias: Floats  # [L, O]
 
 
 class Weights(NamedTuple):
@@ -85,7 +76,7 @@ class Weights(NamedTuple):
     keys: Convolutions  # F to 2 K, of single cells
     board: DenseLayer  # 2 F to 2 K
     hidden: DenseLayer  # 2 F to F
-    value: DenseLayer  # F to ACCUMULATORS, of which the first is the value
+    value: DenseLayer  # F to DENSE_OUTPUTS, of which the first is the value
     pairs: NDArray[np.int64]  # [A, 2]
 
 
@@ -103,11 +94,12 @@ class Buffers(NamedTuple):
     feature_scales: Floats  # [FLOAT_LANES]
     factors: Floats  # [FLOAT_LANES]
     quantized: Groups  # [S, G, FLOAT_LANES]
+    sums: Groups  # [MAX_BLOCK, FLOAT_LANES]
     whole: Floats  # [2 F, FLOAT_LANES]
     keys: Floats  # [S, 2 K, FLOAT_LANES]
     board: Floats  # [2 K, FLOAT_LANES]
     hidden: Floats  # [F, FLOAT_LANES]
-    value: Floats  # [ACCUMULATORS, FLOAT_LANES]
+    value: Floats  # [DENSE_OUTPUTS, FLOAT_LANES]
     logits: Floats  # [FLOAT_LANES]
 
 
@@ -120,10 +112,11 @@ class Output(NamedTuple):
 
 @jit(nogil=True)
 def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output: Output) -> None:
-    """Write the output for planes [B, C, H, W]."""
+    """Write the output for planes [B, C, H W]."""
     network, buffers = as_raw(network), as_raw(buffers)
     planes, output = as_raw(planes), as_raw(output)
-    count, features = planes.shape[2] * planes.shape[3], buffers.cells.shape[1]
+    count, features = planes.shape[2], buffers.cells.shape[1]
+    begin_products(network.stem)
     for begin in range(0, len(planes), FLOAT_LANES):
         _write_planes(planes, begin, buffers)
         _quantize(buffers.inner, count, 2 * planes.shape[1], buffers)
@@ -137,6 +130,7 @@ def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output
         _write_values(network, buffers, begin, output)
         _write_queries_and_keys(network, buffers)
         _write_logits(network, buffers, begin, output)
+    end_products(network.stem)
 
 
 @jit
@@ -145,23 +139,22 @@ def _write_planes(planes: NDArray[np.int8], begin: int, buffers: Buffers) -> Non
 
     Features are not negative, so channel C + c is the negative part of plane c.
     """
-    _, channels, rows, columns = planes.shape
-    # Padding; the previous positions have left features there.
-    for cell in range(rows * columns):
-        for channel in range(2 * channels, -(-2 * channels // GROUP) * GROUP):
-            buffers.inner[cell, channel] = ZERO
+    _, channels, cells = planes.shape
+    count = min(FLOAT_LANES, len(planes) - begin)
     for lane in range(FLOAT_LANES):
-        position, largest = begin + lane, ZERO
+        buffers.maxima[lane] = ZERO
+    for cell in range(cells):
         for channel in range(channels):
-            for cell in range(rows * columns):
+            for lane in range(FLOAT_LANES):
                 number = ZERO
-                if position < len(planes):
-                    row, column = cell // columns, cell % columns
-                    number = np.float32(planes[position, channel, row, column])
+                if lane < count:
+                    number = np.float32(planes[begin + lane, channel, cell])
                 buffers.inner[cell, channel, lane] = max(number, ZERO)
                 buffers.inner[cell, channels + channel, lane] = max(-number, ZERO)
-                largest = max(largest, abs(number))
-        buffers.maxima[lane] = largest
+                buffers.maxima[lane] = max(buffers.maxima[lane], abs(number))
+        # Padding; the previous positions have left features there.
+        for channel in range(2 * channels, -(-2 * channels // GROUP) * GROUP):
+            buffers.inner[cell, channel] = ZERO
 
 
 @jit
@@ -194,42 +187,29 @@ def _convolve(
     """
     feature_scales = load(buffers.feature_scales, 0, FLOAT_LANES)
     largest = splat(ZERO, FLOAT_LANES)
-    for block in range(layers.weights.shape[1]):
+    blocks = layers.weights.shape[1]
+    size = layers.bias.shape[1] // blocks
+    for block in range(blocks):
         for cell in range(len(layers.begins) - 1):
-            sums = _accumulate(layers, index, block, cell, buffers.quantized)
-            for number in range(ACCUMULATORS):
-                channel = block * ACCUMULATORS + number
+            sum_products(layers, index, block, cell, buffers.quantized, buffers.sums)
+            for number in range(size):
+                channel = block * size + number
                 place = (cell * cells.shape[1] + channel) * FLOAT_LANES
                 total = splat(layers.bias[index, channel], FLOAT_LANES)
                 if is_residual:
                     total = total + load(cells, place, FLOAT_LANES)
                 weight_scale = splat(layers.weight_scales[index, channel], FLOAT_LANES)
-                total = relu(fma(as_floats(sums[number]), weight_scale * feature_scales, total))
+                sums = as_floats(load(buffers.sums, number * FLOAT_LANES, FLOAT_LANES))
+                total = relu(fma(sums, weight_scale * feature_scales, total))
                 store(cells, place, total)
                 largest = maximum(total, largest)
     store(buffers.maxima, 0, largest)
 
 
 @jit
-def _accumulate(layers: Convolutions, index: int, block: int, cell: int, quantized: Groups) -> Any:
-    """Return the accumulators, int32[FLOAT_LANES], of a block of output channels at a cell."""
-    _, blocks, indices, groups, _ = layers.weights.shape
-    stride = quantized.shape[1] * FLOAT_LANES
-    first = (index * blocks + block) * indices * groups * ACCUMULATORS
-    sums = zero_accumulators()
-    for tap in range(layers.begins[cell], layers.begins[cell + 1]):
-        weights = first + layers.taps[tap, 0] * groups * ACCUMULATORS
-        source = layers.taps[tap, 1] * stride
-        for group in range(groups):
-            vector = load(quantized, source + group * FLOAT_LANES, FLOAT_LANES)
-            sums = add_byte_products(vector, layers.weights, weights + group * ACCUMULATORS, sums)
-    return sums
-
-
-@jit
 def _multiply(layer: DenseLayer, inputs: Floats, outputs: Floats) -> None:
     """Write a layer's outputs [O, FLOAT_LANES] for inputs [I, FLOAT_LANES]."""
-    for row in range(0, len(layer.weights), 4):
+    for row in range(0, len(layer.weights), DENSE_OUTPUTS):
         first = splat(layer.bias[row], FLOAT_LANES)
         second = splat(layer.bias[row + 1], FLOAT_LANES)
         third = splat(layer.bias[row + 2], FLOAT_LANES)
@@ -284,15 +264,18 @@ def _write_queries_and_keys(network: Weights, buffers: Buffers) -> None:
     _quantize(buffers.cells, cells, features, buffers)
     feature_scales = load(buffers.feature_scales, 0, FLOAT_LANES)
     layers = network.keys
-    for block in range(layers.weights.shape[1]):
-        for cell in range(len(buffers.keys)):
-            sums = _accumulate(layers, 0, block, cell, buffers.quantized)
-            for number in range(ACCUMULATORS):
-                channel = block * ACCUMULATORS + number
+    blocks = layers.weights.shape[1]
+    size = layers.bias.shape[1] // blocks
+    for block in range(blocks):
+        for cell in range(cells):
+            sum_products(layers, 0, block, cell, buffers.quantized, buffers.sums)
+            for number in range(size):
+                channel = block * size + number
                 board = load(buffers.board, channel * FLOAT_LANES, FLOAT_LANES)
                 weight_scale = splat(layers.weight_scales[0, channel], FLOAT_LANES)
                 place = (cell * buffers.keys.shape[1] + channel) * FLOAT_LANES
-                total = fma(as_floats(sums[number]), weight_scale * feature_scales, board)
+                sums = as_floats(load(buffers.sums, number * FLOAT_LANES, FLOAT_LANES))
+                total = fma(sums, weight_scale * feature_scales, board)
                 store(buffers.keys, place, total)
 
 
@@ -357,7 +340,10 @@ class CompiledNetwork:
             buffers = self._free_buffers.pop()
         except IndexError:
             buffers = _buffers(self._weights, self._shape)
-        forward(self._weights, buffers, np.ascontiguousarray(planes, np.int8), output)
+        flat = np.ascontiguousarray(planes, np.int8).reshape(
+            len(planes), self._shape[0], math.prod(self._shape[1:])
+        )
+        forward(self._weights, buffers, flat, output)
         self._free_buffers.append(buffers)
         return output.logits, output.values
 
@@ -370,6 +356,8 @@ def _transform(
 ) -> Weights:
     """Return the weights for `forward`; queries include the factor K^-0.5."""
     _, rows, columns = shape
+    has_tiles = has_matrix_units()
+    multiple = channel_multiple(has_tiles)
     blocks = sum(name.endswith("first.weight") for name in weights)
     first, second = (
         [f"tower.{block}.{name}" for block in range(blocks)] for name in ("first", "second")
@@ -378,20 +366,22 @@ def _transform(
     keys = len(weights["keys.bias"]) // 2
     scale = np.repeat(np.array([keys**-0.5, 1], np.float32), keys)
     bias = scale * (weights["keys.bias"] + weights["view.bias"])
-    near, far = _square_taps(rows, columns, 1), _square_taps(rows, columns, reach)
+    near = convolutions.square_taps(rows, columns, 1)
+    far = convolutions.square_taps(rows, columns, reach)
+    single = convolutions.single_taps(rows * columns + 1)
     # The second half of the planes is their negative part.
-    inputs = [(np.concatenate((stem, -stem), 1), weights["stem.bias"])]
-    single = scale[:, None, None, None] * weights["keys.weight"][:, :, None, None]
+    inputs = [(_flatten(np.concatenate((stem, -stem), 1)), weights["stem.bias"])]
+    projection = scale[:, None, None] * weights["keys.weight"][:, :, None]
     return Weights(
-        stem=_quantize_convolutions(inputs, near),
-        first=_quantize_convolutions([_layer(weights, name) for name in first], near),
-        second=_quantize_convolutions([_layer(weights, name) for name in second], far),
-        keys=_quantize_convolutions(
-            [(single, np.zeros_like(bias))], _single_taps(rows, columns), 2
+        stem=convolutions.quantize(inputs, near, has_tiles),
+        first=convolutions.quantize([_kernel(weights, name) for name in first], near, has_tiles),
+        second=convolutions.quantize([_kernel(weights, name) for name in second], far, has_tiles),
+        keys=convolutions.quantize([(projection, np.zeros_like(bias))], single, has_tiles, parts=2),
+        board=_pad_dense(
+            scale[:, None] * weights["view.weight"], bias, (multiple // 2, multiple), (2, 2)
         ),
-        board=_pad_dense(scale[:, None] * weights["view.weight"], bias, (2, 2)),
-        hidden=_pad_dense(*_layer(weights, "value.0"), (1, 2)),
-        value=_pad_dense(*_layer(weights, "value.2"), (1, 1)),
+        hidden=_pad_dense(*_layer(weights, "value.0"), (multiple, multiple), (1, 2)),
+        value=_pad_dense(*_layer(weights, "value.2"), (DENSE_OUTPUTS, multiple), (1, 1)),
         pairs=pairs,
     )
 
@@ -401,70 +391,29 @@ def _layer(weights: Mapping[str, Floats], name: str) -> tuple[Floats, Floats]:
     return weights[f"{name}.weight"], weights[f"{name}.bias"]
 
 
-def _square_taps(rows: int, columns: int, reach: int) -> list[list[tuple[int, int]]]:
-    """Return the taps of each cell: indices of 3×3 weights, and cells at this distance."""
-    lines = range(-reach, reach + 1, reach)
-    return [
-        [
-            (index, (row + down) * columns + column + right)
-            for index, (down, right) in enumerate(product(lines, lines))
-            if 0 <= row + down < rows and 0 <= column + right < columns
-        ]
-        for row, column in product(range(rows), range(columns))
-    ]
+def _kernel(weights: Mapping[str, Floats], name: str) -> tuple[Floats, Floats]:
+    """Return weights [O, I, indices] and bias of a convolution."""
+    weight, bias = _layer(weights, name)
+    return _flatten(weight), bias
 
 
-def _single_taps(rows: int, columns: int) -> list[list[tuple[int, int]]]:
-    """Return the taps of layers that process each cell, also "nowhere", by itself."""
-    return [[(0, cell)] for cell in range(rows * columns + 1)]
+def _flatten(weight: Floats) -> Floats:
+    return weight.reshape(*weight.shape[:2], -1)
 
 
-def _quantize_convolutions(
-    layers: Sequence[tuple[Floats, Floats]],
-    taps: Sequence[Sequence[tuple[int, int]]],
-    parts: int = 1,
-) -> Convolutions:
-    """Return quantized layers, given weights [O, I, height, width] and biases [O] of each.
-
-    The outputs consist of `parts` equal parts, each padded to a multiple of ACCUMULATORS.
-    """
-    weights = np.stack([_pad(weights, 0, parts) for weights, _ in layers])
-    weights = _pad(weights.reshape(*weights.shape[:3], -1), 2)
-    scales = np.abs(weights).max((2, 3)) / MAX_LEVEL
-    levels = np.rint(weights / np.where(scales > 0, scales, ONE)[:, :, None, None])
-    count, outputs, inputs, indices = weights.shape
-    groups = levels.astype(np.int8).reshape(
-        count, outputs // ACCUMULATORS, ACCUMULATORS, inputs // GROUP, GROUP, indices
-    )
-    packed = np.ascontiguousarray(groups.transpose(0, 1, 5, 3, 2, 4))
-    return Convolutions(
-        begins=np.cumsum([0, *map(len, taps)]),
-        taps=np.array([tap for of_cell in taps for tap in of_cell], np.int64),
-        weights=packed.view(np.int32)[..., 0],
-        weight_scales=scales,
-        bias=np.stack([_pad(bias, 0, parts) for _, bias in layers]),
-    )
-
-
-def _pad_dense(weights: Floats, bias: Floats, parts: tuple[int, int]) -> DenseLayer:
-    """Return a layer with weights [O, I]; `parts` are numbers of output and input parts."""
-    padded = _pad(_pad(weights, 0, parts[0]), 1, parts[1])
-    return DenseLayer(np.ascontiguousarray(padded), _pad(bias, 0, parts[0]))
-
-
-def _pad(array: Floats, axis: int, parts: int = 1) -> Floats:
-    """Return an array with each part along an axis zero-padded to a multiple of ACCUMULATORS."""
-    missing = [(0, 0)] * array.ndim
-    missing[axis] = 0, -(array.shape[axis] // parts) % ACCUMULATORS
-    pieces = [np.pad(part, missing) for part in np.split(array, parts, axis)]
-    return np.concatenate(pieces, axis)
+def _pad_dense(
+    weights: Floats, bias: Floats, multiples: tuple[int, int], parts: tuple[int, int]
+) -> DenseLayer:
+    """Return a layer with weights [O, I]; each part of outputs and inputs is padded."""
+    padded = pad(pad(weights, 0, multiples[0], parts[0]), 1, multiples[1], parts[1])
+    return DenseLayer(np.ascontiguousarray(padded), pad(bias, 0, multiples[0], parts[0]))
 
 
 def _buffers(network: Weights, shape: tuple[int, int, int]) -> Buffers:
     """Return the memory for a forward pass."""
     _, rows, columns = shape
     features, keys = len(network.hidden.bias), len(network.board.bias)
-    groups = max(network.stem.weights.shape[3], network.keys.weights.shape[3])
+    groups = max(map(convolutions.input_groups, (network.stem, network.keys)))
     cells = rows * columns + 1
     return Buffers(
         cells=_zeros(cells, features),
@@ -473,6 +422,7 @@ def _buffers(network: Weights, shape: tuple[int, int, int]) -> Buffers:
         feature_scales=_zeros(),
         factors=_zeros(),
         quantized=aligned_arrays.zeros((cells, groups, FLOAT_LANES), np.dtype(np.int32)),
+        sums=aligned_arrays.zeros((MAX_BLOCK, FLOAT_LANES), np.dtype(np.int32)),
         whole=_zeros(2 * features),
         keys=_zeros(cells, keys),
         board=_zeros(keys),

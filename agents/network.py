@@ -129,9 +129,8 @@ class _Block(nn.Module):
 class Evaluator:
     """A network for inference with NumPy arrays, by the fastest backend of the machine.
 
-    That is torch in bfloat16 on GPUs that support it and on CPUs with AMX, compiled code in int8
-    (`agents.inference`) on other CPUs with instructions for products of bytes, and torch in float32
-    elsewhere.
+    That is compiled code in int8 (`agents.inference`) on CPUs with instructions for products of
+    bytes, torch in bfloat16 on GPUs that support it, and torch in float32 elsewhere.
     """
 
     def __init__(
@@ -201,8 +200,7 @@ class _TorchNetwork:
 
 
 def _fastest_backend(device: torch.device) -> str:
-    has_fast_torch = device.type != "cpu" or fast_dtype(device) == torch.bfloat16
-    return "torch" if has_fast_torch or not HAS_BYTE_PRODUCTS else "compiled"
+    return "compiled" if device.type == "cpu" and HAS_BYTE_PRODUCTS else "torch"
 
 
 def select_device(name: str) -> torch.device:
@@ -215,7 +213,7 @@ def select_device(name: str) -> torch.device:
 
 
 def fast_dtype(device: torch.device) -> torch.dtype:
-    """Return the dtype in which the device evaluates networks fastest."""
+    """Return the dtype in which torch evaluates networks fastest on the device."""
     if device.type == "cuda":
         has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     else:

@@ -25,12 +25,12 @@ FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
 _FEATURE_TEXT = config.CPU_FEATURES
 if _FEATURE_TEXT is None:
     _FEATURE_TEXT = codegen.get_host_cpu_features()
-_FEATURES = frozenset(_FEATURE_TEXT.split(","))
+FEATURES = frozenset(_FEATURE_TEXT.split(","))
 # Whether there are instructions for products of bytes; without them floats are faster.
-HAS_BYTE_PRODUCTS = bool(_FEATURES & {"+avx2", "+avx512vnni", "+dotprod"})
+HAS_BYTE_PRODUCTS = bool(FEATURES & {"+avx2", "+avx512vnni", "+dotprod"})
 # Accumulators of FLOAT_LANES lanes that are updated in turn: enough to hide the latency of an
 # operation, few enough for the registers.
-ACCUMULATORS = 8 if "+avx512f" in _FEATURES else 4
+ACCUMULATORS = 8 if "+avx512f" in FEATURES else 4
 # The sizes of two layers of a small network; the 64 pairs of int16 have one bit of a word each.
 INT16_LANES, INT32_LANES = 128, 32
 
@@ -93,7 +93,7 @@ def store(
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
-        pointer = _pointer(context, builder, signature.args, values, vector.llvm)
+        pointer = element_pointer(context, builder, signature.args, values, vector.llvm)
         builder.store(values[2], pointer, align=_alignment(vector.llvm))
         return context.get_dummy_value()
 
@@ -256,7 +256,7 @@ def add_byte_products(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
         vector, weights, begin, sums = values
-        first = _pointer(context, builder, signature.args[1:], [weights, begin], _INT32)
+        first = element_pointer(context, builder, signature.args[1:], [weights, begin], _INT32)
         for number in range(ACCUMULATORS):
             weight = builder.load(builder.gep(first, [ir.Constant(_INT64, number)]))
             total = builder.extract_value(sums, number)
@@ -274,13 +274,13 @@ def _add_byte_products(
     """Generate total + the sums of four products, with the best instructions of the processor."""
     whole = range(FLOAT_LANES)
     halves = whole[: FLOAT_LANES // 2], whole[FLOAT_LANES // 2 :]
-    if "+avx512vnni" in _FEATURES:
+    if "+avx512vnni" in FEATURES:
         return _call(builder, "llvm.x86.avx512.vpdpbusd.512", total, vector, factors)
-    if "+avx2" in _FEATURES:
+    if "+avx2" in FEATURES:
         parts = []
         for half in halves:
             inputs, weights, sums = (_shuffle(builder, v, half) for v in (vector, factors, total))
-            if "+avxvnni" in _FEATURES:
+            if "+avxvnni" in FEATURES:
                 name = "llvm.x86.avx512.vpdpbusd.256"
                 parts.append(_call(builder, name, sums, inputs, weights))
                 continue
@@ -293,7 +293,7 @@ def _add_byte_products(
             products = _call(builder, name, products, ones, result=sums.type)
             parts.append(builder.add(sums, products))
         return builder.shuffle_vector(*parts, ir.Constant(vector.type, list(whole)))
-    if "+dotprod" in _FEATURES:
+    if "+dotprod" in FEATURES:
         name, parts = "llvm.aarch64.neon.sdot.v4i32.v16i8", []
         bytes_ = ir.VectorType(_INT8, 16)
         for first in range(0, FLOAT_LANES, 4):
@@ -438,11 +438,11 @@ def _is_float(vector: VectorType) -> bool:
     return isinstance(vector, VectorType) and vector.dtype == types.float32
 
 
-def _pointer(
+def element_pointer(
     context: BaseContext,
     builder: ir.IRBuilder,
     kinds: Sequence[types.Type],
-    values: list[ir.Value],
+    values: Sequence[ir.Value],
     target: ir.Type,
 ) -> ir.Value:
     """Return a pointer to the `target` at an array and an index, the first two of the values."""
@@ -458,7 +458,7 @@ def _load(
     values: list[ir.Value],
     vector: ir.VectorType,
 ) -> ir.Value:
-    pointer = _pointer(context, builder, kinds, values, vector)
+    pointer = element_pointer(context, builder, kinds, values, vector)
     return builder.load(pointer, align=_alignment(vector), typ=vector)
 
 

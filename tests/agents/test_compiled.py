@@ -14,12 +14,13 @@ import pytest
 import torch
 from torch.nn.functional import conv2d
 
-from agents import network
+from agents import inference, network
 from agents.network import Evaluator, Network, Size, compile_network, load
 from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
 from cc_env.cli.warmup import warmup_tasks
 from cc_env.errors import BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
+from cc_env.jit.matrix_units import has_matrix_units
 from cc_env.registry.catalogue import GAMES
 
 SHIPPED = sorted(path.parent for path in WEIGHTS.glob(f"*/*/{NETWORK}"))
@@ -285,12 +286,20 @@ def test_other_processors_give_the_same_output(game, tmp_path, settings, has_fma
                 check_close(actual, expected)
 
 
-@pytest.mark.parametrize(
-    ("has_amx", "has_byte_products", "backend"),
-    [(True, True, "torch"), (False, True, "compiled"), (False, False, "torch")],
-)
-def test_backend_is_the_fastest_one(game, monkeypatch, has_amx, has_byte_products, backend):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_amx})
+@pytest.mark.skipif(not has_matrix_units(), reason="the processor lacks matrix units")
+def test_matrix_units_give_the_same_output(game, monkeypatch):
+    models = [random_network(game, size) for size in SIZES]
+    planes = sample_planes(game, 20)
+    expected = [compile_network(model)(planes) for model in models]
+    monkeypatch.setattr(inference, "has_matrix_units", lambda: False)
+    for model, (expected_logits, expected_values) in zip(models, expected, strict=True):
+        logits, values = compile_network(model)(planes)
+        assert np.array_equal(logits, expected_logits)
+        assert np.array_equal(values, expected_values)
+
+
+@pytest.mark.parametrize(("has_byte_products", "backend"), [(True, "compiled"), (False, "torch")])
+def test_backend_is_the_fastest_one(game, monkeypatch, has_byte_products, backend):
     monkeypatch.setattr(network, "HAS_BYTE_PRODUCTS", has_byte_products)
     assert Evaluator(random_network(game, SIZES[1])).backend == backend
 

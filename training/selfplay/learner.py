@@ -73,8 +73,7 @@ def initial_network(start: str | None, game: Game, size: Size) -> Network:
 def training_dtype(device: torch.device) -> torch.dtype:
     """Return the dtype in which gradient steps on the device are fastest.
 
-    With AVX512-BF16 they take 0.7 of the time in bfloat16, whereas inference is faster in the
-    int8 of `agents.inference`.
+    With AVX512-BF16 they take 0.7 of the time in bfloat16.
     """
     if device.type == "cpu" and torch.cpu.get_capabilities().get("avx512_bf16"):
         return torch.bfloat16

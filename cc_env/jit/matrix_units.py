@@ -1,0 +1,169 @@
+"""Products of int8 matrices by the matrix units of x86 processors (AMX), for compiled code.
+
+The operands are *tiles*, registers of 16 rows of 64 bytes: int8[16, 64] for weights, uint8[16, 4,
+16] for features, where an element is a feature of four inputs and 16 columns, and int32[16, 16] for
+ACCUMULATOR_TILES sums of their products. A compiled function that Python calls has to call
+`configure_tiles` before the others and `release_tiles` after them. Use none of them unless
+`has_matrix_units()`.
+
+Indices count elements over all dimensions. They are not checked, as everywhere in compiled code.
+"""
+
+import ctypes
+import functools
+import sys
+from collections.abc import Sequence
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.core.typing import Signature
+from numba.extending import intrinsic
+
+from cc_env.jit.simd import FEATURES, Intrinsic, element_pointer
+
+TILE_ROWS, TILE_BYTES = 16, 64
+ACCUMULATOR_TILES = 4
+# Other tiles; loading weights alternates between two.
+_WEIGHT_TILES, _FEATURE_TILE = (4, 5), 6
+# System call of Linux that requests the permission to use tiles: number, request, component.
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
+# Palette 1, bytes in a row of each of 16 tiles (uint16), of which there are 8, and their rows.
+_TILE_SIZES = (
+    bytes([1]) + bytes(15) + bytes([TILE_BYTES, 0] * 8) + bytes(16) + bytes([TILE_ROWS] * 8)
+).ljust(64, b"\0")
+_INT8, _INT64 = ir.IntType(8), ir.IntType(64)
+_ROW_BYTES = ir.Constant(_INT64, TILE_BYTES)
+
+
+@functools.cache
+def has_matrix_units() -> bool:
+    """Return whether this process can use tiles; if it can, request the permission of Linux."""
+    if sys.platform != "linux" or not {"+amx-tile", "+amx-int8"} <= FEATURES:
+        return False
+    error: int = ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)
+    return error == 0
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def configure_tiles(typing_context: object) -> Intrinsic:
+    """Give all tiles of the processor their full size."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        sizes = cgutils.global_constant(
+            builder, "tile_sizes", ir.Constant(ir.ArrayType(_INT8, 64), bytearray(_TILE_SIZES))
+        )
+        _call(builder, "ldtilecfg", builder.bitcast(sizes, _INT8.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def release_tiles(typing_context: object) -> Intrinsic:
+    """End the use of tiles, which makes switches between threads faster."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        _call(builder, "tilerelease")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def zero_tiles(typing_context: object) -> Intrinsic:
+    """Set the accumulators to 0."""
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        for tile in range(ACCUMULATOR_TILES):
+            _call(builder, "tilezero", _tile(tile))
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def add_tile_products(
+    typing_context: object,
+    weights: types.Array,
+    begin: types.Type,
+    features: types.Array,
+    start: types.Type,
+    count: types.Type,
+) -> Intrinsic:
+    """Add the products of `count` tiles of weights and a tile of features to the accumulators.
+
+    `count` is a constant up to ACCUMULATOR_TILES. The tiles of weights begin at weights[begin],
+    that of features at features[start]; both arrays are int32, with four bytes in an element.
+    """
+    is_valid = weights.dtype == types.int32 and features.dtype == types.int32
+    if not (is_valid and isinstance(count, types.IntegerLiteral)):
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        kinds = signature.args
+        source = _bytes_at(context, builder, kinds[2:4], values[2:4])
+        _call(builder, "tileloadd64", _tile(_FEATURE_TILE), source, _ROW_BYTES)
+        first = _bytes_at(context, builder, kinds[:2], values[:2])
+        for tile in range(count.literal_value):
+            weight_tile = _tile(_WEIGHT_TILES[tile % 2])
+            source = _tile_at(builder, first, tile)
+            _call(builder, "tileloadd64", weight_tile, source, _ROW_BYTES)
+            # Signed weights, unsigned features.
+            _call(builder, "tdpbsud", _tile(tile), weight_tile, _tile(_FEATURE_TILE))
+        return context.get_dummy_value()
+
+    return types.void(weights, begin, features, start, count), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_tiles(typing_context: object, sums: types.Array) -> Intrinsic:
+    """Write the accumulators to `sums`, int32[ACCUMULATOR_TILES, 16, 16]."""
+    if sums.dtype != types.int32:
+        return None
+
+    def generate(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        zero = ir.Constant(_INT64, 0)
+        first = _bytes_at(context, builder, [sums, types.int64], [values[0], zero])
+        for tile in range(ACCUMULATOR_TILES):
+            target = _tile_at(builder, first, tile)
+            _call(builder, "tilestored64", _tile(tile), target, _ROW_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(sums), generate
+
+
+def _tile(number: int) -> ir.Constant:
+    return ir.Constant(_INT8, number)
+
+
+def _bytes_at(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kinds: Sequence[types.Type],
+    values: Sequence[ir.Value],
+) -> ir.Value:
+    """Return a pointer to the bytes at an array and an index."""
+    return element_pointer(context, builder, kinds, values, _INT8)
+
+
+def _tile_at(builder: ir.IRBuilder, first: ir.Value, number: int) -> ir.Value:
+    """Return a pointer to one of several tiles in memory."""
+    return builder.gep(first, [ir.Constant(_INT64, number * TILE_ROWS * TILE_BYTES)])
+
+
+def _call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> None:
+    """Generate an instruction for tiles."""
+    function = ir.FunctionType(ir.VoidType(), [operand.type for operand in operands])
+    name = f"llvm.x86.{name}"
+    builder.call(cgutils.get_or_insert_function(builder.module, function, name), operands)
