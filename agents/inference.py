@@ -40,7 +40,6 @@ from cc_env.jit.matrix_units import has_matrix_units
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import (
     FLOAT_LANES,
-    as_floats,
     fma,
     load,
     maximum,
@@ -48,6 +47,7 @@ from cc_env.jit.simd import (
     relu,
     splat,
     store,
+    to_floats,
 )
 
 # Outputs of a dense layer that are computed together.
@@ -199,7 +199,7 @@ def _convolve(
                 if is_residual:
                     total = total + load(cells, place, FLOAT_LANES)
                 weight_scale = splat(layers.weight_scales[index, channel], FLOAT_LANES)
-                sums = as_floats(load(buffers.sums, number * FLOAT_LANES, FLOAT_LANES))
+                sums = to_floats(load(buffers.sums, number * FLOAT_LANES, FLOAT_LANES))
                 total = relu(fma(sums, weight_scale * feature_scales, total))
                 store(cells, place, total)
                 largest = maximum(total, largest)
@@ -274,7 +274,7 @@ def _write_queries_and_keys(network: Weights, buffers: Buffers) -> None:
                 board = load(buffers.board, channel * FLOAT_LANES, FLOAT_LANES)
                 weight_scale = splat(layers.weight_scales[0, channel], FLOAT_LANES)
                 place = (cell * buffers.keys.shape[1] + channel) * FLOAT_LANES
-                sums = as_floats(load(buffers.sums, number * FLOAT_LANES, FLOAT_LANES))
+                sums = to_floats(load(buffers.sums, number * FLOAT_LANES, FLOAT_LANES))
                 total = fma(sums, weight_scale * feature_scales, board)
                 store(buffers.keys, place, total)
 

@@ -35,12 +35,12 @@ def shipped_weights(game: Game, kind: str) -> Path:
     """Return the shipped weights file for a game; raise BadCheckpoint if there is none."""
     path = shipped_path(game, kind)
     if not path.exists():
-        # "alphazero" for the player "policy".
+        # The player "policy" falls back to the folder "alphazero".
         folder_kind = path.parent.parent.name
         files = (WEIGHTS / folder_kind).glob(f"*/{CONFIG}")
         configs = (json.loads(file.read_text()) for file in files)
         available = sorted(_game_text(config["game"], config["options"]) for config in configs)
-        advice = f"cc_env train-{folder_kind} trains a network, then {kind}:path=FOLDER plays"
+        advice = f"train some with `cc_env train-{folder_kind}` and use {kind}:path=FOLDER"
         raise BadCheckpoint(
             f"cc_env ships no {folder_kind} weights for {_game_text(game.name, game.options)}, "
             f"only for: {format_list(available) or 'nothing'}; {advice}"

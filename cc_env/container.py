@@ -72,5 +72,5 @@ def decompress(packed: bytes, size: int) -> bytes:
     except zlib.error:
         raise ValueError("the compressed data is invalid") from None
     if len(data) != size or not decompressor.eof or decompressor.unused_data:
-        raise ValueError(f"the compressed data is not {size:,} bytes")
+        raise ValueError(f"the data does not decompress to exactly {size:,} bytes")
     return data

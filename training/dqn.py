@@ -318,7 +318,10 @@ class MaskedDQN(DQN):
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return epsilon-greedy actions int64[B], decided for each board, twice."""
+        """Return epsilon-greedy actions, int64[B], and the same for the replay buffer.
+
+        Each board explores independently. `learning_starts` and `action_noise` are ignored.
+        """
         observations: Any = self._last_obs
         actions, _ = self.policy.predict(observations, deterministic=True)
         masks = observations[:, -self.action_space.n :]  # type: ignore[attr-defined]

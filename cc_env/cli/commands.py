@@ -508,14 +508,18 @@ def check(
     ] = None,
     game: Annotated[
         str | None,
-        typer.Option("--game", "-g", help="The game; default: by the file name."),
+        typer.Option(
+            "--game",
+            "-g",
+            help="The game; needed without a file, otherwise by default that of the file name.",
+        ),
     ] = None,
     option: GameOptions = None,
 ) -> None:
     """Check the rules with reference positions or random games.
 
-    Without a file, random games check the requirements on every game. The exit status is 1 if
-    anything differs.
+    Without a file, play random games of --game and check what every game must satisfy. The exit
+    status is 1 if anything differs.
     """
     if file is None:
         if game is None:

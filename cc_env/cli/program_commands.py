@@ -245,7 +245,8 @@ def join(
             result = server.join_game(MessageSocket(connection), partial(make_player, player), seed)
             print(escape_controls(result))
         except TimeoutError as error:
-            raise ConnectionError(f"{address}:{port} is silent") from error
+            seconds = f"{server.MESSAGE_TIMEOUT_SECONDS:g} seconds"
+            raise ConnectionError(f"{address}:{port} has sent nothing for {seconds}") from error
         except EOFError as error:
             raise ConnectionError(f"{address}:{port} has closed the connection") from error
 

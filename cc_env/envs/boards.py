@@ -244,7 +244,7 @@ class Boards:
         return self._threads.thread_count
 
     def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
-        """Call `function(thread, slice)` in the threads with slices that divide `length` items."""
+        """Divide `length` items among the threads; call `function(thread, slice)` in each."""
         if self.thread_count == 1:
             function(0, slice(length))
         else:
@@ -271,8 +271,9 @@ class Boards:
         `streams`, uint64[N], replace the random streams of these boards. If the
         opponent's first replies end a game, it begins again with new random numbers.
 
-        Raises BadPosition if a game is over in one of the positions, or every reply ends it. Then,
-        and if the opponent raises an error, all boards need another reset.
+        Raises BadPosition if a game is over in one of the positions, or the opponent's first
+        replies end it MAX_RESET_ATTEMPTS times. After this error, or one that the opponent raises,
+        all boards must be reset.
         """
         selected = self._all_boards if selected is None else selected
         rows = np.array(starts, np.uint64) if starts else self._initial

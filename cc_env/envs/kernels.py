@@ -565,7 +565,10 @@ def _advance(position: Position, action: Int, board: Board) -> Position:
 
 @jit
 def _reply(position: Position, settings: Settings, board: Board) -> Position:
-    """Return the position after random replies until the seat is to move or the game ends."""
+    """Return the position after random replies until the seat is to move or the game ends.
+
+    With other opponents, it is the same position.
+    """
     while settings.opponent_mode == OpponentMode.RANDOM and rules.to_move(position) != np.int64(
         board.row[SEAT]
     ):

@@ -57,7 +57,7 @@ class Renderer:
 
 
 class RenderableEnv:
-    """An environment with one board, `_boards`, and a `_renderer`."""
+    """Mixin for environments with one board: position, pictures and window."""
 
     _boards: Boards
     _renderer: Renderer

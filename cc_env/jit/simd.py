@@ -327,8 +327,8 @@ def _call(
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def as_floats(typing_context: object, vector: VectorType) -> Intrinsic:
-    """Return a vector int32[FLOAT_LANES] as float32."""
+def to_floats(typing_context: object, vector: VectorType) -> Intrinsic:
+    """Return a vector int32[FLOAT_LANES] converted to float32."""
     if vector != _GROUP_VECTOR:
         return None
 

@@ -219,7 +219,9 @@ def _parse(content: bytes) -> tuple[NetworkHeader, bytes]:
     if len(content) > MAX_FILE_BYTES:
         raise ValueError(f"more than {MAX_FILE_BYTES:,} bytes")
     if container.sha256(content[first.header_start :]) != first.sha256:
-        raise ValueError(f"altered or truncated at {len(content):,} bytes")
+        raise ValueError(
+            f"altered or truncated: the SHA-256 of its {len(content):,} bytes does not match"
+        )
     header_end = first.header_start + first.header_length
     return _parse_header(content[first.header_start : header_end]), content[header_end:]
 

@@ -108,7 +108,7 @@ class Record:
         """Return the record in one line of JSON; raise BadRecord if it is invalid."""
         line = parse_json(text)
         if not isinstance(line, dict):
-            raise BadRecord(f"{type(line).__name__}; expected: an object")
+            raise BadRecord(f"the record is a {type(line).__name__}; expected: a JSON object")
         valid = {spec.name for spec in fields(Record)}
         if unknown := set(line) - valid:
             raise BadRecord(

@@ -83,31 +83,34 @@ class GoCommand(NamedTuple):
         pairs = [word for word in words if word != "infinite"]
         for name, text in zip(pairs[::2], [*pairs[1::2], ""], strict=False):
             if name not in GO_NUMBERS:
-                valid = f"{format_list(GO_NUMBERS)} N, infinite"
-                raise UnknownOption(f"go {name[:40]} {text[:40]}; expected: {valid}")
+                valid = f"{format_list(GO_NUMBERS)}, each with a number, or infinite"
+                raise UnknownOption(f"unknown limit of go: {name[:40]!r}; expected: {valid}")
             minimum, maximum = _TIME_RANGE if name in _TIMES else (0, _MAX_NUMBER)
             limits[name] = max(0, _parse_integer(f"go {name}", text, minimum, maximum))
         return GoCommand(limits, "infinite" in words)
 
     def clock(self, player: int) -> Clock:
-        """Return the time limits of the player to move."""
+        """Return the time limits of a player, 0 or 1."""
         turn, game = (self.limits.get(name, inf) for name in ("movetime", f"p{player + 1}time"))
         return Clock(turn / 1000, game / 1000)
 
     def player_options(self, option_names: Collection[str]) -> dict[str, float | None]:
-        """Return the changed options of a player that has the options `option_names`.
+        """Return the player options that replace the limits of the spec; None removes a limit.
 
-        Raises UnknownOption if the player has no option for a limit.
+        `option_names` are the options of the player. Raises UnknownOption if it has none for a
+        limit.
         """
         steps = "nodes" if "nodes" in option_names else "simulations"
         names = {"depth": "depth", "nodes": steps}
         limits: dict[str, float | None]
         limits = {names[name]: self.limits[name] for name in names if name in self.limits}
         valid = [name for name in _LIMITS if name in option_names]
-        if missing := [name for name in limits if name not in option_names]:
+        possible = [name for name in names if names[name] in option_names]
+        if missing := [name for name in names if name in self.limits and name not in possible]:
+            others = "movetime", "p1time", "p2time"
             raise UnknownOption(
-                f"no limit {format_list(missing)} for this player; expected: "
-                f"{format_list(valid) or 'none'}"
+                f"go {missing[0]}: the player has no such limit; expected: "
+                f"{format_list([*possible, *others])}"
             )
         if not limits and self.infinite and "seconds" in option_names:
             limits = {"seconds": inf}

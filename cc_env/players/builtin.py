@@ -281,7 +281,7 @@ class BotPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the bot's decision; raise IllegalAction if the game is over."""
-        # Raises IllegalAction if the game is over, which bots do not check.
+        # Bots do not check whether the game is over.
         self._game.choices(position)
         return Decision(self._bot(position, rng))
 

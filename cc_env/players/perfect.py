@@ -45,7 +45,7 @@ class PerfectPlayer:
         return PerfectPolicy(self._tables.make_probing(), needs_best, fallback)
 
     def _actions(self, position: Position, solved: ExactValue) -> list[int]:
-        """Return the actions from which one is drawn."""
+        """Return the candidate actions, of which `choose` takes one at random."""
         needs_best = solved.value > 0 or self._delay or self._game.max_margin > 1
         actions = list(solved.best if needs_best else solved.value_keeping)
         if not self._delay or len(actions) == 1:

@@ -120,9 +120,9 @@ class ProgramConnection:
         raise self._fault
 
     def _last_error_line(self) -> str:
-        """Return the last line of stderr as a part of a message, "" if there is none."""
+        """Return a suffix for error messages with the last line of stderr; "" if it is empty."""
         lines = self._channel.stderr_tail.splitlines()
-        return f"; last on stderr: {lines[-1][:200]}" if lines else ""
+        return f"; last line of stderr: {lines[-1][:200]}" if lines else ""
 
 
 class ProgramPlayer:

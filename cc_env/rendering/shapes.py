@@ -164,7 +164,7 @@ def _blend_with_heat(color: str, heat: float) -> str:
 
 
 def path(picture: PictureData) -> list[Shape]:
-    """Return the path of the last turn, drawn below the pieces."""
+    """Return the shapes of the last turn's path, which are drawn below the pieces."""
     if not picture.path:
         return []
     start, end = picture.path[0], picture.path[-1]

@@ -82,40 +82,43 @@ _SALT = np.uint64(0x9FB21C651E98DF25)
 
 @jit
 def search(position: Position, frame: Frame, context: Context) -> Int:
-    """Return the value of an unfinished position to the player to move."""
+    """Return the value of an unfinished position to the player to move.
+
+    It is exact inside the window of the frame, otherwise a bound, and 0 if the search is stopped.
+    """
     depth, ply, alpha, beta = frame
     player, key = rules.to_move(position), _key(position, context)
-    cut_short = context.workspace.truncated
-    is_known, value, first = _enter(position, key, frame, context)
+    truncated = context.workspace.truncated
+    is_known, value, table_action = _enter(position, key, frame, context)
     if is_known:
         return value
     best: Int = np.int64(-INFINITE)
     best_action: Int = np.int64(NO_ACTION)
     # The table's action is tried before any are generated.
-    listed_at = 0 if first == NO_ACTION else 1
+    listed_at = 0 if table_action == NO_ACTION else 1
     index: Int = 0
     count: Int = listed_at
     while alpha < beta:
         if index == listed_at:
-            count += _rank(position, frame, first, context)
+            count += _rank(position, frame, table_action, context)
         if index == count:
             break
         place = index - listed_at
-        action, after = _take(position, frame, place, count - listed_at, first, context)
+        action, after = _take(position, frame, place, count - listed_at, table_action, context)
         remaining = depth if rules.mid_turn(after) else depth - 1
         is_end, value = _end(after, Frame(remaining, ply + 1, alpha, beta), player, context)
-        same = rules.to_move(after) == player
-        top = beta if index == 0 else alpha + 1
-        fewer = _reduction(remaining, index, context)
+        is_same_player = rules.to_move(after) == player
+        upper = beta if index == 0 else alpha + 1
+        reduction = _reduction(remaining, index, context)
         while not is_end:
-            low, high = (alpha, top) if same else (-top, -alpha)
-            child = Frame(remaining - fewer, ply + 1, low, high)
+            low, high = (alpha, upper) if is_same_player else (-upper, -alpha)
+            child = Frame(remaining - reduction, ply + 1, low, high)
             value = search(after, child, context)
-            value = value if same else -value
-            is_end = not (value > alpha and (fewer > 0 or (top < beta and value < beta)))
-            if fewer == 0:
-                top = beta
-            fewer = np.int64(0)
+            value = value if is_same_player else -value
+            is_end = not (value > alpha and (reduction > 0 or (upper < beta and value < beta)))
+            if reduction == 0:
+                upper = beta
+            reduction = np.int64(0)
         if _is_stopped(context):
             return np.int64(0)
         if value > best:
@@ -124,7 +127,7 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
             alpha = best
             _update_line(action, value, ply, context)
         index += 1
-    searched: Int = np.int64(FULL_DEPTH) if context.workspace.truncated == cut_short else depth
+    searched: Int = np.int64(FULL_DEPTH) if context.workspace.truncated == truncated else depth
     _leave(key, player, TableEntry(best, best_action, searched, np.int64(0)), frame, context)
     return best
 

@@ -195,14 +195,14 @@ class BoundedHTTP(_ThrottledProtocol, H11Protocol):
         """Accept the connection, or close it or an older one if a limit is exceeded."""
         super().connection_made(transport)
         self.config.open_connections[self.address] += 1
-        if self.address != PROXY_ADDRESS and self._exceeds_limits():
+        if self.address != PROXY_ADDRESS and self._count_exceeds_limits():
             transport.abort()
         elif len(self.connections) > self.config.max_connections:
             self._oldest_incomplete().transport.abort()
         self.after_parsing()
 
-    def _exceeds_limits(self) -> bool:
-        """Return whether this address has too many connections, or connects too often."""
+    def _count_exceeds_limits(self) -> bool:
+        """Count a connection; return whether its address has too many, or connects too often."""
         config, address = self.config, self.address
         limit = min(config.limits.connections_per_address, max(1, config.max_connections // 2))
         try:

@@ -78,9 +78,9 @@ class RankingTables(NamedTuple):
 
 @jit
 def rank(cells: np.uint64, free: np.uint64, choose: NDArray[np.int64]) -> Int:
-    """Return the rank of a set among those of its size within the cells `free`.
+    """Return the rank of the set `cells` among the subsets of `free` with the same size.
 
-    `choose`, int64[65, limit + 1], are binomial coefficients.
+    `choose[n, k]`, int64[65, maximum size + 1], are binomial coefficients.
     """
     number: Int = np.int64(0)
     size = 1

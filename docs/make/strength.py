@@ -107,7 +107,7 @@ def _setting(row: Row, names: list[str]) -> str:
 def matches(games: Container[str] = GAMES) -> Iterator[Row]:
     """Yield the matches of trained players, of all games or some.
 
-    Of a repeated match, the one with more games is yielded.
+    Of a repeated match, the one with more games is yielded, a current one rather than another.
     """
     costs = json.loads((WEIGHTS / COSTS).read_text())
     for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
@@ -122,16 +122,18 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
             tournament = json.loads(measured.read_text())
             recorded = tournament["config"].get("decisions", {})
             for (player, opponent), line in _pairs(tournament):
+                hashes = {name: current_hash(name) for name in (player, opponent)}
                 is_current = all(
-                    recorded.get(name) == current_hash(name) for name in (player, opponent)
+                    digest in (None, recorded.get(name)) for name, digest in hashes.items()
                 )
                 row = Row(config, cost, player, opponent, line, is_current)
-                rows[player, opponent] = max(rows.get((player, opponent), row), row, key=_games)
+                rows[player, opponent] = max(rows.get((player, opponent), row), row, key=_rank)
         yield from rows.values()
 
 
-def _games(row: Row) -> int:
-    return int(row.line["wins"] + row.line["draws"] + row.line["losses"])
+def _rank(row: Row) -> tuple[bool, int]:
+    """Return the order of a repeated match: whether it is current, then the number of games."""
+    return row.is_current, row.line["wins"] + row.line["draws"] + row.line["losses"]
 
 
 def _pairs(tournament: Mapping[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:

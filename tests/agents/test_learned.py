@@ -213,7 +213,7 @@ def test_missing_or_foreign_weights_are_rejected(game, file, tmp_path):
         match=r"weights for \S+ size=7, only for: cannon, capture_conquer, capture_conquer size=5",
     ):
         make_player("alphazero", make_game("capture_conquer", size=7))
-    advice = "cc_env train-alphazero trains a network, then policy:path=FOLDER plays"
+    advice = "train some with `cc_env train-alphazero` and use policy:path=FOLDER"
     with pytest.raises(BadCheckpoint, match=advice):
         make_player("policy", make_game("capture_conquer", size=7))
 

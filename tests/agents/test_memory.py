@@ -101,8 +101,8 @@ def test_illegal_choices_are_skipped_with_their_subtrees():
     assert all(counts and "in '" in illegal[0] for counts, illegal in cut)
 
 
-def test_choices_match_the_recording(tmp_path):
-    """morris: memory choice: highest wins, otherwise random: `recall` lines.
+def test_choices_match_the_original_program(tmp_path):
+    """The continuation with the most wins, or a random new one (oracle lines of kind `recall`).
 
     The recorded continuations become first moves; only placements are compared.
     """

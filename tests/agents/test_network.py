@@ -265,7 +265,7 @@ def test_unknown_network_is_rejected(game, source, word):
 
 
 @pytest.mark.parametrize("wrong", ["checkers", None, 5])
-def test_name_instead_of_a_game_is_rejected(wrong):
+def test_argument_that_is_not_a_game_is_rejected(wrong):
     for load_for in (load_network, make_player):
         with pytest.raises(
             BadOption, match=rf"game={wrong!r}; expected: a game, such as make_game"

@@ -8,9 +8,10 @@ import pytest
 
 from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.registry.catalogue import GAMES
-from docs.make import actions, api, notebooks
+from docs.make import actions, api, notebooks, strength
 from docs.make.blocks import BadBlock, Page, expand, without_generated_text
 from docs.make.pages import DOCS, PAGES, find_outdated
+from training.arena.decision_hash import decision_hash
 
 
 def generate(block, path="environments/page.md"):
@@ -192,10 +193,18 @@ def test_match_results_are_those_of_the_network(game, player, score, results):
     assert [player, score, results] in [[row[-6], *row[-2:]] for row in rows(text)]
 
 
+def test_all_matches_are_current():
+    assert all(row.is_current for row in strength.matches())
+
+
 def test_matches_of_earlier_searches_are_marked(monkeypatch):
-    monkeypatch.setattr("docs.make.strength.decision_hash", lambda name, game: name[:7])
+    def changed_hash(name, game):
+        return "changed" if name.startswith("alphazero") else decision_hash(name, game)
+
+    monkeypatch.setattr("docs.make.strength.decision_hash", changed_hash)
     text, _ = generate("<!-- make: strength checkers -->")
-    assert all(row[-2].endswith(" †") for row in rows(text) if "minimax" in row[-3])
+    marked = {row[-6] for row in rows(text) if row[-2].endswith(" †")}
+    assert marked == {"`alphazero:seconds=0.1`", "`alphazero:simulations=64`"}
 
 
 def test_derived_options_are_omitted_from_rows():

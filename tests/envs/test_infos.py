@@ -98,7 +98,7 @@ def test_vector_infos_have_the_same_structure_at_every_step(name, mode):
 
 
 @NAMES
-def test_aec_infos_have_more_keys_at_the_end_only(name):
+def test_aec_infos_gain_keys_only_when_the_game_ends(name):
     env, rng = BoardGameAEC(name, max_turns=MAX_TURNS), np.random.default_rng(0)
     env.reset(seed=0)
     shapes = [tree(env.infos)]

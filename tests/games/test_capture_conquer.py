@@ -265,7 +265,7 @@ def test_turns_of_worst_positions_equal_path_enumeration(text):
 def test_turns_in_random_games_equal_path_enumeration(size, seed):
     game = make_game("capture_conquer", size=size)
     rng = np.random.default_rng(seed)
-    (transposition,) = game.symmetries
+    (transpose,) = game.symmetries
     position = game.initial
     while game.outcome(position) == ONGOING:
         legal = game.legal_actions(position)
@@ -273,15 +273,15 @@ def test_turns_in_random_games_equal_path_enumeration(size, seed):
         assert np.array_equal(np.flatnonzero(game.action_mask(position)), legal)
         assert game.from_text(game.to_text(position)) == position
 
-        image = transposition.position(position)
-        assert sorted(transposition.actions[legal]) == list(game.legal_actions(image))
+        image = transpose.position(position)
+        assert sorted(transpose.actions[legal]) == list(game.legal_actions(image))
         planes = game.observe(position)
-        turned = planes.reshape(4, -1)[:, transposition.cells].reshape(planes.shape)
+        turned = planes.reshape(4, -1)[:, transpose.cells].reshape(planes.shape)
         assert np.array_equal(turned, game.observe(image))
 
         action = int(rng.choice(legal))
         before, position = position, game.apply(position, action)
-        assert transposition.position(position) == game.apply(image, transposition.actions[action])
+        assert transpose.position(position) == game.apply(image, transpose.actions[action])
         if not game.mid_turn(position):
             assert game.to_move(position) != game.to_move(before)
     assert not game.legal_actions(position).size
@@ -410,9 +410,9 @@ def test_action_cells_agree_with_the_notation_and_the_symmetry(size):
         else:
             assert start == end
             assert text == f"x{start[0]},{start[1]}"
-    (transposition,) = game.symmetries
-    images = np.append(np.argsort(transposition.cells), size * size)
-    assert (game.action_cells[transposition.actions] == images[game.action_cells]).all()
+    (transpose,) = game.symmetries
+    images = np.append(np.argsort(transpose.cells), size * size)
+    assert (game.action_cells[transpose.actions] == images[game.action_cells]).all()
 
 
 def test_position_may_have_more_pieces_than_the_start():

@@ -10,7 +10,6 @@ from cc_env.jit.simd import (
     FLOAT_LANES,
     add_byte_products,
     add_product,
-    as_floats,
     fma,
     load,
     maximum,
@@ -18,6 +17,7 @@ from cc_env.jit.simd import (
     relu,
     splat,
     store,
+    to_floats,
     zero_accumulators,
 )
 
@@ -105,7 +105,7 @@ def test_products_of_bytes_are_exact():
             vector = load(numbers, row * FLOAT_LANES, FLOAT_LANES)
             sums = add_byte_products(vector, weights, row * ACCUMULATORS, sums)
         for number in range(ACCUMULATORS):
-            store(out, number * FLOAT_LANES, as_floats(sums[number]))
+            store(out, number * FLOAT_LANES, to_floats(sums[number]))
 
     rng = np.random.default_rng(0)
     for count in (1, 100):

@@ -112,7 +112,7 @@ def test_newer_version_is_named_in_the_error(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda header: header.update(sets=3), "the compressed data is not"),
+        (lambda header: header.update(sets=3), "the data does not decompress to exactly"),
         (lambda header: header.update(sets=10**9), "1000000000 sets of cells"),
         (lambda header: header.update(sets="2"), "'2' sets"),
         (lambda header: header.update(windows=[0, 9, 64]), "the windows are not cells"),
@@ -136,7 +136,7 @@ def test_weights_of_wrong_size_or_compression_are_rejected(path):
     for weights in (lambda raw: raw[:-1], lambda raw: raw + b"\0", lambda raw: b""):
         path.write_bytes(whole)
         rewrite(path, weights=weights)
-        assert_rejected(path, "the compressed data is not")
+        assert_rejected(path, "the data does not decompress to exactly")
     path.write_bytes(whole)
     rewrite(path, pack=lambda raw: b"zlib would not write this")
     assert_rejected(path, "compressed data is invalid")

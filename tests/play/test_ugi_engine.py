@@ -306,10 +306,22 @@ def test_go_limits_replace_spec_limits_once(client, game):
     assert client("go p1time 1000 p2time 9 p1inc 5", until="bestmove")[0].startswith(
         "info depth 1 "
     )
-    only = EngineClient("greedy", game)
-    assert "no limit depth for this player; expected: none" in only("go depth 3")[0]
     tree = EngineClient("mcts:seconds=100", game)
     assert " nodes 20 score value " in tree("go nodes 20", until="bestmove")[0]
+
+
+@pytest.mark.parametrize(
+    ("player", "command", "limits"),
+    [
+        ("greedy", "go depth 3", "movetime, p1time, p2time"),
+        ("greedy", "go nodes 3", "movetime, p1time, p2time"),
+        ("mcts", "go nodes 20 depth 3", "nodes, movetime, p1time, p2time"),
+    ],
+)
+def test_go_limits_that_a_player_lacks_are_rejected(game, player, command, limits):
+    error = EngineClient(player, game)(command)[0]
+    assert error.split(": ")[0].endswith("go depth" if "depth" in command else "go nodes")
+    assert error.endswith(f"expected: {limits}")
 
 
 def test_finished_game_is_reported(client):

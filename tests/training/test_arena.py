@@ -22,11 +22,12 @@ from agents.memory_player import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.games.factory import make_game
+from cc_env.jit.simd import HAS_BYTE_PRODUCTS
 from cc_env.match.match import Limits
 from cc_env.match.record import read_records
 from cc_env.players.builtin import RandomPlayer
 from training import arena
-from training.arena import report
+from training.arena import decision_hash, report
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -522,6 +523,18 @@ def test_decisions_of_searches_are_recorded():
     assert len({hashes[name] for name in limited}) == 1
     assert len(set(hashes.values())) == 3
     assert decisions("random", LOWEST) == {}
+
+
+def test_decisions_of_networks_are_recorded(monkeypatch):
+    if not HAS_BYTE_PRODUCTS:
+        pytest.skip("networks are not evaluated in int8")
+    searches = "alphazero:simulations=8", "alphazero:seconds=0.1", "alphazero:exploration=3"
+    hashes = decisions("policy", "ppo", *searches)
+    assert list(hashes) == ["policy", "ppo", *searches]
+    assert hashes[searches[0]] == hashes[searches[1]]
+    assert len(set(hashes.values())) == 4
+    monkeypatch.setattr(decision_hash, "HAS_BYTE_PRODUCTS", False)
+    assert decisions("policy", "ppo", *searches) == {}
 
 
 def test_changed_evaluation_makes_another_tournament(tmp_path, monkeypatch):

@@ -197,7 +197,7 @@ def with_empty_evaluation(game):
         {"workers": -1},
     ],
 )
-def test_settings_out_of_range_are_rejected(change):
+def test_invalid_settings_are_rejected(change):
     with pytest.raises((BadOption, UnknownOption), match=next(iter(change))):
         replace(TINY, **change)
 

@@ -70,7 +70,7 @@ def test_buffers_are_on_the_device_of_the_weights():
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_dequantized_network_has_the_same_weights(name):
+def test_quantize_inverts_dequantize(name):
     game = make_game(name)
     network = game.evaluation("learned").network
     again = quantize(dequantize(network, len(rules.network_inputs(game.initial))))

@@ -171,7 +171,10 @@ def fixed_result(board: str, games: int) -> Result:
 
 
 def run_folder(board: str, algorithm: str, seed: int | None, core_minutes: float) -> Path:
-    """Return the folder of a run in runs/baselines; runs of another length have their own."""
+    """Return the folder of a run in runs/baselines.
+
+    Without a seed, it is that of the fixed players, whatever the algorithm and the minutes.
+    """
     name = f"{board}-{FIXED}" if seed is None else f"{board}-{algorithm}-{seed}-{core_minutes:g}m"
     return RUNS / "baselines" / name
 

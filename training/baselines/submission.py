@@ -361,7 +361,7 @@ def _repeat_decisions(submission: Submission, match: Match, index: int) -> None:
                 expected = game.action_text(position, chosen)
                 versions = ""
                 if submission.version != __version__:
-                    versions = f" by cc_env {submission.version}, this is {__version__}"
+                    versions = f"; written by cc_env {submission.version}, this is {__version__}"
                 raise BadRecord(
                     f"turn {number}: {submission.opponent} plays {expected!r}, recorded: "
                     f"{recorded!r}{versions}"

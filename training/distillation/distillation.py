@@ -3,9 +3,9 @@
 A network plays without a search, against itself and other players, and alpha-beta evaluates all
 actions of each of its decisions. A fraction `table_share` of the positions is sampled from exact
 tables instead. The policy minimizes the expected regret, the loss of expected result relative to
-the best action. Where it cannot distinguish positions, it therefore prefers an action that is good
-in all of them to one that is best in some and a mistake in others. The value is trained on the
-value of the best action.
+the best action, plus a cross-entropy of small weight, with which it learns faster. Where it cannot
+distinguish positions, the regret favors an action that is good in all of them over one that is best
+in some and a mistake in others. The value is trained on the value of the best action.
 
 It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon and
 Bagnell, "A reduction of imitation learning and structured prediction to no-regret online learning",
@@ -82,7 +82,8 @@ class Config(GameSettings, NetworkConfig):
     table_share: float = 0.0
     opponents: tuple[str, ...] = ("minimax:depth=3",)
     opponents_share: float = 0.5
-    # Positions per round: decisions of the policy, and positions from the tables.
+    # Positions per round: decisions of the policy, and positions from the tables. A process plays
+    # up to 20,000 at a time, so more than two processes need more.
     decisions: int = 40_000
     evaluate_every: int = 4
     # Number of processes; None: one per core.

@@ -51,7 +51,7 @@ class Checkpoints:
             return None
         header, arrays = read(self.newest)
         if changes := "; ".join(differences(header["run"], self._run)):
-            raise BadCheckpoint(f"{self.newest} is of another run: {changes}")
+            raise BadCheckpoint(f"{self.newest} belongs to another run: {changes}")
         return Checkpoint(header["number"], arrays, header["about"], self.newest)
 
     def save(

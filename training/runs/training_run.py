@@ -265,10 +265,10 @@ def open_run(
 
     `best` is the file name of the algorithm's best network. A folder with a config is a run.
 
-    Raises BadFolder if there is a run and not `resume`, or the reverse, or if its config differs in
-    a field that is not CHANGEABLE; FolderInUse if another process uses it; BadCheckpoint if all
-    checkpoints are broken; BadRecord if the config or the log is invalid; BadOption if Weights &
-    Biases is requested and cannot start. If a run cannot be
+    Raises BadFolder if the folder has a run and `resume` is false, if it has none and `resume` is
+    true, or if the config differs in a field that is not CHANGEABLE; FolderInUse if another process
+    uses it; BadCheckpoint if all checkpoints are broken; BadRecord if the config or the log is
+    invalid; BadOption if Weights & Biases is requested and cannot start. If a run cannot be
     resumed, its files are unchanged, except for the CHANGEABLE fields of its config.
     """
     _check_folder(path, resume)

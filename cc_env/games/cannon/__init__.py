@@ -178,7 +178,7 @@ class Cannon(Game):
         return next(self._bomb_texts(position, action), f"B {board.cell_text(target)}")
 
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
-        """Return the texts of a bomb by each other soldier of the cannons."""
+        """Return the texts of a bomb by each shooter except the first; none for a move."""
         return islice(self._bomb_texts(position, action), 1, None)
 
     def _bomb_texts(self, position: Position, action: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ Action    ids ascending by start, then end, of all geometrically possible (start
 Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- for the choice of no capture
 Ending    conquest (a piece on the far corner), capture (the opponent has one piece left, the
           mover more), blocked (the player to move cannot, or has no piece left: a draw)
-Symmetry  transposition
+Symmetry  transpose
 
     6x6 start, as text:  bbb3/bb4/b5/5r/4rr/3rrr b     b blue, first   r red, second
 """
@@ -57,7 +57,7 @@ class CaptureConquer(Game):
         self.initial = rules.initial(size, corner)
         self.grid = board.grid(size)
         self.action_cells = board.action_cells(size)
-        self.symmetries = (board.transposition(size),)
+        self.symmetries = (board.transpose_symmetry(size),)
         self.goal_cells = (size - 1, size - 1), (0, 0)
         self.evaluations = {"standard": STANDARD[size], "published": Published()}
         # The tables of a size hold for every `corner`, which only the start depends on. The word

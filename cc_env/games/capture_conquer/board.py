@@ -32,9 +32,9 @@ def action_cells(size: int) -> NDArray[np.int64]:
 
 
 @cache
-def transposition(size: int) -> Symmetry:
+def transpose_symmetry(size: int) -> Symmetry:
     """Return the symmetry that swaps rows and columns."""
-    plain = symmetry("transposition", grid(size), lambda cell: cell[::-1], action_cells(size))
+    plain = symmetry("transpose", grid(size), lambda cell: cell[::-1], action_cells(size))
     return plain._replace(position=partial(_transpose, plain))
 
 
