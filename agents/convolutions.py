@@ -1,14 +1,14 @@
 """Convolutions with int8 weights and quantized features, as compiled code.
 
 Weights are quantized symmetrically for each output channel, -127 to 127, features for each
-position, 0 to 127. Sums of their products are exact, so they are the same on every processor. They
-are computed for FLOAT_LANES positions at a time, by the matrix units of the processor
-(`cc_env.jit.matrix_units`), otherwise by its SIMD instructions (`cc_env.jit.simd`). Taps outside
-the board are skipped.
+position, 0 to 127. Sums of their products are exact, so they are the same on every processor.
+Matrix units compute them if the processor has some (`cc_env.jit.matrix_units`), otherwise SIMD
+instructions (`cc_env.jit.simd`), for FLOAT_LANES positions at a time. Taps outside the board are
+skipped.
 
-Shapes: I input and O output channels of a layer; H rows and W columns of a board; L layers; S cells
-of a layer. The four channels of a *group* are the bytes of an int32; G is the number of groups. A
-*block* has the output channels whose sums are computed together: K channels, B blocks.
+Shapes: I input and O output channels of a layer; L layers; S cells of a layer. The four channels of
+a *group* are the bytes of an int32; G is the number of groups. A *block* is N output channels whose
+sums are computed together; M is the number of blocks.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,9 @@ from cc_env.jit.simd import (
 GROUP = 4
 # Largest quantized feature or weight.
 MAX_LEVEL = np.float32(127)
-# Output channels of a block: at most, and in the smaller blocks of matrix units.
+# Maximum number of output channels of a block.
 MAX_BLOCK = max(ACCUMULATORS, ACCUMULATOR_TILES * TILE_ROWS)
+# Output channels of a block of matrix units, unless MAX_BLOCK divides their number.
 _SMALL_BLOCK = 2 * TILE_ROWS
 
 Floats = NDArray[np.float32]
@@ -59,7 +60,7 @@ class VectorConvolutions(NamedTuple):
 
     begins: NDArray[np.int64]  # [S + 1]
     taps: NDArray[np.int64]  # [number, 2]
-    weights: Groups  # [L, B, indices, G, K]
+    weights: Groups  # [L, M, indices, G, N]
     weight_scales: Floats  # [L, O]
     bias: Floats  # [L, O]
 
@@ -69,7 +70,7 @@ class TileConvolutions(NamedTuple):
 
     begins: NDArray[np.int64]
     taps: NDArray[np.int64]
-    weights: Groups  # [L, B, indices, G / TILE_ROWS, K, TILE_ROWS]
+    weights: Groups  # [L, M, indices, G / TILE_ROWS, N, TILE_ROWS]
     weight_scales: Floats
     bias: Floats
 
@@ -79,7 +80,7 @@ Convolutions = VectorConvolutions | TileConvolutions
 
 @rule
 def begin_products(layers: Convolutions) -> None:
-    """Prepare the thread for `sum_products` of layers of this class."""
+    """Prepare the thread for `sum_products`; `end_products` follows in the same compiled call."""
 
 
 @rule
@@ -162,7 +163,7 @@ for _rule, _vector_function, _tile_function in (
 
 
 def square_taps(rows: int, columns: int, reach: int) -> list[list[tuple[int, int]]]:
-    """Return the taps of each cell: indices of 3×3 weights, and cells at this distance."""
+    """Return the taps of each cell: indices of 3×3 weights, and cells at distance `reach`."""
     lines = range(-reach, reach + 1, reach)
     return [
         [
@@ -180,7 +181,7 @@ def single_taps(cells: int) -> list[list[tuple[int, int]]]:
 
 
 def channel_multiple(has_tiles: bool) -> int:
-    """Return the number to a multiple of which output channels are padded."""
+    """Return the number of which padded output channels are a multiple."""
     return _SMALL_BLOCK if has_tiles else ACCUMULATORS
 
 
@@ -227,7 +228,7 @@ def quantize(
 
 
 def pad(array: Floats, axis: int, multiple: int, parts: int = 1) -> Floats:
-    """Return an array with each part along an axis zero-padded to a multiple."""
+    """Return an array whose equal parts along an axis are each zero-padded to a multiple."""
     missing = [(0, 0)] * array.ndim
     missing[axis] = 0, -(array.shape[axis] // parts) % multiple
     pieces = [np.pad(part, missing) for part in np.split(array, parts, axis)]

@@ -6,10 +6,11 @@ to int8 (`agents.convolutions`). Biases, residual sums and the value head are in
 FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`). A call releases the GIL.
 The output for a position is bitwise independent of the other positions in the batch.
 
-Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell
-and K elements of a query or a key, padded to a multiple; I inputs and O outputs of a layer; S
-cells: those of the board and the last one, "nowhere", the mean of all. The four channels of a
-*group* are the bytes of an int32; G is the number of groups.
+Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell,
+padded to a multiple of `channel_multiple`, and K elements of a query or a key, padded to a multiple
+of half of it; I inputs and O outputs of a layer; S cells: those of the board and the last one,
+"nowhere", the mean of all. The four channels of a *group* are the bytes of an int32; G is the
+number of groups.
 """
 
 import math
@@ -36,7 +37,7 @@ from agents.convolutions import (
 from cc_env.errors import TrainingDiverged
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
-from cc_env.jit.matrix_units import has_matrix_units
+from cc_env.jit.matrix_units import request_matrix_units
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import (
     FLOAT_LANES,
@@ -89,7 +90,7 @@ class Buffers(NamedTuple):
     """
 
     cells: Floats  # [S, F, FLOAT_LANES]
-    inner: Floats  # [S, F or 2 C, FLOAT_LANES]
+    inner: Floats  # [S, max(F, 2 C) in whole groups, FLOAT_LANES]
     maxima: Floats  # [FLOAT_LANES]
     feature_scales: Floats  # [FLOAT_LANES]
     factors: Floats  # [FLOAT_LANES]
@@ -112,7 +113,7 @@ class Output(NamedTuple):
 
 @jit(nogil=True)
 def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output: Output) -> None:
-    """Write the output for planes [B, C, H W]."""
+    """Write the output for planes [B, C, H·W]."""
     network, buffers = as_raw(network), as_raw(buffers)
     planes, output = as_raw(planes), as_raw(output)
     count, features = planes.shape[2], buffers.cells.shape[1]
@@ -321,10 +322,15 @@ class CompiledNetwork:
             if not np.isfinite(array).all():
                 raise TrainingDiverged(f"{name} of the network has values that are not finite")
         self._shape = shape
+        self._arguments = dict(weights), shape, reach, pairs
         self._weights = _transform(weights, shape, reach, np.ascontiguousarray(pairs, np.int64))
         self._free_buffers: list[Buffers] = []
         # Compile.
         self(np.zeros((0, *shape), np.int8))
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Pickle the original weights: another process may use other instructions."""
+        return CompiledNetwork, self._arguments
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[Floats, Floats]:
         """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W].
@@ -356,7 +362,7 @@ def _transform(
 ) -> Weights:
     """Return the weights for `forward`; queries include the factor K^-0.5."""
     _, rows, columns = shape
-    has_tiles = has_matrix_units()
+    has_tiles = request_matrix_units()
     multiple = channel_multiple(has_tiles)
     blocks = sum(name.endswith("first.weight") for name in weights)
     first, second = (

@@ -130,7 +130,7 @@ class Evaluator:
     """A network for inference with NumPy arrays, by the fastest backend of the machine.
 
     That is compiled code in int8 (`agents.inference`) on CPUs with instructions for products of
-    bytes, torch in bfloat16 on GPUs that support it, and torch in float32 elsewhere.
+    bytes, otherwise torch, in bfloat16 if the device has fast instructions for it.
     """
 
     def __init__(

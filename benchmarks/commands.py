@@ -4,7 +4,6 @@ import platform
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from benchmarks import by_hand, learning, ours, peers
 from benchmarks.measure import RUNS, Row, Task, measure_row
 from cc_env.cli.application import create_app
 from cc_env.errors import is_number
+from cc_env.jit.processor import describe_processor
 from cc_env.output import Terminal
 
 app = create_app()
@@ -70,9 +70,9 @@ def in_markdown(rows: Iterable[Row], seconds: float) -> Iterator[str]:
 
 
 def conditions(seconds: float) -> str:
-    """Return one line: machine, Python and method of the measurement."""
+    """Return one line: processor, Python and method of the measurement."""
     how = f"one process on one core, medians of {RUNS} runs of {seconds:g} s"
-    return f"{_cpu()}, Python {platform.python_version()}; {how}."
+    return f"{describe_processor()}, Python {platform.python_version()}; {how}."
 
 
 def _print(rows: Iterable[Row], seconds: float) -> None:
@@ -120,11 +120,3 @@ def _format_rate(value: float) -> str:
     else:
         decimals = 2
     return f"{scaled:.{decimals}f}{suffix}"
-
-
-def _cpu() -> str:
-    """Return the model of the CPU, as far as the system reports it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, "") or platform.processor() or platform.machine()

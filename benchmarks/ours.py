@@ -23,6 +23,7 @@ from cc_env.core.rules import Position
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
+from cc_env.match.openings import exact_opening
 from cc_env.match.random_games import play_random_games
 from cc_env.match.referee import play_match
 from cc_env.players.specs import make_player
@@ -75,8 +76,8 @@ def tasks() -> list[Task]:
         _plain_loop("perfect", size=4),
         *map(_threaded, _thread_counts()),
         *(
-            _alpha_beta(size, depth, evaluation)
-            for size, depth in ((6, 9), (8, 7))
+            _alpha_beta(size, depth, evaluation, random_turns)
+            for size, depth, random_turns in ((6, 9, 0), (6, 5, 12), (8, 7, 0), (8, 5, 12))
             for evaluation in (None, "learned")
         ),
         _depth(6, 9),
@@ -201,16 +202,22 @@ def _threaded(threads: int) -> Task:
     return Task(f"vector, {MANY_BOARDS} × C&C 6×6", "decisions/s", self_timed(prepare), note)
 
 
-def _alpha_beta(size: int, depth: int, evaluation: str | None) -> Task:
-    """Return the task of counting alpha-beta's nodes per second in a search from the start."""
+def _alpha_beta(size: int, depth: int, evaluation: str | None, random_turns: int) -> Task:
+    """Return the task of counting alpha-beta's nodes per second.
+
+    Without `random_turns` it searches the initial position, otherwise ten positions after as many.
+    """
 
     def prepare() -> Chunk:
-        game = _game(size)
+        game, rng = _game(size), np.random.default_rng(0)
         search = AlphaBeta(game, evaluation)
-        return lambda: search.search(game.initial, depth=depth).nodes
+        openings = range(10 if random_turns else 1)
+        positions = [exact_opening(game, random_turns, rng) for _ in openings]
+        return lambda: sum(search.search(position, depth=depth).nodes for position in positions)
 
     suffix = f", evaluation={evaluation}" if evaluation else ""
-    note = f"from the start, to depth {depth}{suffix}"
+    source = f"ten positions after {random_turns} random turns" if random_turns else "the start"
+    note = f"from {source}, to depth {depth}{suffix}"
     return Task(f"alpha-beta, C&C {size}×{size}", "nodes/s", timed(prepare), note)
 
 

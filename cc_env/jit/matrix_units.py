@@ -1,10 +1,10 @@
 """Products of int8 matrices by the matrix units of x86 processors (AMX), for compiled code.
 
-The operands are *tiles*, registers of 16 rows of 64 bytes: int8[16, 64] for weights, uint8[16, 4,
-16] for features, where an element is a feature of four inputs and 16 columns, and int32[16, 16] for
-ACCUMULATOR_TILES sums of their products. A compiled function that Python calls has to call
-`configure_tiles` before the others and `release_tiles` after them. Use none of them unless
-`has_matrix_units()`.
+The operands are *tiles*, registers of 16 rows of 64 bytes: int8[16, 64] for weights of 16 outputs
+and 64 inputs; uint8[16, 16, 4] for features of 16 groups of inputs, 16 columns and the four inputs
+of a group; int32[16, 16] for sums of their products, of 16 outputs and 16 columns. There are
+ACCUMULATOR_TILES tiles of sums. A compiled function that Python calls has to call `configure_tiles`
+before the others and `release_tiles` after them. All require that `request_matrix_units()` is true.
 
 Indices count elements over all dimensions. They are not checked, as everywhere in compiled code.
 """
@@ -24,30 +24,38 @@ from cc_env.jit.simd import FEATURES, Intrinsic, element_pointer
 
 TILE_ROWS, TILE_BYTES = 16, 64
 ACCUMULATOR_TILES = 4
-# Other tiles; loading weights alternates between two.
+# Tiles of operands; loads of weights alternate between two of them.
 _WEIGHT_TILES, _FEATURE_TILE = (4, 5), 6
 # System call of Linux that requests the permission to use tiles: number, request, component.
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
-# Palette 1, bytes in a row of each of 16 tiles (uint16), of which there are 8, and their rows.
+# Operand of LDTILECFG: palette 1; bytes per row (uint16) and rows (uint8) of up to 16 tiles, of
+# which 8 exist.
 _TILE_SIZES = (
     bytes([1]) + bytes(15) + bytes([TILE_BYTES, 0] * 8) + bytes(16) + bytes([TILE_ROWS] * 8)
 ).ljust(64, b"\0")
+# With AVX-512, since NUMBA_ENABLE_AVX=0 disables only features whose names begin with AVX.
+_REQUIRED_FEATURES = frozenset(("+amx-tile", "+amx-int8", "+avx512f"))
 _INT8, _INT64 = ir.IntType(8), ir.IntType(64)
 _ROW_BYTES = ir.Constant(_INT64, TILE_BYTES)
 
 
 @functools.cache
-def has_matrix_units() -> bool:
-    """Return whether this process can use tiles; if it can, request the permission of Linux."""
-    if sys.platform != "linux" or not {"+amx-tile", "+amx-int8"} <= FEATURES:
+def request_matrix_units() -> bool:
+    """Request permission from Linux to use tiles; return whether this process can use them.
+
+    The permission extends to forks and threads, but not to new programs. It is refused if the
+    alternate signal stack of a thread is too small for the larger state.
+    """
+    if sys.platform != "linux" or not _REQUIRED_FEATURES <= FEATURES:
         return False
-    error: int = ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA)
+    numbers = map(ctypes.c_long, (_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA))
+    error: int = ctypes.CDLL(None).syscall(*numbers)
     return error == 0
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def configure_tiles(typing_context: object) -> Intrinsic:
-    """Give all tiles of the processor their full size."""
+    """Configure all tiles with 16 rows of 64 bytes, and set them to 0."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]

@@ -10,6 +10,7 @@ from cc_env.games.factory import make_game
 from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
 from training.arena.decision_hash import decision_hash
+from training.arena.folder import PROCESSORS
 
 
 class Row(NamedTuple):
@@ -25,6 +26,8 @@ class Row(NamedTuple):
     line: dict[str, Any]
     # Whether the search and the evaluation of both players are those of the match.
     is_current: bool
+    # The processor of a match with time limits, otherwise "".
+    processor: str
 
     @property
     def score(self) -> str:
@@ -52,14 +55,15 @@ def strength(block: Block) -> str:
             f"{row.cost['core_hours']:.1f}",
             f"{row.cost['gpu_minutes'] or ''}",
             f"`{row.opponent}`",
+            row.processor.replace("(R)", "").replace(" Processor", ""),
             row.score,
             row.results,
         )
         for row in rows
     )
     setting = ["game"] if differences else []
-    head = [*setting, "player", "#core-hours", "#GPU minutes", "against", "#score (95 %)", "#W-D-L"]
-    return table(head, cells)
+    head = [*setting, "player", "#core-hours", "#GPU minutes", "against"]
+    return table([*head, "processor", "#score (95 %)", "#W-D-L"], cells)
 
 
 def differing_options(rows: list[Row]) -> list[str]:
@@ -107,7 +111,8 @@ def _setting(row: Row, names: list[str]) -> str:
 def matches(games: Container[str] = GAMES) -> Iterator[Row]:
     """Yield the matches of trained players, of all games or some.
 
-    Of a repeated match, the one with more games is yielded, a current one rather than another.
+    Of a repeated match, yield a current one, and among several the one with most games. Matches
+    with time limits on different processors are distinct.
     """
     costs = json.loads((WEIGHTS / COSTS).read_text())
     for folder in sorted(config.parent for config in WEIGHTS.glob(f"*/*/{CONFIG}")):
@@ -117,7 +122,7 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
         game = make_game(config["game"], **config["options"])
         current_hash = cache(partial(decision_hash, game=game))
         cost = costs[folder.relative_to(WEIGHTS).as_posix()]
-        rows: dict[tuple[str, str], Row] = {}
+        rows: dict[tuple[str, str, str], Row] = {}
         for measured in sorted((folder / "measured").glob("*.json")):
             tournament = json.loads(measured.read_text())
             recorded = tournament["config"].get("decisions", {})
@@ -126,13 +131,22 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
                 is_current = all(
                     digest in (None, recorded.get(name)) for name, digest in hashes.items()
                 )
-                row = Row(config, cost, player, opponent, line, is_current)
-                rows[player, opponent] = max(rows.get((player, opponent), row), row, key=_rank)
+                processor = _processor(tournament, player + opponent)
+                row = Row(config, cost, player, opponent, line, is_current, processor)
+                key = player, opponent, processor
+                rows[key] = max(rows.get(key, row), row, key=_rank)
         yield from rows.values()
 
 
+def _processor(tournament: Mapping[str, Any], specs: str) -> str:
+    """Return the processors of a tournament if a match of these player specs has time limits."""
+    limits = tournament["config"]["limits"]
+    is_timed = "seconds=" in specs or limits["seconds_per_turn"] or limits["seconds_per_game"]
+    return "; ".join(tournament[PROCESSORS]) if is_timed else ""
+
+
 def _rank(row: Row) -> tuple[bool, int]:
-    """Return the order of a repeated match: whether it is current, then the number of games."""
+    """Return the sort key of a repeated match: whether it is current, then its games."""
     return row.is_current, row.line["wins"] + row.line["draws"] + row.line["losses"]
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import pickle
 import platform
 import subprocess
 import sys
@@ -15,12 +16,13 @@ import torch
 from torch.nn.functional import conv2d
 
 from agents import inference, network
+from agents.convolutions import VectorConvolutions
 from agents.network import Evaluator, Network, Size, compile_network, load
 from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
 from cc_env.cli.warmup import warmup_tasks
 from cc_env.errors import BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
-from cc_env.jit.matrix_units import has_matrix_units
+from cc_env.jit.matrix_units import request_matrix_units
 from cc_env.registry.catalogue import GAMES
 
 SHIPPED = sorted(path.parent for path in WEIGHTS.glob(f"*/*/{NETWORK}"))
@@ -286,16 +288,26 @@ def test_other_processors_give_the_same_output(game, tmp_path, settings, has_fma
                 check_close(actual, expected)
 
 
-@pytest.mark.skipif(not has_matrix_units(), reason="the processor lacks matrix units")
+@pytest.mark.skipif(not request_matrix_units(), reason="the processor lacks matrix units")
 def test_matrix_units_give_the_same_output(game, monkeypatch):
     models = [random_network(game, size) for size in SIZES]
     planes = sample_planes(game, 20)
     expected = [compile_network(model)(planes) for model in models]
-    monkeypatch.setattr(inference, "has_matrix_units", lambda: False)
+    monkeypatch.setattr(inference, "request_matrix_units", lambda: False)
     for model, (expected_logits, expected_values) in zip(models, expected, strict=True):
         logits, values = compile_network(model)(planes)
         assert np.array_equal(logits, expected_logits)
         assert np.array_equal(values, expected_values)
+
+
+def test_unpickled_network_uses_the_instructions_of_its_process(game, monkeypatch):
+    planes, compiled = sample_planes(game, 5), compile_network(random_network(game, SIZES[1]))
+    data = pickle.dumps(compiled)
+    monkeypatch.setattr(inference, "request_matrix_units", lambda: False)
+    again = pickle.loads(data)
+    assert isinstance(again._weights.stem, VectorConvolutions)
+    for outputs in zip(compiled(planes), again(planes), strict=True):
+        assert np.array_equal(*outputs)
 
 
 @pytest.mark.parametrize(("has_byte_products", "backend"), [(True, "compiled"), (False, "torch")])

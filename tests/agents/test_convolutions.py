@@ -6,7 +6,7 @@ import pytest
 from agents import convolutions
 from agents.convolutions import MAX_BLOCK, sum_products
 from cc_env.jit.compiler import jit
-from cc_env.jit.matrix_units import has_matrix_units
+from cc_env.jit.matrix_units import request_matrix_units
 from cc_env.jit.simd import FLOAT_LANES
 
 ROWS, COLUMNS, REACH = 3, 4, 2
@@ -77,7 +77,8 @@ def expected_sums(levels, features):
     return sums
 
 
-SIZES = [(1, 1), (8, 24), (64, 64), (66, 40)]
+# The last two have several blocks with matrix units: 3 of 32 channels and 2 of 64.
+SIZES = [(1, 1), (8, 24), (64, 64), (66, 40), (5, 70), (66, 128)]
 
 
 @pytest.mark.parametrize("has_tiles", [False, True])
@@ -89,7 +90,7 @@ def test_sums_of_products_match_numpy(inputs, outputs, has_tiles):
     size = layers.bias.shape[1] // blocks
     sums = np.zeros((MAX_BLOCK, FLOAT_LANES), np.int32)
     result = np.zeros((2, blocks, CELLS, MAX_BLOCK, FLOAT_LANES), np.int32)
-    if has_tiles and not has_matrix_units():
+    if has_tiles and not request_matrix_units():
         sum_tile_products_in_numpy(layers, quantized, result)
     else:
         sum_all_products(layers, quantized, sums, result)

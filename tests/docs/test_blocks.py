@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
+from copy import deepcopy
 
 import numpy as np
 import pytest
 
+from agents.shipped_weights import COSTS, WEIGHTS
 from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.registry.catalogue import GAMES
 from docs.make import actions, api, notebooks, strength
@@ -190,11 +193,38 @@ def test_endings_are_those_of_the_game():
 )
 def test_match_results_are_those_of_the_network(game, player, score, results):
     text, _ = generate(f"<!-- make: strength {game} -->")
-    assert [player, score, results] in [[row[-6], *row[-2:]] for row in rows(text)]
+    assert [player, score, results] in [[row[-7], *row[-2:]] for row in rows(text)]
 
 
-def test_all_matches_are_current():
-    assert all(row.is_current for row in strength.matches())
+def test_matches_on_different_processors_are_distinct(monkeypatch, tmp_path):
+    """Of two matches on one processor, the current one is used even if the other has more games."""
+    folder = next(path for path in WEIGHTS.glob("evaluation/*/") if "size=6" in path.name)
+    copy = tmp_path / folder.relative_to(WEIGHTS)
+    shutil.copytree(folder, copy)
+    shutil.copy(WEIGHTS / COSTS, tmp_path)
+    monkeypatch.setattr(strength, "WEIGHTS", tmp_path)
+    for file in (copy / "measured").iterdir():
+        if file.name != "equal_time.json":
+            file.unlink()
+    tournament = json.loads((copy / "measured/equal_time.json").read_text())
+    (first,) = strength.matches()
+    assert first.processor == "; ".join(tournament["processors"])
+    assert first.is_current
+
+    def add_match(name, **changes):
+        changed = deepcopy(tournament)
+        changed["config"]["decisions"] |= changes.get("decisions", {})
+        changed["processors"] = changes["processors"]
+        changed["pairs"][0]["line"]["wins"] = changes["wins"]
+        (copy / "measured" / name).write_text(json.dumps(changed))
+
+    outdated = {first.player: "0" * 16}
+    add_match("outdated.json", decisions=outdated, processors=[first.processor], wins=999)
+    assert [*strength.matches()] == [first]
+    add_match("repeated.json", processors=[first.processor], wins=998)
+    add_match("elsewhere.json", processors=["another"], wins=7)
+    rows = [(row.processor, row.line["wins"]) for row in strength.matches()]
+    assert sorted(rows) == sorted([(first.processor, 998), ("another", 7)])
 
 
 def test_matches_of_earlier_searches_are_marked(monkeypatch):
@@ -203,7 +233,7 @@ def test_matches_of_earlier_searches_are_marked(monkeypatch):
 
     monkeypatch.setattr("docs.make.strength.decision_hash", changed_hash)
     text, _ = generate("<!-- make: strength checkers -->")
-    marked = {row[-6] for row in rows(text) if row[-2].endswith(" †")}
+    marked = {row[-7] for row in rows(text) if row[-2].endswith(" †")}
     assert marked == {"`alphazero:seconds=0.1`", "`alphazero:simulations=64`"}
 
 

@@ -14,12 +14,13 @@ from cc_env.jit.matrix_units import (
     TILE_ROWS,
     add_tile_products,
     configure_tiles,
-    has_matrix_units,
     release_tiles,
+    request_matrix_units,
     store_tiles,
     zero_tiles,
 )
 
+FEATURES = {"+amx-tile", "+amx-int8", "+avx512f"}
 TILE_WORDS = TILE_ROWS * TILE_BYTES // 4
 
 
@@ -40,7 +41,7 @@ def sum_tile_products(weights, features, sums):
     release_tiles()
 
 
-@pytest.mark.skipif(not has_matrix_units(), reason="the processor lacks matrix units")
+@pytest.mark.skipif(not request_matrix_units(), reason="the processor lacks matrix units")
 def test_sums_of_products_match_numpy():
     rng = np.random.default_rng(0)
     weights = rng.integers(-128, 128, (3, ACCUMULATOR_TILES, TILE_ROWS, TILE_BYTES), np.int8)
@@ -56,10 +57,10 @@ def test_sums_of_products_match_numpy():
 def with_amx(monkeypatch):
     """Pretend that Linux runs on a processor with AMX."""
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(matrix_units, "FEATURES", {"+amx-tile", "+amx-int8"})
-    has_matrix_units.cache_clear()
+    monkeypatch.setattr(matrix_units, "FEATURES", FEATURES)
+    request_matrix_units.cache_clear()
     yield
-    has_matrix_units.cache_clear()
+    request_matrix_units.cache_clear()
 
 
 def permit(monkeypatch, error):
@@ -70,7 +71,8 @@ def permit(monkeypatch, error):
             pass
 
         def syscall(self, number, request, component):
-            assert (number, request, component) == (158, 0x1023, 18)
+            arguments = number.value, request.value, component.value
+            assert arguments == (158, 0x1023, 18)
             return error
 
     monkeypatch.setattr(ctypes, "CDLL", Library)
@@ -79,14 +81,17 @@ def permit(monkeypatch, error):
 @pytest.mark.parametrize(("error", "expected"), [(0, True), (-1, False)])
 def test_matrix_units_need_the_permission_of_linux(monkeypatch, with_amx, error, expected):
     permit(monkeypatch, error)
-    assert has_matrix_units() is expected
+    assert request_matrix_units() is expected
 
 
-def test_matrix_units_need_int8_products_and_linux(monkeypatch, with_amx):
+@pytest.mark.parametrize("missing", sorted(FEATURES))
+def test_matrix_units_need_features_of_the_processor(monkeypatch, with_amx, missing):
     permit(monkeypatch, 0)
-    monkeypatch.setattr(matrix_units, "FEATURES", {"+amx-tile", "+amx-bf16"})
-    assert not has_matrix_units()
-    has_matrix_units.cache_clear()
-    monkeypatch.setattr(matrix_units, "FEATURES", {"+amx-tile", "+amx-int8"})
+    monkeypatch.setattr(matrix_units, "FEATURES", FEATURES - {missing})
+    assert not request_matrix_units()
+
+
+def test_matrix_units_need_linux(monkeypatch, with_amx):
+    permit(monkeypatch, 0)
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not has_matrix_units()
+    assert not request_matrix_units()

@@ -22,7 +22,6 @@ from agents.memory_player import Memory, MemoryPlayer
 from agents.network import Network, Size, save
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.games.factory import make_game
-from cc_env.jit.simd import HAS_BYTE_PRODUCTS
 from cc_env.match.match import Limits
 from cc_env.match.record import read_records
 from cc_env.players.builtin import RandomPlayer
@@ -508,7 +507,34 @@ def test_changed_weights_make_another_tournament(tmp_path):
         arena.run_tournament(config(**settings), tmp_path / "run")
 
 
-# Versions of searches
+# Versions of searches and processors
+
+
+def processors(folder):
+    return json.loads((folder / "results.json").read_text())["processors"]
+
+
+def test_results_name_the_processors_that_played(tmp_path, monkeypatch):
+    settings = config(players=("greedy", "random"), games=2)
+    monkeypatch.setattr(arena, "describe_processor", lambda: "first")
+    arena.run_tournament(settings, tmp_path, workers=0)
+    assert processors(tmp_path) == ["first"]
+    monkeypatch.setattr(arena, "describe_processor", lambda: "second")
+    arena.run_tournament(settings, tmp_path, workers=0)
+    assert processors(tmp_path) == ["first"]
+    games = (tmp_path / "games.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "games.jsonl").write_text(games[0])
+    arena.run_tournament(settings, tmp_path, workers=0)
+    assert processors(tmp_path) == ["first", "second"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"processors": 5}', "\udcff"])
+def test_invalid_results_are_replaced(tmp_path, monkeypatch, text):
+    settings = config(players=("greedy", "random"), games=2)
+    arena.run_tournament(settings, tmp_path, workers=0)
+    (tmp_path / "results.json").write_bytes(text.encode(errors="surrogateescape"))
+    arena.run_tournament(settings, tmp_path, workers=0)
+    assert processors(tmp_path) == []
 
 
 def decisions(*players):
@@ -526,14 +552,14 @@ def test_decisions_of_searches_are_recorded():
 
 
 def test_decisions_of_networks_are_recorded(monkeypatch):
-    if not HAS_BYTE_PRODUCTS:
-        pytest.skip("networks are not evaluated in int8")
+    if not decision_hash._HAS_REFERENCE_OUTPUTS:
+        pytest.skip("outputs of networks may differ from those on other processors")
     searches = "alphazero:simulations=8", "alphazero:seconds=0.1", "alphazero:exploration=3"
     hashes = decisions("policy", "ppo", *searches)
     assert list(hashes) == ["policy", "ppo", *searches]
     assert hashes[searches[0]] == hashes[searches[1]]
     assert len(set(hashes.values())) == 4
-    monkeypatch.setattr(decision_hash, "HAS_BYTE_PRODUCTS", False)
+    monkeypatch.setattr(decision_hash, "_HAS_REFERENCE_OUTPUTS", False)
     assert decisions("policy", "ppo", *searches) == {}
 
 

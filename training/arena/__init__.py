@@ -20,6 +20,7 @@ from typing import Any
 from cc_env.core.game import Game
 from cc_env.errors import BadOption
 from cc_env.files import write_atomically
+from cc_env.jit.processor import describe_processor
 from cc_env.match.confidence import Interval
 from cc_env.match.match import Limits
 from cc_env.match.record import Record, append_record
@@ -132,6 +133,8 @@ def run_tournament(
 ) -> Tournament:
     """Play the remaining games of a tournament in a folder and write its results.json.
 
+    The results name the processor of each machine that played games, with Ray that of the caller.
+
     `workers` is the number of processes, None for one per core; if players learn, it is 0. With the
     engine "ray" the processes are on a cluster (`training.parallel.cluster`), where only players of
     `agents` and those with dotted names are available. A game whose process dies is skipped; the
@@ -164,7 +167,9 @@ def run_tournament(
         tournament = Tournament(
             config, pairings, dict(sorted(records.items())), dict(sorted(unplayed.items()))
         )
-        write_atomically(path / folder.RESULTS, to_text(tournament.to_json()))
+        processors = folder.read_processors(path) | ({describe_processor()} if remaining else set())
+        results = tournament.to_json() | {folder.PROCESSORS: sorted(processors)}
+        write_atomically(path / folder.RESULTS, to_text(results))
     return tournament
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cc_env.errors import BadFolder, BadRecord
-from cc_env.files import drop_partial_line, read_lines, write_atomically
+from cc_env.files import drop_partial_line, parse_json, read_lines, write_atomically
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record
@@ -21,6 +21,8 @@ from training.arena.schedule import Config, Pairing
 from training.runs.folder import CONFIG, differences, locked, read_config, to_text
 
 GAMES, RESULTS = "games.jsonl", "results.json"
+# Field of the results: the processors of the machines that played games.
+PROCESSORS = "processors"
 
 
 @contextmanager
@@ -40,6 +42,15 @@ def open_tournament(path: Path, config: Config) -> Iterator[None]:
         if (path / GAMES).exists():
             drop_partial_line(path / GAMES)
         yield
+
+
+def read_processors(path: Path) -> set[str]:
+    """Return the processors in the results of earlier sessions; none without valid results."""
+    try:
+        processors = parse_json((path / RESULTS).read_text())[PROCESSORS]
+    except (OSError, ValueError, LookupError, TypeError, BadRecord):
+        return set()
+    return {str(name) for name in processors} if isinstance(processors, list) else set()
 
 
 def read_games(path: Path, config: Config, schedule: Sequence[Pairing]) -> dict[int, Record]:

@@ -4,11 +4,11 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.accuracy.hard_positions import shipped_hard_positions
+from cc_env.jit.processor import processor_name
 from cc_env.match.record import Record
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
@@ -117,15 +117,7 @@ def machine() -> dict[str, Any]:
     """Return the processor and the versions of the software, without names of hosts."""
     packages = {name: version(name) for name in _PACKAGES}
     return {
-        "processor": _processor(),
+        "processor": processor_name(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": {"python": platform.python_version(), **packages},
     }
-
-
-def _processor() -> str:
-    """Return the model of the processor."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor())

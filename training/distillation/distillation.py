@@ -3,9 +3,10 @@
 A network plays without a search, against itself and other players, and alpha-beta evaluates all
 actions of each of its decisions. A fraction `table_share` of the positions is sampled from exact
 tables instead. The policy minimizes the expected regret, the loss of expected result relative to
-the best action, plus a cross-entropy of small weight, with which it learns faster. Where it cannot
-distinguish positions, the regret favors an action that is good in all of them over one that is best
-in some and a mistake in others. The value is trained on the value of the best action.
+the best action, plus `cross_entropy_weight` times the cross-entropy to a softmax of the values,
+which speeds up learning. Where it cannot distinguish positions, the regret favors an action that is
+good in all of them over one that is best in some and a mistake in others. The value is trained on
+the value of the best action.
 
 It is policy distillation (Rusu et al., 2016) in the student's own positions (Ross, Gordon and
 Bagnell, "A reduction of imitation learning and structured prediction to no-regret online learning",
