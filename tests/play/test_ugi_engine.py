@@ -182,9 +182,9 @@ def test_bestmove_is_a_complete_turn():
         (
             "go simulations 3",
             UnknownOption,
-            "go simulations 3; expected: depth, nodes",
+            "go: 'simulations'; expected: depth, nodes",
         ),
-        ("go sideways", UnknownOption, "p1inc, p2inc N, infinite"),
+        ("go sideways", UnknownOption, "'sideways'; expected: depth, "),
         ("position", BadPosition, "position ''; expected: startpos"),
         ("position startpos e2e4", BadPosition, "position 'startpos e2e4'; "),
         ("position startpos moves e2e4", IllegalAction, "turn 1: 'e2e4' is not legal"),
