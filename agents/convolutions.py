@@ -7,8 +7,9 @@ instructions (`cc_env.jit.simd`), for FLOAT_LANES positions at a time. Taps outs
 skipped.
 
 Shapes: I input and O output channels of a layer; L layers; S cells of a layer. The four channels of
-a *group* are the bytes of an int32; G is the number of groups. A *block* is N output channels whose
-sums are computed together; M is the number of blocks.
+a *group* are the bytes of an int32; G is the number of groups, R that of groups in a product of
+matrices. A *block* is N output channels whose sums are computed together; M is the number of
+blocks.
 """
 
 from collections.abc import Sequence
@@ -43,9 +44,10 @@ GROUP = 4
 # Largest quantized feature or weight.
 MAX_LEVEL = np.float32(127)
 # Maximum number of output channels of a block.
-MAX_BLOCK = max(ACCUMULATORS, ACCUMULATOR_TILES * TILE_ROWS)
-# Output channels of a block of matrix units, unless MAX_BLOCK divides their number.
-_SMALL_BLOCK = 2 * TILE_ROWS
+MAX_BLOCK = ACCUMULATOR_TILES * TILE_ROWS
+# Tiles and channels of a block of matrix units, unless MAX_BLOCK divides the number of channels.
+_SMALL_TILES = 2
+_SMALL_BLOCK = _SMALL_TILES * TILE_ROWS
 
 Floats = NDArray[np.float32]
 Groups = NDArray[np.int32]
@@ -60,7 +62,7 @@ class VectorConvolutions(NamedTuple):
 
     begins: NDArray[np.int64]  # [S + 1]
     taps: NDArray[np.int64]  # [number, 2]
-    weights: Groups  # [L, M, indices, G, N]
+    weights: Groups  # [L, M, indices, G, N, 1]
     weight_scales: Floats  # [L, O]
     bias: Floats  # [L, O]
 
@@ -70,7 +72,7 @@ class TileConvolutions(NamedTuple):
 
     begins: NDArray[np.int64]
     taps: NDArray[np.int64]
-    weights: Groups  # [L, M, indices, G / TILE_ROWS, N, TILE_ROWS]
+    weights: Groups  # [L, M, indices, G / R, N, R], R = TILE_ROWS
     weight_scales: Floats
     bias: Floats
 
@@ -107,7 +109,7 @@ def _do_nothing(layers: VectorConvolutions) -> None:
 def _sum_vector_products(
     layers: VectorConvolutions, index: int, block: int, cell: int, quantized: Groups, sums: Groups
 ) -> None:
-    _, blocks, indices, groups, _ = layers.weights.shape
+    _, blocks, indices, groups, _, _ = layers.weights.shape
     stride = quantized.shape[1] * FLOAT_LANES
     first = (index * blocks + block) * indices * groups * ACCUMULATORS
     totals = zero_accumulators()
@@ -147,7 +149,7 @@ def _sum_tile_products(
         for part in range(parts):
             begin, start = weights + part * size, source + part * TILE_ROWS * FLOAT_LANES
             if channels == _SMALL_BLOCK:
-                add_tile_products(layers.weights, begin, quantized, start, 2)
+                add_tile_products(layers.weights, begin, quantized, start, _SMALL_TILES)
             else:
                 add_tile_products(layers.weights, begin, quantized, start, ACCUMULATOR_TILES)
     store_tiles(sums)
@@ -187,8 +189,7 @@ def channel_multiple(has_tiles: bool) -> int:
 
 def input_groups(layers: Convolutions) -> int:
     """Return the number of groups of input channels, with padding."""
-    rows = TILE_ROWS if isinstance(layers, TileConvolutions) else 1
-    groups: int = layers.weights.shape[3] * rows
+    groups: int = layers.weights.shape[3] * layers.weights.shape[5]
     return groups
 
 
@@ -204,20 +205,18 @@ def quantize(
     matrix units compute the sums.
     """
     multiple = channel_multiple(has_tiles)
+    rows = TILE_ROWS if has_tiles else 1
     weights = np.stack([pad(weights, 0, multiple // parts, parts) for weights, _ in layers])
-    weights = pad(weights, 2, GROUP * TILE_ROWS if has_tiles else ACCUMULATORS)
+    weights = pad(weights, 2, max(multiple, GROUP * rows))
     scales = np.abs(weights).max((2, 3)) / MAX_LEVEL
     levels = np.rint(weights / np.where(scales > 0, scales, np.float32(1))[:, :, None, None])
     count, outputs, inputs, indices = levels.shape
     block = MAX_BLOCK if has_tiles and outputs % MAX_BLOCK == 0 else multiple
-    rows = TILE_ROWS if has_tiles else 1
     split = count, outputs // block, block, inputs // GROUP // rows, rows, GROUP, indices
-    order = (0, 1, 6, 3, 2, 4, 5) if has_tiles else (0, 1, 6, 3, 4, 2, 5)
-    groups = levels.astype(np.int8).reshape(split).transpose(order)
+    groups = levels.astype(np.int8).reshape(split).transpose(0, 1, 6, 3, 2, 4, 5)
     words = np.ascontiguousarray(groups).view(np.int32)[..., 0]
-    shape = words.shape if has_tiles else (*words.shape[:4], block)
-    aligned = aligned_arrays.zeros(shape, words.dtype)
-    aligned[:] = words.reshape(shape)
+    aligned = aligned_arrays.zeros(words.shape, words.dtype)
+    aligned[:] = words
     return (TileConvolutions if has_tiles else VectorConvolutions)(
         begins=np.cumsum([0, *map(len, taps)]),
         taps=np.array([tap for of_cell in taps for tap in of_cell], np.int64),

@@ -12,7 +12,7 @@ Indices count elements over all dimensions. They are not checked, as everywhere 
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -20,7 +20,7 @@ from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic
 
-from cc_env.jit.simd import FEATURES, Intrinsic, element_pointer
+from cc_env.jit.simd import FEATURES, Intrinsic, call_llvm, element_pointer
 
 TILE_ROWS, TILE_BYTES = 16, 64
 ACCUMULATOR_TILES = 4
@@ -53,47 +53,45 @@ def request_matrix_units() -> bool:
     return error == 0
 
 
+def _statement(generate: Callable[[ir.IRBuilder], None]) -> Intrinsic:
+    """Return an intrinsic without arguments and result, given the generator of its code."""
+
+    def generate_statement(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
+    ) -> ir.Value:
+        generate(builder)
+        return context.get_dummy_value()
+
+    return types.void(), generate_statement
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def configure_tiles(typing_context: object) -> Intrinsic:
     """Configure all tiles with 16 rows of 64 bytes, and set them to 0."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
-    ) -> ir.Value:
-        sizes = cgutils.global_constant(
-            builder, "tile_sizes", ir.Constant(ir.ArrayType(_INT8, 64), bytearray(_TILE_SIZES))
-        )
+    def generate(builder: ir.IRBuilder) -> None:
+        content = ir.Constant(ir.ArrayType(_INT8, len(_TILE_SIZES)), bytearray(_TILE_SIZES))
+        sizes = cgutils.global_constant(builder, "tile_sizes", content)
         _call(builder, "ldtilecfg", builder.bitcast(sizes, _INT8.as_pointer()))
-        return context.get_dummy_value()
 
-    return types.void(), generate
+    return _statement(generate)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def release_tiles(typing_context: object) -> Intrinsic:
     """End the use of tiles, which makes switches between threads faster."""
-
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
-    ) -> ir.Value:
-        _call(builder, "tilerelease")
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    return _statement(lambda builder: _call(builder, "tilerelease"))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def zero_tiles(typing_context: object) -> Intrinsic:
     """Set the accumulators to 0."""
 
-    def generate(
-        context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
-    ) -> ir.Value:
+    def generate(builder: ir.IRBuilder) -> None:
         for tile in range(ACCUMULATOR_TILES):
             _call(builder, "tilezero", _tile(tile))
-        return context.get_dummy_value()
 
-    return types.void(), generate
+    return _statement(generate)
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
@@ -118,9 +116,9 @@ def add_tile_products(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
         kinds = signature.args
-        source = _bytes_at(context, builder, kinds[2:4], values[2:4])
+        source = element_pointer(context, builder, kinds[2:4], values[2:4], _INT8)
         _call(builder, "tileloadd64", _tile(_FEATURE_TILE), source, _ROW_BYTES)
-        first = _bytes_at(context, builder, kinds[:2], values[:2])
+        first = element_pointer(context, builder, kinds[:2], values[:2], _INT8)
         for tile in range(count.literal_value):
             weight_tile = _tile(_WEIGHT_TILES[tile % 2])
             source = _tile_at(builder, first, tile)
@@ -141,8 +139,9 @@ def store_tiles(typing_context: object, sums: types.Array) -> Intrinsic:
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
     ) -> ir.Value:
-        zero = ir.Constant(_INT64, 0)
-        first = _bytes_at(context, builder, [sums, types.int64], [values[0], zero])
+        index = ir.Constant(_INT64, 0)
+        kinds = sums, types.int64
+        first = element_pointer(context, builder, kinds, [*values, index], _INT8)
         for tile in range(ACCUMULATOR_TILES):
             target = _tile_at(builder, first, tile)
             _call(builder, "tilestored64", _tile(tile), target, _ROW_BYTES)
@@ -155,16 +154,6 @@ def _tile(number: int) -> ir.Constant:
     return ir.Constant(_INT8, number)
 
 
-def _bytes_at(
-    context: BaseContext,
-    builder: ir.IRBuilder,
-    kinds: Sequence[types.Type],
-    values: Sequence[ir.Value],
-) -> ir.Value:
-    """Return a pointer to the bytes at an array and an index."""
-    return element_pointer(context, builder, kinds, values, _INT8)
-
-
 def _tile_at(builder: ir.IRBuilder, first: ir.Value, number: int) -> ir.Value:
     """Return a pointer to one of several tiles in memory."""
     return builder.gep(first, [ir.Constant(_INT64, number * TILE_ROWS * TILE_BYTES)])
@@ -172,6 +161,4 @@ def _tile_at(builder: ir.IRBuilder, first: ir.Value, number: int) -> ir.Value:
 
 def _call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> None:
     """Generate an instruction for tiles."""
-    function = ir.FunctionType(ir.VoidType(), [operand.type for operand in operands])
-    name = f"llvm.x86.{name}"
-    builder.call(cgutils.get_or_insert_function(builder.module, function, name), operands)
+    call_llvm(builder, f"llvm.x86.{name}", *operands, result=ir.VoidType())

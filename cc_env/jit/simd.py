@@ -128,7 +128,7 @@ def fma(
     ) -> ir.Value:
         kind = vector.llvm
         first = values[0] if factor == vector else _splat(builder, values[0], kind)
-        return _call(builder, f"llvm.fmuladd.v{kind.count}f32", first, *values[1:])
+        return call_llvm(builder, f"llvm.fmuladd.v{kind.count}f32", first, *values[1:])
 
     return total(factor, vector, total), generate
 
@@ -275,22 +275,22 @@ def _add_byte_products(
     whole = range(FLOAT_LANES)
     halves = whole[: FLOAT_LANES // 2], whole[FLOAT_LANES // 2 :]
     if "+avx512vnni" in FEATURES:
-        return _call(builder, "llvm.x86.avx512.vpdpbusd.512", total, vector, factors)
+        return call_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", total, vector, factors)
     if "+avx2" in FEATURES:
         parts = []
         for half in halves:
             inputs, weights, sums = (_shuffle(builder, v, half) for v in (vector, factors, total))
             if "+avxvnni" in FEATURES:
                 name = "llvm.x86.avx512.vpdpbusd.256"
-                parts.append(_call(builder, name, sums, inputs, weights))
+                parts.append(call_llvm(builder, name, sums, inputs, weights))
                 continue
             bytes_, pairs = ir.VectorType(_INT8, 32), ir.VectorType(_INT16, 16)
             operands = [builder.bitcast(value, bytes_) for value in (inputs, weights)]
             # Two products of at most 127 * 127 fit in 16 bits.
-            products = _call(builder, "llvm.x86.avx2.pmadd.ub.sw", *operands, result=pairs)
+            products = call_llvm(builder, "llvm.x86.avx2.pmadd.ub.sw", *operands, result=pairs)
             ones = ir.Constant(pairs, [1] * pairs.count)
             name = "llvm.x86.avx2.pmadd.wd"
-            products = _call(builder, name, products, ones, result=sums.type)
+            products = call_llvm(builder, name, products, ones, result=sums.type)
             parts.append(builder.add(sums, products))
         return builder.shuffle_vector(*parts, ir.Constant(vector.type, list(whole)))
     if "+dotprod" in FEATURES:
@@ -302,7 +302,7 @@ def _add_byte_products(
                 for value in (vector, factors, total)
             )
             operands = [builder.bitcast(value, bytes_) for value in (inputs, weights)]
-            parts.append(_call(builder, name, sums, *operands))
+            parts.append(call_llvm(builder, name, sums, *operands))
         lower, upper = (
             builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(_INT32, 8), list(range(8))))
             for pair in (parts[:2], parts[2:])
@@ -317,7 +317,7 @@ def _add_byte_products(
     return total
 
 
-def _call(
+def call_llvm(
     builder: ir.IRBuilder, name: str, *operands: ir.Value, result: ir.Type | None = None
 ) -> ir.Value:
     """Generate a call of an instruction of LLVM; the result has the type of the first operand."""
@@ -425,7 +425,7 @@ def weighted_sum(
         factors = _load(context, builder, arguments, [weights, start], kind)
         products = builder.mul(activations, factors)
         name = f"llvm.vector.reduce.add.v{INT32_LANES}i32"
-        return builder.sext(_call(builder, name, products, result=_INT32), _INT64)
+        return builder.sext(call_llvm(builder, name, products, result=_INT32), _INT64)
 
     return types.int64(_INT32_VECTOR, weights, types.int64, types.int64), generate
 

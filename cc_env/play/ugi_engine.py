@@ -101,20 +101,19 @@ class GoCommand(NamedTuple):
         limit.
         """
         steps = "nodes" if "nodes" in option_names else "simulations"
-        names = {"depth": "depth", "nodes": steps}
-        limits: dict[str, float | None]
-        limits = {names[name]: self.limits[name] for name in names if name in self.limits}
-        valid = [name for name in _LIMITS if name in option_names]
-        possible = [name for name in names if names[name] in option_names]
-        if missing := [name for name in names if name in self.limits and name not in possible]:
-            others = "movetime", "p1time", "p2time"
+        pairs = ("depth", "depth"), ("nodes", steps)
+        options = {name: option for name, option in pairs if option in option_names}
+        valid = *options, *_TIMES
+        if missing := [name for name in self.limits if name not in valid]:
             raise UnknownOption(
-                f"go {missing[0]}: the player has no such limit; expected: "
-                f"{format_list([*possible, *others])}"
+                f"go {missing[0]}: the player has no such limit; expected: {format_list(valid)}"
             )
+        limits: dict[str, float | None]
+        limits = {options[name]: self.limits[name] for name in options if name in self.limits}
         if not limits and self.infinite and "seconds" in option_names:
             limits = {"seconds": inf}
-        return {**dict.fromkeys(valid), **limits} if limits else {}
+        replaced = [name for name in _LIMITS if name in option_names]
+        return {**dict.fromkeys(replaced), **limits} if limits else {}
 
 
 class UGIEngine:

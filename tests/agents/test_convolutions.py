@@ -38,8 +38,8 @@ def sum_tile_products_in_numpy(layers, quantized, result):
             ).astype(np.int32)
 
 
-def make_layers(inputs, outputs, has_tiles, parts=1):
-    """Return levels int8[2, O, I, 9] and layers that have these weights."""
+def make_layers(inputs, outputs, has_tiles):
+    """Return levels int8[2, O, I, 9], scales and biases [2, O], and layers that have them."""
     rng = np.random.default_rng(0)
     levels = rng.integers(-127, 128, (2, outputs, inputs, 9), np.int8)
     # The largest weight of each output channel is that of the largest level.
@@ -49,7 +49,7 @@ def make_layers(inputs, outputs, has_tiles, parts=1):
     biases = rng.normal(size=(2, outputs)).astype(np.float32)
     taps = convolutions.square_taps(ROWS, COLUMNS, REACH)
     pairs = list(zip(weights, biases, strict=True))
-    layers = convolutions.quantize(pairs, taps, has_tiles, parts)
+    layers = convolutions.quantize(pairs, taps, has_tiles)
     return levels, scales, biases, layers
 
 

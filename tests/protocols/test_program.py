@@ -160,7 +160,11 @@ def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
         (replying("echo bestmove 9,9-8,8"), "illegal", "'9,9-8,8' is not legal in"),
         (replying("echo bestmove"), "illegal", "'' is not legal in"),
         (replying("echo info string error no idea"), "error", "string error no idea"),
-        (replying("echo oops >&2; exit 3"), "error", "has ended; last line of stderr: "),
+        (
+            replying("echo oops >&2; exit 3"),
+            "error",
+            "the program has ended; last line of stderr: oops",
+        ),
         (replying("sleep 1000 & exit 3"), "error", "the program has ended"),
         (replying("exec 1>&-; sleep 1000"), "error", "the program has ended"),
         (replying("head -c 300000 /dev/zero"), "error", "a line of more than 262,144 characters"),

@@ -266,9 +266,9 @@ def test_probing_is_thread_safe(folder):
 
 
 def test_missing_folder_and_game_without_tables_are_rejected(folder, tmp_path):
-    with pytest.raises(BadOption, match="nowhere"):
+    with pytest.raises(BadOption, match="there is no such folder of tables"):
         Tablebase(SMALL, tmp_path / "nowhere")
-    with pytest.raises(BadOption, match="cannon"):
+    with pytest.raises(BadOption, match="cannon: there are no exact values"):
         Tablebase(make_game("cannon"), folder)
 
 

@@ -237,7 +237,7 @@ def test_checkpoint_of_another_game_is_rejected(path, tmp_path):
     checkpoint(path, 7).write_bytes(checkpoint(tmp_path / "other", 7).read_bytes())
     with (
         open_test_run(path, resume=True) as run,
-        pytest.raises(BadCheckpoint, match="another run: size: saved 4, requested 6"),
+        pytest.raises(BadCheckpoint, match="belongs to another run: size: saved 4, requested 6"),
     ):
         run.checkpoints.latest()
 

@@ -23,8 +23,6 @@ _OPTIONS: dict[str, dict[str, object]] = {
     "ppo": {"device": "cpu"},
     "alphazero": {"device": "cpu", "simulations": 64, "seconds": None},
 }
-
-
 # Whether networks have the same outputs on this processor as on others: x86 with products of bytes.
 _HAS_REFERENCE_OUTPUTS = HAS_BYTE_PRODUCTS and platform.machine() in ("x86_64", "AMD64")
 
