@@ -187,7 +187,8 @@ def test_bestmove_is_a_complete_turn():
         (
             "go sideways",
             UnknownOption,
-            "'sideways'; expected: depth, nodes, movetime, p1time, p2time, p1inc, p2inc, each with",
+            "unknown limit of go: 'sideways'; expected: depth, nodes, movetime, p1time, p2time, "
+            "p1inc, p2inc, each with a number, or infinite",
         ),
         ("position", BadPosition, "position ''; expected: startpos"),
         ("position startpos e2e4", BadPosition, "position 'startpos e2e4'; "),
