@@ -1,7 +1,8 @@
 """Learned players. Importing this package registers them with `cc_env.players`.
 
 `make_player("alphazero:simulations=64", game)` creates a player from a player spec, which
-environments, records and the arena then accept, too. torch is imported with the first network.
+environments, records and the arena then accept, too. Networks need the package safetensors, and
+torch only on a GPU (`device=cuda`).
 
     policy       a network without search, one forward pass per decision
     alphazero    a network with tree search: alphazero:simulations=64, alphazero:seconds=1
@@ -48,7 +49,8 @@ def _policy_player(
     algorithm: str, game: Game, contempt: float, path: str | None, device: str
 ) -> Player:
     """Return a policy player with the weights at `path`, or those shipped for the algorithm."""
-    from agents.network_players import PolicyPlayer, load_evaluator
+    from agents.evaluator import load_evaluator
+    from agents.network_players import PolicyPlayer
 
     network = load_evaluator(weights_file(game, algorithm, path), game, device)
     return PolicyPlayer(game, network, contempt=contempt, mirrored=network.mirrored)
@@ -74,7 +76,8 @@ def alphazero(
     repetition has the value -`contempt`, and `path` is a weights file or a run folder. With
     `evaluation=learned`, the values of leaves come from the network and a short alpha-beta search.
     """
-    from agents.network_players import AlphaZeroPlayer, load_evaluator
+    from agents.evaluator import load_evaluator
+    from agents.network_players import AlphaZeroPlayer
 
     network = load_evaluator(weights_file(game, "alphazero", path), game, device)
     return AlphaZeroPlayer(
@@ -91,8 +94,8 @@ def alphazero(
 
 
 def _is_available(kind: str) -> Callable[[Game], bool]:
-    """Return a predicate: whether weights of a kind ship for a game and torch is installed."""
-    return lambda game: shipped_path(game, kind).exists() and find_spec("torch") is not None
+    """Return a predicate: whether weights of a kind ship for a game and can be read."""
+    return lambda game: shipped_path(game, kind).exists() and find_spec("safetensors") is not None
 
 
 register_player("policy", policy, _is_available("policy"))

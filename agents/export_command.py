@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from agents.network import find_weights, load_network
+from agents.network import load_network
+from agents.network_weights import find_weights
 from agents.onnx_export import INPUT, OUTPUTS, to_onnx
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import (

@@ -1,10 +1,11 @@
 """The policy and value network as compiled code, for CPUs.
 
 `agents.network.Network` defines the computation and is trained by torch. This module repeats its
-forward pass for inference, with the convolutions and the projection to queries and keys quantized
-to int8 (`agents.convolutions`). Biases, residual sums and the value head are in float32.
-FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`). A call releases the GIL.
-The output for a position is bitwise independent of the other positions in the batch.
+forward pass for inference, without torch, with the convolutions and the projection to queries and
+keys quantized to int8 (`agents.convolutions`). Biases, residual sums and the value head are in
+float32. FLOAT_LANES positions at a time fill the SIMD vectors (`cc_env.jit.simd`). A call releases
+the GIL. The output for a position is bitwise independent of the other positions in the batch, and
+the same on every processor.
 
 Shapes: B positions, A actions; C planes of an observation, H rows, W columns; F features of a cell,
 padded to a multiple of `channel_multiple`, and K elements of a query or a key, padded to a multiple
@@ -34,9 +35,11 @@ from agents.convolutions import (
     pad,
     sum_products,
 )
+from agents.network_weights import NetworkWeights
 from cc_env.errors import TrainingDiverged
 from cc_env.jit import aligned_arrays
 from cc_env.jit.compiler import jit
+from cc_env.jit.elementary import tanh
 from cc_env.jit.matrix_units import request_matrix_units
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.jit.simd import (
@@ -254,7 +257,7 @@ def _write_values(network: Weights, buffers: Buffers, begin: int, output: Output
         store(buffers.hidden, row * FLOAT_LANES, relu(lanes))
     _multiply(network.value, buffers.hidden, buffers.value)
     for lane in range(min(FLOAT_LANES, len(output.values) - begin)):
-        output.values[begin + lane] = np.float32(math.tanh(buffers.value[0, lane]))
+        output.values[begin + lane] = np.float32(tanh(np.float64(buffers.value[0, lane])))
 
 
 @jit
@@ -306,31 +309,21 @@ class CompiledNetwork:
     Construction takes a few milliseconds; each concurrent call takes about a megabyte.
     """
 
-    def __init__(
-        self,
-        weights: Mapping[str, Floats],
-        shape: tuple[int, int, int],
-        reach: int,
-        pairs: NDArray[np.int64],
-    ) -> None:
-        """Transform the `state_dict` of a network of observations [C, H, W].
-
-        `reach` is the dilation, `pairs`, int64[A, 2], are the cells of actions, 0 to H·W. Raises
-        TrainingDiverged if a weight is not finite.
-        """
-        for name, array in weights.items():
+    def __init__(self, weights: NetworkWeights) -> None:
+        """Transform the weights; raise TrainingDiverged if one is not finite."""
+        for name, array in weights.arrays.items():
             if not np.isfinite(array).all():
                 raise TrainingDiverged(f"{name} of the network has values that are not finite")
-        self._shape = shape
-        self._arguments = dict(weights), shape, reach, pairs
-        self._weights = _transform(weights, shape, reach, np.ascontiguousarray(pairs, np.int64))
+        self._original = weights
+        self._shape = weights.observation_shape
+        self._weights = _transform(weights)
         self._free_buffers: list[Buffers] = []
         # Compile.
-        self(np.zeros((0, *shape), np.int8))
+        self(np.zeros((0, *weights.observation_shape), np.int8))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Pickle the original weights: another process may use other instructions."""
-        return CompiledNetwork, self._arguments
+        return CompiledNetwork, (self._original,)
 
     def __call__(self, planes: NDArray[np.int8]) -> tuple[Floats, Floats]:
         """Return logits float32[B, A] and values float32[B] of planes int8[B, C, H, W].
@@ -354,26 +347,19 @@ class CompiledNetwork:
         return output.logits, output.values
 
 
-def _transform(
-    weights: Mapping[str, Floats],
-    shape: tuple[int, int, int],
-    reach: int,
-    pairs: NDArray[np.int64],
-) -> Weights:
+def _transform(network: NetworkWeights) -> Weights:
     """Return the weights for `forward`; queries include the factor K^-0.5."""
-    _, rows, columns = shape
+    (_, rows, columns), size, weights = network.observation_shape, network.size, network.arrays
     has_tiles = request_matrix_units()
     multiple = channel_multiple(has_tiles)
-    blocks = sum(name.endswith("first.weight") for name in weights)
     first, second = (
-        [f"tower.{block}.{name}" for block in range(blocks)] for name in ("first", "second")
+        [f"tower.{block}.{name}" for block in range(size.blocks)] for name in ("first", "second")
     )
     stem = weights["stem.weight"]
-    keys = len(weights["keys.bias"]) // 2
-    scale = np.repeat(np.array([keys**-0.5, 1], np.float32), keys)
+    scale = np.repeat(np.array([size.keys**-0.5, 1], np.float32), size.keys)
     bias = scale * (weights["keys.bias"] + weights["view.bias"])
     near = convolutions.square_taps(rows, columns, 1)
-    far = convolutions.square_taps(rows, columns, reach)
+    far = convolutions.square_taps(rows, columns, size.reach)
     single = convolutions.single_taps(rows * columns + 1)
     # The second half of the planes is their negative part.
     inputs = [(_flatten(np.concatenate((stem, -stem), 1)), weights["stem.bias"])]
@@ -388,7 +374,7 @@ def _transform(
         ),
         hidden=_pad_dense(*_layer(weights, "value.0"), (multiple, multiple), (1, 2)),
         value=_pad_dense(*_layer(weights, "value.2"), (DENSE_OUTPUTS, multiple), (1, 1)),
-        pairs=pairs,
+        pairs=np.ascontiguousarray(network.action_cells, np.int64),
     )
 
 

@@ -5,19 +5,15 @@ Shapes: C planes, H rows and W columns of an observation.
 
 import math
 import time
-from collections.abc import Mapping
 from copy import copy
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.defaults import CONTEMPT
-from agents.network import Evaluator, load
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, Position, reward
-from cc_env.files import file_hash
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.referee import Clock, Decision
 from cc_env.players.builtin import time_budget
@@ -223,37 +219,3 @@ class AlphaZeroPlayer(_HistoryPlayer):
         )
         self._record(position, result.action)
         return Decision(result.action, result.value, result.details())
-
-
-# Cache of this process: the time of the file's last change, and its network.
-_EVALUATORS: dict[tuple[object, ...], tuple[int | None, Evaluator]] = {}
-
-
-def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
-    """Return the network in a file; the file is cached until it changes.
-
-    Raises BadCheckpoint for a file of another kind or game or a damaged one, UnknownOption if there
-    is no such device.
-    """
-    changed = path.stat().st_mtime_ns if path.exists() else None
-    key = path.absolute(), device, game.name, *game.options.items()
-    cached_change, cached = _EVALUATORS.get(key, (None, None))
-    if cached is not None and cached_change == changed:
-        return cached
-    network, about = load(path, game)
-    loaded = Evaluator(network, device, mirrored=_is_mirrored(about))
-    loaded.fingerprint = file_hash(path)
-    _EVALUATORS[key] = changed, loaded
-    return loaded
-
-
-def _is_mirrored(about: Mapping[str, Any]) -> bool:
-    """Return whether a network was trained on symmetric images, by the description in its file."""
-    is_mirrored = about.get("mirrored")
-    if isinstance(is_mirrored, bool):
-        return is_mirrored
-    # Earlier versions did not write it. PPO and DQN trained on no images, but PPO could start from
-    # weights that were trained on them.
-    config = about.get("config")
-    has_start = isinstance(config, Mapping) and config.get("start") is not None
-    return has_start or about.get("trained") not in ("ppo", "dqn")

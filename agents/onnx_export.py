@@ -62,7 +62,7 @@ def to_onnx(network: Network, game: Game, fingerprint: str = "") -> bytes:
         (True, (1,))
     """
     _require_packages()
-    found = network.shape, len(network.pairs)
+    found = network.observation_shape, len(network.action_cells)
     if found != (expected := (game.observation_shape, game.num_actions)):
         shapes = "a network for observations {} and {} actions".format
         raise BadOption(f"{shapes(*found)}; {game!r} has {expected[0]} and {expected[1]}")

@@ -8,7 +8,8 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from agents.network import ResidualTrunk, Size
+from agents.network import ResidualTrunk
+from agents.network_weights import Size
 from cc_env.errors import BadOption, check_integer
 
 MAX_FEATURES = 2**16

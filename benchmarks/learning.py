@@ -119,13 +119,19 @@ def _self_play_settings() -> Any:
 
 
 def _make_worker_play(backend: str) -> Callable[[], Any]:
-    """Return a function in which a worker takes DECISIONS decisions per board."""
-    from agents.network import Evaluator
+    """Return a function in which a worker takes DECISIONS decisions per board.
+
+    The network is evaluated by "compiled" code or by "torch".
+    """
+    from agents.evaluator import Evaluator
+    from agents.network import TorchNetwork
     from training.selfplay.worker import SelfPlayWorker
 
     game, network = _load_network()
     worker = SelfPlayWorker(game, _self_play_settings(), 0)
-    return partial(worker.play, Evaluator(network, backend=backend), DECISIONS)
+    is_compiled = backend == "compiled"
+    evaluate = Evaluator(network) if is_compiled else TorchNetwork(network.to_weights(), "cpu")
+    return partial(worker.play, evaluate, DECISIONS)
 
 
 def _make_thread_play() -> Callable[[], list[Any]]:
@@ -147,7 +153,7 @@ def _make_thread_play() -> Callable[[], list[Any]]:
 
 def _plain() -> Chunk:
     """Return self-play in one thread, one game and one leaf at a time."""
-    from agents.network import Evaluator
+    from agents.evaluator import Evaluator
     from cc_env.search.puct import PUCT
 
     game, network = _load_network()

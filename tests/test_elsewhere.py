@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cc_env
-from agents.network import Size
+from agents.network_weights import Size
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadGame, BadOption
 from cc_env.games.factory import game_module, make_game

@@ -37,7 +37,8 @@ from stable_baselines3.dqn.policies import DQNPolicy
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from agents.network import Network, Size, select_device
+from agents.network import Network, select_device
+from agents.network_weights import Size
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.envs.boards import MAX_OPENING_TURNS
@@ -283,8 +284,8 @@ class _QNetwork(BasePolicy):
 
         Illegal actions have ILLEGAL_VALUE.
         """
-        count, size = len(observations), int(np.prod(self.network.shape))
-        planes = observations[:, :size].reshape(count, *self.network.shape)
+        count, size = len(observations), int(np.prod(self.network.observation_shape))
+        planes = observations[:, :size].reshape(count, *self.network.observation_shape)
         legal = observations[:, size:].bool()
         advantages, values = self.network(planes.float())
         sums = advantages.where(legal, 0.0).sum(1, keepdim=True)

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 
 from llvmlite import ir
-from numba.core import cgutils, codegen, config, types
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.datamodel import DataModelManager, models, register_default
 from numba.core.imputils import lower_builtin
@@ -20,14 +20,13 @@ from numba.core.typing import signature
 from numba.core.typing.templates import AbstractTemplate, Signature, infer_global
 from numba.extending import intrinsic
 
+from cc_env.jit import processor_features
+
 FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
 # The features of the processor for which numba generates code.
-_FEATURE_TEXT = config.CPU_FEATURES
-if _FEATURE_TEXT is None:
-    _FEATURE_TEXT = codegen.get_host_cpu_features()
-FEATURES = frozenset(_FEATURE_TEXT.split(","))
-# Whether there are instructions for products of bytes; without them floats are faster.
-HAS_BYTE_PRODUCTS = bool(FEATURES & {"+avx2", "+avx512vnni", "+dotprod"})
+FEATURES = frozenset(processor_features.select().split(","))
+# Every 64-bit processor has fused multiply-add, except some of x86.
+_HAS_FMA = "+fma" in FEATURES or not processor_features.IS_X86
 # Accumulators of FLOAT_LANES lanes that are updated in turn: enough to hide the latency of an
 # operation, few enough for the registers.
 ACCUMULATORS = 8 if "+avx512f" in FEATURES else 4
@@ -119,7 +118,10 @@ def splat(typing_context: object, number: types.Type, count: types.IntegerLitera
 def fma(
     typing_context: object, factor: types.Type, vector: VectorType, total: VectorType
 ) -> Intrinsic:
-    """Return factor * vector + total for float32; the factor is a number or a vector."""
+    """Return factor * vector + total for float32, rounded once; `factor` is a number or a vector.
+
+    Processors without such an instruction give the same result, by sums in float64.
+    """
     if not (_is_float(vector) and vector == total and factor in (types.float32, vector)):
         return None
 
@@ -128,9 +130,40 @@ def fma(
     ) -> ir.Value:
         kind = vector.llvm
         first = values[0] if factor == vector else _splat(builder, values[0], kind)
-        return call_llvm(builder, f"llvm.fmuladd.v{kind.count}f32", first, *values[1:])
+        if _HAS_FMA:
+            return call_llvm(builder, f"llvm.fma.v{kind.count}f32", first, *values[1:])
+        return _fma_by_float64(builder, first, *values[1:])
 
     return total(factor, vector, total), generate
+
+
+def _fma_by_float64(
+    builder: ir.IRBuilder, factor: ir.Value, vector: ir.Value, total: ir.Value
+) -> ir.Value:
+    """Generate factor * vector + total, rounded once to float32.
+
+    The product is exact in float64. The sum is rounded to odd: if it is inexact, the last bit of
+    its neighbor on the side of the exact sum is set, so that rounding to float32 is correct
+    (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+    """
+    wide = ir.VectorType(ir.DoubleType(), vector.type.count)
+    bits = ir.VectorType(_INT64, vector.type.count)
+    zero, one = ir.Constant(bits, None), ir.Constant(bits, [1] * bits.count)
+    first, second, addend = (builder.fpext(value, wide) for value in (factor, vector, total))
+    product = builder.fmul(first, second)
+    rounded = builder.fadd(product, addend)
+    # The exact error of the sum (Knuth's TwoSum).
+    part = builder.fsub(rounded, product)
+    error = builder.fadd(
+        builder.fsub(product, builder.fsub(rounded, part)), builder.fsub(addend, part)
+    )
+    word, error_word = builder.bitcast(rounded, bits), builder.bitcast(error, bits)
+    is_inexact = builder.fcmp_ordered("!=", error, ir.Constant(wide, None))
+    is_even = builder.icmp_signed("==", builder.and_(word, one), zero)
+    has_same_sign = builder.icmp_signed(">=", builder.xor(word, error_word), zero)
+    step = builder.select(has_same_sign, one, ir.Constant(bits, [-1] * bits.count))
+    step = builder.select(builder.and_(is_inexact, is_even), step, zero)
+    return builder.fptrunc(builder.bitcast(builder.add(word, step), wide), vector.type)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

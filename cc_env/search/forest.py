@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int, Position
 from cc_env.jit.compiler import jit
+from cc_env.jit.elementary import exp, log
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, evaluations
 from cc_env.search.decisive import NO_WIN
@@ -473,7 +474,7 @@ def _root_score(
     forest: Forest, settings: PUCTSettings, tree: Int, edge: Any, max_visits: Int
 ) -> float:
     """Return the logit of a root's edge, plus sigma of its value once it is visited."""
-    logit = math.log(edge["prior"] + EPSILON)
+    logit = log(edge["prior"] + EPSILON)
     return (
         logit + _sigma(max_visits, _value(forest, settings, tree, edge))
         if edge["visits"]
@@ -605,7 +606,7 @@ def _grow(
         edge["action"], edge["target"] = forest.legal[0, index], -1
         edge["visits"] = edge["draws"] = 0
         edge["repetition"] = 0.0
-        edge["prior"] = math.exp(forest.logits[index] - highest)
+        edge["prior"] = exp(forest.logits[index] - highest)
         total += edge["prior"]
     for index in range(count):
         forest.edges[tree, first + index]["prior"] /= total
@@ -683,13 +684,13 @@ def _write_policy(
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
         q = _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
-        logit = math.log(edge["prior"] + EPSILON) + _sigma(max_visits, q)
+        logit = log(edge["prior"] + EPSILON) + _sigma(max_visits, q)
         actions[place], policy[place] = edge["action"], logit
         highest = max(highest, logit)
     total, value = 0.0, 0.0
     for place in range(count):
         edge = forest.edges[tree, root["first"] + place]
-        policy[place] = math.exp(policy[place] - highest)
+        policy[place] = exp(policy[place] - highest)
         total += policy[place]
         # In the training target, a draw by the action itself has the value 0. Draws by later
         # repetitions have that of the search, with contempt.

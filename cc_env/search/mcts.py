@@ -18,6 +18,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import FIRST, ONGOING, Bool, Int, Position
 from cc_env.errors import UnknownOption, format_list
 from cc_env.jit.compiler import jit
+from cc_env.jit.elementary import log
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import decisive, limits
 from cc_env.search.decisive import make_buffer
@@ -168,7 +169,7 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
     """
     count: Int = np.int64(tree.num_children[node])
     offset = random_streams.below(state, count)
-    log_visits = math.log(tree.visits[node] + 1.0)
+    log_visits = log(tree.visits[node] + 1.0)
     best, highest = np.int64(0), -math.inf
     for index in range(count):
         child = np.int64(tree.first_child[node]) + (index + offset) % count

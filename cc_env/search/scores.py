@@ -3,13 +3,12 @@
 Evaluations in other units, such as C&C's `published`, predict results less well.
 """
 
-import math
-
 import numpy as np
 
 from cc_env.core import rules
 from cc_env.core.rules import DRAW, Int, Position
 from cc_env.jit.compiler import jit
+from cc_env.jit.elementary import tanh
 from cc_env.tablebase.values import DRAW_VALUE, LOST, margin_of, turns_of
 
 # Score of a win, minus the number of decisions to it.
@@ -79,4 +78,4 @@ def expected_result(score: Int) -> float:
         return 1.0
     if score <= -PROVEN:
         return -1.0
-    return math.tanh(score / SCALE)
+    return tanh(score / SCALE)

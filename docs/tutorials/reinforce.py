@@ -22,8 +22,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents.network import Evaluator, Network, Size, save, select_device
+from agents.evaluator import Evaluator
+from agents.network import Network, save, select_device
 from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game

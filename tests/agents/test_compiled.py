@@ -17,10 +17,13 @@ from torch.nn.functional import conv2d
 
 from agents import inference, network
 from agents.convolutions import VectorConvolutions
-from agents.network import Evaluator, Network, Size, compile_network, load
+from agents.evaluator import Evaluator
+from agents.inference import CompiledNetwork
+from agents.network import Network, TorchNetwork, load
+from agents.network_weights import Size, array_shapes
 from agents.shipped_weights import CONFIG, NETWORK, WEIGHTS
 from cc_env.cli.warmup import warmup_tasks
-from cc_env.errors import BadOption, TrainingDiverged, UnknownOption
+from cc_env.errors import TrainingDiverged
 from cc_env.games.factory import make_game
 from cc_env.jit.matrix_units import request_matrix_units
 from cc_env.registry.catalogue import GAMES
@@ -60,6 +63,11 @@ def random_network(game, size):
             block.second.weight.normal_(0, 0.2 / size.channels**0.5)
             block.second.bias.normal_(0, 0.2)
     return model
+
+
+def compile_network(model):
+    """Return a network as compiled code."""
+    return CompiledNetwork(model.to_weights())
 
 
 def rounded_weights(layer):
@@ -161,14 +169,14 @@ def test_features_of_earlier_positions_have_no_influence(name):
     assert np.array_equal(values[20:], expected_values)
 
 
-def test_overflow_gives_values_that_are_not_finite(game):
+def test_outputs_that_are_not_finite_are_rejected(game):
     model = random_network(game, SIZES[1])
     with torch.no_grad():
         for block in model.tower:
             block.first.weight.fill_(1e30)
             block.second.weight.fill_(1e30)
-    _, values = compile_network(model)(sample_planes(game, 3))
-    assert not np.isfinite(values).any()
+    with pytest.raises(TrainingDiverged, match="the network has outputs that are not finite"):
+        Evaluator(model)(sample_planes(game, 3))
 
 
 def test_planes_may_be_any_int8(game):
@@ -235,28 +243,30 @@ def test_non_finite_weights_are_rejected(game, name, number):
     with pytest.raises(
         TrainingDiverged, match=f"{name} of the network has values that are not finite"
     ):
-        Evaluator(model, backend="compiled")
+        Evaluator(model)
 
 
 SCRIPT = """
 import sys, numpy
 from pathlib import Path
 from cc_env.jit.simd import ACCUMULATORS
-from agents.network import compile_network, load
+from agents.inference import CompiledNetwork
+from agents.network_weights import load_weights
 from cc_env.games.factory import make_game
 
-assert ACCUMULATORS == 4
+assert ACCUMULATORS == 4 and "torch" not in sys.modules
 game = make_game("capture_conquer")
-compiled = compile_network(load(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
+compiled = CompiledNetwork(load_weights(Path(sys.argv[1]), game)[0])(numpy.load(sys.argv[2]))
 numpy.savez(sys.argv[3], *compiled)
 """
 GENERIC = {"NUMBA_CPU_NAME": "generic"}
-# Settings of numba, and whether products are added without rounding, as with AVX-512.
+# Settings of numba for processors with fewer instructions.
 OTHER_PROCESSORS = [
-    (GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"}, True),
-    (GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+avxvnni"}, True),
-    (GENERIC | {"NUMBA_CPU_FEATURES": ""}, False),
-    ({"NUMBA_ENABLE_AVX": "0"}, False),
+    GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2,+fma"},
+    GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2,+fma,+avxvnni"},
+    GENERIC | {"NUMBA_CPU_FEATURES": "+avx,+avx2"},
+    GENERIC | {"NUMBA_CPU_FEATURES": ""},
+    {"NUMBA_ENABLE_AVX": "0"},
 ]
 
 
@@ -264,8 +274,8 @@ OTHER_PROCESSORS = [
 @pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the features are those of x86 processors"
 )
-@pytest.mark.parametrize(("settings", "has_fma"), OTHER_PROCESSORS)
-def test_other_processors_give_the_same_output(game, tmp_path, settings, has_fma):
+@pytest.mark.parametrize("settings", OTHER_PROCESSORS)
+def test_other_processors_give_the_same_output(game, tmp_path, settings):
     has_avxvnni = torch.cpu.get_capabilities().get("avx_vnni")
     if "avxvnni" in settings.get("NUMBA_CPU_FEATURES", "") and not has_avxvnni:
         pytest.skip("the processor lacks AVX-VNNI")
@@ -282,10 +292,7 @@ def test_other_processors_give_the_same_output(game, tmp_path, settings, has_fma
     )
     with np.load(output) as outputs:
         for expected, actual in zip(compile_network(model)(planes), outputs.values(), strict=True):
-            if has_fma:
-                assert np.array_equal(actual, expected)
-            else:
-                check_close(actual, expected)
+            assert np.array_equal(actual, expected)
 
 
 @pytest.mark.skipif(not request_matrix_units(), reason="the processor lacks matrix units")
@@ -310,21 +317,20 @@ def test_unpickled_network_uses_the_instructions_of_its_process(game, monkeypatc
         assert np.array_equal(*outputs)
 
 
-@pytest.mark.parametrize(("has_byte_products", "backend"), [(True, "compiled"), (False, "torch")])
-def test_backend_is_the_fastest_one(game, monkeypatch, has_byte_products, backend):
-    monkeypatch.setattr(network, "HAS_BYTE_PRODUCTS", has_byte_products)
-    assert Evaluator(random_network(game, SIZES[1])).backend == backend
-
-
-def test_backend_can_be_selected(game, monkeypatch):
+def test_torch_evaluates_the_same_network(game):
     model, planes = random_network(game, SIZES[1]), sample_planes(game, 3)
-    outputs = [Evaluator(model, backend=backend)(planes) for backend in network.BACKENDS]
-    np.testing.assert_allclose(outputs[0][0], outputs[1][0], atol=0.05)
-    with pytest.raises(UnknownOption, match="backend='hand'; expected: torch, compiled"):
-        Evaluator(model, backend="hand")
-    monkeypatch.setattr(network, "select_device", torch.device)
-    with pytest.raises(BadOption, match="cuda:0"):
-        Evaluator(model, "cuda:0", backend="compiled")
+    logits, values = TorchNetwork(model.to_weights(), "cpu")(planes)
+    with torch.no_grad():
+        expected_logits, expected_values = model(torch.from_numpy(planes).float())
+    np.testing.assert_allclose(logits, expected_logits, atol=0.05)
+    np.testing.assert_allclose(values, expected_values, atol=0.05)
+
+
+def test_names_and_shapes_of_arrays_are_those_of_torch(game):
+    for size in SIZES:
+        weights = Network(game, size).to_weights()
+        shapes = {name: array.shape for name, array in weights.arrays.items()}
+        assert shapes == array_shapes(size, game.observation_shape[0])
 
 
 def test_warmup_compiles_shipped_networks():

@@ -5,8 +5,10 @@ import pytest
 import torch
 
 import agents
-from agents.network import Network, Size, load, save
-from agents.network_players import AlphaZeroPlayer, PolicyPlayer, load_evaluator, predict
+from agents.evaluator import load_evaluator
+from agents.network import Network, load, save
+from agents.network_players import AlphaZeroPlayer, PolicyPlayer, predict
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.errors import BadCheckpoint, BadOption

@@ -3,6 +3,8 @@
 import errno
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,9 +12,13 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
+import agents.network
 import cc_env
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, load, load_network, save, select_device
+from agents.evaluator import Evaluator
+from agents.network import Network, load, load_network, save, select_device
+from agents.network_weights import Size
+from agents.shipped_weights import WEIGHTS
 from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
@@ -136,18 +142,10 @@ def test_wrong_size_is_rejected_without_allocation(game, file, monkeypatch, chan
     weights["stem.bias"] = weights["stem.bias"].copy()
     header["size"] |= change
     weight_files.save(file, "network", weights, header)
-    devices = []
-    original = torch.nn.init.kaiming_uniform_
-    monkeypatch.setattr(
-        torch.nn.init,
-        "kaiming_uniform_",
-        lambda tensor, *rest, **options: (
-            devices.append(tensor.device.type) or original(tensor, *rest, **options)
-        ),
-    )
+    # No network of the wrong size is created.
+    monkeypatch.setattr(agents.network, "Network", None)
     with pytest.raises(BadCheckpoint, match=message):
         load(file, game)
-    assert set(devices) <= {"meta"}
 
 
 @pytest.mark.parametrize(
@@ -287,3 +285,49 @@ def test_network_of_another_game_is_rejected(file):
         load_network(file, make_game("checkers"))
     with pytest.raises(BadCheckpoint, match="flying"):
         load_network("ppo", make_game("morris", flying=True))
+
+
+def test_weights_with_infinite_outputs_are_rejected(game, network, tmp_path):
+    path = tmp_path / "huge.safetensors"
+    for parameter in network.parameters():
+        torch.nn.init.constant_(parameter, 1e30)
+    save(path, network, game, {})
+    message = r"huge\.safetensors: the network has outputs that are not finite"
+    for spec in ("policy", "alphazero"):
+        with pytest.raises(BadCheckpoint, match=message):
+            make_player(f"{spec}:path={path}", game)
+
+
+WITHOUT_TORCH = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, Blocker())
+import numpy as np
+import cc_env
+from cc_env.match.referee import Clock
+from cc_env.players.specs import make_player
+
+game = cc_env.make_game("capture_conquer")
+for spec in ("policy", "ppo", "alphazero:simulations=8"):
+    print(make_player(spec, game).choose(game.initial, np.random.default_rng(0), Clock()).action)
+"""
+
+
+def test_learned_players_need_no_torch(game):
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH],
+        cwd=WEIGHTS.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    players = [make_player(spec, game) for spec in ("policy", "ppo", "alphazero:simulations=8")]
+    expected = [
+        player.choose(game.initial, np.random.default_rng(0), Clock()).action for player in players
+    ]
+    assert list(map(int, result.stdout.split())) == expected

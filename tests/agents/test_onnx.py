@@ -9,7 +9,8 @@ import torch
 from conftest import command_line
 
 from agents import export_command
-from agents.network import Network, Size, load_network, save
+from agents.network import Network, load_network, save
+from agents.network_weights import Size
 from agents.onnx_export import to_onnx
 from cc_env.cli.application import run as run_app
 from cc_env.errors import BadOption, MissingExtra

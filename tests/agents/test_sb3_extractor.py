@@ -11,7 +11,8 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN, PPO
 
 import cc_env
-from agents.network import Network, Size
+from agents.network import Network
+from agents.network_weights import Size
 from cc_env.envs import OpponentVecEnv
 from cc_env.errors import BadOption
 

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, load
+from agents.evaluator import Evaluator
+from agents.network import Network, load
 from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, load, save
+from agents.evaluator import Evaluator
+from agents.network import Network, load, save
 from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from cc_env.envs.opponents import Opponent
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock

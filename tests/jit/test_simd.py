@@ -1,9 +1,13 @@
 """SIMD vectors in compiled code."""
 
+from fractions import Fraction
+
+import numba
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
+from cc_env.jit import simd
 from cc_env.jit.compiler import jit
 from cc_env.jit.simd import (
     ACCUMULATORS,
@@ -54,6 +58,40 @@ def test_vector_operations_equal_numpy(operands):
     expected = [a + b, a - b, a[0, 1] * a + b, a * b + a[0, 0], np.maximum(a, b), np.maximum(a, 0)]
     expected += [a * b]
     np.testing.assert_allclose(out, np.concatenate(expected), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_product_and_sum_are_rounded_once(is_fused, monkeypatch):
+    if not is_fused:
+        # As for a processor without the instruction.
+        monkeypatch.setattr(simd, "_HAS_FMA", False)
+
+    @numba.njit
+    def multiply_and_add(factors, vectors, totals, out):
+        for index in range(0, len(out), FLOAT_LANES):
+            vector, total = load(vectors, index, FLOAT_LANES), load(totals, index, FLOAT_LANES)
+            store(out, index, fma(load(factors, index, FLOAT_LANES), vector, total))
+
+    # Sums whose parts overlap, also just so, and sums that cancel.
+    rng = np.random.default_rng(0)
+    factors, vectors = rng.standard_normal((2, 2**16)).astype(np.float32)
+    products = factors.astype(np.float64) * vectors
+    scales = 2.0 ** rng.integers(-40, 40, 2**16)
+    totals = (rng.choice((-1, 1), 2**16) * products * scales).astype(np.float32)
+    # Ties of the sum in float64 that a tiny product breaks: rounded twice, they are wrong.
+    factors[:2], vectors[:2], totals[:2] = 2.0**-30, (2.0**-30, -(2.0**-30)), 1 + 2.0**-23
+    factors[2:4], vectors[2:4] = 1 + 2.0**-12, (1 - 2.0**-12, 1 + 2.0**-12)
+    out = np.empty_like(totals)
+    multiply_and_add(factors, vectors, totals, out)
+    exact = [
+        Fraction(float(factor)) * Fraction(float(vector)) + Fraction(float(total))
+        for factor, vector, total in zip(factors, vectors, totals, strict=True)
+    ]
+    for number, expected in zip(out.tolist(), exact, strict=True):
+        error = abs(Fraction(number) - expected)
+        for side in (-np.inf, np.inf):
+            neighbor = float(np.nextafter(np.float32(number), np.float32(side)))
+            assert error <= abs(Fraction(neighbor) - expected)
 
 
 def test_nan_stays_in_its_lane(operands):

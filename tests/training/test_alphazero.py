@@ -18,8 +18,10 @@ from checkpoints import alter, numbers
 from conftest import wait_for
 from logs import log_of
 
-from agents.network import Evaluator, Network, Size, load
+from agents.evaluator import Evaluator
+from agents.network import Network, load
 from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.errors import (

@@ -19,7 +19,8 @@ from conftest import wait_for
 
 import agents
 from agents.memory_player import Memory, MemoryPlayer
-from agents.network import Network, Size, save
+from agents.network import Network, save
+from agents.network_weights import Size
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits

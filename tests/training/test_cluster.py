@@ -22,7 +22,9 @@ from tasks import (
     work,
 )
 
-from agents.network import Evaluator, Network, Size
+from agents.evaluator import Evaluator
+from agents.network import Network
+from agents.network_weights import Size
 from cc_env.errors import BadOption, MissingExtra, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.record import read_records

@@ -11,8 +11,10 @@ import torch
 from checkpoints import alter, numbers
 from logs import log_of, timeless
 
-from agents.network import Evaluator, Network, Size, load
+from agents.evaluator import Evaluator
+from agents.network import Network, load
 from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.cli.application import run as run_command

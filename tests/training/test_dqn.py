@@ -15,8 +15,10 @@ from logs import log_of, timeless
 from stable_baselines3.common.buffers import ReplayBuffer
 
 import agents
-from agents.network import Evaluator, Network, Size, load
-from agents.network_players import PolicyPlayer, load_evaluator
+from agents.evaluator import Evaluator, load_evaluator
+from agents.network import Network, load
+from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadOption

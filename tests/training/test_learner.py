@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from agents.network import Network, Size, save
+from agents.network import Network, save
+from agents.network_weights import Size
 from cc_env.errors import BadCheckpoint
 from training.selfplay.learner import Learner, LearnerSettings, initial_network, training_dtype
 from training.selfplay.replay_buffer import Minibatch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_ppo import TINY
 
-from agents.network import Evaluator
+from agents.evaluator import Evaluator
 from training.ppo.ppo import Training
 from training.runs import state, training_run
 

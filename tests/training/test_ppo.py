@@ -22,8 +22,10 @@ from logs import log_of, timeless
 
 import agents
 from agents import weight_files
-from agents.network import Evaluator, Network, Size, load, save
-from agents.network_players import PolicyPlayer, load_evaluator
+from agents.evaluator import Evaluator, load_evaluator
+from agents.network import Network, load, save
+from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadOption, UnknownOption

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from agents.network import Evaluator, Network, Size
+from agents.evaluator import Evaluator
+from agents.network import Network
+from agents.network_weights import Size
 from cc_env.envs.opponents import DecisionBatch
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game

@@ -34,7 +34,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents.network import Evaluator, Network
+from agents.evaluator import Evaluator
+from agents.network import Network
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption

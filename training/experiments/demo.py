@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agents.network import Size
+from agents.network_weights import Size
 from cc_env.cli.application import create_app, run
 from cc_env.output import Terminal
 from training import alphazero, arena, evaluate

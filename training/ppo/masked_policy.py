@@ -9,7 +9,8 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import Tensor
 
-from agents.network import Evaluator, Network
+from agents.evaluator import Evaluator
+from agents.network import Network
 from training.selfplay.learner import training_outputs
 
 # Logit of illegal actions.

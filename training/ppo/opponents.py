@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.network import Evaluator, Network
+from agents.evaluator import Evaluator
+from agents.network import Network
 from cc_env.core.game import Game
 from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent
 from cc_env.errors import BadOption

@@ -15,7 +15,8 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from stable_baselines3.common.logger import Logger
 
-from agents.network import Evaluator, Network
+from agents.evaluator import Evaluator
+from agents.network import Network
 from agents.weight_files import AnyArray, checked_array
 from cc_env.errors import BadCheckpoint
 

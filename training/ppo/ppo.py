@@ -22,8 +22,9 @@ from sb3_contrib import MaskablePPO
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.network import Evaluator, Network, Size, select_device
-from agents.network_players import load_evaluator
+from agents.evaluator import Evaluator, load_evaluator
+from agents.network import Network, select_device
+from agents.network_weights import Size
 from agents.shipped_weights import resolve_weights
 from agents.weight_files import checked_array
 from cc_env.envs.boards import MAX_OPENING_TURNS, MAX_THREADS

@@ -13,7 +13,9 @@ import ray
 import torch
 from ray.exceptions import RayError, RayTaskError
 
-from agents.network import Evaluator, Network, Size
+from agents.evaluator import Evaluator
+from agents.network import Network
+from agents.network_weights import Size
 from agents.weight_files import Arrays
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game

@@ -3,7 +3,8 @@
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from agents.network import Evaluator, Network
+from agents.evaluator import Evaluator
+from agents.network import Network
 from cc_env.core.game import Game
 from training.parallel.tasks import check_engine
 from training.selfplay.replay_buffer import Samples

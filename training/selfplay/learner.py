@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from agents.network import Network, Size, fast_dtype, load
+from agents.network import Network, fast_dtype, load
+from agents.network_weights import Size
 from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint

@@ -18,8 +18,10 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.network import Evaluator, Network, Size, save, select_device
+from agents.evaluator import Evaluator
+from agents.network import Network, save, select_device
 from agents.network_players import PolicyPlayer
+from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.jit.threads import available_cores
 from training.arena import make_players
