@@ -78,9 +78,11 @@ def test_product_and_sum_are_rounded_once(is_fused, monkeypatch):
     products = factors.astype(np.float64) * vectors
     scales = 2.0 ** rng.integers(-40, 40, 2**16)
     totals = (rng.choice((-1, 1), 2**16) * products * scales).astype(np.float32)
-    # Ties of the sum in float64 that a tiny product breaks: rounded twice, they are wrong.
-    factors[:2], vectors[:2], totals[:2] = 2.0**-30, (2.0**-30, -(2.0**-30)), 1 + 2.0**-23
-    factors[2:4], vectors[2:4] = 1 + 2.0**-12, (1 - 2.0**-12, 1 + 2.0**-12)
+    # Exact sums so close to the middle of two float32 that float64 rounds them to it.
+    factors[:4], vectors[:4] = 2.0**-24 * (1 + 2.0**-23), 1 - 2.0**-23
+    factors[2:4] *= -1
+    totals[:4] = 1 + 2.0**-23
+    totals[1:4:2] *= -1
     out = np.empty_like(totals)
     multiply_and_add(factors, vectors, totals, out)
     exact = [
