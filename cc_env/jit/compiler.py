@@ -23,7 +23,7 @@ from numba.core.datamodel import models, register_default
 from numba.core.typing import Context, Signature
 
 from cc_env.errors import BadGame
-from cc_env.jit import fingerprints
+from cc_env.jit import fingerprints, processor_features
 from cc_env.jit.disk_cache import DiskCache, modules_of
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -39,6 +39,10 @@ _OPTIONS: dict[str, bool | str] = {
     "error_model": "numpy",
     "boundscheck": False,
 }
+
+
+# numba chooses the features when its first function is created.
+processor_features.select()
 
 
 class _IntermediateLibrary(codegen.JITCodeLibrary):

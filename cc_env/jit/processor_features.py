@@ -21,13 +21,13 @@ def select() -> str:
     """Return the features, separated by commas, and make numba generate code for them.
 
     LLVM does not report ARM's dot products, so they are added, unless the user chose the features
-    or numba has generated code before.
+    or numba chose them before, for a function of another package.
     """
     if config.CPU_FEATURES is not None:
         return str(config.CPU_FEATURES)
     features: str = codegen.get_host_cpu_features()
-    has_generated = "_toplevel_target_context" in vars(cpu_target)
-    if DOT_PRODUCTS in features.split(",") or has_generated or not has_dot_products():
+    is_chosen = "_toplevel_target_context" in vars(cpu_target)
+    if DOT_PRODUCTS in features.split(",") or is_chosen or not has_dot_products():
         return features
     config.CPU_FEATURES = ",".join(filter(None, (features, DOT_PRODUCTS)))
     return str(config.CPU_FEATURES)

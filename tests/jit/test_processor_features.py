@@ -40,10 +40,10 @@ def arm(monkeypatch):
     return simulate
 
 
-def set_generated(monkeypatch, has_generated):
-    """Simulate that numba has generated code, or not."""
+def set_chosen(monkeypatch, is_chosen):
+    """Simulate that numba has chosen the features of its code, or not."""
     target = type("Target", (), {})()
-    if has_generated:
+    if is_chosen:
         target._toplevel_target_context = object()
     monkeypatch.setattr(processor_features, "cpu_target", target)
 
@@ -52,16 +52,16 @@ def set_generated(monkeypatch, has_generated):
 @pytest.mark.parametrize("system", ["linux", "darwin", "win32"])
 def test_dot_products_of_arm_are_added(arm, monkeypatch, system, has_dot_products):
     arm(system, has_dot_products)
-    set_generated(monkeypatch, False)
+    set_chosen(monkeypatch, False)
     expected = "+neon,+crc,+dotprod" if has_dot_products else "+neon,+crc"
     assert processor_features.select() == expected
     # numba generates code for the same features.
     assert (expected if has_dot_products else None) == processor_features.config.CPU_FEATURES
 
 
-def test_features_that_numba_has_used_are_not_extended(arm, monkeypatch):
+def test_features_that_numba_has_chosen_are_not_extended(arm, monkeypatch):
     arm("linux", True)
-    set_generated(monkeypatch, True)
+    set_chosen(monkeypatch, True)
     assert processor_features.select() == "+neon,+crc"
     assert processor_features.config.CPU_FEATURES is None
 
@@ -74,7 +74,7 @@ def test_features_of_the_user_are_kept(arm, monkeypatch):
 
 def test_features_that_llvm_reports_are_not_repeated(arm, monkeypatch):
     arm("linux", True, "+neon,+dotprod")
-    set_generated(monkeypatch, False)
+    set_chosen(monkeypatch, False)
     assert processor_features.select() == "+neon,+dotprod"
 
 
