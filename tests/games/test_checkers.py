@@ -309,6 +309,16 @@ def test_observations_show_men_and_kings_in_both_frames(checkers):
     assert own[7, 1] == own_kings[0, 0] == enemy[2, 2] == enemy_kings[7, 7] == 1
 
 
+def test_error_of_an_illegal_turn_lists_whole_captures(checkers):
+    position = checkers.from_text("8/8/2b5/3r4/8/3r4/8/8 b")
+    message = "'22x44' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; did you mean 22x44x62?"
+    with pytest.raises(IllegalAction, match=f"^{re.escape(message)}$"):
+        checkers.parse_turn(position, "22x44")
+    message = "'nonsense' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; legal: 22x44x62"
+    with pytest.raises(IllegalAction, match=f"^{re.escape(message)}$"):
+        checkers.parse_turn(position, "nonsense")
+
+
 def test_track_has_the_path_and_the_captured_pieces(checkers):
     position = place(checkers, "b", black="11", red="22 44")
     (turn,) = checkers.turns(position)
