@@ -51,6 +51,8 @@ Bot = Callable[[Position, np.random.Generator], int]
 Turn = tuple[int, ...]
 # The fields of a position that the default texts and pictures need.
 _DEFAULT_FIELDS = "own", "enemy", "player"
+# Turns in the message of an error.
+_MAX_LISTED_TURNS = 12
 
 
 class BrokenGame(NamedTuple):
@@ -622,11 +624,13 @@ class Game:
         hint = (
             f"did you mean {format_list(similar_texts)}?"
             if similar_texts
-            else self._legal_hint(position)
+            else self._turns_hint(position)
         )
         raise IllegalAction(f"'{text}' is not legal in '{self.to_text(position)}'; {hint}")
 
-    def completions(self, position: Position, text: str, limit: int = 12) -> list[str]:
+    def completions(
+        self, position: Position, text: str, limit: int = _MAX_LISTED_TURNS
+    ) -> list[str]:
         """Return at most `limit` texts of legal turns that begin with `text`, none if it is empty.
 
         Only turns with this beginning are generated.
@@ -668,13 +672,21 @@ class Game:
         if isinstance(action, int | np.integer) and 0 <= action < self.num_actions:
             name = f"action {action} ({self.action_text(position, int(action))})"
         text = self.to_text(position)
-        return IllegalAction(f"{name} is not legal in '{text}'; {self._legal_hint(position)}")
+        return IllegalAction(f"{name} is not legal in '{text}'; {self._actions_hint(position)}")
 
-    def _legal_hint(self, position: Position) -> str:
+    def _actions_hint(self, position: Position) -> str:
         legal = self.legal_actions(position)
         if not len(legal):
             return "the game is over"
         return "legal: " + format_list(f"{a} ({self.action_text(position, int(a))})" for a in legal)
+
+    def _turns_hint(self, position: Position) -> str:
+        """Return the first legal turns for an error message; a position may have many thousands."""
+        turns = itertools.islice(self.turns(position), _MAX_LISTED_TURNS + 1)
+        texts = [self.turn_text(position, turn) for turn in turns]
+        if len(texts) > _MAX_LISTED_TURNS:
+            texts[_MAX_LISTED_TURNS:] = ["…"]
+        return f"legal: {', '.join(texts)}" if texts else "the game is over"
 
 
 def check_game_object(game: object) -> None:

@@ -15,6 +15,9 @@ from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.games.checkers import pdn
 
 TAGS = "Site", "Date", "Round", "Annotator", "White-Rating", "PDN3"
+# Names that are not PDN, and brackets without a readable tag.
+TAGS += "Black Type", "A.B", "Time/move", "'F", "Ü:1", "21-17", "1.", "*", "(a", "{b"
+UNREADABLE = "[Board]", '[A[b] "x"]', '[A "b" "c"]', "[Place Riga]", '["x"]', "[]", "[x", '[A "b'
 VALUES = "", "?", "Riga LAT", 'the "Open"', "C:\\", "[x]", "{a} ; (b", "Łódź 1½", "1-0", "日本"
 RESULTS = {
     FIRST_WINS: ("1-0", "2-0", "1–0", "1 - 0"),
@@ -28,7 +31,7 @@ FENS = "W:W21,22,K10:B1,2,K30", "B:W30,31,K32:B1,K5", "W:WK4,12:BK29,20", "B:W17
 DASHES = "-", "-", "–", "−", "\u2010", " - ", "- "
 CAPTURES = "x", "x", "X", "×", ":", " x ", "-"
 COMMENT_WORDS = "a", "9-13", "1-0", "*", "1.", " ", "\n", "[", "]", ";", "%", "$1", "!", "Ü", "%clk"
-NUMBERINGS = "pairs", "pairs", "dots", "apart", "plies", "bare", "none"
+NUMBERINGS = "pairs", "pairs", "dots", "apart", "plies", "bare", "none", "white", "white"
 
 
 class Expected(NamedTuple):
@@ -142,8 +145,10 @@ def _header(rng: random.Random, tags: dict[str, str]) -> str:
     for name, value in tags.items():
         name = rng.choice((name, name, name.lower(), name.upper())) if name not in TAGS else name
         value = value.replace("\\", "\\\\").replace('"', '\\"')
-        blank = rng.choice((" ", " ", "", "  ", "\n"))
+        blank = rng.choice((" ", " ", "", "  ", "\n", ": ", "= "))
         lines.append(f'[{rng.choice(("", " "))}{name}{blank}"{value}"{rng.choice(("", " "))}]')
+    if lines and rng.random() < 0.3:
+        lines.insert(rng.randrange(len(lines)), rng.choice(UNREADABLE) + "\n")
     gaps = rng.choice((("\n",), ("\n", "\n", "\n\n"), (" ",), ("\n; aside\n",)))
     text = "".join(line + rng.choice(gaps) for line in lines)
     return "\n" + text + rng.choice(("\n", "\n\n", "")) if lines else "\n"
@@ -170,6 +175,10 @@ def _number(numbering: str, index: int, first: int, offset: int) -> str:
     move, is_second = (index + first) // 2 + 1 + offset, (index + first) % 2
     if numbering == "plies":
         return f"{index + 1 + offset}."
+    if numbering == "white":
+        # Those of pydraughts and py-draughts: 1... Black 2. White Black
+        is_white, dots = (index + first) % 2, "." if first or index else "..."
+        return f"{(index + 3 - first) // 2 + offset}{dots}" if is_white or not index else ""
     if numbering == "none" or (is_second and index and numbering not in ("dots", "apart")):
         return ""
     dots = {"apart": ". ..." if is_second else ".", "bare": "."}.get(numbering, "...")

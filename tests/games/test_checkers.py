@@ -309,6 +309,16 @@ def test_observations_show_men_and_kings_in_both_frames(checkers):
     assert own[7, 1] == own_kings[0, 0] == enemy[2, 2] == enemy_kings[7, 7] == 1
 
 
+def test_error_of_an_illegal_turn_lists_whole_captures(checkers):
+    position = checkers.from_text("8/8/2b5/3r4/8/3r4/8/8 b")
+    message = "'22x44' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; did you mean 22x44x62?"
+    with pytest.raises(IllegalAction, match=f"^{re.escape(message)}$"):
+        checkers.parse_turn(position, "22x44")
+    message = "'nonsense' is not legal in '8/8/2b5/3r4/8/3r4/8/8 b'; legal: 22x44x62"
+    with pytest.raises(IllegalAction, match=f"^{re.escape(message)}$"):
+        checkers.parse_turn(position, "nonsense")
+
+
 def test_track_has_the_path_and_the_captured_pieces(checkers):
     position = place(checkers, "b", black="11", red="22 44")
     (turn,) = checkers.turns(position)
@@ -615,7 +625,9 @@ def test_error_mentions_the_rules_of_pdn(checkers):
         ("1. 9-13\n22-19 *", "line 2: move 1: '22-19' is not legal"),
         ("1. 9-13 22-18 2. 99-1 *", "line 1: move 2: '99-1' is not legal"),
         ('[Event "x"]', "line 1: move 1: expected a move, a position or a result: 1-0, 0-1"),
-        ('[Event "x] *', r"line 1: move 1: cannot read '\[Event \"x\] \*'"),
+        ('[White "x] *', r"line 1: move 1: cannot read '\[White \"x\] \*'"),
+        ('[Event "x]', r"line 1: move 1: cannot read '\[Event \"x\]'"),
+        ('1. 9-13 [Black clock "x"] [White] *', "the tag White follows a move; expected: tags bef"),
         ('[FEN "B:W40:B1"] *', "40 is neither a cell from 1 to 32"),
         ('[FEN "B:W4:B4"] *', "4 is occupied twice"),
         ('[FEN "nonsense"] *', "'nonsense' is not a position"),
@@ -651,7 +663,7 @@ def test_broken_pdn_is_reported_with_line_and_move(english, text, message):
     [
         ('[Event "b"]\n1. 9-13 22-19 2. 13-17 1-0', "line 7: move 1: '22-19' is not legal"),
         ('[Event "b"]\n[FEN "B:W40:B1"]\n[Site "s"] 1. 9-13 *', "line 7: move 1: 40 is neither"),
-        ('[Event "b]\n[Site "s"]\n1. 9-13 *', "line 6: move 1: cannot read"),
+        ('[White "b]\n[Site "s"]\n1. 9-13 *', "line 6: move 1: cannot read"),
         ('[Event "b"]\n1. 9-13 {no end\n22-18 1-0', "line 7: move 1: cannot read '{no end'"),
         ('[Event "b"]\n1. 9-13 (no end\n22-18 1-0', r"line 7: move 1: \( without \)"),
         ('[Event "b"]\n1. a3-b4 c5-d6', "line 7: move 1: cannot read 'a3-b4 c5-d6'"),

@@ -1,6 +1,6 @@
 """Properties of every game in random games: texts, symmetries, keys, tracks, records."""
 
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 
 from cc_env.core import rules
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
-from cc_env.errors import BadOption, BadPosition
+from cc_env.errors import BadOption, BadPosition, IllegalAction
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match import record
 from cc_env.match.record import read_records
@@ -171,6 +171,19 @@ def test_turn_notation_round_trips(any_game, steps):
             for text in texts:
                 turn = any_game.parse_turn(position, text)
                 assert any_game.turn_text(position, turn) == text
+
+
+def test_error_of_an_illegal_turn_lists_whole_turns(any_game, steps):
+    for position, action in steps[::5]:
+        turns = list(islice(any_game.turns(position), 13))
+        with pytest.raises(IllegalAction) as caught:
+            any_game.parse_turn(position, "nonsense")
+        texts = [any_game.turn_text(position, turn) for turn in turns[:12]]
+        listed = ", ".join([*texts, *["…"] * (len(turns) > 12)])
+        hint = f"legal: {listed}" if action is not None else "the game is over"
+        where = any_game.to_text(position)
+        assert str(caught.value) == f"'nonsense' is not legal in '{where}'; {hint}"
+        assert [any_game.parse_turn(position, text) for text in texts] == turns[:12]
 
 
 def test_games_are_recorded_and_replayed(any_game):

@@ -11,6 +11,7 @@ import pytest
 
 from cc_env.core.game import BrokenGame
 from cc_env.games.checkers import pdn
+from cc_env.games.checkers.pdn_tokens import is_tag_name
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.record import RESULTS
@@ -66,7 +67,9 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
     "empty_values": ([GOOD], []),
     "unknown_names": ([Game(players=UNKNOWN)], []),
     "user_tags": ([Game(tags={"White-Rating": "2400", "PDN3_Board": "7", "Ansager": "Ü"})], []),
-    "broken_tag": ([GOOD], [1]),
+    "broken_tag": ([GOOD, Game(tags=EVENT)], []),
+    "broken_needed_tags": ([], [1, 5, 8, 12]),
+    "tag_names": ([Game(tags={"Black Type": "x", "BlackType": "program"}), GOOD], []),
     # Results. PDN 3.0: "accept arbitrary strings"; games end with a result or `*`.
     "result_in_words": ([Game(tags={"Result": "White resigned"})], []),
     "result_with_blanks": ([GOOD], []),
@@ -83,6 +86,12 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
     "number_for_each_move": ([GOOD], []),
     "number_for_each_move_left_out": ([GOOD], [6]),
     "number_left_out": ([GOOD], [6]),
+    # pydraughts and py-draughts number White's moves.
+    "numbers_of_white": (
+        [GOOD, Game(result="*", players=UNKNOWN), Game(2, "*", UNKNOWN, start="W:W30:B1,2")],
+        [],
+    ),
+    "numbers_contradict": ([], [1, 3, 5, 7, 9, 11]),
     "numbers_with_three_dots": ([GOOD], []),
     "numbers_with_an_ellipsis": ([GOOD], []),
     "numbers_without_dots": ([GOOD], []),
@@ -176,7 +185,7 @@ def test_games_of_all_dialects_round_trip(english, name):
         (again,) = pdn.read(text, english)
         assert facts_of(again) == facts_of(entry)
         # Results are normalized: 1-0 for 2-0.
-        same = entry.tags.keys() - {"FEN", "Result"}
+        same = set(filter(is_tag_name, entry.tags)) - {"FEN", "Result"}
         assert {name: again.tags[name] for name in same} == {
             name: entry.tags[name] for name in same
         }

@@ -81,8 +81,9 @@ def export(game: Game, played_game: PlayedGame) -> str:
 
 
 def _valid_tags(game: Game, played_game: PlayedGame) -> dict[str, str]:
-    """Return the valid tags of a game, with its players and its result."""
+    """Return the valid tags of a game with names of PDN, with its players and its result."""
     tags = dict(played_game.tags) if isinstance(played_game, PdnGame) else {}
+    tags = {name: value for name, value in tags.items() if is_tag_name(name)}
     tag_result = tags.get("Result", "*")
     for name in _GENERATED_TAGS:
         tags.pop(name, None)

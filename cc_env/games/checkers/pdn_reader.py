@@ -8,19 +8,21 @@ The grammar of a file, over the tokens of pdn_tokens.py; Ctrl-Z or the end of th
     block   tag+
 
 A game needs a move, a result, or a tag FEN or Result. Tags apply to one game. After a result, the
-next game begins with a tag, a new line, or a number that does not continue those before the result.
+next game begins with a tag, a new line, or a number that does not continue those before the result;
+after a move, with a tag of PDN.
 A `*` directly after a move marks it as forced if the game continues.
 
 The parser is strict about content. It rejects a game unless its moves are legal and unambiguous and
-its position is valid; numbers count moves, or pairs of moves, from the first number on; results
+its position is valid; numbers count Black's, White's or all moves from the first number on; results
 after the moves and in the tag agree; the GameType is that of English draughts; Red and Black, two
 words for one side, have the same name; and a header has at most one value each of FEN, Result,
-RuleOptions, White, Black and Red.
+RuleOptions, White, Black and Red. These tags and GameType must be readable and precede the moves.
 
 It is liberal about form. It accepts any text in a Result tag, and ignores it if it is not a result;
 any line ends; Unicode dashes and minus signs; x, X, × or : for captures; moves without a separator;
-numbers with any dots, or none; tag names in any case; positions with ranges of cells and move
-counters; and ignores tags without a value ("", "?" or "-").
+numbers with any dots, or none; tag names in any case, with spaces and punctuation; positions with
+ranges of cells and move counters. It ignores tags without a value ("", "?", "-" or none), tags that
+are unreadable, and text in brackets between moves.
 
 A result starts with the score of the first mover, as in PDN 2.0 and unlike chess: 1-0 is won by
 Black, even if White moves first in the start position. 0-0, lost by both, is ignored.
@@ -69,10 +71,14 @@ _NORMALIZED_RESULTS = {text: text for text in (*RESULTS, BOTH_LOSE)}
 _NORMALIZED_RESULTS |= {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2"}
 _OMITTED_WITHOUT_VALUE = "FEN", "SetUp", "GameType", "Result", RULES
 _SINGLE_VALUED = "FEN", "Result", RULES, "White", "Black", "Red"
+# Tags that must be readable.
+_NEEDED = *_SINGLE_VALUED, "GameType"
 _TAG_NAMES = {
     name.lower(): name
     for name in ("Event", "Site", "Date", "Round", "White", "Black", "Red", *_OMITTED_WITHOUT_VALUE)
 }
+# The players whose moves may have numbers.
+_NUMBERED = (0,), (1,), (0, 1)
 _END = Token("end", "")
 # A line of turns as a linked list: the earlier turns and the last one.
 _Line = tuple["_Line", Turn] | None
@@ -174,12 +180,14 @@ def _split_parts(tokens: Iterable[Token]) -> Iterator[list[Token]]:
 def _begins_game(part: list[Token], game: list[Token], names: set[str]) -> bool:
     """Return whether a part begins the next game; `names` are those of the game's tags."""
     last, first = game[-1], part[0]
+    if first.is_tag and last.is_tag:
+        return not names.isdisjoint(_tag_keys(part))
     if first.is_tag:
-        return not last.is_tag or not names.isdisjoint(_tag_keys(part))
+        return last.kind == "result" or any(tag.is_regular_tag for tag in part)
     if last.kind != "result" or first.kind == "result":
         return False
-    is_on_new_line = first.kind == "move" and first.newlines > 0
-    return is_on_new_line or not _continues(game, first)
+    is_next_number = first.kind == "number" and first.number == _last_number(game) + 1
+    return (first.newlines > 0 and not is_next_number) or not _continues(game, first)
 
 
 def _tag_keys(tokens: list[Token]) -> set[str]:
@@ -189,11 +197,19 @@ def _tag_keys(tokens: list[Token]) -> set[str]:
 
 
 def _continues(game: list[Token], token: Token) -> bool:
-    """Return whether a token continues a game: a move, or the next number."""
-    if token.kind != "number" or token.text.endswith(("..", "…")):
-        return token.kind in ("number", "move")
-    last = next((part.number for part in reversed(game) if part.kind == "number"), 1)
-    return token.number == last + 1
+    """Return whether a token continues a game: a move, the next number, or the last one with dots.
+
+    An example of the last is 1... 22-18 after 1. 9-13.
+    """
+    if token.kind != "number":
+        return token.kind == "move"
+    last, is_reply = _last_number(game), token.text.endswith(("..", "…"))
+    return token.number == last + 1 or (is_reply and token.number == last)
+
+
+def _last_number(game: list[Token]) -> int:
+    """Return the last number in a game, 1 without one."""
+    return next((token.number for token in reversed(game) if token.kind == "number"), 1)
 
 
 # One game
@@ -211,10 +227,12 @@ class _GameParser:
         self.tags: dict[str, str] = {}
         # Names of tags by their lower case.
         self._tag_names = dict(_TAG_NAMES)
+        # The errors of broken tags.
+        self._ignored: list[str] = []
         # Results after the moves.
         self._results: list[str] = []
-        # First numbers, by the number of moves that a number counts.
-        self._numbering: dict[int, int] = {}
+        # The possible numbers before the start, by the players whose moves have numbers.
+        self._numbering: dict[tuple[int, ...], int] = {}
         # Whether the next move has a number.
         self._is_numbered = False
         self._begin()
@@ -234,8 +252,8 @@ class _GameParser:
 
     def add(self, token: Token) -> None:
         """Add the next token; raise CcEnvError if it is invalid."""
-        if token.kind == "tag":
-            self._add_tag(token.name, token.text)
+        if token.is_tag:
+            self._add_any_tag(token)
         elif token.kind == "result":
             self._results.append(token.text)
         elif token.kind not in ("number", "move"):
@@ -247,6 +265,18 @@ class _GameParser:
             self._add_number(token.number)
         else:
             self._add_move(token.text)
+
+    def _add_any_tag(self, token: Token) -> None:
+        """Add a tag; ignore it if it is broken or follows moves, unless it is in _NEEDED."""
+        is_needed = _TAG_NAMES.get(token.name.lower()) in _NEEDED
+        if token.kind != "broken tag" and not self.num_plies:
+            self._add_tag(token.name, token.text)
+        elif is_needed and self.num_plies:
+            raise BadRecord(f"the tag {token.name} follows a move; expected: tags before the moves")
+        elif is_needed:
+            raise BadRecord(token.text)
+        else:
+            self._ignored.append(token.text)
 
     def _add_tag(self, name: str, value: str) -> None:
         """Add a tag; a later value replaces an earlier one, unless it is in _NO_VALUE.
@@ -280,17 +310,25 @@ class _GameParser:
     def _add_number(self, number: int) -> None:
         """Add the number of the next move; raise BadRecord if it does not continue the others.
 
-        Numbers count moves or pairs of moves; the first number or move that fits only one of these
-        decides.
+        Numbers belong to the moves of Black, of White or of both. The first numbers and moves that
+        fit only one of these decide.
         """
-        counts = {2: self.move_number, 1: self.num_plies}
-        first = {unit: number - count for unit, count in counts.items()}
+        first = {players: number - count for players, count in self._counts().items()}
         before = self._numbering or first
-        self._numbering = {unit: start for unit, start in before.items() if first[unit] == start}
+        self._numbering = {players: at for players, at in before.items() if first[players] == at}
         self._is_numbered = True
         if not self._numbering:
-            expected = (str(start + counts[unit]) for unit, start in before.items())
+            counts = self._counts()
+            expected = dict.fromkeys(str(at + counts[players]) for players, at in before.items())
             raise BadRecord(f"its number is {number}; expected: {' or '.join(expected)}")
+
+    def _counts(self) -> dict[tuple[int, ...], int]:
+        """Return how many moves up to the next one have numbers, for each of _NUMBERED."""
+        starter = self.game.to_move(self.start)
+        return {
+            players: sum((self.num_plies + 1 + (player == starter)) // 2 for player in players)
+            for players in _NUMBERED
+        }
 
     def _add_move(self, text: str) -> None:
         """Play a move; raise IllegalAction if it is not legal."""
@@ -303,11 +341,15 @@ class _GameParser:
             # Raises IllegalAction with the legal moves.
             parse_turn(self.game, next(iter(self._lines)), text)
         self._lines = lines
-        self.num_plies += 1
-        # A move without a number shows that numbers count pairs of moves.
-        if not self._is_numbered and 2 in self._numbering:
-            self._numbering.pop(1, None)
+        if not self._is_numbered:
+            self._exclude_numbering((self.num_plies + self.game.to_move(self.start)) % 2)
         self._is_numbered = False
+        self.num_plies += 1
+
+    def _exclude_numbering(self, player: int) -> None:
+        """Exclude numberings of the moves of a player, unless there are no others."""
+        others = {players: at for players, at in self._numbering.items() if player not in players}
+        self._numbering = others or self._numbering
 
     def finish(self, line: int) -> PdnGame:
         """Return the game that begins in line `line`; raise BadRecord if it is empty or ambiguous.
@@ -315,7 +357,8 @@ class _GameParser:
         A position in a tag is a game without moves.
         """
         if not (self.num_plies or self._results or {"Result", "FEN"} & self.tags.keys()):
-            raise BadRecord(f"expected a move, a position or a result: {format_list(RESULTS)}")
+            expected = f"expected a move, a position or a result: {format_list(RESULTS)}"
+            raise BadRecord(self._ignored[0] if self._ignored else expected)
         self._merge_red()
         return PdnGame(
             self.start,

@@ -2,6 +2,8 @@
 
 Comments, variations, annotation glyphs and other parts without effect on the game are skipped.
 Unreadable text becomes a token, and tokenization continues after it.
+
+Names of tags are more general than those of PDN: any text without brackets, quotes and line ends.
 """
 
 import re
@@ -14,6 +16,8 @@ from cc_env.games.checkers.pdn_text import DASHES
 # Ctrl-Z of DOS.
 END_OF_FILE = "\x1a"
 _TAG_NAME = r"\w[\w-]*"
+# Of other programs, such as Time/move or BlackType: (the colon does not belong to the name).
+_ANY_TAG_NAME = r'[^\s"\[\]] [^"\n\[\]]*+'
 # A line with a tag ends an unclosed comment or variation.
 _TAG_LINE = rf'^[^\S\n]* \[ \s* {_TAG_NAME} \s* "'
 _COMMENT = rf"\{{ (?: [^}}\n] | \n (?! {_TAG_LINE} ) )* \}}"
@@ -25,8 +29,9 @@ _TOKEN = re.compile(
     rf"""
       (?P<blank> [\s\ufeff]+ )
     | (?P<skipped> ^%[^\n]* | {_COMMENT} | ; [^\n]* | [.…]+ | [!?]+ | \$ [0-9]+ )
-    | \[ \s* (?P<tag> {_TAG_NAME} ) \s*
+    | \[ \s* (?P<tag> {_ANY_TAG_NAME} ) \s*
       (?: "(?P<value> (?: \\["\\] | (?! \\["\\] ) [^"] )* )" | "(?P<raw> [^"\n]* )" ) \s* \]
+    | \[ \s* (?P<bare> {_TAG_NAME} ) \s* \]
     | (?P<number> (?: [0-9]{{1,3}} \s* | [0-9]{{4,9}} ) [.…]+ (?: \s+ [.…]+ )*
                 | [0-9]{{1,3}} (?= \s [0-9]{{1,2}} {_SEPARATOR} [0-9] ) )
     | (?P<star> (?<=[0-9!?]) \* )
@@ -39,7 +44,11 @@ _TOKEN = re.compile(
 )
 _VARIATION_PARTS = re.compile(rf"{_COMMENT} | [(){{] | {_TAG_LINE}", re.VERBOSE | re.MULTILINE)
 _NEXT_TAG = re.compile(_TAG_LINE, re.VERBOSE | re.MULTILINE)
-_BROKEN_TAG = re.compile(rf"\[\s*({_TAG_NAME})?[^\n]*")
+# The rest of the line, or less if another tag or moves may follow a closing bracket.
+_BROKEN_TAG = re.compile(
+    rf"\[ \s* (?P<name> {_TAG_NAME} )? (?: [^\n]*? \] (?= [^\S\n]* [\[0-9*{{(] ) | [^\n]* )",
+    re.VERBOSE,
+)
 _WORD = re.compile(r"\S+")
 _EXPECTED = 'a move such as 9-13, a result, [Tag "text"] or {a comment}'
 
@@ -48,9 +57,10 @@ class Token(NamedTuple):
     """A part of a PDN text.
 
     `kind` is tag, number, move, result, or star: `*` directly after a move, which marks the move or
-    is the result. Unreadable text is a "broken tag" or an "error". `text` is that of the file, the
-    value of a tag, or the description of an error. `line` counts from 1. `newlines` is the number
-    of line ends before the token; 2 mean an empty line. `name` is that of a tag.
+    is the result. A "bare tag" has no value. Unreadable text is a "broken tag" or an "error".
+    `text` is that of the file, the value of a tag, or the description of an error. `line` counts
+    from 1. `newlines` is the number of line ends before the token; 2 mean an empty line. `name` is
+    that of a tag, the first word of a broken one.
     """
 
     kind: str
@@ -61,8 +71,13 @@ class Token(NamedTuple):
 
     @property
     def is_tag(self) -> bool:
-        """Whether the token is a tag, possibly broken."""
-        return self.kind in ("tag", "broken tag")
+        """Whether the token is a tag, possibly bare or broken."""
+        return self.kind in ("tag", "bare tag", "broken tag")
+
+    @property
+    def is_regular_tag(self) -> bool:
+        """Whether the token is a tag of PDN, not other text in brackets."""
+        return self.kind == "tag" and is_tag_name(self.name)
 
     @property
     def number(self) -> int:
@@ -99,11 +114,18 @@ def _token(text: str, index: int) -> tuple[Token | None, int]:
     if kind in ("blank", "skipped"):
         return None, match.end()
     if kind in ("value", "raw"):
-        return Token("tag", _value(match[kind]), name=match["tag"]), match.end()
+        return Token("tag", _value(match[kind]), name=_name(match["tag"])), match.end()
+    if kind == "bare":
+        return Token("bare tag", "", name=match["bare"]), match.end()
     if kind == "open":
         end = _end_of_variation(text, index)
         return (None, end) if end else _unreadable(text, index)
     return Token(kind, match[0]), match.end()
+
+
+def _name(text: str) -> str:
+    """Return the name of a tag without the colon or equals sign before its value."""
+    return re.sub(r"[\s:=]+$", "", text) or text.strip()
 
 
 def _value(text: str) -> str:
@@ -129,7 +151,7 @@ def _unreadable(text: str, index: int) -> tuple[Token, int]:
     if start == "[":
         tag = _BROKEN_TAG.match(text, index)
         assert tag, "the bracket matches"
-        return Token("broken tag", _error_text(text, index), name=tag[1] or ""), tag.end()
+        return Token("broken tag", _error_text(text, index), name=tag["name"] or ""), tag.end()
     if start in "{(":
         next_tag = _NEXT_TAG.search(text, index)
         error = "( without )" if start == "(" else _error_text(text, index)
