@@ -24,6 +24,7 @@ app = create_app()
 
 @app.command()
 def evaluate(
+    context: typer.Context,
     players: Annotated[
         list[str],
         typer.Argument(help="Player specs, e.g. random minimax:depth=3.", metavar="PLAYER"),
@@ -77,7 +78,7 @@ def evaluate(
         anchor=anchor,
     )
     path = out or RUNS / folder_name(config)
-    command = shlex.join(["cc_env", "arena", *sys.argv[1:]])
+    command = shlex.join(["cc_env", "arena", *context.obj])
     tournament = run_and_report(config, path, command, workers=workers, engine=engine)
     if tournament.unplayed:
         raise typer.Exit(1)

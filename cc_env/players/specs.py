@@ -31,6 +31,7 @@ from cc_env.players.builtin import (
 from cc_env.protocols.program import ProgramPlayer
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.extras import extra_of
 from cc_env.registry.import_allowlist import import_if_allowed
 from cc_env.registry.options import parse_options, split_options
 from cc_env.registry.plugins import import_plugin
@@ -93,9 +94,10 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     factory, spec_options = _parse(name)
     try:
         player = factory(game, **{**spec_options, **overrides})
-    except (CcEnvError, MissingExtra, OSError):
+    except (CcEnvError, OSError):
         raise
     except (Exception, SystemExit) as error:
+        _check_packages(f"player {name!r}", error)
         reason = f"{type(error).__name__}: {error}"
         raise BadPlayer(f"player {name!r} cannot be created: {reason}") from error
     if not hasattr(player, "choose"):
@@ -237,11 +239,18 @@ def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]
     return {parameter.name: parameter.default for parameter in parameters[1:]}
 
 
+def _check_packages(feature: str, error: BaseException) -> None:
+    """Raise MissingExtra for an error about a missing package that an extra of cc_env installs."""
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name)):
+        raise MissingExtra(feature, str(error.name), extra) from error
+
+
 def _import_factory(path: str) -> PlayerFactory:
     module, _, name = path.rpartition(".")
     try:
         factory = getattr(import_if_allowed(module, path), name)
     except (ImportError, AttributeError) as error:
+        _check_packages(f"player {path!r}", error)
         raise BadPlayer(f"player {path!r} cannot be imported: {error}") from error
     if not callable(factory):
         raise BadPlayer(f"player {path!r} is not a class or a function: {factory!r}")

@@ -1,5 +1,6 @@
 """Player specs: the players they create, and errors for invalid names and options."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -10,7 +11,7 @@ import pytest
 
 from cc_env.core.rules import ONGOING
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, BadPlayer, IllegalAction
+from cc_env.errors import BadOption, BadPlayer, IllegalAction, MissingExtra
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock, Decision, play_match
@@ -112,6 +113,33 @@ def test_invalid_spec_lists_the_valid_names(game, spec, error):
         make_player(spec, game)
     with pytest.raises(BadOption, match=error):
         check_spec(spec)
+
+
+def lacks_a_package(package):
+    """Return a factory of players that fails because a package is missing."""
+
+    def make_failing(game):
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    return make_failing
+
+
+def test_player_without_its_package_names_the_extra(game):
+    with temporary_players(deep=lacks_a_package("torch"), deeper=lacks_a_package("torch.nn")):
+        for name, package in (("deep", "torch"), ("deeper", "torch.nn")):
+            message = f"player '{name}' needs {package}: pip install 'PATH[train]', where PATH is"
+            message += " the wheel file or the checkout of cc_env"
+            with pytest.raises(MissingExtra, match=f"^{re.escape(message)}$"):
+                make_player(name, game)
+
+
+def test_player_without_an_unknown_package_names_it(game):
+    message = "player 'mine' cannot be created: ModuleNotFoundError: No module named 'mine.nets'"
+    with (
+        temporary_players(mine=lacks_a_package("mine.nets")),
+        pytest.raises(BadPlayer, match=f"^{re.escape(message)}$"),
+    ):
+        make_player("mine", game)
 
 
 def test_object_without_choose_is_not_a_player(game):
