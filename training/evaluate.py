@@ -69,7 +69,7 @@ def evaluate(
     config = arena.Config(
         players=tuple(players),
         game=game,
-        options=game_options(option, size),
+        options=game_options(option, size, game),
         games=games,
         opening_turns=(0 if learn else 4) if opening_turns is None else opening_turns,
         limits=Limits(max_turns or None, repetitions or None, seconds_per_turn, seconds_per_game),

@@ -363,7 +363,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
             ["analyze", "greedy:evaluation=5"],
             "evaluation=5 is not a name; capture_conquer has: ",
         ),
-        (["analyze", "minimax:level=[]"], "no level []; it has: easy"),
+        (["analyze", "minimax:level=[]"], "no level '[]'; it has: easy"),
         (["analyze", "..x"], "'..x' cannot be imported"),
         (["analyze", "os.system"], "'os.system' cannot be created: TypeError"),
         (["analyze", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
@@ -484,6 +484,11 @@ def test_analyse_rejects_unknown_players_and_finished_games():
     assert message in run("analyze", "minmax", status=2)
     output = run("analyze", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)
     assert "the game is over (conquest)" in output
+
+
+def test_text_options_of_games_are_texts():
+    message = "crowning='1e3'; expected: continue or ends_move"
+    assert message in run("perft", "-g", "checkers", "-o", "crowning=1e3", status=2)
 
 
 def test_usage_of_a_script_in_a_folder_with_a_space_omits_the_folder(tmp_path):
