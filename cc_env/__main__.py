@@ -2,10 +2,11 @@
 
 import math
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from cc_env.cli.tools import TOOLS
+from cc_env.cli.tools import TOOLS, find_extra
 from cc_env.errors import MissingExtra
 from cc_env.registry.plugins import make_importable
 
@@ -36,14 +37,13 @@ def _run() -> int:
         # As with `python -m`, games and players can be modules of the current folder.
         sys.path.append(str(Path.cwd()))
     command, *arguments = sys.argv[1:] or [""]
+    name, extra = f"cc_env {command}".rstrip(), find_extra(command)
     if command not in TOOLS:
-        return run_app("cc_env.cli.commands", "python -m cc_env", "cli")
+        return run_app("cc_env.cli.commands", name, extra)
     if not make_importable():
-        print(f"error: cc_env {command} needs the packages agents and training", file=sys.stderr)
+        print(f"error: {name} needs the packages agents and training", file=sys.stderr)
         return 2
-    # The usage message takes the command's name from the first argument.
-    sys.argv = [f"cc_env {command}", *arguments]
-    return run_app(TOOLS[command], f"cc_env {command}", "train")
+    return run_app(TOOLS[command], name, extra, arguments)
 
 
 def _address_space_bytes() -> float:
@@ -57,18 +57,21 @@ def _address_space_bytes() -> float:
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def run_app(module: str, command: str, extra: str) -> int:
+def run_app(module: str, name: str, extra: str, arguments: Sequence[str] | None = None) -> int:
     """Run the command line `app` of a module; return the exit status.
 
-    It is 2, after an error message, if a package is missing that the extra of the command installs.
+    It is 2, after an error message, if a package is missing that the extra installs. `name` is that
+    of the command in messages; with `arguments`, which default to those of this process, also in
+    usage messages.
     """
     try:
         from cc_env.cli.application import run
 
+        program = None if arguments is None else name
         # Worker processes find the functions of a module by its name, so it is not run as __main__.
-        return run(import_module(module).app)
+        return run(import_module(module).app, program, arguments)
     except ModuleNotFoundError as missing:
-        error = MissingExtra(command, str(missing.name), extra)
+        error = MissingExtra(name, str(missing.name), extra)
         print(f"error: {error}", file=sys.stderr)
         return 2
 

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -128,16 +127,18 @@ class ResetNeeded(CcEnvError):
     """Use of an environment before the first `reset`, or a step after the end of an episode."""
 
 
-class MissingExtra(ImportError):
-    """A missing package that is installed by an extra of cc_env."""
+class MissingExtra(CcEnvError, ImportError):
+    """A missing package that is installed by an extra of cc_env; also an ImportError."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
-        # Only wheels contain the folder `bundled`, see `cc_env.registry.plugins`.
-        if Path(__file__).with_name("bundled").is_dir():
-            command = f"pip install 'cc_env[{extra}]'"
-        else:
-            command = f"pip install '.[{extra}]' in the checkout of cc_env"
-        super().__init__(f"{feature} needs {package}: {command}")
+        self._arguments = feature, package, extra
+        # The index of PyPI has no cc_env.
+        command = f"pip install 'PATH[{extra}]'"
+        path = "where PATH is the wheel file or the checkout of cc_env"
+        super().__init__(f"{feature} needs {package}: {command}, {path}")
+
+    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:
+        return type(self), self._arguments
 
 
 # Maximum of integers that have no other limit.

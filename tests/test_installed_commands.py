@@ -187,7 +187,8 @@ def test_installed_python_imports_the_wheel(command, tmp_path):
     place, _, function = printed_lines.partition(" ")
     assert Path(place).is_relative_to(command.parents[1])
     assert function.startswith("<function play_tournament")
-    assert error == "this needs that: pip install 'cc_env[train]'"
+    advice = "pip install 'PATH[train]', where PATH is the wheel file or the checkout of cc_env"
+    assert error == f"this needs that: {advice}"
 
 
 @pytest.mark.slow

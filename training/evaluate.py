@@ -24,6 +24,7 @@ app = create_app()
 
 @app.command()
 def evaluate(
+    context: typer.Context,
     players: Annotated[
         list[str],
         typer.Argument(help="Player specs, e.g. random minimax:depth=3.", metavar="PLAYER"),
@@ -68,7 +69,7 @@ def evaluate(
     config = arena.Config(
         players=tuple(players),
         game=game,
-        options=game_options(option, size),
+        options=game_options(option, size, game),
         games=games,
         opening_turns=(0 if learn else 4) if opening_turns is None else opening_turns,
         limits=Limits(max_turns or None, repetitions or None, seconds_per_turn, seconds_per_game),
@@ -77,7 +78,7 @@ def evaluate(
         anchor=anchor,
     )
     path = out or RUNS / folder_name(config)
-    command = shlex.join(["cc_env", "arena", *sys.argv[1:]])
+    command = shlex.join(["cc_env", "arena", *context.obj])
     tournament = run_and_report(config, path, command, workers=workers, engine=engine)
     if tournament.unplayed:
         raise typer.Exit(1)

@@ -1,12 +1,13 @@
 """Creates and runs command lines: exit status, one-line errors, escaped control characters."""
 
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any
 
 import typer
 
-from cc_env.errors import CcEnvError, MissingExtra, escape_controls
+from cc_env.errors import CcEnvError, escape_controls
 
 
 def create_app(**settings: Any) -> typer.Typer:
@@ -16,18 +17,23 @@ def create_app(**settings: Any) -> typer.Typer:
     return typer.Typer(pretty_exceptions_enable=False, **{**defaults, **settings})
 
 
-def run(commands: typer.Typer) -> int:
-    """Run a command line; return the exit status: 0, or 2 after an error message for bad input."""
+def run(
+    commands: typer.Typer, program: str | None = None, arguments: Sequence[str] | None = None
+) -> int:
+    """Run a command line; return the exit status: 0, or 2 after an error message for bad input.
+
+    `program` is its name in usage messages; by default, it and the arguments are those of this
+    process. The arguments are the `obj` of the command's context.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
         # Names may contain characters that the stream cannot encode.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    # `cc_env.__main__` sets the program name to "cc_env COMMAND" for modules of other packages.
-    program = sys.argv[0] if " " in sys.argv[0] else None
     try:
-        commands(prog_name=program)
+        commands(args=arguments, prog_name=program, obj=arguments)
         return 0
-    except (CcEnvError, MissingExtra, OSError) as error:
+    except (CcEnvError, OSError) as error:
         message = str(error)
     except MemoryError as error:
         message = f"not enough memory: {error}" if str(error) else "not enough memory"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from cc_env.errors import BadOption
+from cc_env.games.factory import parse_game_options
 from cc_env.registry.options import parse_options
 
 
@@ -44,12 +45,16 @@ def check_new_file(file: Path) -> None:
         raise BadOption(f"{file}: there is no folder {file.parent}")
 
 
-def game_options(option: list[str] | None, size: int | None = None) -> dict[str, Any]:
+def game_options(
+    option: list[str] | None, size: int | None = None, game: str | None = None
+) -> dict[str, Any]:
     """Return the options of a game from NAME=VALUE strings, and its `size` if it is not None.
 
-    Raises BadOption for an invalid text.
+    Without the name of the game, texts that are Python literals are read as such. Raises BadOption
+    for an invalid text, UnknownOption for an unknown game.
     """
-    return parse_options([*([] if size is None else [f"size={size}"]), *(option or [])])
+    pairs = [*([] if size is None else [f"size={size}"]), *(option or [])]
+    return parse_options(pairs) if game is None else parse_game_options(game, pairs)
 
 
 # Only this machine can connect.

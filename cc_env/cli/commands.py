@@ -480,7 +480,7 @@ def _foreign_games(
 ) -> Iterator[_ReplayedGame | BrokenGame]:
     """Yield the games of another program's file; their numbers count broken games, too."""
     usual_options = find_format(make_game(name), file).options
-    game = make_game(name, **{**usual_options, **game_options(option)})
+    game = make_game(name, **{**usual_options, **game_options(option, game=name)})
     for number, entry in enumerate(record.read_foreign(file, game), 1):
         if isinstance(entry, BrokenGame):
             yield entry
@@ -524,7 +524,7 @@ def check(
     if file is None:
         if game is None:
             raise BadOption("nothing to check; expected: a file or --game NAME")
-        is_correct = _check_conformance(make_game(game, **game_options(option)))
+        is_correct = _check_conformance(make_game(game, **game_options(option, game=game)))
     elif option:
         raise BadOption(f"{file}: reference positions contain their options; omit --option")
     else:
@@ -568,7 +568,7 @@ def _game_and_position(
     name: str, option: list[str] | None, position: str | None
 ) -> tuple[Game, Position]:
     """Return the game and the position that options of a command describe."""
-    game = make_game(name, **game_options(option))
+    game = make_game(name, **game_options(option, game=name))
     return game, game.initial if position is None else game.from_text(position)
 
 

@@ -111,7 +111,7 @@ def dataset(
         check_new_file(file)
     if minari is not None:
         check_dataset_id(minari)
-    options = game_options(option, size)
+    options = game_options(option, size, game or DEFAULT_GAME)
     if records:
         named_game = make_game(game or DEFAULT_GAME, **options) if game or options else None
         matches = read_matches(records, named_game)

@@ -51,7 +51,7 @@ def engine(
     """
     check_spec(player)
     channel = Channel(sys.stdin.fileno(), sys.stdout.fileno())
-    _serve_ugi(player, make_game(game, **game_options(option)), channel, seed)
+    _serve_ugi(player, make_game(game, **game_options(option, game=game)), channel, seed)
 
 
 def host(
@@ -94,7 +94,7 @@ def host(
     Local players can take seats, too.
     """
     check_seconds(seconds=seconds, patience=patience)
-    hosted_game = make_game(game, **game_options(option))
+    hosted_game = make_game(game, **game_options(option, game=game))
     specs = player or []
     if len(specs) > 2:
         raise BadOption(f"{len(specs)} players; expected: at most 2")

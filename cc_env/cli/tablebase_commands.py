@@ -65,7 +65,7 @@ def solve(
     There is one table per material. Size, memory and time are printed first. An interrupted run
     resumes when the command is repeated. Several runs can write to one folder.
     """
-    solved_game = make_game(game, **game_options(option))
+    solved_game = make_game(game, **game_options(option, game=game))
     steps = solver.plan(solved_game, out, pieces)
     remaining = [step for step in steps if not step.is_done]
     if len(remaining) < len(steps):

@@ -1,4 +1,4 @@
-"""Commands of cc_env that are implemented in `agents` and `training`."""
+"""Commands of cc_env that are implemented in `agents` and `training`, and extras of commands."""
 
 # Modules by command.
 TOOLS = {
@@ -17,3 +17,17 @@ TOOLS = {
     "memory": "agents.memory_command",
     "export-onnx": "agents.export_command",
 }
+
+# Extras by command; those of other commands are `train` for a tool and `cli` otherwise.
+_EXTRAS = {
+    "serve": "play",
+    "memory": "cli",
+    "export-onnx": "onnx",
+    **dict.fromkeys(("arena", "tune", "accuracy", "hard-positions", "published"), "arena"),
+    **dict.fromkeys(("write-result", "verify-result"), "arena"),
+}
+
+
+def find_extra(command: str) -> str:
+    """Return the extra that installs the packages of a command."""
+    return _EXTRAS.get(command, "train" if command in TOOLS else "cli")

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_EPISODE, Boards
-from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Frame, RenderableEnv, Renderer
+from cc_env.envs.rendering import (
+    FRAMES_PER_SECOND,
+    RENDER_MODES,
+    Frame,
+    RenderableEnv,
+    Renderer,
+    available_modes,
+)
 from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
 from cc_env.errors import MissingExtra, ResetNeeded
 
@@ -85,7 +92,7 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         self.game = make_environment_game(BoardGameAEC, game, options)
         self.metadata = {
             "name": f"{game}_v0",
-            "render_modes": list(RENDER_MODES),
+            "render_modes": available_modes(RENDER_MODES),
             "render_fps": FRAMES_PER_SECOND,
             "is_parallelizable": False,
         }

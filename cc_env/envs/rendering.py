@@ -1,6 +1,7 @@
 """The render modes that all environments share."""
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,12 @@ Frame = str | NDArray[np.uint8] | None
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 FRAMES_PER_SECOND = 2
+
+
+def available_modes(modes: Iterable[str]) -> list[str]:
+    """Return those of `modes` whose packages are installed; environments declare only these."""
+    has_pygame = find_spec("pygame") is not None
+    return [mode for mode in modes if has_pygame or mode.startswith("ansi")]
 
 
 def check_render_mode(mode: object, modes: Iterable[str]) -> None:

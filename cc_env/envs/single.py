@@ -15,7 +15,14 @@ from cc_env.core.rules import ONGOING
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.opponents import AnyOpponent, make_opponent
-from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Frame, RenderableEnv, Renderer
+from cc_env.envs.rendering import (
+    FRAMES_PER_SECOND,
+    RENDER_MODES,
+    Frame,
+    RenderableEnv,
+    Renderer,
+    available_modes,
+)
 from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
 from cc_env.errors import BadPlayer
 
@@ -69,7 +76,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         (0.0, False, False)
     """
 
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}
+    metadata = {"render_modes": available_modes(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}
 
     def __init__(
         self,

@@ -18,7 +18,13 @@ from cc_env.envs.arguments import as_int, as_seed, check_actions
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import AnyOpponent, make_opponent
-from cc_env.envs.rendering import FRAMES_PER_SECOND, Frame, Renderer, check_render_mode
+from cc_env.envs.rendering import (
+    FRAMES_PER_SECOND,
+    Frame,
+    Renderer,
+    available_modes,
+    check_render_mode,
+)
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import BadOption, UnknownOption, check_bool, format_list
 
@@ -30,6 +36,7 @@ Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], I
 RESET_OPTIONS = "position", "reset_mask"
 # Suffix of the render modes that collect frames.
 LIST = "_list"
+VECTOR_MODES = "ansi", "rgb_array", f"ansi{LIST}", f"rgb_array{LIST}"
 
 
 class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[np.generic]]):
@@ -73,7 +80,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     """
 
     metadata = {
-        "render_modes": ["ansi", "rgb_array", f"ansi{LIST}", f"rgb_array{LIST}"],
+        "render_modes": available_modes(VECTOR_MODES),
         "render_fps": FRAMES_PER_SECOND,
     }
 
@@ -102,7 +109,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         among `threads`; the games do not depend on their number. Several threads are faster with
         thousands of boards. The other arguments are those of `BoardGameEnv`.
         """
-        check_render_mode(render_mode, self.metadata["render_modes"])
+        check_render_mode(render_mode, VECTOR_MODES)
         check_bool("copy", copy)
         self.autoreset_mode = _parse_autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}

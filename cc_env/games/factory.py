@@ -8,7 +8,7 @@ outside of the catalogue only if `cc_env.registry.import_allowlist` allows it.
 
 import copyreg
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -21,6 +21,7 @@ from cc_env.learned_evaluation.network_file import add_learned_evaluation
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import import_if_allowed
+from cc_env.registry.options import parse_options, text_options
 
 
 def make_game(name: str, /, **options: Any) -> Game:
@@ -97,6 +98,14 @@ def game_option_defaults(name: str) -> dict[str, Any]:
         reason = "the parameters of the module's make must have defaults"
         raise UnknownOption(f"there is no game {name!r} ({reason})")
     return {option: parameter.default for option, parameter in parameters.items()}
+
+
+def parse_game_options(name: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """Return the options of the game `name` from NAME=VALUE strings.
+
+    Raises UnknownOption for an unknown game, BadOption as `cc_env.registry.options.parse_options`.
+    """
+    return parse_options(pairs, text_options(game_module(name).make))
 
 
 def game_option_types(name: str, *, include_extras: bool = False) -> dict[str, Any]:

@@ -24,13 +24,11 @@ from numba.core.typing import Context, Signature
 
 from cc_env.errors import BadGame
 from cc_env.jit import fingerprints, processor_features
-from cc_env.jit.disk_cache import DiskCache, modules_of
+from cc_env.jit.disk_cache import QUIET_VARIABLE, DiskCache, modules_of
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Result = TypeVar("Result")
 
-# Environment variable that hides the messages about compiling.
-QUIET_VARIABLE = "CC_ENV_QUIET"
 
 # Lines with these prefixes are omitted from the summary of a numba error.
 _OMITTED_PREFIXES = "Failed", "During", "File ", "<source", "There are "

@@ -10,9 +10,13 @@ writing at the same time.
 import contextlib
 import functools
 import hashlib
+import inspect
+import multiprocessing
+import os
 import pickle
 import sys
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
@@ -31,6 +35,9 @@ from cc_env.jit import fingerprints
 # Name of each function whose code could not be written -> the reason.
 write_failures: dict[str, str] = {}
 
+# Environment variable that hides the messages about compiling.
+QUIET_VARIABLE = "CC_ENV_QUIET"
+_NO_FOLDER = "no cache folder is writable"
 # Age at which a partial file is deleted.
 _PARTIAL_FILE_SECONDS = 3600
 _DIGEST_BYTES = 32
@@ -99,11 +106,18 @@ class DiskCache(caching._Cache):
         path = self._path(signature, result.target_context)
         if path is None or self._impl is None or not self._impl.check_cachable(result):
             write_failures[self._name] = self._uncachable_reason
+            if (
+                self._enabled
+                and self._impl is None
+                and Path(inspect.getfile(self._function)).exists()
+            ):
+                _warn(_NO_FOLDER)
             return
         try:
             _write(path, caching.dumps(self._impl.reduce(result)))
         except OSError as error:
-            write_failures[self._name] = error.strerror or str(error)
+            write_failures[self._name] = reason = error.strerror or str(error)
+            _warn(reason)
             return
         # Another process may delete the same files.
         with contextlib.suppress(OSError):
@@ -124,7 +138,7 @@ class DiskCache(caching._Cache):
         if not self._enabled:
             return "the cache is disabled"
         if self._impl is None:
-            return "no cache folder is writable, see NUMBA_CACHE_DIR"
+            return f"{_NO_FOLDER}, see NUMBA_CACHE_DIR"
         return (
             "it cannot be cached: a source is unknown or was edited after its import, an argument "
             "is a function, or its closure or compiled code cannot be stored"
@@ -164,6 +178,15 @@ class DiskCache(caching._Cache):
             return caching.dumps(tuple(cell.cell_contents for cell in cells)) if cells else b""
         except Exception:
             return None
+
+
+@functools.cache
+def _warn(reason: str) -> None:
+    """Warn once that code cannot be written; worker processes leave this to their parent."""
+    if multiprocessing.parent_process() is None and not os.environ.get(QUIET_VARIABLE):
+        message = f"compiled code cannot be saved ({reason}), so each process compiles it again"
+        advice = "NUMBA_CACHE_DIR=FOLDER names a writable folder"
+        warnings.warn(f"{message}; {advice}", RuntimeWarning, stacklevel=2)
 
 
 def modules_of(signature: Iterable[types.Type]) -> set[str]:

@@ -14,15 +14,21 @@
 
 Limits are `depth N`, `nodes N` (simulations of a tree search), `movetime MS`, `p1time MS`,
 `p2time MS`, and `infinite`, which searches until `stop`; by default the limits of the player spec
-apply. Increments (`p1inc`, `p2inc`) are accepted and ignored. Negative times count as 0. Words are
-separated by spaces and tabs. The reply to an invalid line is `info string error …`; it changes
-nothing, except that after a failed `setgame`, `uginewgame` or `position` all lines that depend on
-it fail until it is sent again. Input is read during a search: minimax and mcts stop at once on
-`stop`, other players finish their decision.
+apply. `p1inc`, `p2inc` and `movestogo` are accepted and ignored. Negative times count as 0. Other
+words, limits without a valid number and those that the player lacks are ignored, too, after an
+`info string ignored …`. Each `go` outside of a search is answered by one `bestmove`: `bestmove
+(none)` after an `info string error …` if no turn can be chosen. Words are separated by spaces and
+tabs. The reply to another invalid line is `info string error …`; it changes nothing, except that
+after a failed `setgame`, `uginewgame` or `position` all lines that depend on it fail until it is
+sent again. Input is read during a search: minimax and mcts stop at once on `stop`, other players
+finish their decision. The first `isready` of a game makes the player decide once, so that the time
+of the first `go` excludes the loading of code.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
@@ -38,13 +44,13 @@ from cc_env.errors import (
     format_list,
     is_integer,
 )
-from cc_env.games.factory import make_game
+from cc_env.games.factory import make_game, parse_game_options
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.players.specs import make_player, player_option_defaults
 from cc_env.protocols.channel import Channel, LineTooLong
+from cc_env.protocols.program import ProgramPlayer
 from cc_env.protocols.ugi import GO_NUMBERS, one_line, parse_position, split_first, turn_word
 from cc_env.registry.import_allowlist import untrusted_names
-from cc_env.registry.options import parse_options
 from cc_env.version import __version__
 
 WriteLine = Callable[[str], None]
@@ -56,10 +62,13 @@ _RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "n
 _STOP_INTERVAL_SECONDS = 0.01
 _MAX_NUMBER = 2**31 - 1
 _MAX_DIGITS = 18
-# Times, which may be negative and then count as 0.
-_TIMES = "movetime", "p1time", "p2time", "p1inc", "p2inc"
-# Milliseconds.
-_TIME_RANGE = -(10**_MAX_DIGITS), 10**_MAX_DIGITS
+# Limits of `go` that are no options of a player.
+_WITHOUT_OPTION = "movetime", "p1time", "p2time", "p1inc", "p2inc", "movestogo"
+_GO_WORDS = *GO_NUMBERS, "infinite"
+# The reply to a `go` that fails.
+_NO_MOVE = "bestmove (none)"
+# Time for the decision before the first readyok of a game.
+_WARM_UP_MILLISECONDS = 50
 # Commands that `go` and `query` depend on.
 _SETUP_COMMANDS = "setgame", "uginewgame", "position"
 _COMMANDS = *_SETUP_COMMANDS, "ugi", "isready", "setoption", "go", "stop", "query"
@@ -72,48 +81,69 @@ class GoCommand(NamedTuple):
 
     limits: dict[str, int]
     infinite: bool
+    # Messages about words without effect.
+    ignored: list[str]
 
     @staticmethod
-    def parse(words: list[str]) -> "GoCommand":
-        """Parse the words after `go`.
-
-        Raises UnknownOption for an unknown limit, BadOption for an invalid number.
-        """
+    def parse(text: str) -> "GoCommand":
+        """Parse the text after `go`; ignore unknown words, and limits without an integer."""
         limits: dict[str, int] = {}
-        pairs = [word for word in words if word != "infinite"]
-        for name, text in zip(pairs[::2], [*pairs[1::2], ""], strict=False):
+        unknown, errors = list[str](), dict[str, str]()
+        words = deque(text.split())
+        while words:
+            name = words.popleft()
             if name not in GO_NUMBERS:
-                valid = f"{format_list(GO_NUMBERS)}, each with a number, or infinite"
-                raise UnknownOption(f"unknown limit of go: {name[:40]!r}; expected: {valid}")
-            minimum, maximum = _TIME_RANGE if name in _TIMES else (0, _MAX_NUMBER)
-            limits[name] = max(0, _parse_integer(f"go {name}", text, minimum, maximum))
-        return GoCommand(limits, "infinite" in words)
+                unknown += [name] if name != "infinite" else []
+                continue
+            number = words.popleft() if words and words[0] not in _GO_WORDS else ""
+            try:
+                limits[name] = _parse_go_number(name, number)
+            except BadOption as error:
+                errors[name] = str(error)
+        return GoCommand(
+            limits, "infinite" in text.split(), [*errors.values(), *_describe_unknown(unknown)]
+        )
 
     def clock(self, player: int) -> Clock:
         """Return the time limits of a player, 0 or 1."""
-        turn, game = (self.limits.get(name, inf) for name in ("movetime", f"p{player + 1}time"))
+        names = "movetime", f"p{player + 1}time"
+        turn, game = (max(0, self.limits.get(name, inf)) for name in names)
         return Clock(turn / 1000, game / 1000)
 
     def player_options(self, option_names: Collection[str]) -> dict[str, float | None]:
         """Return the player options that replace the limits of the spec; None removes a limit.
 
-        `option_names` are the options of the player. Raises UnknownOption if it has none for a
-        limit.
+        `option_names` are the options of the player. A limit that it lacks is ignored.
         """
-        steps = "nodes" if "nodes" in option_names else "simulations"
-        pairs = ("depth", "depth"), ("nodes", steps)
-        options = {name: option for name, option in pairs if option in option_names}
-        valid = *options, *_TIMES
-        if missing := [name for name in self.limits if name not in valid]:
-            raise UnknownOption(
-                f"go {missing[0]}: the player has no such limit; expected: {format_list(valid)}"
-            )
+        names = self._limit_options(option_names)
         limits: dict[str, float | None]
-        limits = {options[name]: self.limits[name] for name in options if name in self.limits}
+        limits = {
+            option: self.limits[name] for name, option in names.items() if name in self.limits
+        }
         if not limits and self.infinite and "seconds" in option_names:
             limits = {"seconds": inf}
         replaced = [name for name in _LIMITS if name in option_names]
         return {**dict.fromkeys(replaced), **limits} if limits else {}
+
+    def missing_limits(self, option_names: Collection[str]) -> list[str]:
+        """Return messages about the limits that a player with these options lacks."""
+        valid = *self._limit_options(option_names), *_WITHOUT_OPTION
+        expected = f"the player has no such limit; expected: {format_list(valid)}"
+        return [f"go {name}: {expected}" for name in self.limits if name not in valid]
+
+    @staticmethod
+    def _limit_options(option_names: Collection[str]) -> dict[str, str]:
+        """Return the option of a player, one of `option_names`, for each limit that it has."""
+        steps = "nodes" if "nodes" in option_names else "simulations"
+        pairs = ("depth", "depth"), ("nodes", steps)
+        return {name: option for name, option in pairs if option in option_names}
+
+
+def _describe_unknown(unknown: list[str]) -> list[str]:
+    """Return a message about unknown words of `go`, if there are any."""
+    words = format_list((repr(word[:40]) for word in unknown), 5)
+    valid = f"{format_list(GO_NUMBERS)}, each with a number, or infinite"
+    return [f"unknown words of go: {words}; expected: {valid}"] if unknown else []
 
 
 class UGIEngine:
@@ -133,6 +163,8 @@ class UGIEngine:
         self._limited: tuple[dict[str, float | None], Player] | None = None
         self._searching: Player | None = None
         self._thread: threading.Thread | None = None
+        # The game for which code has been loaded.
+        self._warm_game: Game | None = None
         # The setup command that failed and has to be sent again.
         self._failed_setup = ""
         self._stop_requested = threading.Event()
@@ -148,6 +180,8 @@ class UGIEngine:
             self._execute(word, rest)
         except (CcEnvError, ImportError, OSError) as error:
             self.report_error(word, error)
+            if word == "go" and not self._is_searching():
+                self._write(_NO_MOVE)
         return True
 
     def report_error(self, word: str, error: Exception) -> None:
@@ -169,10 +203,10 @@ class UGIEngine:
             raise UnknownOption(f"unknown command {word[:40]!r}; expected: {valid}, quit")
         if self._is_searching() and word in (*_SETUP_COMMANDS, "setoption", "go"):
             raise IllegalAction(f"{word}: a search is in progress; send stop first")
-        self._check_setup(word)
         if self._search_finished.is_set() and self._thread is not None:
             # Only the output of the decision is left to do.
             self._thread.join()
+        self._check_setup(word)
         # Each method _do_COMMAND executes a command.
         getattr(self, f"_do_{word}")(rest)
         if word in _SETUP_COMMANDS:
@@ -193,7 +227,20 @@ class UGIEngine:
     def _do_isready(self, rest: str) -> None:
         if not self._is_searching():
             self._ensure_player()
+            self._warm_up()
         self._write("readyok")
+
+    def _warm_up(self) -> None:
+        """Decide once in each game with another player, which loads or compiles the code for it."""
+        # A program runs its own code.
+        if self._warm_game is self._game or isinstance(self._player, ProgramPlayer):
+            return
+        self._warm_game = self._game
+        go = GoCommand({"movetime": _WARM_UP_MILLISECONDS}, False, [])
+        # The player may be external code that raises anything; `go` reports it.
+        with suppress(Exception):
+            player = player_for_new_game(make_player(self._spec, self._game))
+            self._decide(go, player, self._game.initial, np.random.default_rng(0))
 
     def _ensure_player(self) -> Player:
         """Create the player unless it exists; return it."""
@@ -206,7 +253,7 @@ class UGIEngine:
         name, *pairs = rest.split()[:100] or [""]
         # The input is untrusted.
         with untrusted_names():
-            game = make_game(name, **parse_options(pairs))
+            game = make_game(name, **parse_game_options(name, pairs))
         self._player = player_for_new_game(make_player(self._spec, game))
         self._game, self._position, self._limited = game, game.initial, None
 
@@ -246,23 +293,31 @@ class UGIEngine:
 
     def _do_go(self, rest: str) -> None:
         """Start a search in a thread; raise IllegalAction if the game is over."""
-        go = GoCommand.parse(rest.split())
+        go = GoCommand.parse(rest)
         # Raises IllegalAction if the game is over.
         self._game.choices(self._position)
-        # A player that cannot be stopped keeps its limits in an infinite search.
-        can_change = hasattr(self._ensure_player(), "stop") or not go.infinite
-        changes = go.player_options(self._option_names if can_change else ())
-        self._searching = self._player_with(changes)
+        self._searching, ignored = self._limited_player(go)
+        for message in (*go.ignored, *ignored):
+            self._write(f"info string ignored {one_line(message)}")
         self._stop_requested.clear()
         self._search_finished.clear()
         self._thread = threading.Thread(target=self._search, args=(go, self._searching))
         self._thread.daemon = True
         self._thread.start()
 
+    def _limited_player(self, go: GoCommand) -> tuple[Player, list[str]]:
+        """Return the player with the limits of `go`, and messages about those that are ignored."""
+        player = self._ensure_player()
+        # A player that cannot be stopped keeps its limits in an infinite search.
+        names = self._option_names if hasattr(player, "stop") or not go.infinite else ()
+        changes, ignored = go.player_options(names), go.missing_limits(names)
+        try:
+            return (self._player_with(changes) if changes else player), ignored
+        except BadOption as error:
+            return player, [*ignored, str(error)]
+
     def _player_with(self, changes: dict[str, float | None]) -> Player:
-        """Return the player with these options changed."""
-        if not changes:
-            return self._ensure_player()
+        """Return the player with these options changed; raise BadOption for an invalid value."""
         if self._limited is None or self._limited[0] != changes:
             self._limited = changes, make_player(self._spec, self._game, **changes)
         return self._limited[1]
@@ -288,37 +343,49 @@ class UGIEngine:
     def _search(self, go: GoCommand, player: Player) -> None:
         """Search for a complete turn and write it."""
         try:
-            output = "\n".join(self._decide(go, player))
+            output = "\n".join(self._decide(go, player, self._position, self._rng))
         # The player may be external code that raises anything.
         except Exception as error:
-            output = f"info string error {type(error).__name__}: {one_line(error)}"
+            output = f"info string error {type(error).__name__}: {one_line(error)}\n{_NO_MOVE}"
         if go.infinite:
             self._stop_requested.wait()
         self._search_finished.set()
         self._write(output)
 
-    def _decide(self, go: GoCommand, player: Player) -> list[str]:
+    def _decide(
+        self, go: GoCommand, player: Player, start: Position, rng: np.random.Generator
+    ) -> list[str]:
         """Return the `info` line of the first decision, if any, and the `bestmove` line."""
-        game, position = self._game, self._position
+        game, position = self._game, start
         clock = go.clock(game.to_move(position))
         turn: list[int] = []
         info: list[str] = []
         while not turn or game.mid_turn(position):
-            decision = player.choose(position, self._rng, clock)
+            decision = player.choose(position, rng, clock)
             info = info or [_info_line(game, position, decision)]
             position = game.apply(position, decision.action)
             turn.append(int(decision.action))
-        best = turn_word(game.turn_text(self._position, tuple(turn)))
+        best = turn_word(game.turn_text(start, tuple(turn)))
         return [*filter(None, info), f"bestmove {best}"]
 
 
-def _parse_integer(name: str, text: str, minimum: int = 0, maximum: int = _MAX_NUMBER) -> int:
-    """Parse an integer within these limits; raise BadOption for another text."""
-    digits = text.removeprefix("-")
-    is_integer_text = digits.isdecimal() and len(digits) <= _MAX_DIGITS
-    if not is_integer_text or not minimum <= int(text) <= maximum:
-        raise BadOption(f"{name} {text[:40]}; expected: an integer, {minimum} to {maximum}")
+def _parse_go_number(name: str, text: str) -> int:
+    """Parse the number of a limit, in any range; raise BadOption for another text."""
+    if not _is_integer(text):
+        raise BadOption(f"go {name} {text[:40]}; expected: an integer")
     return int(text)
+
+
+def _parse_integer(name: str, text: str) -> int:
+    """Parse an integer, 0 to _MAX_NUMBER; raise BadOption for another text."""
+    if not _is_integer(text) or not 0 <= int(text) <= _MAX_NUMBER:
+        raise BadOption(f"{name} {text[:40]}; expected: an integer, 0 to {_MAX_NUMBER}")
+    return int(text)
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isdecimal() and len(digits) <= _MAX_DIGITS
 
 
 def _info_line(game: Game, position: Position, decision: Decision) -> str:

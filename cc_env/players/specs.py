@@ -12,7 +12,7 @@ returns a `cc_env.match.referee.Player`. `as_player` also accepts players and po
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 
@@ -31,8 +31,14 @@ from cc_env.players.builtin import (
 from cc_env.protocols.program import ProgramPlayer
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.extras import extra_of
 from cc_env.registry.import_allowlist import import_if_allowed
-from cc_env.registry.options import parse_options, split_options
+from cc_env.registry.options import (
+    format_option,
+    parse_options,
+    split_options,
+    text_options,
+)
 from cc_env.registry.plugins import import_plugin
 
 PlayerFactory = Callable[..., Player]
@@ -93,9 +99,10 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     factory, spec_options = _parse(name)
     try:
         player = factory(game, **{**spec_options, **overrides})
-    except (CcEnvError, MissingExtra, OSError):
+    except (CcEnvError, OSError):
         raise
     except (Exception, SystemExit) as error:
+        _check_packages(f"player {name!r}", error)
         reason = f"{type(error).__name__}: {error}"
         raise BadPlayer(f"player {name!r} cannot be created: {reason}") from error
     if not hasattr(player, "choose"):
@@ -204,26 +211,48 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
         raise UnknownOption(
             f"there is no player {player_name!r}; {suggest(player_name, names)}{valid}"
         )
-    defaults = _option_defaults(player_name, factory)
-    words = split_options(rest)
-    levels = [word for word in words if "=" not in word]
-    numbers = [level for level in levels if level.isdecimal()]
-    if numbers and player_name in _NUMERIC_OPTIONS:
-        example = f"{player_name}:{_NUMERIC_OPTIONS[player_name]}={numbers[0]}"
-        raise UnknownOption(
-            f"player {player_name} has no level {numbers[0]!r}; did you mean {example}?"
-        )
-    if levels and "level" not in defaults:
-        raise UnknownOption(f"player {player_name} has no levels, such as {levels[0]!r}")
-    values = parse_options(word if "=" in word else f"level={word}" for word in words)
-    if unknown := sorted(set(values) - set(defaults)):
-        options = (name if value is None else f"{name}={value}" for name, value in defaults.items())
-        valid = format_list(options) or "none"
-        hint = f"{suggest(unknown[0], defaults)}it has: {valid}"
-        raise UnknownOption(f"player {player_name} has no option {format_list(unknown)}; {hint}")
+    values = _parse_options(player_name, factory, split_options(rest))
     if factory is ProgramPlayer:
         import_allowlist.check_program(str(values.get("command")))
     return factory, values
+
+
+def _parse_options(name: str, factory: PlayerFactory, words: list[str]) -> dict[str, Any]:
+    """Return the options of a player from the words of its spec; raise UnknownOption."""
+    defaults, texts = _option_defaults(name, factory), text_options(factory)
+    levels = [word for word in words if "=" not in word]
+    numbers = [level for level in levels if level.isdecimal()]
+    if numbers and name in _NUMERIC_OPTIONS:
+        example = f"{name}:{_NUMERIC_OPTIONS[name]}={numbers[0]}"
+        raise UnknownOption(f"player {name} has no level {numbers[0]!r}; did you mean {example}?")
+    hint = _quoting_hint(words, defaults, texts)
+    if levels and "level" not in defaults:
+        raise UnknownOption(f"player {name} has no levels, such as {levels[0]!r}{hint}")
+    pairs = (word if "=" in word else f"level={word}" for word in words)
+    values = parse_options(pairs, texts)
+    if unknown := sorted(set(values) - set(defaults)):
+        options = (name if value is None else f"{name}={value}" for name, value in defaults.items())
+        valid = f"{suggest(unknown[0], defaults)}it has: {format_list(options) or 'none'}"
+        raise UnknownOption(f"player {name} has no option {format_list(unknown)}{hint}; {valid}")
+    return values
+
+
+def _quoting_hint(words: list[str], names: Collection[str], texts: Collection[str]) -> str:
+    """Return advice to quote a text of which words other than `names` are a part; "" if none is."""
+    text_name, parts = "", list[str]()
+    for word in words:
+        name, equals, value = (part.strip() for part in word.partition("="))
+        if name in names or (not equals and "level" in names):
+            if len(parts) > 1:
+                break
+            text_name, parts = name, [value]
+        elif text_name in texts:
+            parts.append(word)
+    if len(parts) < 2:
+        return ""
+    return (
+        f"; if it belongs to {text_name}, quote that: {format_option(text_name, ','.join(parts))}"
+    )
 
 
 def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]:
@@ -237,11 +266,18 @@ def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]
     return {parameter.name: parameter.default for parameter in parameters[1:]}
 
 
+def _check_packages(feature: str, error: BaseException) -> None:
+    """Raise MissingExtra for an error about a missing package that an extra of cc_env installs."""
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name)):
+        raise MissingExtra(feature, str(error.name), extra) from error
+
+
 def _import_factory(path: str) -> PlayerFactory:
     module, _, name = path.rpartition(".")
     try:
         factory = getattr(import_if_allowed(module, path), name)
     except (ImportError, AttributeError) as error:
+        _check_packages(f"player {path!r}", error)
         raise BadPlayer(f"player {path!r} cannot be imported: {error}") from error
     if not callable(factory):
         raise BadPlayer(f"player {path!r} is not a class or a function: {factory!r}")

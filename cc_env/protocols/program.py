@@ -104,19 +104,22 @@ class ProgramConnection:
         try:
             return action(time.perf_counter() + seconds)
         except TimeoutError:
-            self._fault = Forfeit("time", f"{self._name}: no reply in {seconds:.3g} s")
+            fault, reason = "time", f"no reply in {seconds:.3g} s"
         except EOFError as error:
-            self._fault = Forfeit("error", f"{self._name}: {error}{self._last_error_line()}")
+            fault, reason = "error", f"{error}{self._last_error_line()}"
         except IllegalAction as error:
-            self._fault = Forfeit("illegal", f"{self._name}: {one_line(error)}")
+            fault, reason = "illegal", one_line(error)
         except Forfeit as error:
-            self._fault = Forfeit(error.fault, f"{self._name}: {error}")
+            fault, reason = error.fault, str(error)
         except LineTooLong as error:
-            self._fault = Forfeit("error", f"{self._name}: {error}")
+            fault, reason = "error", str(error)
         except BaseException:
             self._channel.kill()
             raise
         self._channel.kill()
+        if report := self._protocol.reported_error:
+            reason += f"; the program reported: {report}"
+        self._fault = Forfeit(fault, f"{self._name}: {reason}")
         raise self._fault
 
     def _last_error_line(self) -> str:

@@ -1,9 +1,11 @@
 """Common parts of the protocols of external programs: the history of a game, texts of turns.
 
-A protocol has three members:
+A protocol has four members:
 
 farewell
     The line that ends the program, "" if there is none.
+reported_error
+    The error that the program reported since its last turn, "" if there is none.
 begin(channel, game, until)
     Starts a game.
 request_turn(channel, history, clock, until)

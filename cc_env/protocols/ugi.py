@@ -4,7 +4,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadPosition
 
-GO_NUMBERS = "depth", "nodes", "movetime", "p1time", "p2time", "p1inc", "p2inc"
+GO_NUMBERS = "depth", "nodes", "movetime", "p1time", "p2time", "p1inc", "p2inc", "movestogo"
 
 
 def turn_word(text: str) -> str:

@@ -1,23 +1,29 @@
 """Options as typed on a command line: NAME=VALUE."""
 
 import ast
+import inspect
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from cc_env.errors import BadOption
 
 MAX_OPTION_LENGTH = 4096  # characters of NAME=VALUE
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*(?=,|$)"""
 _ITEM = re.compile(rf"[^=,]*=\s*{_QUOTED}|[^,]+", re.DOTALL)
+# Types of values that are Python literals.
+_LITERAL_TYPES = bool, int, float, complex, bytes, tuple, list, dict, set
 
 
-def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
+def parse_options(pairs: Iterable[str], texts: Mapping[str, bool] | None = None) -> dict[str, Any]:
     """Parse NAME=VALUE strings; a value is a Python literal or, failing that, a string.
 
-    Raises BadOption for a text without "=", a repeated name, or a text of more than
-    MAX_OPTION_LENGTH characters.
+    `texts` are the options whose values are strings, as `text_options` returns them: their values
+    are not read as other literals. Raises BadOption for a text without "=", a repeated name, or a
+    text of more than MAX_OPTION_LENGTH characters.
     """
+    texts = texts or {}
     options: dict[str, Any] = {}
     for pair in pairs:
         if len(pair) > MAX_OPTION_LENGTH:
@@ -28,8 +34,50 @@ def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
             raise BadOption(f"option {pair!r}; expected: NAME=VALUE, for example size=8")
         if name in options:
             raise BadOption(f"option {pair!r}: {name} is given twice; expected: one value")
-        options[name] = _parse_value(text)
+        value = _parse_value(text)
+        is_valid = isinstance(value, str) or (value is None and texts.get(name, True))
+        options[name] = value if is_valid or name not in texts else text
     return options
+
+
+def text_options(function: Callable[..., object]) -> dict[str, bool]:
+    """Return the parameters of a function that are strings, each with whether it may be None.
+
+    Their annotations contain `str`, and no type whose values are other Python literals.
+    """
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters.values()
+    # Annotations may be texts that cannot be evaluated.
+    except Exception:
+        return {}
+    types = {parameter.name: _types(parameter.annotation) for parameter in parameters}
+    return {
+        name: NoneType in members
+        for name, members in types.items()
+        if str in members and not members & {*_LITERAL_TYPES}
+    }
+
+
+def _types(annotation: Any) -> set[Any]:
+    """Return the types that an annotation joins."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _types(get_args(annotation)[0])
+    if origin is Literal:
+        return set(map(type, get_args(annotation)))
+    if origin in (Union, UnionType):
+        return set().union(*map(_types, get_args(annotation)))
+    return {origin or annotation}
+
+
+def format_option(name: str, value: object) -> str:
+    """Return NAME=VALUE as `split_options` and `parse_options` read it, quoted where necessary."""
+    pair = f"{name}={value}"
+    if not isinstance(value, str):
+        return pair
+    # A quote at the beginning could be closed by one in the next option.
+    is_unquoted = not value.startswith(("'", '"')) and split_options(pair) == [pair]
+    return pair if is_unquoted and parse_options([pair]) == {name: value} else f"{name}={value!r}"
 
 
 def split_options(text: str) -> list[str]:

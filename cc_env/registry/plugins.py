@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from cc_env.errors import MissingExtra
+from cc_env.registry.extras import extra_of
 
 PACKAGE = Path(__file__).parents[1]
 # Filled by setup.py when a wheel is built.
@@ -46,4 +47,5 @@ def import_plugin(module: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
-        raise MissingExtra(module, str(missing.name), "train") from missing
+        extra = extra_of(missing.name) or "train"
+        raise MissingExtra(module, str(missing.name), extra) from missing

@@ -363,7 +363,7 @@ def test_check_uses_random_games_without_a_file(monkeypatch):
             ["analyze", "greedy:evaluation=5"],
             "evaluation=5 is not a name; capture_conquer has: ",
         ),
-        (["analyze", "minimax:level=[]"], "no level []; it has: easy"),
+        (["analyze", "minimax:level=[]"], "no level '[]'; it has: easy"),
         (["analyze", "..x"], "'..x' cannot be imported"),
         (["analyze", "os.system"], "'os.system' cannot be created: TypeError"),
         (["analyze", "mcts:exploration=1e999"], "exploration=inf; expected: 0 or more"),
@@ -486,6 +486,45 @@ def test_analyse_rejects_unknown_players_and_finished_games():
     assert "the game is over (conquest)" in output
 
 
+def test_text_options_of_games_are_texts():
+    message = "crowning='1e3'; expected: continue or ends_move"
+    assert message in run("perft", "-g", "checkers", "-o", "crowning=1e3", status=2)
+
+
+def test_usage_of_a_script_in_a_folder_with_a_space_omits_the_folder(tmp_path):
+    script = tmp_path / "my folder" / "cc_env"
+    script.parent.mkdir()
+    script.write_text("from cc_env.__main__ import main\nmain()\n")
+    command = [sys.executable, script, "games", "--no-such-option"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr.startswith("Usage: cc_env games [OPTIONS]\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "extra"),
+    [
+        ("games", "typer", "cli"),
+        ("serve", "limits", "play"),
+        ("arena", "choix", "train"),
+        ("memory", "typer", "cli"),
+        ("export-onnx", "torch", "onnx"),
+    ],
+)
+def test_missing_package_names_the_extra_of_the_command(
+    monkeypatch, capsys, command, package, extra
+):
+    def fail(module):
+        raise ModuleNotFoundError(name=package)
+
+    monkeypatch.setattr("cc_env.__main__.import_module", fail)
+    monkeypatch.setattr("sys.argv", ["cc_env", command])
+    assert main() == 2
+    assert capsys.readouterr().err == (
+        f"error: cc_env {command} needs {package}: pip install 'PATH[{extra}]', "
+        "where PATH is the wheel file or the checkout of cc_env\n"
+    )
+
+
 def test_missing_extra_is_reported_in_one_line(capsys, monkeypatch):
     app = typer.Typer()
 
@@ -496,5 +535,4 @@ def test_missing_extra_is_reported_in_one_line(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["command"])
     monkeypatch.setattr(app, "pretty_exceptions_enable", False)
     assert application.run(app) == 2
-    scores = "error: this needs that: pip install '.[other]' in the checkout of cc_env\n"
-    assert capsys.readouterr().err == scores
+    assert capsys.readouterr().err == f"error: {MissingExtra('this', 'that', 'other')}\n"

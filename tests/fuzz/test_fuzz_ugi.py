@@ -16,7 +16,7 @@ GAMES = {
     "mini_checkers": make_game("mini_checkers"),
 }
 COMMANDS = "ugi", "isready", "setgame", "setoption", "uginewgame", "position", "go", "stop", "query"
-ERROR = "info string error "
+ERROR, IGNORED = "info string error ", "info string ignored "
 
 blanks = st.text(" \t", min_size=1, max_size=3)
 numbers = st.integers(-(2**70), 2**70).map(str)
@@ -36,10 +36,11 @@ limits = st.one_of(
 )
 bad_limits = st.one_of(
     st.sampled_from(
-        ["depth", "depth 0", "depth -1", "nodes x", "movetime", "p1time 1.5", "wtime 9"]
+        ["depth", "depth 0", "depth -1", "nodes x", "movetime", "p1time 1.5", "wtime 9", "ponder"]
     ),
     st.integers(2**31, 2**70).map("depth {}".format),
     st.integers(10**18, 10**30).map("movetime -{}".format),
+    st.sampled_from(["foo depth 1", "depth 1 searchmoves 0,1-2,1", "p1time movetime 9"]),
 ).map(str.split)
 bad_positions = st.one_of(
     st.sampled_from(["", "startpos x", "startpos moves 9,9-8,8", "text", "fen 4/4 b", "moves"]),
@@ -80,6 +81,15 @@ class Conversation(RuleBasedStateMachine):
     def assert_error(self, *line, blank=" "):
         (output,) = self.send(*line, blank=blank)
         assert output.startswith(ERROR)
+
+    def assert_no_move(self, *line, blank=" "):
+        """Assert that a `go` fails; outside of a search, its `bestmove` says so."""
+        error, *best = self.send(*line, blank=blank)
+        assert error.startswith(ERROR)
+        assert best == (["bestmove (none)"] if self.searched_position is None else [])
+
+    def can_move(self):
+        return not self.must_fail("go") and self.game.outcome(self.position) == ONGOING
 
     def assert_best(self, lines, position):
         """Assert that the output has exactly one `bestmove`, a complete legal turn."""
@@ -156,20 +166,25 @@ class Conversation(RuleBasedStateMachine):
 
     @rule(rest=limits, blank=blanks)
     def go(self, rest, blank):
-        if self.must_fail("go") or self.game.outcome(self.position) != ONGOING:
-            self.assert_error("go", *rest, blank=blank)
+        if not self.can_move():
+            self.assert_no_move("go", *rest, blank=blank)
         else:
             lines = self.send("go", *rest, blank=blank, expected_prefix="bestmove ")
             self.assert_best(lines, self.position)
 
     @rule(rest=bad_limits)
     def go_with_invalid_limits(self, rest):
-        self.assert_error("go", *rest)
+        if not self.can_move():
+            self.assert_no_move("go", *rest)
+        else:
+            lines = self.send("go", *rest, expected_prefix="bestmove ")
+            assert lines[0].startswith(IGNORED)
+            self.assert_best(lines, self.position)
 
     @rule(blank=blanks)
     def go_until_stop(self, blank):
-        if self.must_fail("go") or self.game.outcome(self.position) != ONGOING:
-            self.assert_error("go", "infinite", blank=blank)
+        if not self.can_move():
+            self.assert_no_move("go", "infinite", blank=blank)
         else:
             assert self.send("go", "infinite", blank=blank) == []
             self.searched_position = self.position

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -84,6 +85,56 @@ def test_old_partial_files_are_deleted(plain, folder):
     assert (old.exists(), new.exists(), complete.exists()) == (False, True, True)
     plain._cache.flush()
     assert list(complete.parent.iterdir()) == []
+
+
+ADVICE = "so each process compiles it again; NUMBA_CACHE_DIR=FOLDER names a writable folder"
+
+
+@pytest.fixture
+def unreported(monkeypatch):
+    """Forget the failures that this process has reported, and show the next ones."""
+    disk_cache._warn.cache_clear()
+    monkeypatch.delenv(disk_cache.QUIET_VARIABLE, raising=False)
+    yield
+    disk_cache._warn.cache_clear()
+
+
+@pytest.mark.usefixtures("unreported")
+def test_missing_cache_folder_is_reported_once(folder, monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    message = f"compiled code cannot be saved (no cache folder is writable), {ADVICE}"
+    with pytest.warns(RuntimeWarning, match=f"^{re.escape(message)}$") as warned:
+        assert [jit(PLAIN.py_func)(1) for _ in range(2)] == [2, 2]
+    assert len(warned) == 1
+
+
+@pytest.mark.usefixtures("unreported")
+def test_full_disk_is_reported_once(folder, monkeypatch):
+    def fail(path, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(disk_cache, "_write", fail)
+    message = f"compiled code cannot be saved (No space left on device), {ADVICE}"
+    with pytest.warns(RuntimeWarning, match=f"^{re.escape(message)}$") as warned:
+        assert [jit(PLAIN.py_func)(1) for _ in range(2)] == [2, 2]
+    assert len(warned) == 1
+
+
+@pytest.mark.usefixtures("unreported")
+def test_quiet_variable_hides_the_missing_folder(plain, monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setenv("CC_ENV_QUIET", "1")
+    assert plain(1) == 2
+
+
+@pytest.mark.usefixtures("unreported")
+def test_functions_that_cannot_be_cached_are_not_reported(plain):
+    plain._cache.disable()
+    assert plain(1) == 2
+    names = {"__name__": __name__}
+    exec(compile("def typed(x): return x", "<typed>", "exec"), names)
+    assert jit(names["typed"])(1) == 1
+    assert jit(lambda function, x: function(x))(PLAIN, 1) == 2
 
 
 @pytest.fixture

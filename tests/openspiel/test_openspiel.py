@@ -329,7 +329,9 @@ def test_invalid_arguments_change_nothing():
 def test_openspiel_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     monkeypatch.delitem(sys.modules, "cc_env.openspiel")
-    with pytest.raises(ImportError, match=r"needs open_spiel: pip install '.\[openspiel\]' in the"):
+    with pytest.raises(
+        ImportError, match=r"needs open_spiel: pip install 'PATH\[openspiel\]', where"
+    ):
         import cc_env.openspiel  # noqa: F401
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cc_env.__main__ import main
 from cc_env.errors import BadOption, BadPosition, CcEnvError, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
+from cc_env.match.referee import Decision
 from cc_env.play.ugi_engine import UGIEngine
 from cc_env.protocols import channel
 from cc_env.protocols.ugi import turn_word
@@ -109,6 +110,9 @@ def test_invalid_player_is_rejected_at_start():
     assert "no option depth" in command_line(main, "engine", "random:depth=3", status=2)
 
 
+NO_MOVE = "bestmove (none)"
+
+
 class EngineClient:
     """An engine of this process whose output is collected in a list."""
 
@@ -131,7 +135,7 @@ class EngineClient:
         return list(self.output)
 
     def has_ended(self, until):
-        return bool(self.output) and self.output[-1].startswith((until, "info string error"))
+        return bool(self.output) and self.output[-1].startswith(until)
 
 
 @pytest.fixture(scope="module")
@@ -172,24 +176,6 @@ def test_bestmove_is_a_complete_turn():
     ("line", "kind", "message"),
     [
         ("fly", UnknownOption, "unknown command 'fly'; expected: go, isready, position, query"),
-        ("go depth -1", BadOption, "go depth -1; "),
-        ("go movetime soon", BadOption, "go movetime soon; "),
-        ("go movetime -", BadOption, "go movetime -; "),
-        ("go depth", BadOption, "go depth ; "),
-        ("go depth x", BadOption, "go depth x; "),
-        (f"go depth {'9' * 5000}", BadOption, f"go depth {'9' * 40}; "),
-        ("go depth 0", BadOption, "depth=0; expected: an integer, 1 to 100"),
-        (
-            "go simulations 3",
-            UnknownOption,
-            "go: 'simulations'; expected: depth, nodes",
-        ),
-        (
-            "go sideways",
-            UnknownOption,
-            "unknown limit of go: 'sideways'; expected: depth, nodes, movetime, p1time, p2time, "
-            "p1inc, p2inc, each with a number, or infinite",
-        ),
         ("position", BadPosition, "position ''; expected: startpos"),
         ("position startpos e2e4", BadPosition, "position 'startpos e2e4'; "),
         ("position startpos moves e2e4", IllegalAction, "turn 1: 'e2e4' is not legal"),
@@ -199,6 +185,7 @@ def test_bestmove_is_a_complete_turn():
         ("setgame", UnknownOption, "there is no game ''"),
         ("setgame antigravity", UnknownOption, "a file names it, and importing it runs its code"),
         ("setgame checkers size=9 sise=8", UnknownOption, "checkers has no option sise, size"),
+        ("setgame checkers crowning=1e3", BadOption, "crowning='1e3'; expected: continue or ends"),
         ("setoption name Hash value 16", UnknownOption, "setoption 'name Hash value 16'; "),
         ("setoption name Seed value -1", BadOption, "Seed -1; "),
         ("setoption name Seed value 99999999999", BadOption, "Seed 99999999999; "),
@@ -220,7 +207,7 @@ def test_invalid_commands_report_an_error_and_change_nothing(client, game, line,
         assert client("query p1turn", "go") == [
             f"info string error {command}: {word} has failed; send it again first"
             for command in ("query", "go")
-        ]
+        ] + [NO_MOVE]
         client("setgame capture_conquer", "position startpos moves 0,1-2,1")
     assert client("query p1turn") == ["response false"]
 
@@ -268,7 +255,7 @@ def test_failed_position_blocks_go_and_query(client):
     refused = "info string error go: position has failed; send it again first"
     for line in ("position startpos moves e2e4", "position\tfen junk", "position"):
         client("uginewgame", "position startpos moves 0,1-2,1", line)
-        assert client("go depth 1") == [refused]
+        assert client("go depth 1") == [refused, NO_MOVE]
         client("position startpos")
         assert client("go depth 1", until="bestmove")[-1].startswith("bestmove ")
 
@@ -276,7 +263,8 @@ def test_failed_position_blocks_go_and_query(client):
 def test_failed_setgame_blocks_position(client):
     client("setgame chess")
     for line in ("uginewgame", "position startpos", "go depth 1", "query result"):
-        (response,) = client(line)
+        response, *best = client(line)
+        assert best == ([NO_MOVE] if line == "go depth 1" else [])
         assert response.endswith(": setgame has failed; send it again first")
     client("setgame capture_conquer")
     assert client("go depth 1", until="bestmove")[-1].startswith("bestmove ")
@@ -288,7 +276,8 @@ def test_position_during_a_search_must_be_sent_again(game):
     assert "a search is in progress" in client("position startpos moves 0,1-2,1")[0]
     client("stop", until="bestmove")
     assert client("go nodes 9") == [
-        "info string error go: position has failed; send it again first"
+        "info string error go: position has failed; send it again first",
+        NO_MOVE,
     ]
 
 
@@ -301,7 +290,8 @@ def test_overlong_position_is_rejected():
         assert (
             process.read_line() == "info string error go: position has failed; send it again first"
         )
-        assert [process.read_line(), process.read_line().split()[0]] == ["readyok", "bestmove"]
+        assert [process.read_line() for _ in range(2)] == [NO_MOVE, "readyok"]
+        assert process.read_line().startswith("bestmove ")
 
 
 def test_go_limits_replace_spec_limits_once(client, game):
@@ -315,26 +305,77 @@ def test_go_limits_replace_spec_limits_once(client, game):
     assert " nodes 20 score value " in tree("go nodes 20", until="bestmove")[0]
 
 
+KNOWN = (
+    "expected: depth, nodes, movetime, p1time, p2time, p1inc, p2inc, movestogo, each with a number,"
+    " or infinite"
+)
+NO_LIMIT = "or None for no limit"
+
+
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        ("p1time 60000 p2time 60000 movestogo 40", []),
+        ("ponder", [f"unknown words of go: 'ponder'; {KNOWN}"]),
+        ("depth 2 foo", [f"unknown words of go: 'foo'; {KNOWN}"]),
+        ("mate 3", [f"unknown words of go: 'mate', '3'; {KNOWN}"]),
+        (
+            f"a b c {'d' * 50} e f",
+            [f"unknown words of go: 'a', 'b', 'c', '{'d' * 40}', 'e', … (6 in all); {KNOWN}"],
+        ),
+        ("depth", ["go depth ; expected: an integer"]),
+        ("depth x depth 2", ["go depth x; expected: an integer"]),
+        ("movetime -", ["go movetime -; expected: an integer"]),
+        ("nodes movetime 9999", ["go nodes ; expected: an integer"]),
+        (f"depth {'9' * 5000}", [f"go depth {'9' * 40}; expected: an integer"]),
+        ("depth 0", [f"depth=0; expected: an integer, 1 to 100, {NO_LIMIT}"]),
+        ("depth 101", [f"depth=101; expected: an integer, 1 to 100, {NO_LIMIT}"]),
+        ("nodes 0", [f"nodes=0; expected: an integer, 1 or more, {NO_LIMIT}"]),
+        ("nodes -3", [f"nodes=-3; expected: an integer, 1 or more, {NO_LIMIT}"]),
+    ],
+)
+def test_words_of_go_without_effect_are_named_and_ignored(client, words, messages):
+    *output, _, best = client("position startpos", f"go {words}", until="bestmove")
+    assert output == [f"info string ignored {message}" for message in messages]
+    assert best.startswith("bestmove 0,")
+
+
 @pytest.mark.parametrize(
     ("player", "command", "limits"),
     [
         ("greedy", "go depth 3", ""),
         ("greedy", "go nodes 3", ""),
-        ("mcts", "go nodes 20 depth 3", "nodes, "),
+        ("mcts:simulations=9", "go nodes 20 depth 3", "nodes, "),
     ],
 )
-def test_go_limits_that_a_player_lacks_are_rejected(game, player, command, limits):
+def test_go_limits_that_a_player_lacks_are_ignored(game, player, command, limits):
     missing = "depth" if "depth" in command else "nodes"
-    assert EngineClient(player, game)(command) == [
-        f"info string error go {missing}: the player has no such limit; expected: {limits}"
-        "movetime, p1time, p2time, p1inc, p2inc"
+    message, *_, best = EngineClient(player, game)(command, until="bestmove")
+    assert message == (
+        f"info string ignored go {missing}: the player has no such limit; expected: {limits}"
+        "movetime, p1time, p2time, p1inc, p2inc, movestogo"
+    )
+    assert best.startswith("bestmove ")
+
+
+def test_go_during_a_search_has_no_bestmove_of_its_own(game):
+    client = EngineClient("mcts", game)
+    assert client("go infinite", "go") == [
+        "info string error go: a search is in progress; send stop first"
     ]
+    output = client("stop", until="bestmove")
+    assert [line.split()[0] for line in output] == ["info", "bestmove"]
 
 
 def test_finished_game_is_reported(client):
     client("position text r5/6/5b/6/5b/4bb b")
     assert client("query gameover", "query result") == ["response true", "response p2win"]
-    assert "the game is over" in client("go")[0]
+    error, best = client("go")
+    assert error == (
+        "info string error there is no action to choose in 'r5/6/5b/6/5b/4bb b'; the game is over"
+        " (conquest)"
+    )
+    assert best == NO_MOVE
     client("uginewgame")
 
 
@@ -360,8 +401,54 @@ class Fails:
 
 def test_player_exception_is_reported(game):
     client = EngineClient("test_ugi_engine.Fails", game)
-    assert client("go", until="info") == ["info string error ArithmeticError: no idea"]
     assert client("isready") == ["readyok"]
+    error = "info string error ArithmeticError: no idea"
+    assert client("go", until="bestmove") == [error, NO_MOVE]
+    assert client("isready") == ["readyok"]
+
+
+class Counting:
+    """A player that counts its decisions and records their times."""
+
+    decisions = []
+
+    def __init__(self, game):
+        self.game = game
+
+    def choose(self, position, rng, clock):
+        self.decisions.append((self.game.name, clock.turn))
+        return Decision(int(rng.choice(self.game.legal_actions(position))))
+
+
+def test_player_decides_once_before_the_first_readyok_of_a_game(game, monkeypatch):
+    monkeypatch.setattr(Counting, "decisions", [])
+    client = EngineClient("test_ugi_engine.Counting", game)
+    assert client("isready", "isready", "uginewgame", "isready") == ["readyok"] * 3
+    assert Counting.decisions == [("capture_conquer", 0.05)]
+    client("go movetime 200", until="bestmove")
+    assert Counting.decisions[1:] == [("capture_conquer", 0.2)]
+    client("setgame mini_checkers", "isready", "isready")
+    assert Counting.decisions[2:] == [("mini_checkers", 0.05)]
+
+
+def test_decision_before_readyok_does_not_change_later_ones(game):
+    lines = "setoption name Seed value 3", "position startpos", "go"
+    for name in ("random", "minimax:depth=3", "mcts:simulations=50"):
+        cold, ready = (EngineClient(name, game) for _ in range(2))
+        ready("isready")
+        assert ready(*lines, until="bestmove") == cold(*lines, until="bestmove")
+
+
+def test_program_is_not_started_for_a_decision_before_readyok(game, tmp_path):
+    path, started = tmp_path / "bot.sh", tmp_path / "started"
+    path.write_text(
+        f"#!/bin/sh\necho x >>{started}\n"
+        "while read -r line; do case $line in ugi) echo ugiok;; isready) echo readyok;; esac; done"
+    )
+    path.chmod(0o755)
+    client = EngineClient(f"program:command={path}", game)
+    assert client("isready") == ["readyok"]
+    assert started.read_text() == "x\n"
 
 
 def test_channel_limits_line_length(tmp_path):

@@ -1,5 +1,6 @@
 """Player specs: the players they create, and errors for invalid names and options."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -10,7 +11,7 @@ import pytest
 
 from cc_env.core.rules import ONGOING
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, BadPlayer, IllegalAction
+from cc_env.errors import BadOption, BadPlayer, IllegalAction, MissingExtra, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock, Decision, play_match
@@ -112,6 +113,92 @@ def test_invalid_spec_lists_the_valid_names(game, spec, error):
         make_player(spec, game)
     with pytest.raises(BadOption, match=error):
         check_spec(spec)
+
+
+# The folder of shipped weights.
+FOLDER = "capture_conquer-corner=3,size=6"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            f"policy:path={FOLDER}",
+            f"player policy has no option size; if it belongs to path, quote that: path='{FOLDER}'"
+            "; it has: contempt=0.0, path, device=cpu",
+        ),
+        (
+            "policy:path=a,b,contempt=0.5",
+            "player policy has no levels, such as 'b'; if it belongs to path, quote that: "
+            "path='a,b'",
+        ),
+        (
+            "minimax:depth=1,tables=a,b=c,d=e,nodes=2,f=1",
+            "player minimax has no option b, d, f; if it belongs to tables, quote that: "
+            "tables='a,b=c,d=e'; it has: level, depth, nodes, seconds, evaluation, "
+            "table_megabytes, tables, selective=False",
+        ),
+        (
+            "policy:path=a,contempt=0,x=1",
+            "player policy has no option x; it has: contempt=0.0, path, device=cpu",
+        ),
+    ],
+)
+def test_unknown_options_after_a_text_suggest_quotes(spec, message):
+    with pytest.raises(UnknownOption, match=f"^{re.escape(message)}$"):
+        check_spec(spec)
+
+
+class Named:
+    """A player with an option of each kind."""
+
+    def __init__(self, game, *, label: str = "x", path: str | None = None, size: int = 1):
+        self.options = label, path, size
+
+    def choose(self, position, rng, clock):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("label=1e3,path=0x10,size=0x10", ("1e3", "0x10", 16)),
+        ("label=None,path=None,size=2", ("None", None, 2)),
+        ("path='a,size=3',size=4", ("x", "a,size=3", 4)),
+        ('label="2",path=', ("2", "", 1)),
+    ],
+)
+def test_text_options_are_texts(game, words, expected):
+    with temporary_players(named=Named):
+        assert make_player(f"named:{words}", game).options == expected
+    assert make_player(f"test_specs.Named:{words}", game).options == expected
+
+
+def lacks_a_package(package):
+    """Return a factory of players that fails because a package is missing."""
+
+    def make_failing(game):
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    return make_failing
+
+
+def test_player_without_its_package_names_the_extra(game):
+    with temporary_players(deep=lacks_a_package("torch"), deeper=lacks_a_package("torch.nn")):
+        for name, package in (("deep", "torch"), ("deeper", "torch.nn")):
+            message = f"player '{name}' needs {package}: pip install 'PATH[train]', where PATH is"
+            message += " the wheel file or the checkout of cc_env"
+            with pytest.raises(MissingExtra, match=f"^{re.escape(message)}$"):
+                make_player(name, game)
+
+
+def test_player_without_an_unknown_package_names_it(game):
+    message = "player 'mine' cannot be created: ModuleNotFoundError: No module named 'mine.nets'"
+    with (
+        temporary_players(mine=lacks_a_package("mine.nets")),
+        pytest.raises(BadPlayer, match=f"^{re.escape(message)}$"),
+    ):
+        make_player("mine", game)
 
 
 def test_object_without_choose_is_not_a_player(game):
@@ -387,7 +474,7 @@ def final_position(game):
 @pytest.mark.parametrize(
     ("spec", "error"),
     [
-        ("minimax:level=[]", r"no level \[\]; it has: easy"),
+        ("minimax:level=[]", r"no level '\[\]'; it has: easy"),
         ("greedy:evaluation=5", "evaluation=5 is not a name; capture_conquer has: standard"),
         ("mcts:evaluation=()", r"evaluation=\(\) is not a name"),
         ("mcts:exploration=1e999", "exploration=inf; expected: 0 or more"),

@@ -74,6 +74,44 @@ def test_program_plays_a_game_by_ugi(name):
     assert record.replay(game_record).turns == list(game_record.turns)
 
 
+# An engine whose lines of output are changed by NOISE, a dict of format strings by first word.
+NOISY_ENGINE = """
+import sys
+from cc_env import make_game
+from cc_env.play.ugi_engine import UGIEngine
+
+def write(text):
+    for line in text.split("\\n"):
+        print(NOISE.get(line.split()[0], "{}").format(line), flush=True)
+
+engine = UGIEngine("minimax:depth=1", make_game("morris"), write)
+for line in sys.stdin:
+    engine.handle_line(line)
+"""
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"bestmove": "{0}\n{0}"},
+        {"bestmove": "{}\nbestmove (none)\ninfo string error no search\nbestmove"},
+        {"bestmove": "info string error margin 0.3\n{}"},
+        {"info": "info string error\ninfo\n\ninfo string bestmove soon\ninfo error"},
+        {"readyok": "{0}\n{0}"},
+        {"readyok": "bestmove (none)\n{}"},
+        {"readyok": "info string error setgame: unknown command\n{}"},
+        {"ugiok": "info string error no license\n{}\nbestmove (none)\nuciok"},
+    ],
+)
+def test_other_lines_of_a_program_are_dropped(tmp_path, noise):
+    path = tmp_path / "engine.py"
+    path.write_text(f"NOISE = {noise}\n{NOISY_ENGINE}")
+    game = make_game("morris")
+    game_record = play(game, f"program:command={sys.executable} {path}", "random")
+    assert game_record.turns == play(game, "minimax:depth=1").turns
+    assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
+
+
 def test_program_plays_from_any_position_in_either_seat():
     game = make_game("capture_conquer", size=4)
     name = f"program:command={ENGINE} greedy"
@@ -96,7 +134,7 @@ def test_program_receives_ugi_commands(game, bot, tmp_path):
     del player
     assert received.read_text().splitlines() == [
         "ugi", "setgame capture_conquer size=6 corner=3", "uginewgame", "isready",
-        "position startpos", "go movetime 1880 p1time 56980 p2time 56980", "quit",
+        "position startpos", "isready", "go movetime 1880 p1time 56980 p2time 56980", "quit",
     ]  # fmt: skip
 
 
@@ -159,7 +197,21 @@ def test_tournament_programs_play_only_cannon_from_the_start(game, bot):
     [
         (replying("echo bestmove 9,9-8,8"), "illegal", "'9,9-8,8' is not legal in"),
         (replying("echo bestmove"), "illegal", "'' is not legal in"),
-        (replying("echo info string error no idea"), "error", "string error no idea"),
+        (
+            replying("echo info string error no idea; echo bestmove none"),
+            "illegal",
+            "'none' is not legal in",
+        ),
+        (
+            replying("echo info string error no idea; echo bestmove none"),
+            "illegal",
+            "; the program reported: no idea",
+        ),
+        (
+            replying("echo info string error no idea"),
+            "time",
+            "no reply in 0.3 s; the program reported: no idea",
+        ),
         (
             replying("echo oops >&2; exit 3"),
             "error",
@@ -209,7 +261,8 @@ def test_budget_limits_the_whole_game(game, bot):
         (
             "command=sh,speed=1,sed=2",
             UnknownOption,
-            "has no option sed, speed; it has: command, protocol=ugi",
+            "has no option sed, speed; if it belongs to command, quote that: "
+            "command='sh,speed=1,sed=2'; it has: command, protocol=ugi",
         ),
     ],
 )

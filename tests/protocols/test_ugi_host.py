@@ -39,12 +39,20 @@ def test_programs_connect_and_play(tmp_path):
     assert " - ".join(game_record.players) in out
 
 
+def answer_host(connection, bestmove, name=b"bot"):
+    """Answer the lines of a host as a program that replies to `go`; return them."""
+    received = []
+    answers = {"ugi": b"id\tname  " + name + b"\nugiok\n", "isready": b"readyok\n", "go": bestmove}
+    for line in connection.makefile():
+        received.append(line)
+        connection.sendall(answers.get(line.split()[0], b""))
+    return "".join(received)
+
+
 def test_program_name_is_shortened_and_escaped(tmp_path):
     process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(
-            b"id\tname  a\x1b[2J" + 99 * b"b" + b"\nugiok\nreadyok\nbestmove nowhere\n"
-        )
+        answer_host(connection, b"bestmove nowhere\n", b"a\x1b[2J" + 99 * b"b")
         out, _ = process.communicate()
     name = json.loads(path.read_text())["players"][1]
     assert name == "a\x1b[2J" + 75 * "b"
@@ -55,9 +63,8 @@ def test_program_name_is_shortened_and_escaped(tmp_path):
 def test_invalid_output_of_a_client_loses(tmp_path):
     process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"ugiok\nreadyok\n" + b"info string hello\nbestmove nowhere\n")
+        received = answer_host(connection, b"info string hello\nbestmove nowhere\n")
         out, _ = process.communicate()
-        received = connection.makefile().read()
     game_record = json.loads(path.read_text())
     assert (game_record["result"], game_record["reason"], len(game_record["turns"])) == (
         "1-0",
@@ -66,9 +73,9 @@ def test_invalid_output_of_a_client_loses(tmp_path):
     )
     assert game_record["players"][0] == "random"
     assert received.startswith("ugi\nsetgame morris protect_mills=False ")
-    assert f"position startpos moves {game_record['turns'][0]}\ngo movetime " in received
+    assert f"position startpos moves {game_record['turns'][0]}\nisready\ngo movetime " in received
     assert "'nowhere' is not legal" in out
-    assert "random - 127.0.0.1:" in out
+    assert "random - bot" in out
 
 
 def connect_and_reset(port):

@@ -358,7 +358,7 @@ def test_missing_ray_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "training.parallel.cluster", raising=False)
     monkeypatch.delattr("training.parallel.cluster", raising=False)
-    message = r"engine 'ray' needs ray: pip install '.\[ray\]' in the"
+    message = r"engine 'ray' needs ray: pip install 'PATH\[ray\]', where"
     with pytest.raises(MissingExtra, match=message):
         alphazero.Config(engine="ray")
     with pytest.raises(MissingExtra, match=message):

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import command_line, wait_for
 
+from cc_env.__main__ import main
 from cc_env.cli import application
 from cc_env.match.record import read_records
-from training import arena
+from training import arena, evaluate
 from training.evaluate import app, folder_name
 
 FOLDER = Path(__file__).parent
@@ -66,6 +67,28 @@ def test_command_plays_and_resumes_a_tournament(run, tmp_path):
     before = (folder / "games.jsonl").read_bytes()
     assert run(*command) == out
     assert (folder / "games.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "run_command",
+    [
+        lambda *arguments: command_line(partial(application.run, app), *arguments, status=1),
+        lambda *arguments: command_line(main, "arena", *arguments, status=1),
+    ],
+)
+def test_report_has_the_command_of_both_entry_points(monkeypatch, run_command):
+    commands = []
+
+    class Unplayed:
+        unplayed = "games"
+
+    def run_and_report(config, path, command, **options):
+        commands.append(command)
+        return Unplayed()
+
+    monkeypatch.setattr(evaluate, "run_and_report", run_and_report)
+    run_command("random", "greedy", "--games", 2)
+    assert commands == ["cc_env arena random greedy --games 2"]
 
 
 @pytest.mark.slow

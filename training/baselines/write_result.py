@@ -38,7 +38,7 @@ def write_result(
         player,
         game,
         opponent=opponent,
-        options=game_options(option, size),
+        options=game_options(option, size, game),
         games=games,
         opening_turns=opening_turns,
         seed=seed,

@@ -88,7 +88,7 @@ def measure(
     Positions are sampled from the tablebase, occur in games against itself and other players, or
     follow from the start by the player's actions and all replies.
     """
-    subject = make_game(game, **game_options(option, size))
+    subject = make_game(game, **game_options(option, size, game))
     tablebase = Tablebase(subject, tables or SHIPPED).require_any()
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):

@@ -54,7 +54,7 @@ def search(
     ] = None,
 ) -> None:
     """Find hard positions of a solved game."""
-    subject = make_game(game, **game_options(option, size))
+    subject = make_game(game, **game_options(option, size, game))
     tablebase = Tablebase(subject, tables or SHIPPED).require_any()
     path = out or Path(suite_file_name(subject))
     # Opening the file first detects a bad path before the search.

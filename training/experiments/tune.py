@@ -243,7 +243,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
-    subject = make_game(game, **game_options(option, size))
+    subject = make_game(game, **game_options(option, size, game))
     config = Config(rounds=rounds, positions=positions, games=games, depth=depth, seed=seed)
     for number, result in enumerate(tune(subject, config), 1):
         decision = "adopted" if result.is_adopted else "rejected"

@@ -86,7 +86,7 @@ def training_command(
             field: arguments[_option_name(field)]
             for field in ("game", "minutes", "core_minutes", *fields, "seed", "device", "wandb")
         }
-        values["options"] = game_options(arguments["option"], arguments["size"])
+        values["options"] = game_options(arguments["option"], arguments["size"], arguments["game"])
         run_training(
             algorithm,
             main,

@@ -18,6 +18,7 @@ class CannonProgramProtocol:
     """
 
     farewell = ""
+    reported_error = ""
 
     def __init__(self, seconds: float) -> None:
         """Use `seconds` as the program's time for the game, which the opening line announces."""
