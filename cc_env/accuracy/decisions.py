@@ -26,7 +26,7 @@ from cc_env.errors import BadOption, BadPlayer, check_integer, format_count
 from cc_env.match import referee
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.openings import random_opening
-from cc_env.match.referee import Clock, Player, play_match, player_for_new_game
+from cc_env.match.referee import Clock, Player, check_decision, play_match, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
@@ -136,11 +136,16 @@ def measure(
     for position in positions:
         solved = tables.probe(position)
         if solved.actions:
-            action = player_for_new_game(player).choose(position, rng, Clock()).action
+            action = _choose(player, position, rng)
             decision = grade(tables.game, position, action, solved)
             if keeps_value(tables, position, action, solved) is not None:
                 decisions.append(decision)
     return Accuracy(tuple(decisions))
+
+
+def _choose(player: Player, position: Position, rng: np.random.Generator) -> int:
+    """Return the action of a player without limits of time; raise BadPlayer if it has none."""
+    return check_decision(player_for_new_game(player).choose(position, rng, Clock())).action
 
 
 def keeps_value(
@@ -267,7 +272,7 @@ def enumerate_replies(
         if actions and game.to_move(position) == seat:
             if position in tables:
                 positions.append(position)
-            action = player_for_new_game(player).choose(position, rng, Clock()).action
+            action = _choose(player, position, rng)
             actions = [game.check_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat
