@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game, check_game_object
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position, reward
 from cc_env.errors import BadRecord, format_list
-from cc_env.files import open_atomically
+from cc_env.files import open_atomically, open_regular, unreadable_as_bad_record
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match
 from cc_env.registry.catalogue import rules_id
@@ -227,8 +227,10 @@ def load_dataset(
     """
     if game is not None:
         check_game_object(game)
+    with unreadable_as_bad_record(path):
+        binary = open_regular(Path(path))
     try:
-        with Path(path).open("rb") as file:
+        with binary as file:
             if not zipfile.is_zipfile(file):
                 raise BadRecord("it is not an npz file")
             file.seek(0)
@@ -238,8 +240,6 @@ def load_dataset(
             found = _read_game(metadata)
             arrays = {name: archive[name] for name in ARRAYS}
         _check_arrays(found, arrays)
-    except FileNotFoundError:
-        raise BadRecord(f"{path}: there is no such file") from None
     # zipfile and NumPy raise errors of many kinds for damaged files.
     except Exception as error:
         raise BadRecord(f"{path}: not a data set: {error}") from error
