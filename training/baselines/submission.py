@@ -7,6 +7,7 @@ untrusted: the names in it import nothing, and its size and its numbers are limi
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -143,14 +144,17 @@ def write_submission(
     if key == opponent:
         raise BadOption(f"player and opponent are both {opponent!r}; expected: two player specs")
     check_new_file(path)
-    tournament = arena.play_tournament(
-        {key: player, opponent: opponent},
-        game,
-        options=options or {},
-        games=games,
-        opening_turns=opening_turns,
-        seed=seed,
-    )
+    with warnings.catch_warnings():
+        # Errors are raised below, and the submission counts other forfeits.
+        warnings.simplefilter("ignore", arena.ForfeitedGames)
+        tournament = arena.play_tournament(
+            {key: player, opponent: opponent},
+            game,
+            options=options or {},
+            games=games,
+            opening_turns=opening_turns,
+            seed=seed,
+        )
     records = list(tournament.records.values())
     for number, record in enumerate(records, 1):
         loser = record.forfeited_by
