@@ -11,7 +11,7 @@ from agents.memory_player import Memory
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameOptions, file_path, game_options
 from cc_env.errors import BadRecord
-from cc_env.files import write_atomically
+from cc_env.files import read_bytes, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
 from cc_env.output import Terminal
@@ -47,7 +47,7 @@ def import_tree(
     """Import a tree of games into a memory."""
     game = make_game("morris", **game_options(option))
     try:
-        counts, illegal = tree.read(game, file.read_text(encoding="utf-8-sig"))
+        counts, illegal = tree.read(game, read_bytes(file).decode("utf-8-sig"))
     except (BadRecord, UnicodeDecodeError) as error:
         raise BadRecord(f"{file}: {error}") from error
     Memory(memory, game).add(counts, merge)

@@ -12,7 +12,7 @@ import safetensors.numpy
 from numpy.typing import DTypeLike, NDArray
 
 from cc_env.errors import BadCheckpoint
-from cc_env.files import write_atomically
+from cc_env.files import open_regular, write_atomically
 from cc_env.version import __version__
 
 FORMAT = 1
@@ -47,7 +47,7 @@ def load(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
     Raises BadCheckpoint if the file is missing, of another kind or format, broken or altered.
     """
     try:
-        with safetensors.safe_open(path, "np") as file:
+        with open_regular(path), safetensors.safe_open(path, "np") as file:
             metadata = file.metadata() or {}
             text, digest = metadata["cc_env"], metadata["sha256"]
             arrays = {name: _array(file, name) for name in file.keys()}  # noqa: SIM118

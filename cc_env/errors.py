@@ -4,6 +4,7 @@ A message names the problem, the value, and the valid values.
 """
 
 import math
+import operator
 import re
 from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
@@ -143,6 +144,20 @@ class MissingExtra(CcEnvError, ImportError):
 
 # Maximum of integers that have no other limit.
 MAX_INTEGER = 2**31 - 1
+
+
+def as_int(value: object) -> int | None:
+    """Return an integer of any library (`operator.index`) as an int; None for anything else.
+
+    True and False are not integers.
+    """
+    # NumPy's booleans have no index.
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def is_integer(value: object, minimum: int, maximum: int = MAX_INTEGER) -> bool:

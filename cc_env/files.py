@@ -1,15 +1,18 @@
-"""Files: reading line by line, writing and appending atomically."""
+"""Files: reading regular files within limits, writing and appending atomically."""
 
+import errno
 import gzip
 import hashlib
 import json
 import os
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from cc_env.errors import BadRecord
 
@@ -19,28 +22,76 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 MAX_LINE_LENGTH = 2**24  # characters
+# Default limit of files that are read completely.
+MAX_FILE_BYTES = 2**28
+_BINARY = getattr(os, "O_BINARY", 0)
+# Without O_NONBLOCK, opening a pipe waits for its writer.
+_READING = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
+_APPENDING = os.O_WRONLY | os.O_APPEND | _BINARY
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading in binary mode.
+
+    Raises OSError, without waiting, for any other kind of file: reading a device or a pipe may
+    never end.
+    """
+    file = os.open(path, _READING)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(file, "rb")
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return the content of a regular file.
+
+    Raises OSError if it cannot be read or has more than `max_bytes`.
+    """
+    with open_regular(path) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"more than {max_bytes:,} bytes", str(path))
+    return content
+
+
+@contextmanager
+def unreadable_as_bad_record(path: Path | str) -> Iterator[None]:
+    """Raise BadRecord, with the path and the reason, for an OSError in the block."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BadRecord(f"{path}: there is no such file") from error
+    except OSError as error:
+        raise BadRecord(f"{path}: {error.strerror or error}") from error
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line) of a UTF-8 text file, gzipped or not; blank lines are skipped.
 
-    Raises BadRecord, with the number of the last line, if the file cannot be read or a line has
-    more than MAX_LINE_LENGTH characters.
+    Raises BadRecord, with the number of the last line, if the file cannot be read, is not a regular
+    one or has a line with more than MAX_LINE_LENGTH characters.
     """
     number = 0
+    with unreadable_as_bad_record(path):
+        binary = open_regular(path)
     try:
-        opened = gzip.open if path.suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8-sig") as file:
+        with binary, _decode(binary, is_compressed=path.suffix == ".gz") as file:
             for number, text in enumerate(iter(lambda: file.readline(MAX_LINE_LENGTH + 1), ""), 1):
                 if len(text) > MAX_LINE_LENGTH:
                     too_long = f"more than {MAX_LINE_LENGTH:,} characters"
                     raise BadRecord(f"{path}: line {number} has {too_long}")
                 if text.strip():
                     yield number, text
-    except FileNotFoundError as error:
-        raise BadRecord(f"{path}: there is no such file") from error
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise BadRecord(f"{path}, after line {number}: {error}") from error
+
+
+def _decode(file: BinaryIO, *, is_compressed: bool) -> TextIO:
+    """Return the UTF-8 text of an open file, gzipped or not."""
+    if is_compressed:
+        return gzip.open(file, "rt", encoding="utf-8-sig")
+    return TextIOWrapper(file, encoding="utf-8-sig")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -111,9 +162,6 @@ def _lock(file: BinaryIO, *, wait: bool = True) -> None:
     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
-_APPENDING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
-
-
 def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> None:
     """Append to a file atomically; raise OSError and keep the old content on failure."""
     data = remaining = content.encode()
@@ -158,7 +206,8 @@ def file_hash(path: Path) -> str:
 
 def drop_partial_line(path: Path) -> None:
     """Truncate a file after its last newline: a killed process may leave part of a line."""
-    content = path.read_bytes()
+    with open_regular(path) as file:
+        content = file.read()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)

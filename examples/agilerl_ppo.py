@@ -45,7 +45,7 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         return agent.get_action(observations, action_mask=masks)[0]
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     state: dict[str, Any] = {}
     for _ in range(-(-steps // (BOARDS * LENGTH))):
         _, *last_values = collect_rollouts(agent, envs, **state)
@@ -53,7 +53,7 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
         state = dict(zip(names, last_values, strict=True))
         agent.learn()
     agent.set_training_mode(False)
-    return before, score(choose, "capture_conquer", size=size).points
+    return before, score(choose, "capture_conquer", size=size).value
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
     shape, num_actions = envs.single_observation_space.shape, int(envs.single_action_space.n)
     agent = Agent(int(np.prod(shape)), num_actions)
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
-    before = score(agent.choose, "capture_conquer", size=size).points
+    before = score(agent.choose, "capture_conquer", size=size).value
 
     planes = torch.zeros(LENGTH + 1, BOARDS, *shape)
     masks = torch.zeros(LENGTH + 1, BOARDS, num_actions)
@@ -94,7 +94,7 @@ def main(size: int = 6, steps: int = 400_000, seed: int = 1) -> tuple[float, flo
             for rows in torch.randperm(BOARDS * LENGTH).chunk(MINIBATCHES):
                 improve(agent, optimizer, *(tensor[rows] for tensor in rollout))
         planes[0], masks[0] = planes[LENGTH], masks[LENGTH]
-    return before, score(agent.choose, "capture_conquer", size=size).points
+    return before, score(agent.choose, "capture_conquer", size=size).value
 
 
 def improve(

@@ -73,7 +73,7 @@ def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, flo
         with torch.no_grad():
             return masked_logits(policy, observations, masks).argmax(1).numpy()
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     decisions_taken = 0
     while decisions_taken < steps:
         decisions = [decision for _ in range(GAMES) for decision in play(env, policy)]
@@ -86,7 +86,7 @@ def main(size: int = 6, steps: int = 300_000, seed: int = 1) -> tuple[float, flo
         loss.backward()
         optimizer.step()
         decisions_taken += len(decisions)
-    return before, score(choose, "capture_conquer", size=size).points
+    return before, score(choose, "capture_conquer", size=size).value
 
 
 if __name__ == "__main__":

@@ -87,10 +87,10 @@ def main(
             outputs = module.forward_inference({"obs": module_inputs})
         return outputs["action_dist_inputs"].argmax(1).numpy()
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     for _ in range(-(-steps // 2048)):
         algorithm.train()
-    after = score(choose, "capture_conquer", size=size).points
+    after = score(choose, "capture_conquer", size=size).value
     algorithm.stop()
     ray.shutdown()
     return before, after

@@ -45,10 +45,10 @@ def main(
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         return model.predict(observations, action_masks=masks, deterministic=True)[0]
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     model.learn(steps)
     env.close()
-    return before, score(choose, "capture_conquer", size=size).points
+    return before, score(choose, "capture_conquer", size=size).value
 
 
 if __name__ == "__main__":

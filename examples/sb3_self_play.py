@@ -51,9 +51,9 @@ def main(size: int = 6, steps: int = 1_000_000, seed: int = 1) -> tuple[float, f
     def choose(observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         return model.predict(observations, action_masks=masks, deterministic=True)[0]
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     model.learn(steps, callback=Snapshots(env, steps // (SNAPSHOTS + 1)))
-    return before, score(choose, "capture_conquer", size=size).points
+    return before, score(choose, "capture_conquer", size=size).value
 
 
 if __name__ == "__main__":

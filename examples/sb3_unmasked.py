@@ -27,7 +27,7 @@ def points(model: PPO | DQN, game: str, options: dict[str, Any]) -> float:
         game,
         illegal="lose",
         **options,
-    ).points
+    ).value
 
 
 def main(

@@ -75,7 +75,7 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
     def first_players_points(rewards: np.ndarray) -> Any:
         return rewards[:, 0]
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     envs = DummyVectorEnv([lambda: make(size) for _ in range(BOARDS)])
     collector = Collector(both, envs, VectorReplayBuffer(20_000, BOARDS), exploration_noise=True)
     collector.reset()
@@ -94,7 +94,7 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
             show_progress=False,
         )
     )
-    return before, score(choose, "capture_conquer", size=size).points
+    return before, score(choose, "capture_conquer", size=size).value
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
             outputs = logits.module(torch.as_tensor(observations).flatten(1).float())
         return outputs.masked_fill(torch.as_tensor(masks) == 0, -1e8).argmax(1).numpy()
 
-    before = score(choose, "capture_conquer", size=size).points
+    before = score(choose, "capture_conquer", size=size).value
     collector = Collector(env, actor, frames_per_batch=FRAMES, total_frames=steps)
     for batch in collector:
         with torch.no_grad():
@@ -84,7 +84,7 @@ def main(size: int = 6, steps: int = 100_000, seed: int = 1) -> tuple[float, flo
                 nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
                 optimizer.step()
     collector.shutdown()
-    return before, score(choose, "capture_conquer", size=size).points
+    return before, score(choose, "capture_conquer", size=size).value
 
 
 if __name__ == "__main__":

@@ -1,17 +1,88 @@
-"""Files that are read line by line, and JSON in them."""
+"""Files: their kinds, reading line by line, and JSON in them."""
 
 import gzip
+import os
 import tracemalloc
+from functools import partial
 
 import pytest
 
+from agents import weight_files
 from cc_env import files
-from cc_env.errors import BadRecord
+from cc_env.accuracy.hard_positions import read_suite
+from cc_env.datasets.dataset import load_dataset
+from cc_env.errors import BadRecord, CcEnvError
 from cc_env.files import read_lines
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.games.morris import tree
-from cc_env.match.record import Record, replay_records
+from cc_env.learned_evaluation.network_file import read_network
+from cc_env.match.record import Record, read_foreign, replay_records
+from cc_env.play.session import GameSession
+from cc_env.play.terminal import load as load_session
+from cc_env.players.specs import make_player
+from cc_env.server.journal import Journal
+from cc_env.tablebase.table_file import ExactTable
+from cc_env.verification import reference_positions
+from training.baselines.results import read_result
+from training.baselines.submission import read_submission
+from training.runs.folder import read_config
+
+GAME = make_game("capture_conquer", size=4)
+
+# (name of a file, function that reads a file with the path)
+READERS = {
+    "records": ("games.jsonl", lambda path: list(replay_records(path))),
+    "compressed records": ("games.jsonl.gz", lambda path: list(replay_records(path))),
+    "games of another program": (
+        "games.pdn",
+        lambda path: list(read_foreign(path, make_game("checkers"))),
+    ),
+    "position": ("start.txt", lambda path: load_session(path, GameSession(GAME, ["human"] * 2))),
+    "picture": ("game.svg", lambda path: load_session(path, GameSession(GAME, ["human"] * 2))),
+    "data set": ("games.npz", load_dataset),
+    "hard positions": ("hard.jsonl", lambda path: read_suite(path, GAME)),
+    "reference positions": (
+        "capture_conquer.jsonl",
+        lambda path: list(reference_positions.compare(path, "capture_conquer")),
+    ),
+    "table": ("all.values", ExactTable),
+    "evaluation network": (
+        "best.network",
+        lambda path: read_network(path, make_game("capture_conquer")),
+    ),
+    "weights": ("best.safetensors", partial(weight_files.load, kind="network")),
+    "submission": ("result.json", read_submission),
+    "result of a baseline": ("result.json", read_result),
+    "config": ("config.json", lambda path: read_config(path.parent)),
+    "journal": ("a.jsonl", lambda path: Journal(path).read(make_player)),
+    "partial line": ("log.jsonl", files.drop_partial_line),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_only_regular_files_are_read(tmp_path, reader, kind):
+    """A device has no end, and opening a pipe waits for its writer."""
+    name, read = READERS[reader]
+    path = tmp_path / name
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises((CcEnvError, OSError), match="not a regular file"):
+        read(path)
+
+
+def test_links_to_regular_files_are_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc")
+    link = tmp_path / "link"
+    link.symlink_to("file")
+    assert files.read_bytes(link, 3) == b"abc"
+    with pytest.raises(OSError, match=r"^\[Errno 27\] more than 2 bytes: '.*link'$"):
+        files.read_bytes(link, 2)
 
 
 @pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.gz"])

@@ -44,11 +44,12 @@ starts = [tables.get(tables.game.initial) for tables in (TABLES["C&C 4×4"], TAB
 assert [solved.value for solved in starts] == [0, 0]
 where = "C&C 5×5"
 random, greedy, deep = (accuracies[name][where] for name in ("random", "greedy", "minimax:depth=6"))
-assert random.kept < greedy.kept < 1 and deep.kept > 0.95, (random, greedy, deep)
+assert random.kept.value < greedy.kept.value < 1 and deep.kept.value > 0.95, (random, greedy, deep)
 assert all(row[4] == row[3] for row in rows_of_draws if row[0].startswith("5×5"))
 deepest = everywhere["learned evaluation, 8 turns"]
-assert deepest.kept_with_choice > 0.95, deepest
-assert suite["learned evaluation, 8 turns"].kept > suite["learned evaluation, 2 turns"].kept
+assert deepest.kept_with_choice.value > 0.95, deepest
+shallow, deep = (suite[f"learned evaluation, {turns} turns"].kept.value for turns in (2, 8))
+assert deep > shallow
 """,
     "quickstart": """
 score = tournament.standings.pair("learned:against=random", "random").line.score

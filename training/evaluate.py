@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,7 +65,8 @@ def evaluate(
 ) -> None:
     """Rate players: every pair plays the same openings in both seats.
 
-    The same command continues a tournament that was interrupted.
+    The same command continues a tournament that was interrupted. The exit status is 1 if a game
+    could not be played, or if a player forfeited every game by errors, illegal actions or its time.
     """
     config = arena.Config(
         players=tuple(players),
@@ -80,7 +82,7 @@ def evaluate(
     path = out or RUNS / folder_name(config)
     command = shlex.join(["cc_env", "arena", *context.obj])
     tournament = run_and_report(config, path, command, workers=workers, engine=engine)
-    if tournament.unplayed:
+    if tournament.unplayed or tournament.is_forfeited:
         raise typer.Exit(1)
 
 
@@ -125,7 +127,10 @@ def _run_with_progress(config: arena.Config, path: Path, **options: Any) -> aren
                 finished = count
                 show_progress(count, total)
 
-            return arena.run_tournament(config, path, **options, on_progress=advance)
+            # The tables contain the warnings.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", arena.ForfeitedGames)
+                return arena.run_tournament(config, path, **options, on_progress=advance)
     except KeyboardInterrupt:
         console.print(f"stopped; {finished} games are finished, in {path}")
         console.print("repeat the command to continue the tournament")

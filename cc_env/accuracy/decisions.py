@@ -1,10 +1,10 @@
 """Accuracy of a player: the share of its decisions that keep the exact value of the position.
 
     tables = Tablebase(make_game("capture_conquer", size=4))
-    print(measure("greedy", tables, sample_uniform(tables, 1000, seed=0)).kept)
+    print(measure("greedy", tables, sample_uniform(tables, 1000, seed=0)).kept.value)
 
-Three functions yield positions. `sample_uniform` draws from all positions of the tables, which
-requires a strong solution of the game. `sample_from_games` yields positions of games against an
+Three functions return positions. `sample_uniform` draws from all positions of the tables, which
+requires a strong solution of the game. `sample_from_games` returns positions of games against an
 opponent, and `enumerate_replies` those reached by every reply of an opponent, which requires a weak
 solution; both are from Ahmad, Sturtevant and Bowling, "Measuring the Solution Strength of Learning
 Agents in Adversarial Perfect Information Games" (2023). A player is a player spec, a player, or a
@@ -13,7 +13,7 @@ policy function `(observation, info) -> action`.
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from cc_env.errors import BadOption, BadPlayer, check_integer, format_count
 from cc_env.match import referee
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.openings import random_opening
-from cc_env.match.referee import Clock, Player, play_match, player_for_new_game
+from cc_env.match.referee import Clock, Player, check_decision, play_match, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
@@ -64,7 +64,7 @@ class Accuracy:
 
     def __repr__(self) -> str:
         """Return a summary in one line, without the decisions."""
-        share, low, high = (100 * part for part in self.interval)
+        share, low, high = (100 * part for part in self.kept)
         decisions = format_count(self.decisions, "decision")
         return f"<Accuracy: {share:.1f} % ({low:.1f} – {high:.1f}) of {decisions} kept the value>"
 
@@ -74,24 +74,18 @@ class Accuracy:
         return len(self.graded_decisions)
 
     @property
-    def kept(self) -> float:
-        """The share of decisions that kept the value; NaN without decisions."""
+    def kept(self) -> Interval:
+        """The share of decisions that kept the value, with its 95 % interval.
+
+        The interval is valid if positions were drawn one by one. Without decisions the share is NaN
+        and the interval 0 to 1.
+        """
         return _share_kept(self.graded_decisions)
 
     @property
-    def kept_with_choice(self) -> float:
-        """The share kept among decisions in which some action loses value; NaN without any."""
+    def kept_with_choice(self) -> Interval:
+        """As `kept`, among the decisions in which some action loses value."""
         return _share_kept([graded for graded in self.graded_decisions if not graded.is_forced])
-
-    @property
-    def interval(self) -> Interval:
-        """The share `kept` with its 95 % interval, valid if positions were drawn one by one.
-
-        Without decisions the share is NaN and the interval 0 to 1.
-        """
-        if not self.graded_decisions:
-            return Interval(math.nan, 0.0, 1.0)
-        return wilson_interval(self.kept, self.decisions)
 
     @property
     def misses(self) -> list[GradedDecision]:
@@ -109,10 +103,11 @@ class Accuracy:
         return {key: Accuracy(tuple(parts[key])) for key in keys}
 
 
-def _share_kept(decisions: Sequence[GradedDecision]) -> float:
+def _share_kept(decisions: Sequence[GradedDecision]) -> Interval:
     if not decisions:
-        return math.nan
-    return sum(decision.keeps_value for decision in decisions) / len(decisions)
+        return Interval(math.nan, 0.0, 1.0)
+    share = sum(decision.keeps_value for decision in decisions) / len(decisions)
+    return wilson_interval(share, len(decisions))
 
 
 def measure(
@@ -125,24 +120,32 @@ def measure(
     """Grade the decisions of a player in these positions.
 
     Skips finished games and decisions for which `keeps_value` is None. Raises BadOption if `tables`
-    is not a Tablebase, the seed is invalid or the player cannot be created; MissingTable for a
-    position that no table has; BadPosition for a position of another game; BadTable for a damaged
-    file; IllegalAction if the player chooses an illegal action.
+    is not a Tablebase, the seed is invalid, the player cannot be created, or there are no
+    positions; MissingTable for a position that no table has; BadPosition for a position of another
+    game; BadTable for a damaged file; IllegalAction if the player chooses an illegal action.
     """
     if not isinstance(tables, Tablebase):
         raise BadOption(f"tables={tables!r}; expected: Tablebase(game, FOLDER)")
     check_seed(seed)
     player = as_player(player, tables.game)
     rng = np.random.default_rng(seed)
+    if not (positions := list(positions)):
+        note = "an iterator has none after its first use"
+        raise BadOption(f"there are no positions; expected: at least one ({note})")
     decisions = []
     for position in positions:
         solved = tables.probe(position)
         if solved.actions:
-            action = player_for_new_game(player).choose(position, rng, Clock()).action
+            action = _choose(player, position, rng)
             decision = grade(tables.game, position, action, solved)
             if keeps_value(tables, position, action, solved) is not None:
                 decisions.append(decision)
     return Accuracy(tuple(decisions))
+
+
+def _choose(player: Player, position: Position, rng: np.random.Generator) -> int:
+    """Return the action of a player without limits of time; raise BadPlayer if it has none."""
+    return check_decision(player_for_new_game(player).choose(position, rng, Clock())).action
 
 
 def keeps_value(
@@ -172,8 +175,8 @@ def grade(game: Game, position: Position, action: int, solved: ExactValue) -> Gr
     )
 
 
-def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[Position]:
-    """Yield `count` positions of unfinished games, drawn uniformly from all entries of the tables.
+def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> list[Position]:
+    """Return `count` positions of unfinished games, drawn uniformly from all entries of the tables.
 
     Positions that the rules may draw early are skipped, as their value is uncertain. Raises
     BadOption for a count below 1, or tables without unfinished games.
@@ -184,15 +187,14 @@ def sample_uniform(tables: Tablebase, count: int, *, seed: int = 0) -> Iterator[
     sizes = np.array(tables.sizes)
     if not sizes.sum():
         raise BadOption(f"{tables!r}: the tables have no positions")
-    yielded = 0
+    positions: list[Position] = []
     for _ in range(_MAX_TRIES * count):
         view = int(rng.choice(len(sizes), p=sizes / sizes.sum()))
         position = tables.position_at(view, int(rng.integers(sizes[view])))
         if len(tables.game.legal_actions(position)) and position in tables:
-            yield position
-            yielded += 1
-            if yielded == count:
-                return
+            positions.append(position)
+            if len(positions) == count:
+                return positions
     raise BadOption(f"{tables!r}: the tables have hardly any unfinished games")
 
 
@@ -204,19 +206,20 @@ def sample_from_games(
     *,
     max_opening_turns: int = 0,
     seed: int = 0,
-) -> Iterator[Position]:
-    """Yield the positions in which the player decides, in games against an opponent.
+) -> list[Position]:
+    """Return the positions in which the player decides, in games against an opponent.
 
     The player alternates between the seats. Games start after 0 to `max_opening_turns` random
-    turns. Each position is yielded once; positions without a table are skipped. Raises BadOption if
-    `games` is below 1, `max_opening_turns` is negative or a player cannot be created; BadPlayer if
-    a game ends by a fault.
+    turns. Each position is returned once; positions without a table are skipped. Raises BadOption
+    if `games` is below 1, `max_opening_turns` is negative or a player cannot be created; BadPlayer
+    if a game ends by a fault.
     """
     check_integer("games", games, 1)
     check_seed(seed)
     check_integer("max_opening_turns", max_opening_turns, 0)
     rng = np.random.default_rng(seed)
-    yielded = set[Position]()
+    # A dict keeps the order.
+    positions: dict[Position, None] = {}
     player, opponent = (as_player(seated, tables.game) for seated in (player, opponent))
     for number in range(games):
         seat = number % 2
@@ -226,10 +229,8 @@ def sample_from_games(
         record = play_match(tables.game, pair, start=start, seed=seed + number)
         if record.forfeit:
             raise BadPlayer(f"game {number + 1}: {record.forfeit}")
-        for position in recorder.positions:
-            if position not in yielded:
-                yielded.add(position)
-                yield position
+        positions |= dict.fromkeys(recorder.positions)
+    return list(positions)
 
 
 class _RecordingPlayer:
@@ -249,10 +250,10 @@ class _RecordingPlayer:
 
 def enumerate_replies(
     tables: Tablebase, player: str | Player | PolicyFunction, limit: int, *, seed: int = 0
-) -> Iterator[Position]:
-    """Yield up to `limit` positions in which the player decides, over all replies of opponents.
+) -> list[Position]:
+    """Return up to `limit` positions in which the player decides, over all replies of opponents.
 
-    Both seats are explored breadth-first from the start; each position is yielded once. A random
+    Both seats are explored breadth-first from the start; each position is returned once. A random
     player decides once in each position. Raises BadOption for fewer than 1, or if the player cannot
     be created, MissingTable if no table has the start, since most replies would lead to unknown
     positions.
@@ -264,20 +265,18 @@ def enumerate_replies(
     game, rng = tables.game, np.random.default_rng(seed)
     visited: set[tuple[Position, int]] = {(game.initial, seat) for seat in (0, 1)}
     queue = deque((game.initial, seat) for seat in (0, 1))
-    yielded = 0
-    while queue:
+    positions: list[Position] = []
+    while queue and len(positions) < limit:
         position, seat = queue.popleft()
         actions: Sequence[int] = game.legal_actions(position).tolist()
         if actions and game.to_move(position) == seat:
             if position in tables:
-                yield position
-                yielded += 1
-                if yielded == limit:
-                    return
-            action = player_for_new_game(player).choose(position, rng, Clock()).action
+                positions.append(position)
+            action = _choose(player, position, rng)
             actions = [game.check_action(position, action, actions)]
         for action in actions:
             after = game.apply(position, action), seat
             if after not in visited:
                 visited.add(after)
                 queue.append(after)
+    return positions

@@ -79,7 +79,17 @@ def dataset(
     max_turns: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Turns after which a game is a draw.", show_default=f"{Limits().max_turns}"
+            min=1,
+            help="Turns after which a game is a draw.",
+            show_default=f"{Limits().max_turns}",
+        ),
+    ] = None,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="A game is a draw at the Nth occurrence of a position; 0: never.",
+            show_default=f"{Limits().repetitions}",
         ),
     ] = None,
     seed: Annotated[
@@ -103,9 +113,11 @@ def dataset(
         raise BadOption("nothing to write; expected: an npz file or --minari ID")
     if bool(player) == bool(records):
         raise BadOption("expected: --player SPEC (once or twice) or --records FILE")
-    numbers = {"games": games, "opening_turns": opening_turns, "max_turns": max_turns, "seed": seed}
+    chosen_limits = {"max_turns": max_turns, "repetitions": repetitions}
     if records:
-        _check_unused(numbers)
+        _check_unused(
+            {"games": games, "opening_turns": opening_turns, **chosen_limits, "seed": seed}
+        )
     if file is not None:
         _check_suffix(file)
         check_new_file(file)
@@ -120,14 +132,21 @@ def dataset(
     else:
         played_game = make_game(game or DEFAULT_GAME, **options)
         count = GAMES if games is None else games
-        limits = Limits() if max_turns is None else Limits(max_turns=max_turns)
+        limits = Limits(
+            **{name: number or None for name, number in chosen_limits.items() if number is not None}
+        )
         settings = {
             "games": count,
             "opening_turns": OPENING_TURNS if opening_turns is None else opening_turns,
             "seed": seed or 0,
         }
         played = play_matches(played_game, player or [], limits=limits, **settings)
-        about = {"players": player, "max_turns": limits.max_turns, **settings}
+        about = {
+            "players": player,
+            "max_turns": limits.max_turns,
+            "repetitions": limits.repetitions,
+            **settings,
+        }
         data = _collect(played_game, played, count, tables, about)
     _write(data, file, minari)
 

@@ -5,7 +5,6 @@ position, N positions.
 """
 
 import itertools
-import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from cc_env.errors import (
     BadPosition,
     IllegalAction,
     UnknownOption,
+    as_int,
     format_list,
     suggest,
 )
@@ -489,11 +489,8 @@ class Game:
         NumPy integers and arrays without dimensions are accepted. A caller that already has the
         legal actions passes them as `legal`.
         """
-        try:
-            index = operator.index(action)  # type: ignore[arg-type]
-        except TypeError:
-            raise self.illegal_action(position, action) from None
-        if index not in (self.legal_actions(position) if legal is None else legal):
+        index = as_int(action)
+        if index is None or index not in (self.legal_actions(position) if legal is None else legal):
             raise self.illegal_action(position, action)
         return index
 
@@ -667,12 +664,26 @@ class Game:
                 yield (*turn, action), text
 
     def illegal_action(self, position: Position, action: object) -> IllegalAction:
-        """Return the error for an illegal action, with the position and the legal actions."""
+        """Return the error for an illegal action, with the position and the legal actions.
+
+        For anything but an integer it is that of `non_integer_action`.
+        """
+        if as_int(action) is None:
+            return self.non_integer_action(action)
         name = f"action {int(action) if isinstance(action, np.integer) else action!r}"
         if isinstance(action, int | np.integer) and 0 <= action < self.num_actions:
             name = f"action {action} ({self.action_text(position, int(action))})"
         text = self.to_text(position)
         return IllegalAction(f"{name} is not legal in '{text}'; {self._actions_hint(position)}")
+
+    def non_integer_action(self, action: object) -> IllegalAction:
+        """Return the error for an action that is not an integer."""
+        reason = f"action {action!r:.80} is not an integer"
+        if shape := getattr(action, "shape", ()):
+            reason += f", but an array of shape {shape}; pass one of its elements"
+        elif isinstance(action, tuple | list):
+            reason += f", but a {type(action).__name__}; pass one of its elements"
+        return IllegalAction(f"{reason}; valid: 0 to {self.num_actions - 1}")
 
     def _actions_hint(self, position: Position) -> str:
         legal = self.legal_actions(position)

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game, check_game_object
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position, reward
 from cc_env.errors import BadRecord, format_list
-from cc_env.files import open_atomically
+from cc_env.files import open_atomically, open_regular, unreadable_as_bad_record
 from cc_env.games.factory import make_game
-from cc_env.match.match import Match
+from cc_env.match.match import Match, effective_repetition_limit
+from cc_env.match.record import UNFINISHED
 from cc_env.registry.catalogue import rules_id
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.tablebase.tablebase import Tablebase
 from cc_env.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 # Name of the JSON text in a file that describes the data set.
 METADATA = "metadata"
 MAX_NAME_LENGTH = 1000
@@ -35,6 +36,8 @@ MAX_BYTES = 2**31
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Decisions of G games in order; observations and actions are in the mover's frame.
+
+    A player has no decision in a game that ends before its first one.
 
     observations
         int8[D, C, H, W]: the observation of the player to move, 0 or 1.
@@ -63,6 +66,12 @@ class Dataset:
         forfeit ended the game.
     outcomes
         int8[G]: 0 and 1 for the winner, 2 for a draw, -1 for an unfinished game.
+    endings
+        str[G]: the reason of each end, as in a record: an ending of the game, "repetition",
+        "max_turns", a fault, "resigned", "agreed" or "unfinished".
+    limits
+        int64[G, 2]: the turns after which a game is a draw, and the occurrences of a position; 0
+        for no limit. Games with a repetition rule of their own have no limit of occurrences.
     players
         str[G, 2]: the names of the first and the second player.
     about
@@ -83,6 +92,8 @@ class Dataset:
     final_observations: NDArray[np.int8]
     final_masks: NDArray[np.bool_]
     outcomes: NDArray[np.int8]
+    endings: NDArray[np.str_]
+    limits: NDArray[np.int64]
     players: NDArray[np.str_]
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -177,6 +188,9 @@ def _add_match(
     final_mask = game.action_mask(position) if _is_truncated(match) else np.ones(game.num_actions)
     columns["final_masks"].append(final_mask)
     columns["outcomes"].append(outcome)
+    columns["endings"].append(_ending(match)[:MAX_NAME_LENGTH])
+    repetitions = effective_repetition_limit(game, match.limits.repetitions)
+    columns["limits"].append((match.limits.max_turns or 0, repetitions or 0))
 
 
 def _mark_ends(columns: Mapping[str, list[object]], first: int, match: Match) -> None:
@@ -190,12 +204,18 @@ def _mark_ends(columns: Mapping[str, list[object]], first: int, match: Match) ->
             columns["rewards"][last] = columns["returns"][last]
 
 
+def _ending(match: Match) -> str:
+    return match.result.reason if match.result else UNFINISHED
+
+
 def _is_truncated(match: Match) -> bool:
-    """Return whether a match is unfinished, or a limit, not a rule of the game, ended it."""
-    if match.result is None:
-        return True
-    reason = match.result.reason
-    return reason == "max_turns" or (reason == "repetition" and not match.game.repetition_limit)
+    return bool(_is_truncation(match.game, np.array(_ending(match))))
+
+
+def _is_truncation(game: Game, endings: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Return whether games are unfinished, or a limit, not a rule, ended them; of any shape."""
+    limits = ["max_turns"] if game.repetition_limit else ["max_turns", "repetition"]
+    return np.isin(endings, [UNFINISHED, *limits])
 
 
 def _exact_value(position: Position, tables: Tablebase | None) -> float:
@@ -227,8 +247,10 @@ def load_dataset(
     """
     if game is not None:
         check_game_object(game)
+    with unreadable_as_bad_record(path):
+        binary = open_regular(Path(path))
     try:
-        with Path(path).open("rb") as file:
+        with binary as file:
             if not zipfile.is_zipfile(file):
                 raise BadRecord("it is not an npz file")
             file.seek(0)
@@ -238,8 +260,6 @@ def load_dataset(
             found = _read_game(metadata)
             arrays = {name: archive[name] for name in ARRAYS}
         _check_arrays(found, arrays)
-    except FileNotFoundError:
-        raise BadRecord(f"{path}: there is no such file") from None
     # zipfile and NumPy raise errors of many kinds for damaged files.
     except Exception as error:
         raise BadRecord(f"{path}: not a data set: {error}") from error
@@ -293,6 +313,8 @@ def _layout(game: Game) -> dict[str, tuple[type[np.generic], tuple[int | str, ..
         "final_observations": (np.int8, ("G", 2, *planes)),
         "final_masks": (np.bool_, ("G", game.num_actions)),
         "outcomes": (np.int8, ("G",)),
+        "endings": (np.str_, ("G",)),
+        "limits": (np.int64, ("G", 2)),
         "players": (np.str_, ("G", 2)),
     }
 
@@ -321,6 +343,9 @@ def _check_arrays(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
         valid = f"a legal action, true in masks[{index}]"
         raise BadRecord(f"actions[{index}]={arrays['actions'][index]}; expected: {valid}")
     _check_values(arrays)
+    _check_endings(game, arrays)
+    _check_ends(game, arrays)
+    _check_results(arrays)
 
 
 def _check_values(arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -348,7 +373,43 @@ def _check_values(arrays: Mapping[str, NDArray[Any]]) -> None:
             f"the game of decision {decision} is not at or after that of the decision before; "
             "expected: games in ascending order"
         )
-    _check_results(arrays)
+
+
+def _check_endings(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadRecord unless endings agree with outcomes, limits and final masks."""
+    endings, outcomes, limits = arrays["endings"], arrays["outcomes"], arrays["limits"]
+    is_truncated, is_unfinished = _is_truncation(game, endings), endings == UNFINISHED
+    is_limit = is_truncated & ~is_unfinished
+    limit = np.where(endings == "max_turns", limits[:, 0], limits[:, 1])
+    has_moves, has_all = arrays["final_masks"].any(1), arrays["final_masks"].all(1)
+    conditions = (
+        (endings != "", "a word"),
+        ((limits >= 0).all(1), "limits of 0 or more"),
+        (is_unfinished == (outcomes == ONGOING), "outcome -1 in unfinished games alone"),
+        (~is_limit | (outcomes == DRAW), "outcome 2"),
+        (~is_limit | (limit > 0), "a limit above 0"),
+        (np.where(is_truncated, has_moves, has_all), "final_masks as documented"),
+    )
+    for is_valid, expected in conditions:
+        if not is_valid.all():
+            index = int(is_valid.argmin())
+            ending = str(endings[index])
+            raise BadRecord(f"game {index} has the ending {ending!r:.40}; expected: {expected}")
+
+
+def _check_ends(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise BadRecord unless the last decision of each player in a game, alone, is its end."""
+    pairs = 2 * arrays["games"] + arrays["seats"]
+    _, places = np.unique(pairs[::-1], return_index=True)
+    is_last = np.zeros(len(pairs), np.bool_)
+    is_last[len(pairs) - 1 - places] = True
+    is_truncated = _is_truncation(game, arrays["endings"])[arrays["games"]]
+    ends = {"terminations": is_last & ~is_truncated, "truncations": is_last & is_truncated}
+    for name, expected in ends.items():
+        if (differs := arrays[name] != expected).any():
+            decision = int(differs.argmax())
+            end = "one end of each player in a game, in its last decision, by the game's ending"
+            raise BadRecord(f"{name}[{decision}] is {arrays[name][decision]}; expected: {end}")
 
 
 def _check_results(arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -27,21 +27,34 @@ from cc_env.version import __version__
 
 # The variable with the root folder of Minari's storage.
 ROOT_VARIABLE = "MINARI_DATASETS_PATH"
+_EXPECTED = (
+    "letters, digits, - and _, with a version and a namespace of at least 2 characters, such as "
+    "capture_conquer/minimax-v0"
+)
 
 
 def check_dataset_id(dataset_id: str) -> None:
-    """Raise BadOption if a data set with this id cannot be created, MissingExtra without Minari."""
+    """Raise BadOption if a data set with this id cannot be created, MissingExtra without Minari.
+
+    The reason is Minari's or that of the file system.
+    """
     for package in ("minari", "h5py"):
         if find_spec(package) is None:
             raise MissingExtra("a Minari data set", package, "datasets")
     from minari.dataset.minari_dataset import parse_dataset_id
 
+    name = f"data set {dataset_id!r:.80}"
     try:
         parse_dataset_id(dataset_id)
-    # A name without a version raises TypeError.
-    except (ValueError, TypeError) as error:
-        expected = "a name with a version, such as capture_conquer/minimax-v0"
-        raise BadOption(f"data set {dataset_id!r}; expected: {expected}") from error
+        with _temporary_folder() as temporary:
+            Path(temporary, dataset_id).mkdir(parents=True)
+    # A name without a version.
+    except TypeError:
+        raise BadOption(f"{name} has no version; expected: {_EXPECTED}") from None
+    except ValueError as error:
+        raise BadOption(f"{name}: Minari: {error!s:.200}; expected: {_EXPECTED}") from None
+    except OSError as error:
+        raise BadOption(f"{name}: {error.strerror}") from None
     if (folder := _path(dataset_id)).exists():
         raise BadOption(
             f"Minari data set {dataset_id} exists in {folder}; remove it or choose another id"
@@ -52,19 +65,21 @@ def write_minari(dataset: Dataset, dataset_id: str) -> Path:
     """Write a data set to Minari's local storage; return its folder.
 
     `minari.load_dataset(dataset_id)` returns it, and `recover_environment()` of the result is the
-    Gymnasium environment of the game. The decisions of each player in each game are an episode, as
+    Gymnasium environment with the options and the limits of the games; there is none if the games
+    have different limits. The decisions of each player in each game are an episode, as
     that player experiences it in this environment: observations int8[T + 1, C, H, W] in its own
     frame, the last one of the final position, actions int64[T], rewards, terminations and
     truncations [T]. The infos are action_mask, int8[T + 1, A], exact_value, float32[T + 1], NaN
-    where unknown and in the final position, and seat, int8[T + 1]. Metadata of an episode: `player`
-    and `opponent`.
+    where unknown and in the final position, and seat, int8[T + 1]. Metadata of an episode:
+    `player`, `opponent` and `ending`, the reason of the end. A player without a decision in a game
+    has no episode of it.
 
     The data set appears when it is complete. Raises as `check_dataset_id`, and OSError.
     """
     check_dataset_id(dataset_id)
     target = _path(dataset_id)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".half-", dir=_path("")) as folder:
+    with _temporary_folder() as folder:
         with _storage_in(folder), warnings.catch_warnings():
             # Minari's advice to name an author and the like.
             warnings.simplefilter("ignore", UserWarning)
@@ -80,6 +95,11 @@ def _path(dataset_id: str) -> Path:
 
     path: Path = get_dataset_path(dataset_id)
     return path
+
+
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder in Minari's root folder; raise OSError."""
+    return tempfile.TemporaryDirectory(prefix=".half-", dir=_path(""))
 
 
 def _create_namespace(dataset_id: str) -> None:
@@ -129,11 +149,18 @@ def _create(dataset: Dataset, dataset_id: str) -> None:
 
 
 def _environment(dataset: Dataset) -> EnvSpec | None:
-    """Return the spec of the game's environment with its options; None if it is not registered."""
+    """Return the spec of the environment with the options of the game and the limits of its games.
+
+    None if the game is not registered, if the limits of the games differ, or if they limit
+    repetitions without limiting turns, which no environment does.
+    """
     registered = gymnasium.registry.get(rules_id(dataset.game.name))
-    if registered is None:
+    max_turns, repetitions = dataset.limits[0].tolist()
+    is_uniform = bool((dataset.limits == dataset.limits[0]).all())
+    if registered is None or not is_uniform or (repetitions and not max_turns):
         return None
-    return replace(registered, kwargs={**registered.kwargs, **dataset.game.options})
+    limits = {"max_turns": max_turns or None, "repetitions": repetitions or None}
+    return replace(registered, kwargs={**registered.kwargs, **dataset.game.options, **limits})
 
 
 def _episodes(dataset: Dataset) -> Iterator[tuple[Any, dict[str, str]]]:
@@ -165,5 +192,11 @@ def _episodes(dataset: Dataset) -> Iterator[tuple[Any, dict[str, str]]]:
                     "seat": np.full(count, seat, np.int8),
                 },
             )
-            player, opponent = dataset.players[index, seat], dataset.players[index, 1 - seat]
-            yield episode, {"player": str(player), "opponent": str(opponent)}
+            yield (
+                episode,
+                {
+                    "player": str(dataset.players[index, seat]),
+                    "opponent": str(dataset.players[index, 1 - seat]),
+                    "ending": str(dataset.endings[index]),
+                },
+            )

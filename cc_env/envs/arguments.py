@@ -4,7 +4,6 @@ Shapes: N boards.
 """
 
 import inspect
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,24 +17,11 @@ from cc_env.errors import (
     IllegalAction,
     UnknownKeyword,
     UnknownOption,
+    as_int,
     format_list,
     suggest,
 )
 from cc_env.games.factory import game_option_defaults, make_game
-
-
-def as_int(value: object) -> int | None:
-    """Return an integer of any library (`operator.index`) as an int; None for anything else.
-
-    True and False are not integers.
-    """
-    # NumPy's booleans have no index.
-    if isinstance(value, bool):
-        return None
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
 
 
 def as_int_in(name: str, value: object, valid: range, expected: str = "") -> int:

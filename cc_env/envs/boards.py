@@ -15,7 +15,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int, as_int_in, check_reset_options
+from cc_env.envs.arguments import as_int_in, check_reset_options
 from cc_env.envs.kernels import (
     EPISODE,
     OPPONENT,
@@ -31,6 +31,7 @@ from cc_env.errors import (
     BadPosition,
     IllegalAction,
     ResetNeeded,
+    as_int,
     check_bool,
     check_choice,
 )
@@ -375,10 +376,7 @@ class Boards:
         """
         number = action if isinstance(action, np.int64) else as_int(action)
         if number is None:
-            reason = f"action {action!r} is not an integer"
-            if shape := getattr(action, "shape", ()):
-                reason += f", but an array of shape {shape}; pass one of its elements"
-            raise IllegalAction(f"{reason}; valid: 0 to {self.game.num_actions - 1}")
+            raise self.game.non_integer_action(action)
         try:
             self._action[0] = number
         except OverflowError:

@@ -14,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.envs.arguments import as_int, check_actions
+from cc_env.envs.arguments import check_actions
 from cc_env.envs.boards import Boards, BoardsOpponent, CompiledOpponent
 from cc_env.envs.kernels import OpponentMode
-from cc_env.errors import BadOption, is_number
-from cc_env.match.referee import Clock, Player, is_player, player_for_new_game
+from cc_env.errors import BadOption, as_int, is_number
+from cc_env.match.referee import (
+    Clock,
+    Player,
+    check_decision,
+    is_player,
+    player_for_new_game,
+)
 from cc_env.players.builtin import FunctionPlayer, PolicyFunction
 from cc_env.players.specs import as_player
 from cc_env.search.policies import policy_of
@@ -290,4 +296,5 @@ class _PlayerReplies:
         if episode != latest_episode:
             player = player_for_new_game(self._player)
             self._games[board] = episode, player
-        return player.choose(boards.position(board), boards.generator(board), Clock()).action
+        decision = player.choose(boards.position(board), boards.generator(board), Clock())
+        return check_decision(decision).action

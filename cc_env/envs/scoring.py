@@ -43,14 +43,14 @@ class Score:
     (`cc_env.match.confidence.clustered_interval`), and units of the same moves count once.
     """
 
-    points: float
+    value: float
     low: float
     high: float
     games: int
     distinct_games: int
 
     def __str__(self) -> str:
-        points = f"{self.points:.1%} ({self.low:.1%} to {self.high:.1%})"
+        points = f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%})"
         return f"{points} in {self.games} games, {self.distinct_games} of them different"
 
 
@@ -77,7 +77,7 @@ def score(
         >>> def first_legal_action(observations, masks):
         ...     return masks.argmax(axis=1)
         >>> result = score(first_legal_action, "capture_conquer", opponent="random", games=20)
-        >>> result.low <= result.points <= result.high
+        >>> result.low <= result.value <= result.high
         True
         >>> result.games
         20

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs import arguments
-from cc_env.envs.arguments import as_int, as_seed, check_actions
+from cc_env.envs.arguments import as_seed, check_actions
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import AnyOpponent, make_opponent
@@ -26,7 +26,7 @@ from cc_env.envs.rendering import (
     check_render_mode,
 )
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
-from cc_env.errors import BadOption, UnknownOption, check_bool, format_list
+from cc_env.errors import BadOption, UnknownOption, as_int, check_bool, format_list
 
 Batch = NDArray[np.int8]
 Info = dict[str, Any]

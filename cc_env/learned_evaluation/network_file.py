@@ -23,7 +23,7 @@ from cc_env import container
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadNetwork, UnknownOption, is_integer
-from cc_env.files import write_atomically
+from cc_env.files import open_regular, write_atomically
 from cc_env.learned_evaluation.network import (
     CELLS,
     STATES,
@@ -176,7 +176,7 @@ def _identity(game: Game) -> tuple[str, str]:
 
 
 def _read(path: Path, game: str, evaluation: str) -> IntegerNetwork:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         content = file.read(MAX_FILE_BYTES + 1)
     try:
         header, packed = _parse(content)

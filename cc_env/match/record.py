@@ -15,7 +15,13 @@ from typing import Any, TypeVar
 from cc_env.core.game import BrokenGame, Format, Game, PlayedGame, Turn
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS
 from cc_env.errors import BadRecord, CcEnvError, UnknownOption, format_list, is_number
-from cc_env.files import append_atomically, parse_json, read_lines
+from cc_env.files import (
+    append_atomically,
+    parse_json,
+    read_bytes,
+    read_lines,
+    unreadable_as_bad_record,
+)
 from cc_env.games.factory import make_game
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
 from cc_env.registry.import_allowlist import untrusted_names
@@ -319,12 +325,10 @@ def replay_text(
 def read_text(path: Path) -> str:
     """Return the text of a file in UTF-8, UTF-16 or Windows-1252.
 
-    Raises BadRecord if it cannot be read.
+    Raises BadRecord if it cannot be read, is not a regular file or has more than MAX_FILE_BYTES.
     """
-    try:
-        return decode_text(path.read_bytes())
-    except OSError as error:
-        raise BadRecord(f"{path}: {error.strerror}") from error
+    with unreadable_as_bad_record(path):
+        return decode_text(read_bytes(path))
 
 
 def decode_text(content: bytes) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -54,6 +54,14 @@ class Player(Protocol):
 def is_player(candidate: object) -> bool:
     """Return whether an object has the method `choose` of a player, and is not a NumPy array."""
     return hasattr(candidate, "choose") and not isinstance(candidate, np.ndarray | np.generic)
+
+
+def check_decision(decision: object) -> Decision:
+    """Return the result of a player's `choose`; raise BadPlayer if it has no action."""
+    if not hasattr(decision, "action"):
+        expected = "a Decision, such as cc_env.match.referee.Decision(action)"
+        raise BadPlayer(f"choose returned {decision!r:.80}; expected: {expected}")
+    return cast(Decision, decision)
 
 
 def player_for_new_game(player: Player) -> Player:
@@ -195,9 +203,7 @@ def request_decision(
     """Return the decision of a player, or its fault; never raise an error of the player."""
     try:
         with _alarm(min(clock)):
-            decision = player.choose(position, rng, clock)
-            _ = decision.action
-            return Response(decision)
+            return Response(check_decision(player.choose(position, rng, clock)))
     except _TimeIsUpError:
         return Response(None, ("time", ""))
     except Forfeit as error:

@@ -345,8 +345,11 @@ class GameSession:
 
     def _forfeit_on_fault(self, fault: tuple[str, str] | None, decision: Decision | None) -> bool:
         """End the game on a fault (reason, detail) or illegal decision; return whether it ended."""
-        if fault is None and decision and decision.action not in self.match.legal_actions:
-            fault = "illegal", str(self.game.illegal_action(self.position, decision.action))
+        if fault is None and decision:
+            try:
+                self._check_action(decision.action)
+            except IllegalAction as error:
+                fault = "illegal", str(error)
         if fault is not None:
             reason, self.detail = fault
             self.match.forfeit(self.mover, reason)

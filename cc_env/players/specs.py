@@ -5,10 +5,11 @@
     NAME:OPTION=VALUE,…        the given options
     program:command="…"        any program that plays by UGI or Cannon's protocol; values may be
                                quoted
-    PACKAGE.MODULE.CLASS:…     a class or function of another package that can be imported
+    PACKAGE.MODULE.NAME:…      a class or function of another package that can be imported
 
-A class or function of a spec is called with the game and the options as keyword arguments; it
-returns a `cc_env.match.referee.Player`. `as_player` also accepts players and policy functions.
+NAME is a policy function `(observation, info) -> action`, or it is called with the game, as its
+parameter `game`, and the options as keyword arguments, and returns a
+`cc_env.match.referee.Player`. `as_player` also accepts players and policy functions.
 """
 
 import inspect
@@ -282,4 +283,21 @@ def _import_factory(path: str) -> PlayerFactory:
     if not callable(factory):
         raise BadPlayer(f"player {path!r} is not a class or a function: {factory!r}")
     import_allowlist.allow(path)
-    return factory  # type: ignore[no-any-return]
+    return (lambda game: FunctionPlayer(game, factory)) if _is_policy(factory) else factory
+
+
+def _is_policy(factory: Callable[..., Any]) -> bool:
+    """Return whether a callable is a policy function: it requires two arguments, none a game."""
+    if isinstance(factory, type):
+        return False
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    required = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(required) == 2 and required[0] != "game"

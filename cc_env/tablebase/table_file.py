@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from cc_env import container
 from cc_env.core.numbering import Material
 from cc_env.errors import BadTable, is_number
-from cc_env.files import open_atomically, open_temporary
+from cc_env.files import open_atomically, open_regular, open_temporary
 from cc_env.tablebase.ranking import BLOCK_SIZE
 
 SUFFIX = ".exact"
@@ -111,8 +111,9 @@ class ExactTable:
     def __init__(self, path: Path) -> None:
         """Open the file; raise OSError if that fails, BadTable if it is not a complete table."""
         self.path = path
-        self._file = os.open(path, os.O_RDONLY)
-        self.close = weakref.finalize(self, os.close, self._file)
+        file = open_regular(path)
+        self._file = file.fileno()
+        self.close = weakref.finalize(self, file.close)
         """Close the file; nothing can be read any more."""
         try:
             self._read_header()

@@ -39,7 +39,7 @@ def test_suite_separates_strong_from_weak_players():
     positions = [hard.position for hard in shipped_hard_positions(game)]
 
     def solved_by(name):
-        return measure(make_player(name, game), tables, positions).kept
+        return measure(make_player(name, game), tables, positions).kept.value
 
     assert solved_by("random") < 0.4
     assert solved_by("minimax:depth=3") < 0.8  # none is missed by depths 10 to 14

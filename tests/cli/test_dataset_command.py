@@ -38,10 +38,25 @@ def test_games_of_two_players_are_written(folder):
     assert f"4 games, {len(dataset)} decisions" in " ".join(out.split())
     assert dataset.players.tolist() == [["greedy", "random"], ["random", "greedy"]] * 2
     assert not np.isnan(dataset.values).any()
-    settings = {"games": 4, "opening_turns": 4, "seed": 0, "max_turns": 200}
+    settings = {"games": 4, "opening_turns": 4, "seed": 0, "max_turns": 200, "repetitions": 3}
     assert dataset.about == {"players": ["greedy", "random"], **settings}
     run("again.npz", "-p", "greedy", "-p", "random", "--size", "4", "--games", "4")
     assert (folder / "again.npz").read_bytes() == (folder / "games.npz").read_bytes()
+
+
+def test_limits_are_those_of_the_options(folder):
+    options = "--games", 6, "--size", 4, "--max-turns", 30, "--repetitions", 2
+    run("games.npz", "-p", "perfect", *options)
+    dataset = load_dataset(folder / "games.npz")
+    assert "repetition" in dataset.endings
+    assert (dataset.limits == (30, 2)).all()
+    run("free.npz", "-p", "perfect", *options[:-1], 0)
+    dataset = load_dataset(folder / "free.npz")
+    assert "max_turns" in dataset.endings
+    assert (dataset.limits == (30, 0)).all()
+    assert "repetitions=1; expected: an integer, 2 or more" in run(
+        "no.npz", "-p", "random", "--repetitions", 1, status=2
+    )
 
 
 def test_records_are_written(records, folder, game):
@@ -55,9 +70,23 @@ def test_minari_data_set_is_written(folder, monkeypatch):
     minari = pytest.importorskip("minari")
     pytest.importorskip("h5py")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder / "minari"))
-    out = run("--minari", "cc/random-v0", "-p", "random", "--size", "4", "--games", "2")
+    out = run(
+        "--minari",
+        "cc/random-v0",
+        "-p",
+        "random",
+        "--size",
+        "4",
+        "--games",
+        "2",
+        "--max-turns",
+        "30",
+    )
     assert "cc/random-v0: 2 games" in out
-    assert minari.load_dataset("cc/random-v0").total_episodes == 4
+    loaded = minari.load_dataset("cc/random-v0")
+    assert loaded.total_episodes == 4
+    recovered = loaded.recover_environment().spec.kwargs
+    assert (recovered["max_turns"], recovered["repetitions"]) == (30, 3)
     assert "exists" in run("--minari", "cc/random-v0", "-p", "random", status=2)
 
 
@@ -75,6 +104,7 @@ def test_existing_file_is_kept(folder):
         (["games.npz", "-p", "random", "-r", "games.jsonl"], "--records"),
         (["games.npz", "-r", "games.jsonl", "--games", "2"], "--games 2"),
         (["games.npz", "-r", "games.jsonl", "--seed", "0"], "--seed 0"),
+        (["games.npz", "-r", "games.jsonl", "--repetitions", "3"], "--repetitions 3"),
         (["games.csv", "-p", "random"], "games.csv"),
         (["missing/games.npz", "-p", "random"], "missing"),
         (["games.npz", "-p", "randm"], "randm"),

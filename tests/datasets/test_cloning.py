@@ -28,8 +28,8 @@ def test_clone_of_minimax_plays_like_greedy(tmp_path, monkeypatch):
     for block in PYTHON.findall(page):
         exec(compile(block, PAGE.name, "exec"), names)
     scores = names["scores"]
-    assert scores["random"].points >= 0.95
-    assert scores["greedy"].points >= 0.4
+    assert scores["random"].value >= 0.95
+    assert scores["greedy"].value >= 0.4
     torch.manual_seed(0)
     names["network"] = Network(names["game"], names["network"].size)
-    assert score(names["choose"], "capture_conquer", "greedy", games=100).points < 0.1
+    assert score(names["choose"], "capture_conquer", "greedy", games=100).value < 0.1

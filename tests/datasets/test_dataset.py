@@ -13,7 +13,7 @@ from cc_env.datasets.generation import play_matches, read_matches
 from cc_env.envs import BoardGameEnv
 from cc_env.errors import BadOption, BadPlayer, BadRecord
 from cc_env.games.factory import make_game
-from cc_env.match.match import Limits
+from cc_env.match.match import Limits, Match
 from cc_env.match.record import append_record
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
@@ -106,6 +106,38 @@ def test_game_at_a_limit_is_truncated(game):
     assert not dataset.terminations.any()
     assert not dataset.returns.any()
     assert 1 < dataset.final_masks.sum() < game.num_actions
+    assert dataset.endings.tolist() == ["max_turns"]
+    assert dataset.limits.tolist() == [[3, 3]]
+
+
+def test_endings_are_those_of_the_matches(small_game):
+    limits = Limits(repetitions=2)
+    matches = list(play_matches(small_game, ["perfect"], games=12, limits=limits))
+    dataset = make_dataset(small_game, matches)
+    assert dataset.endings.tolist() == [match.result.reason for match, _ in matches]
+    assert {"repetition", "conquest"} <= set(dataset.endings.tolist())
+    is_repetition = dataset.endings[dataset.games] == "repetition"
+    assert (dataset.truncations.any(), dataset.terminations.any()) == (True, True)
+    assert (dataset.truncations <= is_repetition).all()
+    assert not (dataset.terminations & is_repetition).any()
+    assert set(map(tuple, dataset.limits.tolist())) == {(200, 2)}
+
+
+def test_games_with_a_rule_of_repetition_have_no_such_limit():
+    dataset = random_dataset(make_game("cannon"), 1, limits=Limits(max_turns=30, repetitions=5))
+    assert dataset.limits.tolist() == [[30, 0]]
+
+
+def test_player_without_a_decision_has_no_row(small_game):
+    """The first turn of a game may end it."""
+    (won, _), *_ = play_matches(small_game, ["random"], games=1)
+    match = Match(small_game, won.history[-1][0])
+    for action in won.history[-1][1]:
+        match.play(action)
+    dataset = make_dataset(small_game, [(match, ("ann", "bob"))])
+    assert len(set(dataset.seats.tolist())) == 1
+    assert dataset.rewards.tolist() == [1.0]
+    assert dataset.final_observations.shape[:2] == (1, 2)
 
 
 def test_same_seed_gives_the_same_bytes(small_game, solved_dataset, tmp_path):
@@ -179,9 +211,9 @@ def rewrite(file, **change):
         ({"metadata": None}, "metadata"),
         ({"metadata": np.array("{")}, "games.npz"),
         ({"metadata": np.array("[]")}, "format"),
-        ({"metadata": np.array('{"format": 2, "game": "os", "options": {}}')}, "os"),
-        ({"metadata": np.array('{"format": 2, "game": "checkers", "options": {}}')}, "rules"),
-        ({"metadata": np.array('{"format": 2, "game": "checkers"}')}, "options"),
+        ({"metadata": np.array('{"format": 3, "game": "os", "options": {}}')}, "os"),
+        ({"metadata": np.array('{"format": 3, "game": "checkers", "options": {}}')}, "rules"),
+        ({"metadata": np.array('{"format": 3, "game": "checkers"}')}, "options"),
         ({"actions": np.zeros(3, np.int64)}, "expected"),
         ({"rewards": np.zeros(5)}, "rewards is float64"),
         ({"observations": np.array([{}], object)}, "pickle"),
@@ -241,7 +273,7 @@ def test_file_of_another_format_is_rejected(solved_dataset, file):
     with np.load(file) as arrays:
         metadata = json.loads(str(arrays["metadata"]))
     rewrite(file, metadata=np.array(json.dumps({**metadata, "format": 1})))
-    with pytest.raises(BadRecord, match=r"format 1; .* reads format 2"):
+    with pytest.raises(BadRecord, match=r"format 1; .* reads format 3"):
         load_dataset(file)
 
 

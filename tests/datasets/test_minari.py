@@ -12,6 +12,7 @@ from cc_env.datasets.generation import play_matches
 from cc_env.datasets.minari_format import write_minari
 from cc_env.errors import BadOption, MissingExtra
 from cc_env.games.factory import make_game
+from cc_env.match.match import Limits
 from cc_env.tablebase.tablebase import Tablebase
 
 minari = pytest.importorskip("minari")
@@ -61,6 +62,7 @@ def test_minari_loads_an_episode_for_each_player_of_a_game(dataset):
         np.testing.assert_array_equal(infos["action_mask"][-1], dataset.final_masks[index])
         np.testing.assert_array_equal(infos["exact_value"][:-1], dataset.values[rows])
         assert set(infos["seat"].tolist()) == {seat}
+        assert about["ending"] == dataset.endings[index]
         names = about["player"], about["opponent"]
         assert names == (dataset.players[index, seat], dataset.players[index, 1 - seat])
 
@@ -79,6 +81,49 @@ def test_environment_of_the_data_set_is_recovered(dataset):
     assert registered.unwrapped.game.options == make_game("capture_conquer").options
 
 
+def dataset_with_limits(*limits):
+    """Return a data set with a game for each of the limits."""
+    game = make_game("capture_conquer", size=4)
+    matches = (
+        match
+        for seed, each in enumerate(limits)
+        for match in play_matches(game, ["random"], games=1, seed=seed, limits=each)
+    )
+    return make_dataset(game, matches)
+
+
+@pytest.mark.parametrize(
+    ("max_turns", "repetitions"), [(30, 2), (30, None), (200, 3), (None, None)]
+)
+def test_recovered_environment_has_the_limits_of_the_games(max_turns, repetitions):
+    limits = Limits(max_turns=max_turns, repetitions=repetitions)
+    write_minari(dataset_with_limits(limits, limits), ID)
+    env = minari.load_dataset(ID).recover_environment()
+    assert env.spec.kwargs["max_turns"] == max_turns
+    assert env.spec.kwargs["repetitions"] == repetitions
+    assert env.unwrapped._boards.max_turns == (max_turns or 0)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [(Limits(max_turns=30), Limits(max_turns=40)), (Limits(max_turns=None, repetitions=3),)],
+)
+def test_games_of_no_environment_have_none(limits):
+    write_minari(dataset_with_limits(*limits), ID)
+    loaded = minari.load_dataset(ID)
+    assert loaded.total_steps > 0
+    with pytest.raises(ValueError, match="cannot be recovered"):
+        loaded.recover_environment()
+
+
+def test_games_with_a_rule_of_repetition_are_recovered():
+    game = make_game("cannon")
+    limits = Limits(max_turns=20)
+    write_minari(make_dataset(game, play_matches(game, ["random"], games=1, limits=limits)), ID)
+    env = minari.load_dataset(ID).recover_environment()
+    assert (env.spec.kwargs["max_turns"], env.spec.kwargs["repetitions"]) == (20, None)
+
+
 def test_existing_data_set_is_kept(dataset, storage):
     write_minari(dataset, ID)
     before = {path: path.read_bytes() for path in storage.rglob("*") if path.is_file()}
@@ -87,9 +132,29 @@ def test_existing_data_set_is_kept(dataset, storage):
     assert {path: path.read_bytes() for path in storage.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("wrong", ["no version", "", "../../outside-v0", "greedy"])
-def test_invalid_id_is_rejected(dataset, storage, wrong):
-    with pytest.raises(BadOption, match=r"-v0"):
+MALFORMED = (
+    r"Minari: Malformed dataset ID: {0}\. \(IDs must be of the form .*; expected: letters, digits,"
+    r" - and _, with a version and a namespace of at least 2 characters, such as"
+    r" capture_conquer/minimax-v0$"
+)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("no version", MALFORMED),
+        ("", MALFORMED),
+        ("../../outside-v0", MALFORMED),
+        # Minari requires two characters.
+        ("t/ck-v0", MALFORMED),
+        ("greedy", "has no version; expected: letters, digits, - and _, with a version and"),
+        (f"cc/{'a' * 300}-v0", "^data set 'cc/a*[^a]*: File name too long$"),
+        (f"cc/{'a/' * 3000}a-v0", "^data set 'cc/[a/]*[^a]*: File name too long$"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_invalid_id_is_rejected(dataset, storage, wrong, reason):
+    with pytest.raises(BadOption, match=reason.format(wrong)):
         write_minari(dataset, wrong)
     assert not [path for path in storage.rglob("*") if path.is_file()]
 

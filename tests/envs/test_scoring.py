@@ -31,9 +31,9 @@ def first_of_one(observation, info):
 def test_identical_policies_share_the_points():
     """Each opening is played from both seats, so that the same two games are won and lost."""
     result = score(first, "capture_conquer", first_of_one, games=40)
-    assert (result.points, result.games, result.distinct_games) == (0.5, 40, 40)
+    assert (result.value, result.games, result.distinct_games) == (0.5, 40, 40)
     # The openings do not differ in their points, so that the interval is narrow.
-    assert 0.4 < result.low < result.points < result.high < 0.6
+    assert 0.4 < result.low < result.value < result.high < 0.6
 
 
 def test_policy_that_races_to_the_corner_beats_random():
@@ -42,9 +42,9 @@ def test_policy_that_races_to_the_corner_beats_random():
     def random_actions(observations, masks):
         return (masks * rng.random(masks.shape)).argmax(1)
 
-    assert score(last, "capture_conquer", games=100).points > 0.9
-    assert 0.4 < score(random_actions, "capture_conquer", games=200).points < 0.6
-    assert score(random_actions, "capture_conquer", "greedy", games=40).points < 0.2
+    assert score(last, "capture_conquer", games=100).value > 0.9
+    assert 0.4 < score(random_actions, "capture_conquer", games=200).value < 0.6
+    assert score(random_actions, "capture_conquer", "greedy", games=40).value < 0.2
 
 
 def test_repeated_games_are_counted_once_with_a_warning():
@@ -79,7 +79,7 @@ def test_score_equals_that_of_single_matches():
             winner = {"1-0": 0, "0-1": 1}.get(record.result)
             points.append(0.5 if winner is None else float(winner == seat))
     assert len(openings) == 10
-    assert result.points == np.mean(points)
+    assert result.value == np.mean(points)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -103,7 +103,7 @@ def test_same_seed_gives_the_same_games():
 def test_options_and_limits_are_those_of_the_environment():
     result = score(first, "capture_conquer", games=2, size=4, max_turns=2)
     # Truncated games are draws.
-    assert result.points == 0.5
+    assert result.value == 0.5
 
 
 @pytest.mark.parametrize("count", [0, 7, 2.0, True, "2"])

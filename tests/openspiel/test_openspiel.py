@@ -499,7 +499,7 @@ def test_bot_is_seeded_and_has_no_state_after_restart():
     assert bot.step(state) == first
     bot.restart_at(state)
     assert bot.step(state) == first
-    with pytest.raises(IllegalAction, match=r"action 3\.7 is not legal"):
+    with pytest.raises(IllegalAction, match=r"^action 3\.7 is not an integer; valid: 0 to \d+$"):
         PlayerBot(game, lambda observation, info: 3.7).step(state)
     choices = [
         [PlayerBot(game, "random", seed=seed).step(state) for _ in "ab"] for seed in range(9)

@@ -42,6 +42,29 @@ class Lowest:
         return Decision(int(self.game.legal_actions(position)[-1 if self.highest else 0]))
 
 
+def highest_action(observation, info):
+    """A policy function of another package."""
+    return np.flatnonzero(info["action_mask"])[-1]
+
+
+class Policies:
+    """A policy function as a method, and as a callable object."""
+
+    def decide(self, observation, info, deterministic=True):
+        return highest_action(observation, info)
+
+    __call__ = decide
+
+
+policies = Policies()
+decide = policies.decide
+
+
+def make_highest(game, level):
+    """A factory with a required option."""
+    return Lowest(game, highest=level == "strong")
+
+
 def first_action(player, game):
     return player.choose(game.initial, np.random.default_rng(0), Clock()).action
 
@@ -51,6 +74,22 @@ def test_dotted_spec_names_a_class_of_another_module(game):
     assert first_action(make_player("test_specs.Lowest", game), game) == lowest
     assert first_action(make_player("test_specs.Lowest:highest=True", game), game) == highest
     assert make_player("test_specs.Lowest:strong,highest=1", game).level == "strong"
+
+
+@pytest.mark.parametrize("name", ["highest_action", "policies", "decide"])
+def test_dotted_spec_names_a_policy_function(game, name):
+    *_, highest = game.legal_actions(game.initial)
+    assert first_action(make_player(f"test_specs.{name}", game), game) == highest
+    with pytest.raises(BadOption, match=rf"^player test_specs.{name} has no option depth; it has:"):
+        make_player(f"test_specs.{name}:depth=3", game)
+
+
+def test_factory_with_a_required_option_is_no_policy_function(game):
+    lowest, *_, highest = game.legal_actions(game.initial)
+    assert first_action(make_player("test_specs.make_highest:strong", game), game) == highest
+    assert first_action(make_player("test_specs.make_highest:weak", game), game) == lowest
+    with pytest.raises(BadPlayer, match="missing 1 required positional argument: 'level'"):
+        make_player("test_specs.make_highest", game)
 
 
 def test_registered_player_has_a_spec(game, monkeypatch):

@@ -253,7 +253,7 @@ def test_copies_are_shared_and_pickles_reopen_the_folders(tables, folder):
 def test_probing_is_thread_safe(folder):
     """Threads that are switched at every opportunity get the values of their own positions."""
     alone, shared = Tablebase(SMALL, folder), Tablebase(SMALL, folder)
-    positions = list(sample_uniform(alone, 200))
+    positions = sample_uniform(alone, 200)
     expected = [alone.probe(position) for position in positions]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

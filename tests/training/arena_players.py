@@ -26,6 +26,15 @@ class Raiser:
         raise RuntimeError("lost my head")
 
 
+class FailsLast(RandomPlayer):
+    """Raises an exception in its games from the second seat."""
+
+    def choose(self, position, rng, clock):
+        if self.game.to_move(position) == 1:
+            raise RuntimeError("the second seat\nis taken")
+        return super().choose(position, rng, clock)
+
+
 class Cheat:
     def __init__(self, game):
         self.game = game

@@ -25,6 +25,7 @@ from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUs
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.record import read_records
+from cc_env.match.referee import Decision
 from cc_env.players.builtin import RandomPlayer
 from training import arena
 from training.arena import decision_hash, report
@@ -398,8 +399,10 @@ def test_invalid_or_foreign_games_are_rejected(interrupted, change, message):
 
 def test_fault_of_the_waiting_player_is_rejected(tmp_path):
     faulty = config(players=("random", "arena_players.Raiser"), games=2)
-    arena.run_tournament(faulty, tmp_path, workers=0)
-    assert len(arena.run_tournament(faulty, tmp_path, workers=0).records) == 2
+    for _ in range(2):
+        with pytest.warns(arena.ForfeitedGames):
+            tournament = arena.run_tournament(faulty, tmp_path, workers=0)
+    assert len(tournament.records) == 2
     lines = (tmp_path / "games.jsonl").read_text().splitlines(keepends=True)
     lines[0] = with_swapped_result(lines[0])
     (tmp_path / "games.jsonl").write_text("".join(lines))
@@ -435,7 +438,13 @@ def test_invalid_number_of_workers_is_rejected(tmp_path, workers):
 )
 def test_failing_player_loses_and_the_tournament_continues(tmp_path, name, reason, detail):
     faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.5))
-    tournament = arena.run_tournament(faulty, tmp_path, workers=0)
+    with pytest.warns(
+        arena.ForfeitedGames, match=f"^{name} forfeits 4 of its 4 games; the first by {reason}: "
+    ) as caught:
+        tournament = arena.run_tournament(faulty, tmp_path, workers=0)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert tournament.is_forfeited
     assert len(tournament.records) == 6
     lost = [game for game in tournament.records.values() if name in game.players]
     assert len(lost) == 4
@@ -447,6 +456,39 @@ def test_failing_player_loses_and_the_tournament_continues(tmp_path, name, reaso
     assert all(game.reason != reason for game in games if name not in game.players)
     worst = tournament.standings.players[-1]
     assert (worst.name, worst.faults) == (name, {reason: 4})
+
+
+class Late:
+    """Returns an integer instead of a decision from its second game on."""
+
+    def __init__(self, game):
+        self.game, self.games = game, 0
+
+    def for_new_game(self):
+        self.games += 1
+        return self
+
+    def choose(self, position, rng, clock):
+        action = int(rng.choice(self.game.choices(position)))
+        return Decision(action) if self.games < 2 else action
+
+
+def test_warning_has_the_first_reason_of_each_player(game):
+    message = (
+        r"^Late forfeits 3 of its 4 games; the first by error: BadPlayer: choose returned \d+; "
+        r"expected: a Decision, such as cc_env\.match\.referee\.Decision\(action\)$"
+    )
+    with pytest.warns(arena.ForfeitedGames, match=message) as caught:
+        tournament = arena.play_tournament((Late(game), "random"), games=4)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert not tournament.is_forfeited
+    assert tournament.forfeits == [str(caught[0].message)]
+
+
+def test_tournament_without_faults_has_no_warning():
+    tournament = arena.play_tournament(("random", "greedy"), games=2)
+    assert (tournament.forfeits, tournament.is_forfeited) == ([], False)
 
 
 @pytest.mark.slow

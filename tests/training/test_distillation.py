@@ -71,7 +71,7 @@ def finished_run(tmp_path_factory):
 def accuracy(player, game):
     """Return the fraction of a player's non-trivial decisions that keep the exact value."""
     tables = Tablebase(game)
-    return measure(player, tables, sample_uniform(tables, 300)).kept_with_choice
+    return measure(player, tables, sample_uniform(tables, 300)).kept_with_choice.value
 
 
 @pytest.mark.slow

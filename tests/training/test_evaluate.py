@@ -136,6 +136,24 @@ def test_unplayed_game_is_reported_with_status_1(run, tmp_path):
     assert "1 game could not be played" in page.read_text()
 
 
+def test_forfeits_are_shown_and_a_player_without_a_finished_game_sets_the_status(run):
+    command = "--size", 4, "--games", 4, "--workers", 0
+    out = run("random", "arena_players.Raiser", *command, status=1)
+    line = "warning: arena_players.Raiser forfeits 4 of its 4 games; the first by error: Runtime"
+    assert line in out
+    # The resumed tournament has the same games.
+    assert line in run("random", "arena_players.Raiser", *command, status=1)
+    assert "UserWarning" not in out
+    assert "warning" not in run("random", HIGHEST, *command)
+
+
+def test_forfeits_of_some_games_keep_the_status(run):
+    out = run("random", "arena_players.FailsLast", "--games", 4, "--workers", 0)
+    assert re.search(
+        r"warning: arena_players.FailsLast forfeits [123] of its 4 games; the first", out
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

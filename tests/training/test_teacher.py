@@ -128,7 +128,7 @@ def test_proven_wins_exceed_every_lead():
 def test_action_values_have_the_sign_of_the_exact_values():
     game = make_game("capture_conquer", size=4)
     tables = Tablebase(game)
-    positions = [*sample_uniform(tables, 200)]
+    positions = sample_uniform(tables, 200)
     all_actions, all_values = Teacher(game, None, 2, tables)(np.array(positions, np.uint64))
     seen = set()
     for position, actions, values in zip(positions, all_actions, all_values, strict=True):

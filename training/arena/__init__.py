@@ -11,6 +11,7 @@ players have learned before.
 """
 
 import pickle
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, escape_controls, format_count
 from cc_env.files import write_atomically
 from cc_env.jit.processor import describe_processor
 from cc_env.match.confidence import Interval
@@ -36,6 +37,7 @@ from training.runs.folder import to_text
 
 __all__ = [
     "Config",
+    "ForfeitedGames",
     "Interval",
     "Standings",
     "Tournament",
@@ -46,6 +48,10 @@ __all__ = [
 
 # Called with the number of finished games and of all games.
 Progress = Callable[[int, int], None]
+
+
+class ForfeitedGames(UserWarning):
+    """A player of a tournament lost games by an error, an illegal action or its time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +71,24 @@ class Tournament:
         """The ratings, scores and statistics of the games played."""
         openings = [self.schedule[index].opening for index in self.records]
         return standings(self.config, list(self.records.values()), openings)
+
+    @property
+    def forfeits(self) -> list[str]:
+        """A line for each player that forfeited games, with the reason for the first one."""
+        lines = []
+        for player in self.standings.players:
+            lost = [game for game in self.records.values() if game.forfeited_by == player.name]
+            if lost:
+                count = f"{len(lost)} of its {format_count(player.line.games, 'game')}"
+                reason = f"{lost[0].reason}: {escape_controls(lost[0].detail)}"
+                lines.append(f"{player.name} forfeits {count}; the first by {reason}")
+        return lines
+
+    @property
+    def is_forfeited(self) -> bool:
+        """Whether a player forfeited every game that it played."""
+        totals = ((player.line.games, player.faults) for player in self.standings.players)
+        return any(games and games == sum(faults.values()) for games, faults in totals)
 
     def to_json(self) -> dict[str, Any]:
         """Return config, standings and games as JSON, without thinking times."""
@@ -104,8 +128,8 @@ def play_tournament(
 
     With 0 workers the games run in this process, where players of `register_player` are available,
     too; other numbers are as in `run_tournament`, and each game has pickled copies of objects.
-    Raises BadOption if a player cannot be created or pickled or a config field is invalid,
-    ChildProcessError if a game failed.
+    Warns of ForfeitedGames. Raises BadOption if a player cannot be created or pickled or a config
+    field is invalid, ChildProcessError if a game failed.
     """
     by_name = entrants.name_entrants(players)
     with entrants.registered(by_name):
@@ -120,7 +144,9 @@ def play_tournament(
                 raise ChildProcessError(f"game {pairing.index} could not be played: {record}")
             records[pairing.index] = record
             _learn(learners, record)
-    return Tournament(full_config, pairings, dict(sorted(records.items())), {})
+    tournament = Tournament(full_config, pairings, dict(sorted(records.items())), {})
+    _warn_of_forfeits(tournament)
+    return tournament
 
 
 def run_tournament(
@@ -138,7 +164,7 @@ def run_tournament(
     `workers` is the number of processes, None for one per core; if players learn, it is 0. With the
     engine "ray" the processes are on a cluster (`training.parallel.cluster`), where only players of
     `agents` and those with dotted names are available. A game whose process dies is skipped; the
-    next call plays it again.
+    next call plays it again. Warns of ForfeitedGames.
 
     Before anything is written, raises BadFolder if the folder holds another tournament, FolderInUse
     if another process uses it, BadOption if a player cannot be created, the engine is unknown or
@@ -170,7 +196,14 @@ def run_tournament(
         processors = folder.read_processors(path) | ({describe_processor()} if remaining else set())
         results = tournament.to_json() | {folder.PROCESSORS: sorted(processors)}
         write_atomically(path / folder.RESULTS, to_text(results))
+    _warn_of_forfeits(tournament)
     return tournament
+
+
+def _warn_of_forfeits(tournament: Tournament) -> None:
+    """Warn the caller of the calling function of ForfeitedGames, once for each player."""
+    for line in tournament.forfeits:
+        warnings.warn(line, ForfeitedGames, stacklevel=3)
 
 
 def _play_scheduled(config: Config, pairing: Pairing) -> Record:

@@ -13,7 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cc_env.errors import BadFolder, BadRecord
-from cc_env.files import drop_partial_line, parse_json, read_lines, write_atomically
+from cc_env.files import (
+    drop_partial_line,
+    parse_json,
+    read_bytes,
+    read_lines,
+    write_atomically,
+)
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record
@@ -47,7 +53,7 @@ def open_tournament(path: Path, config: Config) -> Iterator[None]:
 def read_processors(path: Path) -> set[str]:
     """Return the processors in the results of earlier sessions; none without valid results."""
     try:
-        processors = parse_json((path / RESULTS).read_text())[PROCESSORS]
+        processors = parse_json(read_bytes(path / RESULTS).decode())[PROCESSORS]
     except (OSError, ValueError, LookupError, TypeError, BadRecord):
         return set()
     return {str(name) for name in processors} if isinstance(processors, list) else set()

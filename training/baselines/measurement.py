@@ -95,8 +95,8 @@ def accuracy(spec: str, board: Board) -> dict[str, Any] | None:
     measured = measure(spec, tables, positions, seed=_POSITION_SEED)
     return {
         "decisions": measured.decisions,
-        "kept": round(measured.kept, 6),
-        "kept_with_choice": round(measured.kept_with_choice, 6),
+        "kept": round(measured.kept.value, 6),
+        "kept_with_choice": round(measured.kept_with_choice.value, 6),
     }
 
 
@@ -110,7 +110,7 @@ def puzzles(spec: str, board: Board) -> dict[str, Any] | None:
     if not positions:
         return None
     measured = measure(spec, Tablebase(game, SHIPPED), positions, seed=_POSITION_SEED)
-    return {"positions": measured.decisions, "solved": round(measured.kept, 6)}
+    return {"positions": measured.decisions, "solved": round(measured.kept.value, 6)}
 
 
 def machine() -> dict[str, Any]:

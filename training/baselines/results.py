@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cc_env.errors import BadRecord
-from cc_env.files import write_atomically
+from cc_env.files import read_bytes, write_atomically
 from cc_env.match.confidence import Interval
 from training.arena.ratings import Games, elo
 from training.baselines.boards import ANCHOR, FIXED, FIXED_PLAYERS
@@ -43,7 +43,7 @@ def write_result(path: Path, result: Result) -> None:
 def read_result(path: Path) -> Result:
     """Return a result; raise BadRecord for a file that is not one."""
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
+        result = json.loads(read_bytes(path).decode())
         matches = [pair for player in result["players"] for pair in player["matches"].items()]
         characters = {opponent: set(match["results"]) for opponent, match in matches}
         number = result["format"]

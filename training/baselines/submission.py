@@ -7,6 +7,7 @@ untrusted: the names in it import nothing, and its size and its numbers are limi
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -25,7 +26,7 @@ from cc_env.errors import (
     is_integer,
     is_number,
 )
-from cc_env.files import parse_json, write_atomically
+from cc_env.files import parse_json, read_bytes, unreadable_as_bad_record, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import clustered_interval
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
@@ -143,14 +144,17 @@ def write_submission(
     if key == opponent:
         raise BadOption(f"player and opponent are both {opponent!r}; expected: two player specs")
     check_new_file(path)
-    tournament = arena.play_tournament(
-        {key: player, opponent: opponent},
-        game,
-        options=options or {},
-        games=games,
-        opening_turns=opening_turns,
-        seed=seed,
-    )
+    with warnings.catch_warnings():
+        # Errors are raised below, and the submission counts other forfeits.
+        warnings.simplefilter("ignore", arena.ForfeitedGames)
+        tournament = arena.play_tournament(
+            {key: player, opponent: opponent},
+            game,
+            options=options or {},
+            games=games,
+            opening_turns=opening_turns,
+            seed=seed,
+        )
     records = list(tournament.records.values())
     for number, record in enumerate(records, 1):
         loser = record.forfeited_by
@@ -185,16 +189,10 @@ def write_submission(
 
 def read_submission(path: Path) -> Submission:
     """Return the submission in a file, its games not replayed; raise BadRecord if it is invalid."""
+    with unreadable_as_bad_record(path):
+        content = read_bytes(path, MAX_FILE_BYTES)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise BadRecord(f"{path}: more than {MAX_FILE_BYTES:,} bytes")
         return _parse(parse_json(content.decode()))
-    except FileNotFoundError:
-        raise BadRecord(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise BadRecord(f"{path}: {error.strerror}") from None
     except (UnicodeDecodeError, BadRecord) as error:
         raise BadRecord(f"{path}: {error}") from None
 

@@ -234,7 +234,7 @@ def collect_decisions(
     num_from_tables = round(config.table_share * count)
     if tables and num_from_tables:
         sampled = sample_uniform(tables, num_from_tables, seed=int(rng.integers(2**31)))
-        positions = np.array(list(sampled), np.uint64)
+        positions = np.array(sampled, np.uint64)
         parts.append(_to_samples(positions, *teacher(positions)))
     decisions = 0
     # At least one step of games, since the log needs regrets.

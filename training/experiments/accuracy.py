@@ -121,8 +121,9 @@ def measure_by_source(
     game = tables.game
     player = make_player(spec, game)
 
-    def accuracy(sample: Iterator[Position]) -> Accuracy:
-        return decisions.measure(player, tables, sample, seed=seed)
+    def accuracy(sample: list[Position]) -> Accuracy:
+        # The tables may have no position of the games.
+        return decisions.measure(player, tables, sample, seed=seed) if sample else Accuracy(())
 
     yield UNIFORM, accuracy(sample_uniform(tables, num_positions, seed=seed))
     named_opponents = [("itself", spec), *((opponent, opponent) for opponent in opponents)]
@@ -135,7 +136,7 @@ def measure_by_source(
     if game.initial in tables:
         yield REPLIES, accuracy(enumerate_replies(tables, player, num_positions, seed=seed))
     if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
-        yield HARD, accuracy(iter(suite))
+        yield HARD, accuracy(suite)
 
 
 def show(name: str, measured: dict[str, Accuracy]) -> None:
@@ -145,14 +146,14 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     for source, accuracy in measured.items():
         by_value = accuracy.group_by(attrgetter("value"))
         kept_by_value = [
-            _percent(by_value[value].kept) if value in by_value else "-" for value in RESULTS
+            _percent(by_value[value].kept.value) if value in by_value else "-" for value in RESULTS
         ]
-        _, low, high = accuracy.interval
+        share, low, high = accuracy.kept
         # Only these positions are independent samples.
         is_sample = source == UNIFORM and accuracy.decisions
         interval = f"{100 * low:.1f} to {100 * high:.1f}" if is_sample else "-"
-        numbers = f"{accuracy.decisions:,}", _percent(accuracy.kept), interval, *kept_by_value
-        table.add_row(source, *numbers, _percent(accuracy.kept_with_choice))
+        numbers = f"{accuracy.decisions:,}", _percent(share), interval, *kept_by_value
+        table.add_row(source, *numbers, _percent(accuracy.kept_with_choice.value))
     console.print_table(table)
 
 
@@ -199,8 +200,8 @@ def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
     by_pieces = accuracy.group_by(attrgetter("pieces")).items()
     return {
         **_accuracy_json(accuracy),
-        "interval": [round(bound, 6) for bound in accuracy.interval[1:]] if is_sample else None,
-        "kept_with_choice": _rounded(accuracy.kept_with_choice),
+        "interval": [round(bound, 6) for bound in accuracy.kept[1:]] if is_sample else None,
+        "kept_with_choice": _rounded(accuracy.kept_with_choice.value),
         "by_value": {RESULTS[int(value)]: _accuracy_json(part) for value, part in by_value},
         "by_turns": {
             str(band): _accuracy_json(part) for band, part in accuracy.group_by(_band).items()
@@ -211,7 +212,7 @@ def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
 
 def _accuracy_json(accuracy: Accuracy) -> dict[str, Any]:
     """Return the number of decisions and the share that keeps the value, as JSON."""
-    return {"decisions": accuracy.decisions, "kept": _rounded(accuracy.kept)}
+    return {"decisions": accuracy.decisions, "kept": _rounded(accuracy.kept.value)}
 
 
 def _rounded(share: float) -> float | None:
@@ -247,11 +248,15 @@ def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
             positions = [
                 row + width * (index - (len(measured) - 1) / 2) for row in range(len(names))
             ]
-            shares = [100 * part.kept if part.decisions else 0 for part in accuracies.values()]
+            shares = [
+                100 * part.kept.value if part.decisions else 0 for part in accuracies.values()
+            ]
             by_source.barh(positions, shares, width, color=color, label=name)
             bands = accuracies[UNIFORM].group_by(_band).items()
             points = [
-                (key, 100 * part.kept) for key, part in bands if part.decisions >= _MIN_DECISIONS
+                (key, 100 * part.kept.value)
+                for key, part in bands
+                if part.decisions >= _MIN_DECISIONS
             ]
             if points:
                 by_turns.plot(*zip(*points, strict=True), marker="o", color=color, label=name)

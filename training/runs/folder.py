@@ -10,6 +10,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from cc_env.errors import BadRecord, FolderInUse
+from cc_env.files import read_bytes
 
 RUNS = Path("runs")
 CONFIG, LOCK = "config.json", ".lock"
@@ -42,7 +43,7 @@ def to_text(value: object) -> str:
 def read_config(path: Path) -> dict[str, Any]:
     """Return the config of a folder; raise BadRecord if it is not a JSON object."""
     try:
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads(read_bytes(path / CONFIG).decode())
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"{path / CONFIG} is not JSON: {error}") from None
     if not isinstance(config, dict):

@@ -102,7 +102,10 @@ def _accuracies(game: Game, player: Player, opponents: EvaluationOpponents) -> d
     if test_set is None:
         return {}
     measured = measure(player, *test_set)
-    accuracies = {"accuracy": measured.kept, "accuracy_with_choice": measured.kept_with_choice}
+    accuracies = {
+        "accuracy": measured.kept.value,
+        "accuracy_with_choice": measured.kept_with_choice.value,
+    }
     return {name: value for name, value in accuracies.items() if not math.isnan(value)}
 
 
