@@ -167,16 +167,18 @@ class Training(BaseTraining[Config]):
         self.dqn.exploration_rate = exploration
         decisions = config.boards * config.n_steps
         self.dqn.learn(decisions, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
+        logged = self.dqn.logger.name_to_value
+        losses = {"loss": float(logged["train/loss"])} if "train/loss" in logged else {}
+        state.check_outputs(np.array([*losses.values()]))
         state.check_finite(self.network)
         points = [point for each in self.env.opponents for point in each.take_points()]
         elapsed = time.perf_counter() - start
         self.run.advance(decisions)
-        logged = self.dqn.logger.name_to_value
         return {
             "steps_per_second": decisions / elapsed,
             "exploration": exploration,
             "learning_rate": self.interpolate(config.learning_rate, config.last_learning_rate),
-            **({"loss": float(logged["train/loss"])} if "train/loss" in logged else {}),
+            **losses,
             **({"learning": float(np.mean(points))} if points else {}),
         }
 

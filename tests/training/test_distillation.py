@@ -286,6 +286,12 @@ def test_killed_run_resumes_identically(finished_run, tmp_path, monkeypatch):
         ("replay.positions", lambda array: None, "no array replay.positions"),
         ("replay.positions", numbers(2**63), "replay.positions"),
         ("replay.values", numbers(3), "replay.values has invalid values; expected: -1 to 1"),
+        ("replay.values", lambda array: array[::-1], "replay.values does not fit the position"),
+        (
+            "replay.targets",
+            lambda array: array[:, ::-1],
+            "replay.targets does not fit the position",
+        ),
         ("average.stem.weight", lambda array: None, "no array average.stem.weight"),
         ("added", lambda added: -1, "added=-1"),
     ],

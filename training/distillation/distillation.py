@@ -47,6 +47,7 @@ from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import check_between, check_integers
+from training.runs.state import check_outputs
 from training.runs.training_run import Run, State
 from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
 from training.selfplay.opponents import GameSettings, SelfPlayGames
@@ -219,7 +220,7 @@ def collect_decisions(
     Actions are sampled, which reaches positions beyond those of the most probable actions. The
     decisions of unfinished games are included. The same seed gives the same samples. Raises
     BadPlayer if an opponent cannot be created, forfeits or chooses an illegal action, BadOption if
-    the tables have no positions.
+    the tables have no positions, TrainingDiverged if the policy is not finite.
     """
     rng = np.random.default_rng(seed)
     evaluate = Evaluator(network)
@@ -239,7 +240,9 @@ def collect_decisions(
     # At least one step of games, since the log needs regrets.
     while decisions < count - num_from_tables or not regrets:
         games.start(is_finished)
-        logits = np.where(boards.masks, evaluate(boards.observations)[0], -np.inf)
+        logits = evaluate(boards.observations)[0]
+        check_outputs(logits)
+        logits = np.where(boards.masks, logits, -np.inf)
         selected = (logits + rng.gumbel(size=logits.shape)).argmax(1)
         own_boards = np.flatnonzero(~games.choose(selected))
         positions = boards.positions[own_boards]

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,6 +14,7 @@ from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
 from training.runs.config import check_between, check_integers
+from training.runs.state import MAX_ADAM_STEPS
 from training.selfplay.replay_buffer import Minibatch
 
 # Maps log-probabilities float[B, A], -inf for illegal actions, and targets float[B, A] to a scalar.
@@ -154,6 +155,13 @@ class Learner:
             pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
             for average, current in pairs:
                 average.lerp_(current.to(average.device), weight)
+
+    @staticmethod
+    def check_steps(steps: int, moments: Mapping[str, Tensor]) -> None:
+        """Raise BadCheckpoint unless the saved state of the optimizer is that after `steps`."""
+        taken = int(moments.get("0.step", 0))
+        if taken != min(steps, MAX_ADAM_STEPS):
+            raise BadCheckpoint(f"steps={steps}; expected: {taken}, as in the optimizer")
 
     def parts(self) -> dict[str, nn.Module | Optimizer]:
         """Return networks and optimizer by name, for `training.runs.state`."""

@@ -56,9 +56,9 @@ class BaseConfig(training_run.Config):
         check_between(self, 0, 1, "gate")
 
     def check(self, resume: bool) -> None:
-        """Check the players and files of a run before it writes anything.
+        """Check the players of a run before it writes anything; raise BadOption for a bad one.
 
-        Raises BadOption if a player cannot be created. With `resume`, initial weights are ignored.
+        Subclasses also check files: with `resume`, those that a resumed run needs.
         """
         make_players(self.evaluation_opponents.names, self.make_game())
 
@@ -156,7 +156,7 @@ def train(
 
     Raises as `config.check`; BadFolder or FolderInUse if the run cannot use the folder,
     BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid config or log,
-    TrainingDiverged if the weights are no longer finite, KeyboardInterrupt after Ctrl-C, and
+    TrainingDiverged if weights or outputs are no longer finite, KeyboardInterrupt after Ctrl-C, and
     OSError.
     """
     config.check(resume)
@@ -251,6 +251,7 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
             self.learner.learn(self.replay.sample(rng, size, newest))
             for _ in range(max(1, round(self.config.replay_ratio * new_samples / size)))
         ]
+        state.check_outputs(np.array(losses))
         state.check_finite(self.learner.average)
         policy, value = np.mean(losses, 0)
         elapsed = time.perf_counter() - start
@@ -281,8 +282,13 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.learner.steps = state.read_integer(checkpoint.about, "steps")
-        if any(name.startswith(f"{BEST}.") for name in checkpoint.arrays):
-            self.best = Network(self.game, self.config.network)
-        state.load(checkpoint.arrays, **self.parts())
-        self.replay.load(checkpoint.arrays, state.read_integer(checkpoint.about, "added"))
+        arrays, about = checkpoint.arrays, checkpoint.about
+        steps = state.read_integer(about, "steps")
+        has_best = any(name.startswith(f"{BEST}.") for name in arrays)
+        best = Network(self.game, self.config.network) if has_best else None
+        parts = self.learner.parts() | ({} if best is None else {BEST: best})
+        tensors = state.read(arrays, **parts)
+        self.learner.check_steps(steps, tensors["optimizer"])
+        self.replay.load(arrays, state.read_integer(about, "added"))
+        state.assign(tensors, **parts)
+        self.learner.steps, self.best = steps, best
