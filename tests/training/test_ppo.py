@@ -337,6 +337,18 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("rollout.actions", numbers(10**6), "rollout.actions has illegal actions"),
         ("rollout.action_masks", numbers(7), "rollout.action_masks has invalid values"),
         ("rollout.returns", numbers(np.nan), "rollout.returns has invalid values"),
+        (
+            "rollout.returns",
+            numbers(0.75),
+            r"rollout.returns differs from rollout.advantages \+ roll",
+        ),
+        (
+            "rollout.advantages",
+            lambda array: array[::-1],
+            "rollout.returns differs from rollout.adv",
+        ),
+        ("rollout.log_probs", numbers(0.1), "rollout.log_probs has numbers above 0"),
+        ("rollout.values", numbers(-1.5), "rollout.values has numbers outside -1 to 1"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
         ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
@@ -364,6 +376,13 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("pool.scores", numbers(np.nan), r"pool.scores is \[nan, .*; expected: numbers"),
         ("snapshots_taken", lambda _: "1", "snapshots_taken='1'; expected: an integer"),
         ("mirrored", lambda _: None, "mirrored=None; expected: an integer"),
+        ("mirrored", lambda _: 2, "mirrored=2; expected: an integer, 0 to 1"),
+        ("snapshot 0.stem.weight", lambda array: array + 3e38, "the outputs of snapshot 0 are not"),
+        (
+            "optimizer.0.step",
+            lambda array: array + 1,
+            "optimizer.1.step is .*; expected: the same int",
+        ),
         ("seconds", lambda _: float("nan"), "seconds=nan; expected: a number"),
     ],
 )

@@ -10,6 +10,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import Tensor
 
 from agents.network import Evaluator, Network
+from training.runs.state import check_outputs
 from training.selfplay.learner import training_outputs
 
 # Logit of illegal actions.
@@ -43,9 +44,11 @@ class Policy(MaskableActorCriticPolicy):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return sampled actions int64[B], values float32[B, 1], log-probabilities float32[B].
 
-        `deterministic` is ignored: rollouts are sampled.
+        `deterministic` is ignored: rollouts are sampled. Raises TrainingDiverged if a logit or a
+        value is not finite.
         """
         logits, values = map(torch.from_numpy, self.evaluator(obs.cpu().numpy()))
+        check_outputs(logits, values)
         logits = _mask(logits, action_masks)
         sums = logits.softmax(1).cumsum(1, dtype=torch.float64)
         bounds = torch.rand(len(sums), 1, dtype=sums.dtype) * sums[:, -1:]

@@ -19,6 +19,7 @@ from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent
 from cc_env.errors import BadOption
 from cc_env.players.specs import check_spec, make_player
 from training.runs.config import check_between, check_integers
+from training.runs.state import check_outputs
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
 # A player's weight is this plus p(1 − p) for the learner's score p against it, 0 to 1.
@@ -28,10 +29,15 @@ SCORE_GAMES = 100
 
 
 def network_policy(evaluator: Evaluator) -> BatchPolicy:
-    """Return a function that samples actions from the policy of a network."""
+    """Return a function that samples actions from the policy of a network.
+
+    It raises TrainingDiverged if a logit is not finite.
+    """
 
     def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
-        logits = np.where(batch.masks, evaluator(batch.observations)[0], -np.inf)
+        logits = evaluator(batch.observations)[0]
+        check_outputs(logits)
+        logits = np.where(batch.masks, logits, -np.inf)
         sums = np.exp(logits - logits.max(1, keepdims=True), dtype=np.float64).cumsum(1)
         bounds = rng.random((len(sums), 1)) * sums[:, -1:]
         return np.asarray((sums <= bounds).sum(1))
@@ -113,6 +119,12 @@ class LearningOpponents:
         oldest.load_state_dict(network.state_dict())
         self.snapshots_taken += 1
         self.refresh_snapshots()
+
+    def restore(self, snapshots_taken: int, scores: NDArray[np.float64]) -> None:
+        """Restore the number of snapshots and the scores, float64[K]; `networks` are restored."""
+        self.snapshots_taken, self.scores = snapshots_taken, scores
+        self.refresh_snapshots()
+        self.refresh_shares()
 
     def refresh_snapshots(self) -> None:
         """Update the snapshot players to the current weights of `networks`."""

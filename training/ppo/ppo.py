@@ -236,20 +236,19 @@ class Training(BaseTraining[Config]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.pool.snapshots_taken = state.read_integer(checkpoint.about, "snapshots_taken")
-        self.mirrored = state.read_integer(checkpoint.about, "mirrored") > 0
-        state.load(checkpoint.arrays, **self.parts())
-        self.ppo.load(checkpoint.arrays)
-        selfplay_env.load(self.env, checkpoint.arrays)
-        scores = checked_array(checkpoint.arrays, SCORES, self.pool.scores.shape, np.float64)
+        arrays, about = checkpoint.arrays, checkpoint.about
+        snapshots_taken = state.read_integer(about, "snapshots_taken")
+        mirrored = state.read_integer(about, "mirrored", 1)
+        scores = checked_array(arrays, SCORES, self.pool.scores.shape, np.float64)
         if not ((scores >= 0) & (scores <= 1)).all():
             raise BadCheckpoint(f"{SCORES} is {scores.tolist()}; expected: numbers from 0 to 1")
-        self.pool.scores = scores
-        self.pool.refresh_snapshots()
-        self.pool.refresh_shares()
-        # Without these, MaskablePPO would reset the environment.
-        self.ppo.collector._last_obs = self.env.boards.observations.copy()
-        self.ppo.collector._last_episode_starts = self.env.lengths == 0
+        tensors = state.read(arrays, **self.parts())
+        rollout = self.ppo.read_rollout(arrays)
+        selfplay_env.load(self.env, arrays)
+        self.mirrored = bool(mirrored)
+        state.assign(tensors, **self.parts())
+        self.pool.restore(snapshots_taken, scores)
+        self.ppo.restore(rollout, self.env.boards.observations.copy(), self.env.lengths == 0)
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks and the optimizer by name."""
