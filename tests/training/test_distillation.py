@@ -17,7 +17,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.cli.application import run as run_command
 from cc_env.core import rules
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
+from cc_env.errors import BadCheckpoint, BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network_file import write_network
 from cc_env.match.referee import Decision
@@ -199,6 +199,15 @@ def test_samples_are_policy_decisions_with_search_values():
         else:
             assert samples.targets[row, 0] == 1
         assert samples.values[row] == pytest.approx(2 * samples.targets[row, 0] - 1, abs=2e-3)
+
+
+def test_policy_that_is_not_finite_ends_training():
+    game = TINY.make_game()
+    network = Network(game, TINY.network)
+    with torch.no_grad():
+        network.keys.bias.fill_(3e38)
+    with pytest.raises(TrainingDiverged, match=r"^the outputs of the network are no longer finite"):
+        distillation.collect_decisions(game, TINY, None, network, 100, seed=5)
 
 
 def test_positions_are_sampled_from_the_tables():

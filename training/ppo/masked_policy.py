@@ -47,8 +47,9 @@ class Policy(MaskableActorCriticPolicy):
         `deterministic` is ignored: rollouts are sampled. Raises TrainingDiverged if a logit or a
         value is not finite.
         """
-        logits, values = map(torch.from_numpy, self.evaluator(obs.cpu().numpy()))
-        check_outputs(logits, values)
+        outputs = self.evaluator(obs.cpu().numpy())
+        check_outputs(*outputs)
+        logits, values = map(torch.from_numpy, outputs)
         logits = _mask(logits, action_masks)
         sums = logits.softmax(1).cumsum(1, dtype=torch.float64)
         bounds = torch.rand(len(sums), 1, dtype=sums.dtype) * sums[:, -1:]

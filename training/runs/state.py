@@ -98,9 +98,9 @@ def check_finite(network: nn.Module) -> None:
     check_outputs(*_outputs_for_ones(network))
 
 
-def check_outputs(*outputs: Tensor | AnyArray) -> None:
+def check_outputs(*outputs: AnyArray) -> None:
     """Raise TrainingDiverged if the outputs or the losses of a network are not finite."""
-    if not all(bool(torch.isfinite(torch.as_tensor(output)).all()) for output in outputs):
+    if not all(np.isfinite(output).all() for output in outputs):
         raise _diverged("outputs")
 
 
@@ -112,13 +112,14 @@ def _diverged(what: str) -> TrainingDiverged:
 
 
 @torch.no_grad()
-def _outputs_for_ones(network: nn.Module) -> tuple[Tensor, ...]:
-    """Return the outputs of a network for an input of ones; () if it has no `shape`."""
+def _outputs_for_ones(network: nn.Module) -> list[AnyArray]:
+    """Return the outputs of a network for an input of ones; [] if it has no `shape`."""
     shape = getattr(network, "shape", None)
     if shape is None:
-        return ()
+        return []
     outputs = network(torch.ones(1, *shape, device=next(network.parameters()).device))
-    return outputs if isinstance(outputs, tuple) else (outputs,)
+    tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [tensor.cpu().numpy() for tensor in tensors]
 
 
 def _check_outputs_of(part: str, network: nn.Module, tensors: Mapping[str, Tensor]) -> None:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from agents.defaults import CONTEMPT
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
-from cc_env.errors import TrainingDiverged
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import check_between, check_integers
+from training.runs.state import check_outputs
 from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
 from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
 
@@ -182,6 +182,7 @@ class SelfPlayWorker:
                 continue
             selected = clock()
             logits, values = evaluate(planes)
+            check_outputs(logits, values)
             evaluated = clock()
             self._trees.expand(logits, values)
             tally.evaluated += len(planes)
@@ -193,8 +194,6 @@ class SelfPlayWorker:
     def _decide(self) -> None:
         """Store the decisions of the search, play them and those of the opponents."""
         search = self._trees.results()
-        if (search.selected_actions < 0).any():
-            raise TrainingDiverged("the network's logits or values are not finite")
         actions, policy = top_policy(search.actions, search.policy)
         columns = self._boards.positions.copy(), self._boards.to_move.copy(), actions, policy
         for game, *decision in zip(self._decisions, *columns, search.values.tolist(), strict=True):
