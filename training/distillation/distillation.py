@@ -46,7 +46,7 @@ from training.distillation.teacher import Teacher
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.state import check_outputs
 from training.runs.training_run import Run, State
 from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
@@ -98,7 +98,7 @@ class Config(GameSettings, NetworkConfig):
         super().__post_init__()
         check_integers(self, depth=(2, MAX_DEPTH), max_opening_turns=(0, MAX_TURNS))
         self.check_games()
-        check_integers(self, decisions=1000, replay=1000)
+        check_integers(self, decisions=(1000, MAX_SAMPLES), replay=(1000, MAX_SAMPLES))
         check_between(self, 0, 1, "entropy", "table_share")
         if self.table_share and self.tables is None:
             raise BadOption(f"table_share={self.table_share}, tables=None; expected: tables")

@@ -61,7 +61,7 @@ from training.learned_evaluation.small_network import (
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay import search_games
 from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
@@ -120,9 +120,10 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
+        check_integers(self, positions=(1000, MAX_SAMPLES), remembered=(1000, MAX_SAMPLES))
+        check_integers(self, depth=(1, MAX_DEPTH))
         check_integers(self, max_opening_turns=(0, search_games.MAX_TURNS))
-        check_integers(self, epochs=1, batch_size=1)
+        check_integers(self, epochs=1, batch_size=(1, MAX_BATCH_SIZE))
         check_between(self, 0, 1, "exploration", "weight", "learning_rate")
         check_workers(self.engine, self.workers)
 

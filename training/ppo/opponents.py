@@ -26,6 +26,8 @@ ITSELF, SNAPSHOTS = "itself", "snapshots"
 MIN_WEIGHT = 0.02
 # The score is a moving average over about this number of games.
 SCORE_GAMES = 100
+# Each has a network.
+MAX_SNAPSHOTS = 1000
 
 
 def network_policy(evaluator: Evaluator) -> BatchPolicy:
@@ -68,7 +70,7 @@ class PoolSettings:
         """Raise BadOption if a player spec is invalid or a value is out of range."""
         for name in self.names:
             check_spec(name)
-        check_integers(self, snapshots=1)
+        check_integers(self, snapshots=(1, MAX_SNAPSHOTS))
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"

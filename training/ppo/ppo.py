@@ -35,7 +35,13 @@ from training.ppo.opponents import ITSELF, SNAPSHOTS, LearningOpponents, PoolSet
 from training.ppo.overlapped import OverlappedPPO
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import (
+    MAX_BATCH_SIZE,
+    MAX_BOARDS,
+    MAX_SAMPLES,
+    check_between,
+    check_integers,
+)
 from training.runs.training_run import Run, State
 from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
@@ -101,7 +107,8 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
+        check_integers(self, boards=(1, MAX_BOARDS), batch_size=(1, MAX_BATCH_SIZE))
+        check_integers(self, n_steps=(1, MAX_SAMPLES // self.boards), n_epochs=1)
         check_integers(self, threads=(1, MAX_THREADS), max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")

@@ -13,7 +13,7 @@ from agents.network import Network, Size, fast_dtype, load
 from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_BATCH_SIZE, check_between, check_integers
 from training.runs.state import MAX_ADAM_STEPS
 from training.selfplay.replay_buffer import Minibatch
 
@@ -41,7 +41,7 @@ class LearnerSettings:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_integers(self, batch_size=1)
+        check_integers(self, batch_size=(1, MAX_BATCH_SIZE))
         check_between(
             self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
         )

@@ -25,7 +25,7 @@ from cc_env.jit.threads import available_cores
 from training.arena import make_players
 from training.runs import state, training_run
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.log import Row
 from training.selfplay import promotion
 from training.selfplay.learner import (
@@ -198,7 +198,7 @@ class NetworkConfig(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, replay=1)
+        check_integers(self, replay=(1, MAX_SAMPLES))
         check_between(self, 0, 1000, "replay_ratio")
 
     def check(self, resume: bool) -> None:

@@ -18,7 +18,7 @@ from agents.defaults import CONTEMPT
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_BOARDS, MAX_SIMULATIONS, check_between, check_integers
 from training.runs.state import check_outputs
 from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
 from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
@@ -43,9 +43,9 @@ class SelfPlaySettings(GameSettings):
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range or a player spec is invalid."""
         self.check_games()
-        check_integers(self, boards=1, simulations=1, considered=1)
+        check_integers(self, boards=(1, MAX_BOARDS), simulations=(1, MAX_SIMULATIONS), considered=1)
         if self.last_simulations is not None:
-            check_integers(self, last_simulations=1)
+            check_integers(self, last_simulations=(1, MAX_SIMULATIONS))
         check_between(self, -1, 1, "contempt")
         check_between(self, 0, 1, "value_mix")
 
