@@ -1,6 +1,6 @@
 # make test      set up .venv from the lock file, check format, lint, types and imports, run the quick tests (3 to 8 minutes)
 # make test-all  the same with all tests, as CI does (10 to 30 minutes)
-# make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.13 (minutes each)
+# make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.15 (minutes each)
 # make test-arm  compare values with those on two emulated ARM processors (an hour; needs Debian's qemu)
 # make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
 # make play      start the web page, until Ctrl+C

@@ -58,7 +58,7 @@ class Evaluator:
         """
         logits, values = self._evaluate(planes)
         if not (np.isfinite(logits).all() and np.isfinite(values).all()):
-            raise TrainingDiverged("the network has outputs that are not finite")
+            raise TrainingDiverged("the outputs of the network are not finite")
         return logits, values
 
 

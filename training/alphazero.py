@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from cc_env.cli.application import run as run_command
-from training.parallel.tasks import check_engine
+from training.parallel.tasks import MAX_WORKERS, check_engine
 from training.runs import command_line
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run
 from training.selfplay import engines, worker
 from training.selfplay.training import NetworkConfig, NetworkTraining, train
@@ -55,7 +55,8 @@ class Config(NetworkConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, workers=1, decisions=1, warm_up=1, least_window=1)
+        check_integers(self, workers=(1, MAX_WORKERS), decisions=(1, MAX_SAMPLES))
+        check_integers(self, warm_up=1, least_window=1)
         check_between(self, 0, 1, "window")
         check_engine(self.engine, engines.ENGINES)
 

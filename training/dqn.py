@@ -49,7 +49,13 @@ from cc_env.players.specs import check_spec
 from training.arena import make_players
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import (
+    MAX_BATCH_SIZE,
+    MAX_BOARDS,
+    MAX_SAMPLES,
+    check_between,
+    check_integers,
+)
 from training.runs.training_run import Run, State
 from training.selfplay.promotion import BEST
 from training.selfplay.training import BaseConfig, BaseTraining, train
@@ -58,6 +64,7 @@ from training.selfplay.training import BaseConfig, BaseTraining, train
 ILLEGAL_VALUE = -1e8
 # Rollouts between log lines of DQN.
 LOG_INTERVAL = 1 << 30
+MAX_TARGET_SPAN = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +107,9 @@ class Config(BaseConfig):
             raise BadOption("opponents=(); expected: at least one player spec")
         for spec in self.opponents:
             check_spec(spec)
-        check_integers(self, boards=1, n_steps=1, batch_size=1, warm_up=1)
-        check_integers(self, target_span=1, target_interval=1, replay=self.boards)
+        check_integers(self, boards=(1, MAX_BOARDS), batch_size=(1, MAX_BATCH_SIZE))
+        check_integers(self, n_steps=1, warm_up=1, target_span=(1, MAX_TARGET_SPAN))
+        check_integers(self, target_interval=1, replay=(self.boards, MAX_SAMPLES))
         check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma")
         check_between(self, 0, 1, "exploration", "last_exploration", "exploration_share")
@@ -168,16 +176,18 @@ class Training(BaseTraining[Config]):
         self.dqn.exploration_rate = exploration
         decisions = config.boards * config.n_steps
         self.dqn.learn(decisions, log_interval=LOG_INTERVAL, reset_num_timesteps=False)
+        logged = self.dqn.logger.name_to_value
+        losses = {"loss": float(logged["train/loss"])} if "train/loss" in logged else {}
+        state.check_outputs(np.array([*losses.values()]))
         state.check_finite(self.network)
         points = [point for each in self.env.opponents for point in each.take_points()]
         elapsed = time.perf_counter() - start
         self.run.advance(decisions)
-        logged = self.dqn.logger.name_to_value
         return {
             "steps_per_second": decisions / elapsed,
             "exploration": exploration,
             "learning_rate": self.interpolate(config.learning_rate, config.last_learning_rate),
-            **({"loss": float(logged["train/loss"])} if "train/loss" in logged else {}),
+            **losses,
             **({"learning": float(np.mean(points))} if points else {}),
         }
 

@@ -175,7 +175,7 @@ def test_outputs_that_are_not_finite_are_rejected(game):
         for block in model.tower:
             block.first.weight.fill_(1e30)
             block.second.weight.fill_(1e30)
-    with pytest.raises(TrainingDiverged, match="the network has outputs that are not finite"):
+    with pytest.raises(TrainingDiverged, match="the outputs of the network are not finite"):
         Evaluator(model)(sample_planes(game, 3))
 
 

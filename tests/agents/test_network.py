@@ -292,7 +292,7 @@ def test_weights_with_infinite_outputs_are_rejected(game, network, tmp_path):
     for parameter in network.parameters():
         torch.nn.init.constant_(parameter, 1e30)
     save(path, network, game, {})
-    message = r"huge\.safetensors: the network has outputs that are not finite"
+    message = r"huge\.safetensors: the outputs of the network are not finite"
     for spec in ("policy", "alphazero"):
         with pytest.raises(BadCheckpoint, match=message):
             make_player(f"{spec}:path={path}", game)

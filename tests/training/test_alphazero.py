@@ -215,6 +215,23 @@ def short(tmp_path_factory):
             lambda _: 10**9,
             r"replay.positions is uint64\[\d+, 5\]; expected",
         ),
+        (
+            "network.tower.0.first.weight",
+            lambda array: array + 1e38,
+            "the outputs of network are not finite",
+        ),
+        (
+            "average.stem.weight",
+            lambda array: array + 3e38,
+            "the outputs of average are not finite",
+        ),
+        (
+            "replay.targets",
+            lambda array: 0 * array,
+            "replay.targets does not fit the position '.*' in row 0",
+        ),
+        ("replay.actions", lambda array: array[::-1], "replay.actions does not fit the position"),
+        ("steps", lambda steps: steps + 1, "steps=[0-9]+; expected: [0-9]+, as in the optimizer"),
         ("added", lambda _: "many", "added='many'; expected: an integer"),
         ("steps", lambda _: -1, "steps=-1; expected: an integer"),
         ("seconds", lambda _: None, "seconds=None; expected: a number"),

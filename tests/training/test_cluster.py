@@ -384,8 +384,8 @@ def test_unknown_engine_is_rejected():
         arena.play_tournament(("random", "greedy"), engine="spark")
 
 
-@pytest.mark.parametrize("workers", [0, 1.5])
+@pytest.mark.parametrize("workers", [0, 1.5, 1025])
 def test_invalid_number_of_workers_is_rejected(workers):
-    message = f"workers={workers}; expected: an integer, 1 or more"
+    message = rf"^workers={workers}; expected: an integer, 1 to 1,024 \(with engine 'ray'\)$"
     with pytest.raises(BadOption, match=message):
         arena.play_tournament(("random", "greedy"), engine="ray", workers=workers)

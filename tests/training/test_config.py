@@ -1,12 +1,15 @@
 """Configs: field checks, and construction from options and saved files."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import pytest
 
-from cc_env.errors import BadOption
-from training import alphazero
+from cc_env.errors import MAX_INTEGER, BadOption
+from training import alphazero, dqn
+from training.distillation import distillation
+from training.learned_evaluation import fitting
 from training.ppo import ppo
 from training.runs.config import (
     build_config,
@@ -15,6 +18,7 @@ from training.runs.config import (
     check_limits,
     merge,
     nest,
+    type_of,
 )
 
 
@@ -105,3 +109,48 @@ def test_invalid_run_limits_are_rejected():
             check_limits(minutes=1, rounds=wrong)
     with pytest.raises(BadOption, match=r"rounds=2\.5; expected: an integer"):
         check_limits(minutes=1, rounds=2.5)
+
+
+# Integers that allocate no memory and start no processes, or whose memory the boards limit.
+TAKES_ONLY_TIME = {
+    *("considered", "epochs", "evaluate_every", "least_window", "max_turns", "n_epochs", "n_steps"),
+    *("repetitions", "rounds", "seed", "steps", "target_interval", "warm_up"),
+}
+
+
+def field_names(values, prefix=""):
+    """Yield the dotted names of the fields in a nested config."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and name != "options":
+            yield from field_names(value, f"{prefix}{name}.")
+        elif name != "options":
+            yield f"{prefix}{name}"
+
+
+@pytest.mark.parametrize(
+    "kind", [alphazero.Config, distillation.Config, dqn.Config, fitting.Config, ppo.Config]
+)
+def test_numbers_that_allocate_memory_are_bounded(kind):
+    tested = 0
+    for path in field_names(asdict(kind())):
+        name = path.rpartition(".")[2]
+        if type_of(kind, path) in (int, int | None) and name not in TAKES_ONLY_TIME:
+            with pytest.raises(BadOption, match=f"^{name}={MAX_INTEGER - 1}; expected: "):
+                build_config(kind, nest({path: MAX_INTEGER - 1}))
+            tested += 1
+    assert tested > 5
+
+
+def test_a_rollout_is_bounded():
+    message = "^n_steps=1563; expected: an integer, 1 to 1,562$"
+    with pytest.raises(BadOption, match=message):
+        ppo.Config(boards=64_000, n_steps=1563)
+
+
+def test_number_of_workers_is_bounded():
+    for kind in (alphazero.Config, distillation.Config, fitting.Config):
+        kind(workers=1024)
+        with pytest.raises(
+            BadOption, match=r"^workers=1000000; expected: an integer, [01] to 1,024"
+        ):
+            kind(workers=1_000_000)

@@ -19,7 +19,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.cli.application import run as run_command
 from cc_env.core import rules
-from cc_env.errors import BadCheckpoint, BadOption, UnknownOption
+from cc_env.errors import BadCheckpoint, BadOption, TrainingDiverged, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation.network_file import write_network
 from cc_env.match.referee import Decision
@@ -203,6 +203,15 @@ def test_samples_are_policy_decisions_with_search_values():
         assert samples.values[row] == pytest.approx(2 * samples.targets[row, 0] - 1, abs=2e-3)
 
 
+def test_policy_that_is_not_finite_ends_training():
+    game = TINY.make_game()
+    network = Network(game, TINY.network)
+    with torch.no_grad():
+        network.keys.bias.fill_(3e38)
+    with pytest.raises(TrainingDiverged, match=r"^the outputs of the network are no longer finite"):
+        distillation.collect_decisions(game, TINY, None, network, 100, seed=5)
+
+
 def test_positions_are_sampled_from_the_tables():
     game = TINY.make_game()
     network = Network(game, TINY.network)
@@ -288,6 +297,12 @@ def test_killed_run_resumes_identically(finished_run, tmp_path, monkeypatch):
         ("replay.positions", lambda array: None, "no array replay.positions"),
         ("replay.positions", numbers(2**63), "replay.positions"),
         ("replay.values", numbers(3), "replay.values has invalid values; expected: -1 to 1"),
+        ("replay.values", lambda array: array[::-1], "replay.values does not fit the position"),
+        (
+            "replay.targets",
+            lambda array: array[:, ::-1],
+            "replay.targets does not fit the position",
+        ),
         ("average.stem.weight", lambda array: None, "no array average.stem.weight"),
         ("added", lambda added: -1, "added=-1"),
     ],

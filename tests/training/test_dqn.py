@@ -178,6 +178,12 @@ def test_checkpoint_with_nan_weights_is_refused(finished_run, tmp_path):
         main(replace(TINY, steps=2048), tmp_path / "copy", resume=True)
 
 
+def test_checkpoint_with_huge_weights_is_refused(finished_run, tmp_path):
+    alter(finished_run, tmp_path / "copy", "target.stem.weight", lambda array: array + 3e38)
+    with pytest.raises(BadCheckpoint, match=r"the outputs of target are not finite$"):
+        main(replace(TINY, steps=2048), tmp_path / "copy", resume=True)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

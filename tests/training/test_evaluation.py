@@ -16,6 +16,7 @@ from cc_env.cli.application import run as run_command
 from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation import network_file
+from cc_env.learned_evaluation.network import FIRST_SCALE
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES, GameEntry
@@ -153,7 +154,21 @@ def test_remembered_positions_are_limited(tmp_path):
         ("sample.games", lambda array: array[1:], "sample.games is int32"),
         ("sample.base", lambda array: array.astype(np.float64), "sample.base is float64"),
         ("sample.targets", numbers(2), "sample.targets is not between 0 and 1"),
-        ("sample.results", numbers(np.nan), "sample.results is not between 0 and 1"),
+        ("sample.results", numbers(np.nan), "sample.results has invalid values; expected: 0, 0.5"),
+        ("sample.results", numbers(0.25), "sample.results has invalid values; expected: 0, 0.5"),
+        (
+            "sample.results",
+            lambda array: np.arange(len(array), dtype=np.float32) % 3 / 2,
+            "sample.results has different results of a game",
+        ),
+        ("sample.games", lambda array: array[::-1], "sample.games is not ascending from 0 or more"),
+        ("sample.games", lambda array: array - 1, "sample.games is not ascending from 0 or more"),
+        ("best.cells.weight", numbers(1e30), "best: a quantized weight is 1"),
+        (
+            "best.cells.weight",
+            numbers([6000 / FIRST_SCALE] * 12),
+            "best: the sums of the first layer",
+        ),
         ("best.second.weight", lambda array: None, "no array best.second.weight"),
         ("network.cells.bias", numbers(np.inf), "network.cells.bias has values that are not"),
         ("promotions", lambda _: "often", "promotions='often'"),

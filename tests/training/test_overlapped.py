@@ -76,11 +76,12 @@ def test_state_contains_the_pending_rollout(start):
 
 
 def test_restored_rollout_trains_identically(start):
-    first, other = start("one").ppo, start("other", seed=5).ppo
+    first, training = start("one").ppo, start("other", seed=5)
+    other, env = training.ppo, training.env
     update(first)
     arrays = {name: array.copy() for name, array in first.state().items()}
     other.learner.policy.load_state_dict(first.learner.policy.state_dict())
-    other.load(arrays)
+    other.restore(other.read_rollout(arrays), env.reset(), env.lengths == 0)
     for ppo in (first, other):
         np.random.seed(0)
         update(ppo)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cc_env.core.rules import ONGOING
 from cc_env.errors import BadCheckpoint
 from cc_env.games.factory import make_game
 from training.selfplay.replay_buffer import (
@@ -117,6 +118,115 @@ def test_restored_buffer_samples_identically(game):
         replay.add(samples_of(game, [game.initial], 1))
     sampled = (replay.sample(np.random.default_rng(0), 50) for replay in (saved, other))
     np.testing.assert_equal(*sampled)
+
+
+def zero_all(samples):
+    samples.targets[1] = 0
+
+
+def leave_out_the_last_action(samples):
+    stored = (samples.actions[1] >= 0).sum()
+    samples.actions[1, stored - 1] = -1
+
+
+def repeat_the_first_action(samples):
+    samples.actions[1, 1] = samples.actions[1, 0]
+
+
+def store_an_illegal_action(samples):
+    samples.actions[1, 0] = min({*range(100)} - {*samples.actions[1].tolist()})
+
+
+def store_no_action(samples):
+    samples.actions[1], samples.targets[1] = -1, 0
+
+
+def swap_positions(samples):
+    samples.positions[[0, 1]] = samples.positions[[1, 0]]
+
+
+def swap_targets(samples):
+    samples.targets[1, [0, 1]] = samples.targets[1, [1, 0]]
+
+
+def give_padding_a_target(samples):
+    samples.targets[1, -1] = 2.0**-20
+
+
+def double_the_last_target(samples):
+    samples.targets[1, (samples.actions[1] >= 0).sum() - 1] *= 2
+
+
+def change_the_value(samples):
+    samples.values[1] += 0.01
+
+
+def load_changed(replay, samples, change):
+    """Load the state of a buffer with changed samples."""
+    saved = ReplayBuffer(replay.game, replay.capacity)
+    saved.add(samples)
+    change(saved.samples)
+    replay.load(saved.state(), saved.added)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (store_an_illegal_action, "actions"),
+        (leave_out_the_last_action, "actions"),
+        (repeat_the_first_action, "actions"),
+        (store_no_action, "actions"),
+        (swap_positions, "actions"),
+        (zero_all, "targets"),
+        (swap_targets, "targets"),
+        (give_padding_a_target, "targets"),
+    ],
+)
+@pytest.mark.parametrize("fill_missing", [False, True])
+def test_samples_whose_parts_disagree_are_rejected(game, change, name, fill_missing):
+    if (change, fill_missing) == (zero_all, True):
+        name = "values"
+    after = game.initial
+    for _ in range(6):
+        after = game.apply(after, int(game.legal_actions(after)[1]))
+    samples = samples_of(game, [game.initial, after, after])
+    if fill_missing:
+        samples = samples._replace(values=2 * samples.targets[:, 0].astype(np.float32) - 1)
+    replay = ReplayBuffer(game, 5, fill_missing=fill_missing)
+    load_changed(replay, samples, lambda samples: None)
+    with pytest.raises(BadCheckpoint) as caught:
+        load_changed(replay, samples, change)
+    row = 0 if change is swap_positions else 1
+    text = game.to_text(after)
+    assert str(caught.value) == f"replay.{name} does not fit the position {text!r} in row {row}"
+
+
+@pytest.mark.parametrize(
+    ("change", "fill_missing", "name"),
+    [(double_the_last_target, False, "targets"), (change_the_value, True, "values")],
+)
+def test_samples_with_impossible_targets_are_rejected(game, change, fill_missing, name):
+    samples = samples_of(game, [game.initial] * 3)
+    samples = samples._replace(values=2 * samples.targets[:, 0].astype(np.float32) - 1)
+    replay = ReplayBuffer(game, 5, fill_missing=fill_missing)
+    text = game.to_text(game.initial)
+    with pytest.raises(BadCheckpoint) as caught:
+        load_changed(replay, samples, change)
+    assert str(caught.value) == f"replay.{name} does not fit the position {text!r} in row 1"
+
+
+def test_sample_of_a_finished_game_is_rejected(game):
+    position = game.initial
+    rng = np.random.default_rng(0)
+    while game.outcome(position) == ONGOING:
+        position = game.apply(position, int(rng.choice(game.legal_actions(position))))
+    saved = ReplayBuffer(game, 5)
+    saved.add(samples_of(game, [game.initial]))
+    saved.samples.positions[0] = position
+    with pytest.raises(BadCheckpoint) as caught:
+        ReplayBuffer(game, 5).load(saved.state(), 1)
+    text = game.to_text(position)
+    assert str(caught.value) == f"replay.actions does not fit the position {text!r} in row 0"
 
 
 @pytest.mark.parametrize(

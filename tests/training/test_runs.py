@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,8 +45,13 @@ def open_test_run(path, resume=False, **change):
     return training_run.open_run(path, {**CONFIG, **change}, resume)
 
 
+def step_of(number):
+    """Return the step of a checkpoint, which is that of the last row before it."""
+    return 10 * number + 5
+
+
 def is_saved_state(saved, number):
-    assert saved.number == number
+    assert saved.number == step_of(number)
     times = {name: saved.about[name] for name in ("seconds", "core_seconds")}
     assert saved.about == {"number": number, "name": "ö", **times}
     assert saved.arrays.keys() == arrays(number).keys()
@@ -60,7 +66,8 @@ def log(run, step, numbers):
 
 
 def save_as(run, number, arrays, about):
-    run.step = number
+    """Log a row and save a checkpoint."""
+    log(run, step_of(number), {"loss": 1 / number, "score": 0.5})
     run.save(arrays, about)
 
 
@@ -69,7 +76,6 @@ def train(run, numbers):
     for number in numbers:
         log(run, 10 * number, {"loss": 1 / number, "score": None})
         run.seconds = 60 * number
-        log(run, 10 * number + 5, {"loss": 1 / number, "score": 0.5})
         save_as(run, number, arrays(number), {"number": number, "name": "ö"})
     log(run, 10 * number + 9, {"loss": float("nan")})
 
@@ -85,7 +91,11 @@ def path(tmp_path, monkeypatch):
 
 
 def checkpoint(path, number):
-    return path / "checkpoints" / f"{number:06d}.safetensors"
+    return checkpoint_at(path, step_of(number))
+
+
+def checkpoint_at(path, step):
+    return path / "checkpoints" / f"{step:06d}.safetensors"
 
 
 def logged_steps(path):
@@ -129,10 +139,10 @@ def test_newest_two_checkpoints_are_kept(path):
 
 def test_newest_checkpoint_has_the_highest_number(tmp_path):
     with open_test_run(tmp_path / "run") as run:
-        for number in (999_999, 1_000_000):
+        for number in (99_999, 100_000):
             save_as(run, number, arrays(number), {"number": number, "name": "ö"})
     saved, _ = resume(tmp_path / "run")
-    assert is_saved_state(saved, 1_000_000)
+    assert is_saved_state(saved, 100_000)
 
 
 def test_log_ends_at_the_checkpoint(path):
@@ -147,15 +157,15 @@ def test_log_ends_at_the_checkpoint(path):
 
 
 def test_partial_row_is_dropped(path):
-    whole = (path / "log.jsonl").read_bytes()
     with open_test_run(path, resume=True) as run:
         save_as(run, 4, {}, {})
-        log(run, 40, {"loss": 0.25})
+        saved = (path / "log.jsonl").read_bytes()
+        log(run, 50, {"loss": 0.25})
     with (path / "log.jsonl").open("ab") as file:
-        file.write(b'{"step": 50, "lo')
+        file.write(b'{"step": 60, "lo')
     with open_test_run(path, resume=True) as run:
-        assert run.rows[-1]["step"] == 35
-    assert whole.startswith((path / "log.jsonl").read_bytes())
+        assert run.rows[-1]["step"] == 45
+    assert (path / "log.jsonl").read_bytes() == saved
 
 
 def test_run_killed_before_its_first_checkpoint_restarts(tmp_path):
@@ -217,7 +227,7 @@ def alter_header(content):
 @pytest.mark.parametrize("broken", [truncate, alter_last_byte, alter_header, lambda _: b""])
 def test_broken_checkpoint_is_skipped(path, broken):
     checkpoint(path, 3).write_bytes(broken(checkpoint(path, 3).read_bytes()))
-    with pytest.warns(UserWarning, match=r"000003.* continuing from 000002"):
+    with pytest.warns(UserWarning, match=r"000035.* continuing from 000025"):
         saved, rows = resume(path)
     assert is_saved_state(saved, 2)
     assert [row["step"] for row in rows] == logged_steps(path) == [10, 15, 20, 25]
@@ -233,8 +243,8 @@ def test_rewritten_checkpoint_keeps_the_previous_one(path):
 
 def test_checkpoint_of_another_game_is_rejected(path, tmp_path):
     with open_test_run(tmp_path / "other", options={"size": 4}) as run:
-        train(run, [7])
-    checkpoint(path, 7).write_bytes(checkpoint(tmp_path / "other", 7).read_bytes())
+        train(run, [1, 2, 3])
+    checkpoint(path, 3).write_bytes(checkpoint(tmp_path / "other", 3).read_bytes())
     with (
         open_test_run(path, resume=True) as run,
         pytest.raises(BadCheckpoint, match="belongs to another run: size: saved 4, requested 6"),
@@ -258,18 +268,18 @@ def test_checkpoint_of_another_game_is_rejected(path, tmp_path):
 def test_checkpoint_with_an_invalid_header_is_skipped(path, change):
     header, saved = load(checkpoint(path, 3), checkpoints.CHECKPOINT)
     save(checkpoint(path, 3), checkpoints.CHECKPOINT, saved, {**header, **change})
-    with pytest.warns(UserWarning, match=r"000003.* expected: .*continuing from 000002"):
+    with pytest.warns(UserWarning, match=r"000035.* expected: .*continuing from 000025"):
         saved, _ = resume(path)
     assert is_saved_state(saved, 2)
 
 
 def test_load_errors_name_the_checkpoint(path):
     def fail(saved):
-        raise BadCheckpoint(f"nothing in number {saved.number}")
+        raise BadCheckpoint(f"nothing at step {saved.number}")
 
     with (
         open_test_run(path, resume=True) as run,
-        pytest.raises(BadCheckpoint, match=r"000003\.safetensors: nothing in number 3"),
+        pytest.raises(BadCheckpoint, match=r"000035\.safetensors: nothing at step 35"),
     ):
         run.restore(fail)
 
@@ -288,7 +298,7 @@ def test_run_without_intact_checkpoint_is_rejected(path):
     for number in (2, 3):
         checkpoint(path, number).write_bytes(b"PK\3\4 something else")
     before = (path / "log.jsonl").read_bytes()
-    with pytest.raises(BadCheckpoint, match=r"000003.*incomplete or altered.*no other"):
+    with pytest.raises(BadCheckpoint, match=r"000035.*incomplete or altered.*no other"):
         resume(path)
     assert (path / "log.jsonl").read_bytes() == before
 
@@ -332,8 +342,8 @@ def test_run_killed_during_a_save_resumes(tmp_path):
     for kill in range(4):
         command = [sys.executable, "-c", SCRIPT, path, "resume" if kill else "new"]
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
-        folder = checkpoint(path, 0).parent
-        wait_for(lambda later=number + 3: checkpoint(path, later).exists(), process)
+        folder = path / "checkpoints"
+        wait_for(lambda later=number + 3: checkpoint_at(path, later).exists(), process)
         # The file exists only for a short time.
         while not any(folder.glob("*.half")):
             assert process.poll() is None
@@ -410,7 +420,7 @@ def test_another_config_is_rejected_and_the_run_unchanged(path):
 
 def test_run_saved_without_a_newer_field_resumes(path):
     with open_test_run(path, resume=True, later=3) as run:
-        assert run.checkpoints.latest().number == 3
+        assert run.checkpoints.latest().number == step_of(3)
     assert json.loads((path / "config.json").read_text())["later"] == 3
 
 
@@ -434,6 +444,48 @@ def test_broken_config_or_log_is_rejected_unchanged(path, name, content, message
     with pytest.raises(BadRecord, match=message):
         resume(path)
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+
+
+def without(*numbers):
+    """Return a function that deletes lines, by number from 0."""
+    return lambda lines: [line for n, line in enumerate(lines) if n not in numbers]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda lines: [], "0 rows up to step 0"),
+        (without(2, 3, 4, 5, 6), "2 rows up to step 15"),
+        (without(1), "6 rows up to step 39"),
+        (without(0, 6), "5 rows up to step 35"),
+        (lambda lines: [lines[0], *lines], "6 rows up to step 30"),
+    ],
+)
+def test_run_without_all_rows_is_rejected_unchanged(path, change, found):
+    lines = (path / "log.jsonl").read_text().splitlines(keepends=True)
+    (path / "log.jsonl").write_text("".join(change(lines)))
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    message = (
+        f"{path}/log.jsonl: {found}; expected: 6 rows up to step 35, as at the newest checkpoint; "
+        "restore the missing rows to resume this run"
+    )
+    with pytest.raises(BadRecord, match=f"^{re.escape(message)}$"):
+        resume(path)
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+
+
+def test_run_without_its_log_is_rejected(path):
+    (path / "log.jsonl").unlink()
+    with pytest.raises(BadRecord, match="0 rows up to step 0; expected: 6 rows up to step 35"):
+        resume(path)
+
+
+@pytest.mark.parametrize("change", [{"logged": 10**9}, {"logged": 0}, {"number": 36}])
+def test_checkpoint_that_disagrees_with_the_log_is_rejected(path, change):
+    header, saved = load(checkpoint(path, 3), checkpoints.CHECKPOINT)
+    save(checkpoint(path, 3), checkpoints.CHECKPOINT, saved, {**header, **change})
+    with pytest.raises(BadRecord, match=r"rows up to step \d+; expected: \d+ rows up to step"):
+        resume(path)
 
 
 def test_limits_may_change_when_a_run_is_resumed(path):
@@ -520,8 +572,8 @@ def test_evaluations_are_due_at_multiples_and_at_the_end(tmp_path):
 def test_run_saves_and_prints_after_evaluations(tmp_path, capsys):
     run_counter(tmp_path, every=3, rounds=7)
     assert sorted(checkpoint(tmp_path, 1).parent.iterdir()) == [
-        checkpoint(tmp_path, 6),
-        checkpoint(tmp_path, 7),
+        checkpoint_at(tmp_path, 6),
+        checkpoint_at(tmp_path, 7),
     ]
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("0.0 minutes")] == [

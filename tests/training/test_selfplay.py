@@ -170,13 +170,22 @@ def test_stop_ends_play_after_the_current_decisions(game_4x4):
     assert len(batches) <= SETTINGS.simulations + 1
 
 
-def test_non_finite_network_outputs_raise(game_4x4):
-    play = SelfPlayWorker(game_4x4, SETTINGS, (0,))
+@pytest.mark.parametrize("output", [0, 1])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("delay", [0, 5])
+def test_non_finite_network_outputs_raise(game_4x4, output, value, delay):
+    play, batches = SelfPlayWorker(game_4x4, SETTINGS, (0,)), []
 
     def evaluate(planes):
-        return tuple(np.full_like(array, np.nan) for array in uniform(planes))
+        batches.append(len(planes))
+        outputs = uniform(planes)
+        if len(batches) > delay:
+            outputs[output].flat[-1] = value
+        return outputs
 
-    with pytest.raises(TrainingDiverged, match="values are not finite"):
+    with pytest.raises(
+        TrainingDiverged, match=r"^the outputs of the network are no longer finite, probably"
+    ):
         play.play(evaluate, 3)
 
 

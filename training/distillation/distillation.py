@@ -47,7 +47,7 @@ from training.distillation.teacher import Teacher
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
 from training.selfplay.opponents import GameSettings, SelfPlayGames
@@ -98,7 +98,7 @@ class Config(GameSettings, NetworkConfig):
         super().__post_init__()
         check_integers(self, depth=(2, MAX_DEPTH), max_opening_turns=(0, MAX_TURNS))
         self.check_games()
-        check_integers(self, decisions=1000, replay=1000)
+        check_integers(self, decisions=(1000, MAX_SAMPLES), replay=(1000, MAX_SAMPLES))
         check_between(self, 0, 1, "entropy", "table_share")
         if self.table_share and self.tables is None:
             raise BadOption(f"table_share={self.table_share}, tables=None; expected: tables")
@@ -220,7 +220,7 @@ def collect_decisions(
     Actions are sampled, which reaches positions beyond those of the most probable actions. The
     decisions of unfinished games are included. The same seed gives the same samples. Raises
     BadPlayer if an opponent cannot be created, forfeits or chooses an illegal action, BadOption if
-    the tables have no positions.
+    the tables have no positions, TrainingDiverged if the policy is not finite.
     """
     rng = np.random.default_rng(seed)
     evaluate = Evaluator(network)

@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.optim import Optimizer
 
-from agents.weight_files import checked_array
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadNetwork, BadOption, UnknownOption, format_list
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network import CELLS, Learned
+from cc_env.learned_evaluation.network import check as check_network
 from cc_env.learned_evaluation.network_file import (
     SUFFIX,
     corrected_evaluation,
@@ -55,12 +55,13 @@ from training.learned_evaluation.small_network import (
     find_windows,
     permutation,
     quantize,
+    read_sample,
     select_rows,
 )
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay import search_games
 from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
@@ -119,9 +120,10 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, positions=1000, remembered=1000, depth=(1, MAX_DEPTH))
+        check_integers(self, positions=(1000, MAX_SAMPLES), remembered=(1000, MAX_SAMPLES))
+        check_integers(self, depth=(1, MAX_DEPTH))
         check_integers(self, max_opening_turns=(0, search_games.MAX_TURNS))
-        check_integers(self, epochs=1, batch_size=1)
+        check_integers(self, epochs=1, batch_size=(1, MAX_BATCH_SIZE))
         check_between(self, 0, 1, "exploration", "weight", "learning_rate")
         check_workers(self.engine, self.workers)
 
@@ -264,7 +266,8 @@ class Training(BaseTraining[Config]):
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network and promote it if its score is at least `gate`; return the scores.
 
-        Before the first promotion, the opponent is the evaluation without a network.
+        It is also promoted if the run ends without a promotion. Before the first promotion, the
+        opponent is the evaluation without a network.
         """
         start = time.perf_counter()
         newest = quantize(self.network)
@@ -301,21 +304,16 @@ class Training(BaseTraining[Config]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.promotions = state.read_integer(checkpoint.about, "promotions")
-        count = len(checkpoint.arrays.get("sample.base", ()))
-        parts: dict[str, Any] = {
-            name: checked_array(
-                checkpoint.arrays, f"sample.{name}", (count, *part.shape[1:]), part.dtype
-            )
-            for name, part in self.sample._asdict().items()
-        }
-        self.sample = Sample(**parts)
-        for name in ("targets", "results"):
-            part = getattr(self.sample, name)
-            if not ((part >= 0) & (part <= 1)).all():
-                raise BadCheckpoint(f"sample.{name} is not between 0 and 1")
-        state.load(checkpoint.arrays, **self.parts())
-        if self.promotions and not (self.run.path / FILE).exists():
+        promotions = state.read_integer(checkpoint.about, "promotions")
+        sample = read_sample(checkpoint.arrays, self.network)
+        tensors = state.read(checkpoint.arrays, **self.parts())
+        if promotions:
+            best = copy.deepcopy(self.best)
+            state.assign(tensors, best=best)
+            _check_range(best)
+        state.assign(tensors, **self.parts())
+        self.promotions, self.sample = promotions, sample
+        if promotions and not (self.run.path / FILE).exists():
             write_network(self.run.path / FILE, self.game, quantize(self.best))
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
@@ -338,6 +336,14 @@ class Training(BaseTraining[Config]):
         score_text = "" if score is None else f", {score:.0%} against minimax"
         loss_text = f", loss {newest['loss']:.4f}" if "loss" in newest else ""
         return f"round {newest['step']:.0f}{loss_text}{score_text}"
+
+
+def _check_range(best: SmallNetwork) -> None:
+    """Raise BadCheckpoint if a promoted network cannot be quantized or could overflow."""
+    try:
+        check_network(quantize(best))
+    except BadNetwork as error:
+        raise BadCheckpoint(f"{BEST}: {error}") from None
 
 
 def _make_player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:

@@ -8,18 +8,21 @@ of the expected result, which is SCALE / 2 points.
 Shapes: N positions, B positions of a batch, S sets, W windows, WIDTH and UNITS layer sizes.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from agents.weight_files import AnyArray, checked_array
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.grid import Grid
 from cc_env.core.rules import Position
 from cc_env.core.symmetry import Symmetry
+from cc_env.errors import BadCheckpoint, BadNetwork
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.learned_evaluation.network import (
@@ -48,6 +51,8 @@ _THIRD_UNIT = SCALE / 2 * (1 << THIRD_SHIFT) / FIRST_SCALE
 _MAX_FIRST_SUM = 0.98 * 2**15 / FIRST_SCALE
 _MAX_SECOND_WEIGHT = 0.98 * min(2**15, 2**31 / MAX_ACTIVATION / (WIDTH + 1)) / (1 << SECOND_SHIFT)
 _MAX_THIRD_WEIGHT = 0.98 * 2**31 / MAX_ACTIVATION / (UNITS + 1) / _THIRD_UNIT
+
+Integer = TypeVar("Integer", bound=np.signedinteger[Any])
 
 
 class Sample(NamedTuple):
@@ -181,7 +186,7 @@ def permutation(symmetry: Symmetry, grid: Grid, sets: int) -> NDArray[np.int64]:
 
 
 def quantize(network: SmallNetwork) -> IntegerNetwork:
-    """Return the quantized network."""
+    """Return the quantized network; raise BadNetwork for a weight beyond its integer type."""
     state = {name: value.cpu().double().numpy() for name, value in network.state_dict().items()}
     cells = state["cells.weight"].T.copy()  # [S * CELLS, WIDTH]
     states = state["states.weight"].reshape(-1, STATES, WIDTH)[: len(network.windows)]
@@ -195,20 +200,18 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     if not cells.any():
         cells = cells[:0]
     pairs = state["second.weight"].T.reshape(WIDTH // 2, 2, UNITS).transpose(0, 2, 1)
+    second_bias = _scale_and_round(state["second.bias"], FIRST_SCALE << SECOND_SHIFT)
+    third_bias = _scale_and_round(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)
     return aligned(
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
-            cells=_scale_and_round(cells, FIRST_SCALE).astype(np.int16),
-            states=states.ravel().astype(np.int16),
-            first_bias=bias.astype(np.int16),
-            second=_scale_and_round(pairs, 1 << SECOND_SHIFT).astype(np.int16),
-            second_bias=_scale_and_round(state["second.bias"], FIRST_SCALE << SECOND_SHIFT).astype(
-                np.int32
-            ),
-            third=_scale_and_round(state["third.weight"], _THIRD_UNIT).astype(np.int32),
-            third_bias=np.int64(
-                _scale_and_round(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)[0]
-            ),
+            cells=_as_integers(_scale_and_round(cells, FIRST_SCALE), np.int16),
+            states=_as_integers(states.ravel(), np.int16),
+            first_bias=_as_integers(bias, np.int16),
+            second=_as_integers(_scale_and_round(pairs, 1 << SECOND_SHIFT), np.int16),
+            second_bias=_as_integers(second_bias, np.int32),
+            third=_as_integers(_scale_and_round(state["third.weight"], _THIRD_UNIT), np.int32),
+            third_bias=_as_integers(third_bias, np.int64)[0],
         )
     )
 
@@ -233,6 +236,14 @@ def _state_shares(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDA
 def _scale_and_round(values: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Return the scaled values rounded to integers, flattened."""
     return np.rint(values * scale).ravel()
+
+
+def _as_integers(values: NDArray[np.float64], dtype: type[Integer]) -> NDArray[Integer]:
+    """Return whole numbers as integers; raise BadNetwork if one is beyond their type."""
+    worst, limit = float(np.abs(values).max(initial=0)), np.iinfo(dtype).max
+    if worst > limit:
+        raise BadNetwork(f"a quantized weight is {worst:.3g}; expected: at most {limit:,}")
+    return values.astype(dtype)
 
 
 def extract_sample(game: Game, games: SearchGames) -> Sample:
@@ -288,3 +299,29 @@ def empty_sample(sets: int) -> Sample:
         np.zeros(0, np.float32),
         np.zeros(0, np.int32),
     )
+
+
+def read_sample(arrays: Mapping[str, AnyArray], network: SmallNetwork) -> Sample:
+    """Return the arrays sample.NAME of a checkpoint as the sample of a network.
+
+    Raises BadCheckpoint if they are not, or do not belong together.
+    """
+    count = len(arrays.get("sample.base", ()))
+    like = empty_sample(network.cells.in_features // CELLS)
+    parts: dict[str, Any] = {
+        name: checked_array(arrays, f"sample.{name}", (count, *part.shape[1:]), part.dtype)
+        for name, part in like._asdict().items()
+    }
+    sample = Sample(**parts)
+    if not ((sample.targets >= 0) & (sample.targets <= 1)).all():
+        raise BadCheckpoint("sample.targets is not between 0 and 1")
+    if not np.isin(sample.results, (0, 0.5, 1)).all():
+        raise BadCheckpoint("sample.results has invalid values; expected: 0, 0.5 or 1")
+    if len(network.windows) and (sample.inputs[:, 0] & sample.inputs[:, 1]).any():
+        raise BadCheckpoint("sample.inputs has two pieces on a cell")
+    is_draw, steps = sample.results == 0.5, np.diff(sample.games)
+    if (sample.games < 0).any() or (steps < 0).any():
+        raise BadCheckpoint("sample.games is not ascending from 0 or more")
+    if (np.diff(is_draw) & (steps == 0)).any():
+        raise BadCheckpoint("sample.results has different results of a game")
+    return sample

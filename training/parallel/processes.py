@@ -125,10 +125,10 @@ def _exit_reason(code: int) -> str:
 
 @contextmanager
 def _spawn_environment() -> Iterator[None]:
-    """Start processes in the block with one thread each and Ctrl-C blocked."""
+    """Let processes started in the block have one thread each and ignore Ctrl-C."""
     before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    # Up to Python 3.11, starting it unblocks Ctrl-C.
+    # Up to Python 3.11, the start of the resource tracker unblocks Ctrl-C.
     resource_tracker.ensure_running()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

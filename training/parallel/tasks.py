@@ -10,6 +10,8 @@ from cc_env.jit.threads import available_cores
 from training.parallel import processes
 
 ENGINES = "processes", "ray"
+# Above every sensible number, since configs may be untrusted.
+MAX_WORKERS = 1024
 
 # Called with the function and the tasks.
 Mapper = Callable[..., Iterator[tuple[Any, Any]]]
@@ -51,7 +53,7 @@ def check_workers(engine: str, workers: int | None) -> None:
     check_engine(engine)
     minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None:
-        check_integer("workers", workers, minimum, note=f" ({note})")
+        check_integer("workers", workers, minimum, MAX_WORKERS, f" ({note})")
 
 
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:

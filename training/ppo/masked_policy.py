@@ -44,7 +44,8 @@ class Policy(MaskableActorCriticPolicy):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return sampled actions int64[B], values float32[B, 1], log-probabilities float32[B].
 
-        `deterministic` is ignored: rollouts are sampled.
+        `deterministic` is ignored: rollouts are sampled. Raises TrainingDiverged if a logit or a
+        value is not finite.
         """
         logits, values = map(torch.from_numpy, self.evaluator(obs.cpu().numpy()))
         logits = _mask(logits, action_masks)

@@ -26,10 +26,15 @@ ITSELF, SNAPSHOTS = "itself", "snapshots"
 MIN_WEIGHT = 0.02
 # The score is a moving average over about this number of games.
 SCORE_GAMES = 100
+# Each has a network.
+MAX_SNAPSHOTS = 1000
 
 
 def network_policy(evaluator: Evaluator) -> BatchPolicy:
-    """Return a function that samples actions from the policy of a network."""
+    """Return a function that samples actions from the policy of a network.
+
+    It raises TrainingDiverged if a logit is not finite.
+    """
 
     def choose(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
         logits = np.where(batch.masks, evaluator(batch.observations)[0], -np.inf)
@@ -63,7 +68,7 @@ class PoolSettings:
         """Raise BadOption if a player spec is invalid or a value is out of range."""
         for name in self.names:
             check_spec(name)
-        check_integers(self, snapshots=1)
+        check_integers(self, snapshots=(1, MAX_SNAPSHOTS))
         check_between(self, 0, 1, "named_share", "snapshot_share")
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
@@ -114,6 +119,12 @@ class LearningOpponents:
         oldest.load_state_dict(network.state_dict())
         self.snapshots_taken += 1
         self.refresh_snapshots()
+
+    def restore(self, snapshots_taken: int, scores: NDArray[np.float64]) -> None:
+        """Restore the number of snapshots and the scores, float64[K]; `networks` are restored."""
+        self.snapshots_taken, self.scores = snapshots_taken, scores
+        self.refresh_snapshots()
+        self.refresh_shares()
 
     def refresh_snapshots(self) -> None:
         """Update the snapshot players to the current weights of `networks`."""

@@ -3,6 +3,8 @@
 One thread learns from a rollout while the other one collects the next. Each rollout therefore comes
 from the network before the last update, and PPO's probability ratios are relative to that network.
 The threads use different generators (acting torch's, learning NumPy's), so runs are reproducible.
+
+Shapes: N boards; C planes, H rows and W columns of an observation.
 """
 
 import copy
@@ -11,6 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from stable_baselines3.common.logger import Logger
@@ -99,14 +102,13 @@ class OverlappedPPO:
         rollout |= {name: rollout[name].astype(np.int8) for name in BINARY_ARRAYS}
         return {f"rollout.{name}": array for name, array in rollout.items()}
 
-    def load(self, arrays: Mapping[str, AnyArray]) -> None:
-        """Restore the arrays of `state`.
+    def read_rollout(self, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+        """Return the arrays of `state` by NAME, for `restore`.
 
-        Raises BadCheckpoint, and changes nothing, if the arrays are not a valid rollout.
+        Raises BadCheckpoint if they are not a valid rollout.
         """
-        buffer: MaskableRolloutBuffer = self.learner.rollout_buffer
         # A reset replaces the arrays of a buffer; the copy shares none of them afterwards.
-        empty_buffer = copy.copy(buffer)
+        empty_buffer = copy.copy(self._rollout_buffer)
         empty_buffer.reset()
         rollout = {}
         for name in ROLLOUT_ARRAYS:
@@ -115,11 +117,33 @@ class OverlappedPPO:
             array = checked_array(arrays, f"rollout.{name}", template.shape, dtype)
             rollout[name] = array.astype(template.dtype)
         _check(rollout)
+        return rollout
+
+    def restore(
+        self,
+        rollout: Mapping[str, AnyArray],
+        observations: NDArray[np.int8],
+        episode_starts: NDArray[np.bool_],
+    ) -> None:
+        """Restore a rollout of `read_rollout`, and the state of N boards after it.
+
+        The next rollout begins with `observations`, int8[N, C, H, W]; `episode_starts`, bool[N],
+        are the boards without a decision so far.
+        """
+        buffer = self._rollout_buffer
         buffer.reset()
         for name, array in rollout.items():
             setattr(buffer, name, array)
         buffer.full = True
         self._has_rollout = True
+        # Without these private attributes, the collector would reset the environment.
+        self.collector._last_obs = observations
+        self.collector._last_episode_starts = episode_starts
+
+    @property
+    def _rollout_buffer(self) -> MaskableRolloutBuffer:
+        """The buffer of the next rollout to learn from."""
+        return self.learner.rollout_buffer
 
 
 def _check(rollout: Mapping[str, AnyArray]) -> None:
@@ -132,3 +156,10 @@ def _check(rollout: Mapping[str, AnyArray]) -> None:
     indices = np.clip(actions, 0, masks.shape[2] - 1).astype(np.int64)
     if not ((actions == indices) & (np.take_along_axis(masks, indices, 2) == 1)).all():
         raise BadCheckpoint("rollout.actions has illegal actions")
+    if (rollout["log_probs"] > 0).any():
+        raise BadCheckpoint("rollout.log_probs has numbers above 0")
+    values = rollout["values"]
+    if (np.abs(values) > 1).any():
+        raise BadCheckpoint("rollout.values has numbers outside -1 to 1")
+    if not np.array_equal(rollout["returns"], rollout["advantages"] + values):
+        raise BadCheckpoint("rollout.returns differs from rollout.advantages + rollout.values")

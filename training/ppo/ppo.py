@@ -36,7 +36,13 @@ from training.ppo.opponents import ITSELF, SNAPSHOTS, LearningOpponents, PoolSet
 from training.ppo.overlapped import OverlappedPPO
 from training.runs import command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import (
+    MAX_BATCH_SIZE,
+    MAX_BOARDS,
+    MAX_SAMPLES,
+    check_between,
+    check_integers,
+)
 from training.runs.training_run import Run, State
 from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
@@ -102,7 +108,8 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, boards=1, n_steps=1, batch_size=1, n_epochs=1)
+        check_integers(self, boards=(1, MAX_BOARDS), batch_size=(1, MAX_BATCH_SIZE))
+        check_integers(self, n_steps=(1, MAX_SAMPLES // self.boards), n_epochs=1)
         check_integers(self, threads=(1, MAX_THREADS), max_opening_turns=(0, MAX_OPENING_TURNS))
         check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
         check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
@@ -237,20 +244,19 @@ class Training(BaseTraining[Config]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.pool.snapshots_taken = state.read_integer(checkpoint.about, "snapshots_taken")
-        self.mirrored = state.read_integer(checkpoint.about, "mirrored") > 0
-        state.load(checkpoint.arrays, **self.parts())
-        self.ppo.load(checkpoint.arrays)
-        selfplay_env.load(self.env, checkpoint.arrays)
-        scores = checked_array(checkpoint.arrays, SCORES, self.pool.scores.shape, np.float64)
+        arrays, about = checkpoint.arrays, checkpoint.about
+        snapshots_taken = state.read_integer(about, "snapshots_taken")
+        mirrored = state.read_integer(about, "mirrored", 1)
+        scores = checked_array(arrays, SCORES, self.pool.scores.shape, np.float64)
         if not ((scores >= 0) & (scores <= 1)).all():
             raise BadCheckpoint(f"{SCORES} is {scores.tolist()}; expected: numbers from 0 to 1")
-        self.pool.scores = scores
-        self.pool.refresh_snapshots()
-        self.pool.refresh_shares()
-        # Without these, MaskablePPO would reset the environment.
-        self.ppo.collector._last_obs = self.env.boards.observations.copy()
-        self.ppo.collector._last_episode_starts = self.env.lengths == 0
+        tensors = state.read(arrays, **self.parts())
+        rollout = self.ppo.read_rollout(arrays)
+        selfplay_env.load(self.env, arrays)
+        self.mirrored = bool(mirrored)
+        state.assign(tensors, **self.parts())
+        self.pool.restore(snapshots_taken, scores)
+        self.ppo.restore(rollout, self.env.boards.observations.copy(), self.env.lengths == 0)
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks and the optimizer by name."""

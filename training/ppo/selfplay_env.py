@@ -15,6 +15,7 @@ from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
+from cc_env.envs.kernels import HAS_STEP
 from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
@@ -139,6 +140,7 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
     env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
     try:
         _check(env.boards, len(env.opponents))
+        _check_history(env.boards, saved["lengths"])
     except BadCheckpoint:
         env.boards.restore(before)
         raise
@@ -175,3 +177,20 @@ def _check(boards: Boards, opponents: int) -> None:
     )
     if not is_consistent:
         raise BadCheckpoint("boards: seats, masks or observations disagree with the positions")
+
+
+def _check_history(boards: Boards, lengths: NDArray[np.int64]) -> None:
+    """Raise BadCheckpoint if consistent boards have another history than their games.
+
+    `lengths`, int64[N], are 0 before the learner's first decision. The newest of the keys that
+    count repetitions is that of the position in which the current turn began.
+    """
+    rows, keys = boards.snapshot()[:2]
+    if not np.array_equal(rows[:, HAS_STEP] != 0, lengths > 0):
+        raise BadCheckpoint("lengths: 0 in a game with decisions, or more in one without")
+    for board in range(boards.count if keys.shape[1] else 0):
+        position = boards.position(board)
+        if boards.game.mid_turn(position):
+            position = boards.game.make_position(boards.positions_before[board])
+        if keys[board, boards.turns(board) % keys.shape[1]] != boards.game.key(position):
+            raise BadCheckpoint("boards: the keys that count repetitions are of other positions")

@@ -16,6 +16,13 @@ CHECKPOINTS = "checkpoints"
 CHECKPOINT = "checkpoint"
 
 
+class LogEnd(NamedTuple):
+    """The number of rows of a log at a checkpoint, and the step of the last one."""
+
+    rows: int
+    step: int
+
+
 class Checkpoint(NamedTuple):
     """A checkpoint that was read; `number` is its step, `about` describes the arrays."""
 
@@ -39,8 +46,8 @@ class Checkpoints:
         for partial_file in self._folder.glob("*.half"):
             partial_file.unlink()
         self._previous: Path | None = None
-        # `logged` is the number of log rows at that checkpoint.
-        self.newest, self.logged = _newest_intact(self._folder)
+        # The file of that checkpoint and the end of the log at it.
+        self.newest, self.log_end = _newest_intact(self._folder)
 
     def latest(self) -> Checkpoint | None:
         """Return the newest intact checkpoint, None before the first.
@@ -59,8 +66,9 @@ class Checkpoints:
     ) -> None:
         """Save arrays with a JSON description `about` them; delete all but the newest two files.
 
-        `number` increases from checkpoint to checkpoint; `logged` is the number of log rows. Raises
-        OSError and keeps the earlier checkpoints on failure.
+        `number` increases from checkpoint to checkpoint; `logged` is the number of log rows, the
+        last of which has this number as its step. Raises OSError and keeps the earlier checkpoints
+        on failure.
         """
         path = self._folder / f"{number:06d}.safetensors"
         header = {"run": self._run, "number": number, "logged": logged, "about": about}
@@ -71,24 +79,24 @@ class Checkpoints:
             old.unlink()
 
 
-def _newest_intact(folder: Path) -> tuple[Path | None, int]:
-    """Return the newest intact checkpoint and its number of log rows; (None, 0) without files.
+def _newest_intact(folder: Path) -> tuple[Path | None, LogEnd]:
+    """Return the newest intact checkpoint, None without files, and the end of the log at it.
 
     Warns about broken ones; raises BadCheckpoint if all are broken.
     """
     failures: list[BadCheckpoint] = []
     for path in sorted(folder.glob("*.safetensors"), key=_number, reverse=True):
         try:
-            logged = read(path)[0]["logged"]
+            header = read(path)[0]
         except BadCheckpoint as error:
             failures.append(error)
             continue
         for failure in failures:
             warnings.warn(f"{failure}; continuing from {path.name}", stacklevel=2)
-        return path, logged
+        return path, LogEnd(header["logged"], header["number"])
     if failures:
         raise BadCheckpoint(f"{failures[0]}; no other checkpoint is intact")
-    return None, 0
+    return None, LogEnd(0, 0)
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:

@@ -196,7 +196,7 @@ def _saved_config(
     Raises BadOption for an invalid change, BadRecord for an invalid file.
     """
     try:
-        # Typed names have been checked already.
+        # Names given on the command line have been checked; those of the file are untrusted.
         with untrusted_names():
             return build_config(config_class, merge(read_config(path), changes))
     except BadOption as error:

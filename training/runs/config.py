@@ -18,6 +18,15 @@ from cc_env.errors import (
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+# Limits of numbers that allocate memory, since configs may be untrusted. They exceed what one
+# machine can use: boards and tasks at once; samples in a buffer or a round; samples of a gradient
+# step; games or positions of an evaluation; simulations of a search.
+MAX_BOARDS = 2**16
+MAX_SAMPLES = 10**8
+MAX_BATCH_SIZE = 2**20
+MAX_EVALUATIONS = 2**20
+MAX_SIMULATIONS = 2**16
+
 Config = TypeVar("Config", bound="DataclassInstance")
 
 

@@ -2,8 +2,12 @@
 
 Checkpoints are untrusted: the hash proves that a file is complete, not its author. All arrays are
 compared with those that they replace before anything changes.
+
+A network may have an attribute `shape`, that of an input without the batch. Then its outputs for an
+input of ones must be finite, too.
 """
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,6 +22,8 @@ from cc_env.errors import BadCheckpoint, TrainingDiverged, is_integer, is_number
 MAX_NUMBER = 10**15
 # State of Adam for each parameter, besides its step.
 MOMENTS = "exp_avg", "exp_avg_sq"
+# The number of steps at which Adam, which counts in float32, stops to count.
+MAX_ADAM_STEPS = 2**24
 
 
 def to_arrays(**parts: nn.Module | Optimizer) -> dict[str, AnyArray]:
@@ -32,46 +38,113 @@ def to_arrays(**parts: nn.Module | Optimizer) -> dict[str, AnyArray]:
 def load(arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer) -> None:
     """Load the arrays of `to_arrays` into the parts; optimizers are Adam or AdamW.
 
-    Arrays of other parts are ignored. Raises BadCheckpoint, and changes nothing, if an array is
-    missing, of another shape or dtype, or not finite.
+    Arrays of other parts are ignored. Raises BadCheckpoint, and changes nothing, as `read`.
     """
-    checked = {part: _checked_tensors(arrays, part, module) for part, module in parts.items()}
+    assign(read(arrays, **parts), **parts)
+
+
+def read(
+    arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer
+) -> dict[str, dict[str, Tensor]]:
+    """Return the tensors of the parts, by part and name, for `assign`.
+
+    Raises BadCheckpoint if an array is missing, of another shape or dtype, or not finite, if the
+    outputs of a network are not finite, or if the state of an optimizer is impossible.
+    """
+    tensors = {part: _checked_tensors(arrays, part, module) for part, module in parts.items()}
     for part, module in parts.items():
         if isinstance(module, nn.Module):
-            module.load_state_dict(checked[part])
+            _check_outputs_of(part, module, tensors[part])
         else:
-            module.load_state_dict({**module.state_dict(), "state": _by_number(checked[part])})
+            _check_moments(part, tensors[part])
+    return tensors
 
 
-def read_integer(about: Mapping[str, object], name: str) -> int:
+def assign(tensors: Mapping[str, Mapping[str, Tensor]], **parts: nn.Module | Optimizer) -> None:
+    """Replace the state of the parts by that of `read`."""
+    for part, module in parts.items():
+        if isinstance(module, nn.Module):
+            module.load_state_dict(tensors[part])
+        else:
+            module.load_state_dict({**module.state_dict(), "state": _by_number(tensors[part])})
+
+
+def read_integer(about: Mapping[str, object], name: str, maximum: int = MAX_NUMBER) -> int:
     """Return an integer from the description of a checkpoint.
 
-    Raises BadCheckpoint if it is missing, negative or not an integer.
+    Raises BadCheckpoint if it is missing, or not an integer from 0 to `maximum`.
     """
     value = about.get(name)
-    if not is_integer(value, 0, MAX_NUMBER):
-        raise BadCheckpoint(f"{name}={value!r:.40}; expected: an integer, 0 to {MAX_NUMBER}")
+    if not is_integer(value, 0, maximum):
+        raise BadCheckpoint(f"{name}={value!r:.40}; expected: an integer, 0 to {maximum}")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def read_number(about: Mapping[str, object], name: str) -> float:
     """Return a number from the description of a checkpoint.
 
-    Raises BadCheckpoint if it is missing or not a finite number.
+    Raises BadCheckpoint if it is missing, or not a number from 0 to MAX_NUMBER.
     """
     value = about.get(name)
-    if not is_number(value, -MAX_NUMBER, MAX_NUMBER):
-        raise BadCheckpoint(f"{name}={value!r:.40}; expected: a number")
+    if not is_number(value, 0, MAX_NUMBER):
+        raise BadCheckpoint(f"{name}={value!r:.40}; expected: a number, 0 to {MAX_NUMBER}")
     return float(value)  # type: ignore[arg-type]
 
 
 def check_finite(network: nn.Module) -> None:
-    """Raise TrainingDiverged if a weight is not finite."""
+    """Raise TrainingDiverged if a weight or an output of a network is not finite."""
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
-        raise TrainingDiverged(
-            "the weights of the network are no longer finite, probably because the learning rate "
-            "is too high; the last checkpoint is kept; start a new run with a lower rate"
-        )
+        raise _diverged("weights")
+    check_outputs(*_outputs_for_ones(network))
+
+
+def check_outputs(*outputs: AnyArray) -> None:
+    """Raise TrainingDiverged if the outputs or the losses of a network are not finite."""
+    if not all(np.isfinite(output).all() for output in outputs):
+        raise _diverged("outputs")
+
+
+def _diverged(what: str) -> TrainingDiverged:
+    return TrainingDiverged(
+        f"the {what} of the network are no longer finite, probably because the learning rate "
+        "is too high; the last checkpoint is kept; start a new run with a lower rate"
+    )
+
+
+@torch.no_grad()
+def _outputs_for_ones(network: nn.Module) -> list[AnyArray]:
+    """Return the outputs of a network for an input of ones; [] if it has no `observation_shape`."""
+    shape = getattr(network, "observation_shape", None)
+    if shape is None:
+        return []
+    outputs = network(torch.ones(1, *shape, device=next(network.parameters()).device))
+    tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+    return [tensor.cpu().numpy() for tensor in tensors]
+
+
+def _check_outputs_of(part: str, network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Raise BadCheckpoint if a network with these tensors has outputs that are not finite."""
+    loaded = copy.deepcopy(network).cpu()
+    loaded.load_state_dict(tensors)
+    try:
+        check_outputs(*_outputs_for_ones(loaded))
+    except TrainingDiverged:
+        raise BadCheckpoint(f"the outputs of {part} are not finite") from None
+
+
+def _check_moments(part: str, tensors: Mapping[str, Tensor]) -> None:
+    """Raise BadCheckpoint if Adam cannot have this state, NUMBER.NAME, after a step."""
+    steps = {name: float(tensor) for name, tensor in tensors.items() if name.endswith(".step")}
+    for name, count in steps.items():
+        first = next(iter(steps.values()))
+        if count != first or not count.is_integer() or not 1 <= count <= MAX_ADAM_STEPS:
+            raise BadCheckpoint(
+                f"{part}.{name} is {count:g}; expected: the same integer for all parameters, "
+                f"1 to {MAX_ADAM_STEPS}"
+            )
+    for name, tensor in tensors.items():
+        if name.endswith(".exp_avg_sq") and bool((tensor < 0).any()):
+            raise BadCheckpoint(f"{part}.{name} has negative values")
 
 
 def _tensors(module: nn.Module | Optimizer) -> dict[str, Tensor]:

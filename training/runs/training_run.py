@@ -113,7 +113,7 @@ class Run:
         `file` is the log, open for appending; `best` is the file name of the best network. Rows of
         the log are added to `wandb_run`, too. The `resources` are TensorBoard's files, the progress
         bar and the Ctrl-C handler. Raises BadCheckpoint if all checkpoints are broken, BadRecord if
-        the log is invalid.
+        the log is invalid or lacks rows that precede the newest checkpoint.
         """
         self.path = path
         self._best = path / best
@@ -124,7 +124,7 @@ class Run:
         self._limits = {name: config[name] for name in LIMITS if config.get(name) is not None}
         shape = {name: config[name] for name in SHAPE_FIELDS if name in config}
         self.checkpoints = Checkpoints(path, shape)
-        self._log = Log(path, file, self.checkpoints.logged, wandb_run)
+        self._log = Log(path, file, self.checkpoints.log_end, wandb_run)
         # "step" and the metrics of each row.
         self.rows = self._log.rows
         self._resources = resources
@@ -268,8 +268,9 @@ def open_run(
     Raises BadFolder if the folder has a run and `resume` is false, if it has none and `resume` is
     true, or if the config differs in a field that is not CHANGEABLE; FolderInUse if another process
     uses it; BadCheckpoint if all checkpoints are broken; BadRecord if the config or the log is
-    invalid; BadOption if Weights & Biases is requested and cannot start. If a run cannot be
-    resumed, its files are unchanged, except for the CHANGEABLE fields of its config.
+    invalid, or rows of the log are missing; BadOption if Weights & Biases is requested and cannot
+    start. If a run cannot be resumed, its files are unchanged, except for the CHANGEABLE fields of
+    its config.
     """
     _check_folder(path, resume)
     path.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,7 +14,8 @@ from agents.network_weights import Size
 from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_BATCH_SIZE, check_between, check_integers
+from training.runs.state import MAX_ADAM_STEPS
 from training.selfplay.replay_buffer import Minibatch
 
 # Maps log-probabilities float[B, A], -inf for illegal actions, and targets float[B, A] to a scalar.
@@ -41,7 +42,7 @@ class LearnerSettings:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_integers(self, batch_size=1)
+        check_integers(self, batch_size=(1, MAX_BATCH_SIZE))
         check_between(
             self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
         )
@@ -155,6 +156,13 @@ class Learner:
             pairs = zip(self.average.parameters(), self._network.parameters(), strict=True)
             for average, current in pairs:
                 average.lerp_(current.to(average.device), weight)
+
+    @staticmethod
+    def check_steps(steps: int, moments: Mapping[str, Tensor]) -> None:
+        """Raise BadCheckpoint unless the saved state of the optimizer is that after `steps`."""
+        taken = int(moments.get("0.step", 0))
+        if taken != min(steps, MAX_ADAM_STEPS):
+            raise BadCheckpoint(f"steps={steps}; expected: {taken}, as in the optimizer")
 
     def parts(self) -> dict[str, nn.Module | Optimizer]:
         """Return networks and optimizer by name, for `training.runs.state`."""

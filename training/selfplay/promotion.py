@@ -18,7 +18,7 @@ from cc_env.match.referee import Player
 from cc_env.players.specs import check_spec
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
-from training.runs.config import check_integers
+from training.runs.config import MAX_EVALUATIONS, check_integers
 
 NEWEST, BEST = "newest", "best"
 TestSet = tuple[Tablebase, tuple[Position, ...]]
@@ -44,8 +44,8 @@ class EvaluationOpponents:
             check_spec(name)
         if self.anchor not in self.names:
             raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
-        check_number_of_games(self.games)
-        check_integers(self, positions=0)
+        check_number_of_games(self.games, MAX_EVALUATIONS)
+        check_integers(self, positions=(0, MAX_EVALUATIONS))
 
 
 def score_against(

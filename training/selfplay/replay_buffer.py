@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agents.weight_files import AnyArray, checked_array
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import Position
+from cc_env.core.rules import ONGOING, Int, Position
 from cc_env.errors import BadCheckpoint, BadPosition
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
@@ -100,7 +100,8 @@ class ReplayBuffer:
     def load(self, arrays: Mapping[str, AnyArray], added: int) -> None:
         """Restore the arrays of `state` after `added` samples.
 
-        Raises BadCheckpoint, and changes nothing, if they are not samples of this game.
+        Raises BadCheckpoint, and changes nothing, if they are not samples of this game, or if a
+        sample's actions, targets and value do not belong together.
         """
         count = min(added, self.capacity)
         loaded = Samples(
@@ -109,7 +110,8 @@ class ReplayBuffer:
                 for name, column in self.samples._asdict().items()
             )
         )
-        _check(self.game, loaded)
+        _check_values(self.game, loaded)
+        _check_relations(self.game, loaded, self.fill_missing)
         self.added = added
         for name, column in self.samples._asdict().items():
             column[:count] = getattr(loaded, name)
@@ -144,7 +146,7 @@ class ReplayBuffer:
         return batch
 
 
-def _check(game: Game, samples: Samples) -> None:
+def _check_values(game: Game, samples: Samples) -> None:
     """Raise BadCheckpoint if samples are invalid in this game; compiled code has no checks."""
     ranges = {"actions": (-1, game.num_actions - 1), "targets": (0, 1), "values": (-1, 1)}
     for name, (low, high) in ranges.items():
@@ -155,6 +157,71 @@ def _check(game: Game, samples: Samples) -> None:
         game.check_positions(samples.positions)
     except BadPosition as error:
         raise BadCheckpoint(f"replay.positions: {error}") from None
+
+
+def _check_relations(game: Game, samples: Samples, are_results: bool) -> None:
+    """Raise BadCheckpoint if the parts of a valid sample do not belong together.
+
+    A sample has the legal actions of its position with the greatest targets. Targets are the
+    probabilities of a policy or, with `are_results`, expected results; then the sample's value is
+    that of the best action.
+    """
+    targets, best = samples.targets, samples.targets[:, 0].astype(np.float32)
+    are_ordered = (np.diff(targets, axis=1) <= 0) & ((samples.actions >= 0) | (targets == 0))[:, 1:]
+    are_valid = {
+        "actions": _have_legal_actions(
+            game.initial, samples.positions, samples.actions, game.num_actions
+        ),
+        "targets": are_ordered.all(1),
+        "values": np.abs(2 * best - 1 - samples.values) <= TOLERANCE,
+    }
+    if not are_results:
+        are_valid["targets"] &= np.abs(targets.sum(1, dtype=np.float32) - 1) <= TOLERANCE
+        del are_valid["values"]
+    for name, is_valid in are_valid.items():
+        if not is_valid.all():
+            row = int(is_valid.argmin())
+            position = game.to_text(game.make_position(samples.positions[row]))
+            raise BadCheckpoint(
+                f"replay.{name} does not fit the position {position!r} in row {row}"
+            )
+
+
+@jit(nogil=True)
+def _have_legal_actions(
+    start: Position,
+    positions: NDArray[np.uint64],
+    actions: NDArray[np.int16],
+    num_actions: Int,
+) -> NDArray[np.bool_]:
+    """Return which samples have an unfinished game and store its legal actions, bool[N].
+
+    They store each legal action once, or MAX_ACTIONS of them if there are more; then -1.
+    """
+    positions, actions = as_raw(positions), as_raw(actions)
+    are_valid = np.zeros(len(positions), np.bool_)
+    legal = np.empty(num_actions, np.int32)
+    # The last row in which an action was legal and not yet found, from 1.
+    marks = np.zeros(num_actions, np.int64)
+    for row in range(len(positions)):
+        position = rules.load(positions[row], start)
+        if rules.outcome(position) != ONGOING:
+            continue
+        count = rules.legal_actions(position, legal)
+        for index in range(count):
+            marks[legal[index]] = row + 1
+        stored = min(count, actions.shape[1])
+        is_valid = stored > 0
+        for index in range(actions.shape[1]):
+            action = actions[row, index]
+            if index >= stored:
+                is_valid &= action == -1
+            elif action >= 0 and marks[action] == row + 1:
+                marks[action] = 0
+            else:
+                is_valid = False
+        are_valid[row] = is_valid
+    return are_valid
 
 
 @jit(nogil=True)

@@ -27,7 +27,7 @@ from cc_env.jit.threads import available_cores
 from training.arena import make_players
 from training.runs import state, training_run
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.log import Row
 from training.selfplay import promotion
 from training.selfplay.learner import (
@@ -58,9 +58,9 @@ class BaseConfig(training_run.Config):
         check_between(self, 0, 1, "gate")
 
     def check(self, resume: bool) -> None:
-        """Check the players and files of a run before it writes anything.
+        """Check the players of a run before it writes anything; raise BadOption for a bad one.
 
-        Raises BadOption if a player cannot be created. With `resume`, initial weights are ignored.
+        Subclasses also check files: with `resume`, those that a resumed run needs.
         """
         make_players(self.evaluation_opponents.names, self.make_game())
 
@@ -158,7 +158,7 @@ def train(
 
     Raises as `config.check`; BadFolder or FolderInUse if the run cannot use the folder,
     BadCheckpoint for a checkpoint that does not fit, BadRecord for an invalid config or log,
-    TrainingDiverged if the weights are no longer finite, KeyboardInterrupt after Ctrl-C, and
+    TrainingDiverged if weights or outputs are no longer finite, KeyboardInterrupt after Ctrl-C, and
     OSError.
     """
     config.check(resume)
@@ -200,7 +200,7 @@ class NetworkConfig(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, replay=1)
+        check_integers(self, replay=(1, MAX_SAMPLES))
         check_between(self, 0, 1000, "replay_ratio")
 
     def check(self, resume: bool) -> None:
@@ -253,6 +253,7 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
             self.learner.learn(self.replay.sample(rng, size, newest))
             for _ in range(max(1, round(self.config.replay_ratio * new_samples / size)))
         ]
+        state.check_outputs(np.array(losses))
         state.check_finite(self.learner.average)
         policy, value = np.mean(losses, 0)
         elapsed = time.perf_counter() - start
@@ -283,8 +284,13 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        self.learner.steps = state.read_integer(checkpoint.about, "steps")
-        if any(name.startswith(f"{BEST}.") for name in checkpoint.arrays):
-            self.best = Network(self.game, self.config.network)
-        state.load(checkpoint.arrays, **self.parts())
-        self.replay.load(checkpoint.arrays, state.read_integer(checkpoint.about, "added"))
+        arrays, about = checkpoint.arrays, checkpoint.about
+        steps = state.read_integer(about, "steps")
+        has_best = any(name.startswith(f"{BEST}.") for name in arrays)
+        best = Network(self.game, self.config.network) if has_best else None
+        parts = self.learner.parts() | ({} if best is None else {BEST: best})
+        tensors = state.read(arrays, **parts)
+        self.learner.check_steps(steps, tensors["optimizer"])
+        self.replay.load(arrays, state.read_integer(about, "added"))
+        state.assign(tensors, **parts)
+        self.learner.steps, self.best = steps, best

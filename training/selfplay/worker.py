@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from agents.defaults import CONTEMPT
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
-from cc_env.errors import TrainingDiverged
 from cc_env.search.puct import Evaluate, Trees
-from training.runs.config import check_between, check_integers
+from training.runs.config import MAX_BOARDS, MAX_SIMULATIONS, check_between, check_integers
 from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
 from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
 
@@ -43,9 +42,9 @@ class SelfPlaySettings(GameSettings):
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range or a player spec is invalid."""
         self.check_games()
-        check_integers(self, boards=1, simulations=1, considered=1)
+        check_integers(self, boards=(1, MAX_BOARDS), simulations=(1, MAX_SIMULATIONS), considered=1)
         if self.last_simulations is not None:
-            check_integers(self, last_simulations=1)
+            check_integers(self, last_simulations=(1, MAX_SIMULATIONS))
         check_between(self, -1, 1, "contempt")
         check_between(self, 0, 1, "value_mix")
 
@@ -193,8 +192,6 @@ class SelfPlayWorker:
     def _decide(self) -> None:
         """Store the decisions of the search, play them and those of the opponents."""
         search = self._trees.results()
-        if (search.selected_actions < 0).any():
-            raise TrainingDiverged("the network's logits or values are not finite")
         actions, policy = top_policy(search.actions, search.policy)
         columns = self._boards.positions.copy(), self._boards.to_move.copy(), actions, policy
         for game, *decision in zip(self._decisions, *columns, search.values.tolist(), strict=True):
