@@ -58,7 +58,8 @@ class Evaluator:
         """
         logits, values = self._evaluate(planes)
         if not (np.isfinite(logits).all() and np.isfinite(values).all()):
-            raise TrainingDiverged("the outputs of the network are not finite")
+            advice = "if it is being trained, a lower learning rate may help"
+            raise TrainingDiverged(f"the outputs of the network are not finite; {advice}")
         return logits, values
 
 
@@ -88,7 +89,7 @@ def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     try:
         loaded(game.observe(game.initial)[np.newaxis])
     except TrainingDiverged as error:
-        raise BadCheckpoint(f"{path}: {error}") from error
+        raise BadCheckpoint(f"{path}: the outputs of the network are not finite") from error
     _EVALUATORS[key] = changed, loaded
     return loaded
 

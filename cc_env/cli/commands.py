@@ -358,6 +358,14 @@ def replay(
             help="Write the games to this file, in the format of its suffix; records: .jsonl.",
         ),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(help="Read FILE with the conventions of a program: py-draughts (.pdn)."),
+    ] = None,
+    to_dialect: Annotated[
+        str | None,
+        typer.Option(help="Write --to with the conventions of a program: py-draughts (.pdn)."),
+    ] = None,
     keep_going: Annotated[
         bool,
         typer.Option(
@@ -370,7 +378,9 @@ def replay(
     The exit status is 2 at the first invalid game; with --keep-going it is 1 at the end if any game
     is invalid.
     """
-    games = _read_games(file, game, option)
+    if to is None and to_dialect is not None:
+        raise BadOption("--to-dialect is for the file of --to")
+    games = _read_games(file, game, option, dialect)
     if not keep_going:
         games = record.valid_games(file, games)
     read = skipped = 0
@@ -386,7 +396,7 @@ def replay(
             if line is not None:
                 _print_turns(entry.match)
             if to is not None:
-                exported.append(entry.to_file_text(to))
+                exported.append(entry.to_file_text(to, to_dialect))
                 entry.check_file_holds(to, len(exported))
             console.print(entry.summary)
     if not (read or rejected):
@@ -428,15 +438,15 @@ class _ReplayedGame(NamedTuple):
             text += ", scores {:g} - {:g}".format(*match.score)
         return f"{text}, {format_count(len(match.turns), 'turn')}"
 
-    def to_file_text(self, to: Path) -> str:
-        """Return the text of the game in the format of the suffix of `to`.
+    def to_file_text(self, to: Path, dialect: str | None) -> str:
+        """Return the text of the game in the format of the suffix of `to`, in a dialect of it.
 
-        Raises UnknownOption for an unknown suffix, BadRecord for a game that the format cannot
-        express.
+        Raises UnknownOption for an unknown suffix or dialect, BadRecord for a game that the format
+        cannot express.
         """
-        if to.suffix.lower() == RECORD_SUFFIX:
+        if to.suffix.lower() == RECORD_SUFFIX and dialect is None:
             return (self.game_record or record_foreign(self.match, self.exported)).to_json()
-        return find_format(self.match.game, to).write(self.match.game, self.exported)
+        return find_format(self.match.game, to, dialect).write(self.match.game, self.exported)
 
     def check_file_holds(self, to: Path, count: int) -> None:
         """Raise BadOption if the format of a file cannot hold `count` games."""
@@ -447,11 +457,11 @@ class _ReplayedGame(NamedTuple):
 
 
 def _read_games(
-    file: Path, game: str | None, option: list[str] | None
+    file: Path, game: str | None, option: list[str] | None, dialect: str | None
 ) -> Iterator[_ReplayedGame | BrokenGame]:
     """Return the games of a file of records, or of another program.
 
-    Raises BadOption for options of records, or if the game of the file is unknown.
+    Raises BadOption for options or a dialect of records, or if the game of the file is unknown.
     """
     name = game or _game_for_suffix(file)
     if game is not None and RECORD_SUFFIX in file.suffixes:
@@ -459,9 +469,11 @@ def _read_games(
         import_allowlist.allow(game)
         name = None
     if name is not None:
-        return _foreign_games(file, name, option)
+        return _foreign_games(file, name, option, dialect)
     if option:
         raise BadOption("--option is for files of other programs; records contain their options")
+    if dialect is not None:
+        raise BadOption("--dialect is for files of other programs; records have none")
     return _recorded_games(file)
 
 
@@ -476,12 +488,12 @@ def _recorded_games(file: Path) -> Iterator[_ReplayedGame | BrokenGame]:
 
 
 def _foreign_games(
-    file: Path, name: str, option: list[str] | None
+    file: Path, name: str, option: list[str] | None, dialect: str | None
 ) -> Iterator[_ReplayedGame | BrokenGame]:
     """Yield the games of another program's file; their numbers count broken games, too."""
     usual_options = find_format(make_game(name), file).options
     game = make_game(name, **{**usual_options, **game_options(option, game=name)})
-    for number, entry in enumerate(record.read_foreign(file, game), 1):
+    for number, entry in enumerate(record.read_foreign(file, game, dialect), 1):
         if isinstance(entry, BrokenGame):
             yield entry
         else:

@@ -97,7 +97,9 @@ class Format(NamedTuple):
     the number of games in a text, broken ones included. `write` returns the text of a game, or
     raises BadRecord if the format cannot express it. Files contain one game if `is_single`;
     otherwise an empty line separates games. `options` are the default options of such files.
-    `hint` returns advice for the error message of a game that violates the rules.
+    `hint` returns advice for the error message of a game that violates the rules, and `result_hint`
+    is advice if only its result does. `dialects` are the same format with the conventions of other
+    programs, by their names.
     """
 
     read: Callable[[str, "Game"], Iterator[PlayedGame | BrokenGame]]
@@ -106,6 +108,8 @@ class Format(NamedTuple):
     options: Mapping[str, Any] = MappingProxyType({})
     hint: Callable[["Game"], str] = lambda game: ""
     is_single: bool = False
+    result_hint: str = ""
+    dialects: Mapping[str, "Format"] = MappingProxyType({})
 
 
 class Track(NamedTuple):

@@ -39,6 +39,10 @@ _RESULT_TEXTS = {
 }
 
 
+class _WrongResult(BadRecord):
+    """A result in a file that contradicts the rules."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """The record of a game. Fields are keys of the JSON object; those with defaults are optional.
@@ -297,13 +301,16 @@ def append_record(path: Path, record: Record) -> None:
     append_atomically(path, record.to_json() + "\n")
 
 
-def read_foreign(path: Path, game: Game) -> Iterator[tuple[PlayedGame, Match] | BrokenGame]:
+def read_foreign(
+    path: Path, game: Game, dialect: str | None = None
+) -> Iterator[tuple[PlayedGame, Match] | BrokenGame]:
     """Yield each game in a file of another program with its replayed match.
 
-    A game that is broken or contradicts the rules is yielded as a BrokenGame. Raises UnknownOption
-    if the game has no format for such a file, BadRecord if the file cannot be read.
+    A game that is broken or contradicts the rules is yielded as a BrokenGame. `dialect` is one of
+    those of the format. Raises UnknownOption if the game has no format for such a file, or the
+    format no such dialect, BadRecord if the file cannot be read.
     """
-    return replay_text(read_text(path), game, find_format(game, path))
+    return replay_text(read_text(path), game, find_format(game, path, dialect))
 
 
 def replay_text(
@@ -317,7 +324,8 @@ def replay_text(
         try:
             match = replay_foreign(game, entry)
         except BadRecord as error:
-            yield BrokenGame(entry.line, f"{error}{form.hint(entry.game or game)}")
+            advice = form.result_hint if isinstance(error, _WrongResult) else ""
+            yield BrokenGame(entry.line, f"{error}{form.hint(entry.game or game)}{advice}")
         else:
             yield entry, match
 
@@ -344,13 +352,22 @@ def decode_text(content: bytes) -> str:
         return content.decode("cp1252", "replace")
 
 
-def find_format(game: Game, path: Path) -> Format:
-    """Return the format of a file by its suffix; raise UnknownOption if the game has none."""
+def find_format(game: Game, path: Path, dialect: str | None = None) -> Format:
+    """Return the format of a file by its suffix, in a dialect of the format.
+
+    Raises UnknownOption if the game has no such format, or the format no such dialect.
+    """
     ending = path.suffix.lower()
     if ending not in game.formats:
         valid = format_list(game.formats) or "none of its own"
         raise UnknownOption(f"{path}: {game.name} has no format {ending!r}; it has: {valid}")
-    return game.formats[ending]
+    form = game.formats[ending]
+    if dialect is None:
+        return form
+    if dialect not in form.dialects:
+        valid = format_list(form.dialects) or "none"
+        raise UnknownOption(f"{path}: {ending} has no dialect {dialect!r}; it has: {valid}")
+    return form.dialects[dialect]
 
 
 def export_match(match: Match, players: tuple[str, str]) -> PlayedGame:
@@ -379,7 +396,7 @@ def replay_foreign(game: Game, foreign: PlayedGame) -> Match:
     if result and foreign.outcome not in (ONGOING, result.outcome):
         replayed = f"{_RESULT_TEXTS[result.outcome]} ({result.reason})"
         recorded = _RESULT_TEXTS[foreign.outcome]
-        raise BadRecord(f"by the rules it is {replayed}, by the file {recorded}")
+        raise _WrongResult(f"by the rules it is {replayed}, by the file {recorded}")
     if foreign.scores is not None:
         _check_scores(foreign.scores, match)
     return match

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -235,6 +236,35 @@ def test_replay_rejects_files_without_games(tmp_path, name):
     to.write_text("precious")
     assert f"{name}" in run("replay", path, "--to", to, status=2)
     assert to.read_text() == "precious"
+
+
+def test_replay_converts_the_dialect_of_py_draughts(tmp_path):
+    file = Path(__file__).parents[1] / "games" / "pdn" / "py_draughts.pdn"
+    pdn, again, back = (tmp_path / name for name in ("a.pdn", "b.pdn", "c.jsonl"))
+    results = [
+        "game 1: ? - ?  0-1 (no_moves), 39 turns",
+        "game 2: ? - ?  1-0 (no_moves), 39 turns",
+        "game 3: ? - ?  1/2-1/2, 31 turns",
+        "game 4: ? - ?  *, 1 turn",
+    ]
+    for read, dialect, to, to_dialect in (
+        (file, ("--dialect", "py-draughts"), pdn, ()),
+        (pdn, (), again, ("--to-dialect", "py-draughts")),
+        (again, ("--dialect", "py-draughts"), back, ()),
+    ):
+        output = run("replay", read, *dialect, "--to", to, *to_dialect).split("\n")
+        assert output[:4] == results
+    assert again.read_text().count('[Result "1-0"]\n\n1... 23-18 2. 11-16 ') == 1
+    for arguments, message in (
+        (
+            [file, "--dialect", "lidraughts"],
+            ".pdn has no dialect 'lidraughts'; it has: py-draughts",
+        ),
+        ([back, "--dialect", "py-draughts"], "--dialect is for files of other programs"),
+        ([back, "--to-dialect", "py-draughts"], "--to-dialect is for the file of --to"),
+        ([back, "--to", back, "--to-dialect", "py-draughts"], "checkers has no format '.jsonl'"),
+    ):
+        assert message in run("replay", *arguments, status=2).replace("\n", " ")
 
 
 def test_replay_rejects_illegal_games(tmp_path):

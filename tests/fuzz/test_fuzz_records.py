@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from fuzz import pdn_grammar
 from fuzz.damage import bytes_damaged
 from fuzz.harness import call_or_reject
 from fuzz.mutations import SEEDS, lines, mutate, texts
+from fuzz.pdn_programs import PROGRAMS, whole_games
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +21,14 @@ from cc_env.games.checkers.pdn_tokens import is_tag_name
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.match.match import Limits
-from cc_env.match.record import read_records, replay_foreign, replay_records
+from cc_env.match.record import (
+    find_format,
+    read_records,
+    replay_foreign,
+    replay_records,
+    replay_text,
+    valid_games,
+)
 from cc_env.match.referee import play_match
 from cc_env.play import importing
 from cc_env.play.exporting import export_game
@@ -89,6 +98,12 @@ def test_altered_records_raise_only_cc_env_errors(name, tmp_path):
             '[a "\\',
             '[a "\\"',
             "[a\n",
+            "[a]",
+            "[a: ",
+            '[a"]b',
+            '[a.b "x"',
+            "[a \n",
+            "[a[b] ",
             "[ \n",
             '[a "x"] {',
             '\n[a "x"] (',
@@ -165,6 +180,23 @@ def test_every_pdn_dialect_is_read_correctly():
         for game_facts, game in zip(read, file.games, strict=True):
             assert game.tags.items() <= game_facts.tags.items()
             assert_survives(game_facts)
+
+    fuzz()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_whole_games_of_a_program_are_read_and_written(name):
+    english, program = make_game("checkers", **pdn.ENGLISH), PROGRAMS[name]
+    form = find_format(english, Path("x.pdn"), program.dialect)
+
+    @given(whole_games(english, program))
+    def fuzz(games):
+        text = "\n\n".join(program.write(english, game) for game in games)
+        read = [game for game, _ in valid_games("text", replay_text(text, english, form))]
+        assert [(game.start, game.turns, game.outcome) for game in read] == games
+        for game in read:
+            (again,) = form.read(form.write(english, game), english)
+            assert facts_of(again) == facts_of(game)
 
     fuzz()
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from cc_env.core.game import BrokenGame
+from cc_env.errors import UnknownOption
 from cc_env.games.checkers import pdn
 from cc_env.games.checkers.pdn_tokens import is_tag_name
 from cc_env.games.factory import make_game
@@ -88,7 +89,12 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
     "number_left_out": ([GOOD], [6]),
     # pydraughts and py-draughts number White's moves.
     "numbers_of_white": (
-        [GOOD, Game(result="*", players=UNKNOWN), Game(2, "*", UNKNOWN, start="W:W30:B1,2")],
+        [
+            GOOD,
+            Game(result="*", players=UNKNOWN),
+            Game(2, "*", UNKNOWN, start="W:W30:B1,2"),
+            *[Game(4, "*", UNKNOWN)] * 2,
+        ],
         [],
     ),
     "numbers_contradict": ([], [1, 3, 5, 7, 9, 11]),
@@ -136,6 +142,16 @@ FILES: dict[str, tuple[list[Game], list[int]]] = {
     "game_type_with_blanks": ([GOOD], []),
     "game_types_of_others": ([], [5, 13, 21, 29, 37, 45]),
     "rules_of_ours": ([GOOD], []),
+    # Random games, written by pydraughts 0.6.7 (english) and py-draughts 1.10.1 (AmericanBoard).
+    "pydraughts": (
+        [
+            Game(36, "0-1", UNKNOWN),
+            Game(8, "1-0", UNKNOWN, start="W:WK6,18,19,25:B2,7,12,K30"),
+            Game(2, "*", UNKNOWN),
+        ],
+        [],
+    ),
+    "py_draughts": ([], [1, 6, 12, 18]),
     # Several games, or none.
     "games_without_headers": (
         [
@@ -190,6 +206,68 @@ def test_games_of_all_dialects_round_trip(english, name):
             name: entry.tags[name] for name in same
         }
         assert pdn.export(again.game, again) == text
+
+
+def test_dialect_of_py_draughts_is_read_and_written(english):
+    """White begins without a FEN, and 1-0 is won by White."""
+    games = list(record.read_foreign(path_of("py_draughts"), english, "py-draughts"))
+    assert [(len(game.turns), RESULTS[game.outcome]) for game, _ in games] == [
+        (39, "0-1"),
+        (39, "1-0"),
+        (31, "1/2-1/2"),
+        (1, "*"),
+    ]
+    starts = [f"W{START[1:]}", START, "B:WK18,19,25,28:B2,7,12,K30", f"W{START[1:]}"]
+    assert [pdn.position_text(game.start) for game, _ in games] == starts
+    ends = [
+        "B:W6,K10,17,20,22,23,29,31:B13",
+        "W:W12:B3,4,6,8,9,10,K14,16,20,K30",
+        "W:WK5,20,K29:BK31",
+        "B:W17,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12",
+    ]
+    assert [pdn.position_text(match.position) for _, match in games] == ends
+    dialect = english.formats[".pdn"].dialects["py-draughts"]
+    for (game, _), start in zip(games, starts, strict=True):
+        text = dialect.write(english, game)
+        result = {"0-1": "1-0", "1-0": "0-1"}.get(RESULTS[game.outcome], RESULTS[game.outcome])
+        assert '[GameType "23"]' in text
+        assert f'[FEN "{start}"]' in text
+        assert f'[Result "{result}"]' in text
+        assert text.split()[-1] == result
+        (again,) = dialect.read(text, english)
+        assert facts_of(again) == facts_of(game)
+        (same,) = pdn.read(pdn.export(english, game), english)
+        assert facts_of(same) == facts_of(game)
+        assert same.tags["GameType"] == "21"
+
+
+def test_error_of_a_contradicted_result_names_the_dialect(english, tmp_path):
+    path = tmp_path / "game.pdn"
+    path.write_text('[FEN "W:W18:B14"]\n1. 18x9 1-0')
+    (broken,) = record.read_foreign(path, english)
+    assert str(broken) == (
+        "line 1: by the rules it is won by the second (no_pieces), by the file won by the first "
+        "player; 1-0 is won by Black in PDN, by White in the dialect py-draughts"
+    )
+    ((game, match),) = record.read_foreign(path, english, "py-draughts")
+    assert RESULTS[game.outcome] == RESULTS[match.result.outcome] == "0-1"
+
+
+def test_error_of_another_game_type_names_the_dialect(english):
+    (broken,) = pdn.read('[GameType "23"] *', english)
+    assert str(broken) == (
+        "line 1: move 1: GameType '23', number '23'; English draughts is '21,B,8,8,N1,0'; "
+        "the dialect py-draughts has it"
+    )
+
+
+def test_unknown_dialect_is_rejected(english):
+    with pytest.raises(UnknownOption) as caught:
+        record.find_format(english, Path("x.pdn"), "checkerboard")
+    assert str(caught.value) == ("x.pdn: .pdn has no dialect 'checkerboard'; it has: py-draughts")
+    with pytest.raises(UnknownOption) as caught:
+        record.find_format(make_game("cannon"), Path("x.log"), "py-draughts")
+    assert str(caught.value) == "x.log: .log has no dialect 'py-draughts'; it has: none"
 
 
 def facts_of(entry):

@@ -208,7 +208,7 @@ def test_policy_that_is_not_finite_ends_training():
     network = Network(game, TINY.network)
     with torch.no_grad():
         network.keys.bias.fill_(3e38)
-    with pytest.raises(TrainingDiverged, match=r"^the outputs of the network are no longer finite"):
+    with pytest.raises(TrainingDiverged, match="the outputs of the network are not finite"):
         distillation.collect_decisions(game, TINY, None, network, 100, seed=5)
 
 

@@ -16,7 +16,7 @@ SAME_STEPS = "expected: the same integer for all parameters, 1 to 16777216"
 def learner(seed):
     torch.manual_seed(seed)
     network = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
-    network.shape = (3,)
+    network.observation_shape = (3,)
     return network, torch.optim.Adam(network.parameters(), 0.1)
 
 

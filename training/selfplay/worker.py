@@ -19,6 +19,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import MAX_BOARDS, MAX_SIMULATIONS, check_between, check_integers
+from training.runs.state import check_outputs
 from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
 from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
 
@@ -181,6 +182,7 @@ class SelfPlayWorker:
                 continue
             selected = clock()
             logits, values = evaluate(planes)
+            check_outputs(logits, values)
             evaluated = clock()
             self._trees.expand(logits, values)
             tally.evaluated += len(planes)

@@ -7,21 +7,27 @@ the strict form of PDN 3.0 (pdn.fmjd.org), except that the result also follows t
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from cc_env.core.game import Format, Game, PlayedGame, Turn
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadRecord, format_list
-from cc_env.games.checkers.pdn_reader import (
+from cc_env.games.checkers.pdn_dialects import (
     BOTH_LOSE,
-    ENGLISH,
+    DIALECTS,
     GAME_TYPE,
+    PDN,
     RESULTS,
+    Dialect,
+    check_game_type,
+    normalize_result,
+)
+from cc_env.games.checkers.pdn_reader import (
+    ENGLISH,
     RULES,
     PdnGame,
-    check_game_type,
     count,
     hint,
-    normalize_result,
     read,
     rules_text,
 )
@@ -29,6 +35,7 @@ from cc_env.games.checkers.pdn_text import parse_position, parse_turn, position_
 from cc_env.games.checkers.pdn_tokens import END_OF_FILE, is_tag_name
 
 __all__ = [
+    "DIALECTS",
     "ENGLISH",
     "FORMAT",
     "export",
@@ -64,20 +71,26 @@ def write(
     for name in tags or {}:
         if name in _GENERATED_TAGS:
             raise BadRecord(f"tag {name}: use the argument {_GENERATED_TAGS[name]}")
+    check_game_type((tags or {}).get("GameType", GAME_TYPE))
     moves = _moves(game, turns, game.initial if start is None else start)
     tag_lines = _tag_lines(game, start, {**(tags or {}), "Result": result})
     return _file(tag_lines, [*moves, result])
 
 
-def export(game: Game, played_game: PlayedGame) -> str:
+def export(game: Game, played_game: PlayedGame, dialect: Dialect = PDN) -> str:
     """Return the PDN text of a game, with the tags of a PdnGame as far as they are still valid.
 
     Raises IllegalAction for an illegal turn, BadRecord for a game that PDN cannot express.
     """
-    start = None if played_game.start == game.initial else played_game.start
-    tag_lines = _tag_lines(game, start, _valid_tags(game, played_game))
+    is_usual = played_game.start == dialect.start(game) and not dialect.always_fen
+    tags = _valid_tags(game, played_game)
+    check_game_type(tags.get("GameType", GAME_TYPE))
+    tags["Result"] = dialect.convert_result(tags["Result"])
+    if dialect.game_type != GAME_TYPE:
+        tags["GameType"] = dialect.game_type
     moves = _moves(game, played_game.turns, played_game.start)
-    return _file(tag_lines, [*moves, _PDN_RESULTS[played_game.outcome]])
+    result = dialect.convert_result(_PDN_RESULTS[played_game.outcome])
+    return _file(_tag_lines(game, None if is_usual else played_game.start, tags), [*moves, result])
 
 
 def _valid_tags(game: Game, played_game: PlayedGame) -> dict[str, str]:
@@ -110,7 +123,6 @@ def _tag_lines(game: Game, start: Position | None, tags: dict[str, str]) -> list
     for name, value in tags.items():
         if not is_tag_name(name) or re.search(rf"[\n\r{END_OF_FILE}]", value):
             raise BadRecord(f"tag {name!r}: {value!r}; expected: a word and a single line of text")
-    check_game_type(tags.get("GameType", GAME_TYPE))
     result = tags.pop("Result")
     if game.options["crowning"] == ENGLISH["crowning"]:
         tags.setdefault("GameType", GAME_TYPE)
@@ -137,4 +149,16 @@ def _moves(game: Game, turns: tuple[Turn, ...], start: Position) -> Iterator[str
         position = game.play_turn(position, turn)
 
 
-FORMAT = Format(read, count, export, ENGLISH, hint)
+def _format(dialect: Dialect, dialects: Mapping[str, Format]) -> Format:
+    return Format(
+        partial(read, dialect=dialect),
+        count,
+        partial(export, dialect=dialect),
+        ENGLISH,
+        hint,
+        result_hint="; 1-0 is won by Black in PDN, by White in the dialect py-draughts",
+        dialects=dialects,
+    )
+
+
+FORMAT = _format(PDN, {name: _format(dialect, {}) for name, dialect in DIALECTS.items()})

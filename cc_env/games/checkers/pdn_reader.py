@@ -25,22 +25,22 @@ ranges of cells and move counters. It ignores tags without a value ("", "?", "-"
 are unreadable, and text in brackets between moves.
 
 A result starts with the score of the first mover, as in PDN 2.0 and unlike chess: 1-0 is won by
-Black, even if White moves first in the start position. 0-0, lost by both, is ignored.
+Black, even if White moves first in the start position. 0-0, lost by both, is ignored. Dialects in
+which White's score comes first are converted.
 
 Sources: PDN 2.0, a draft of 2003 by Murray Cash; PDN 3.0 and its reading grammar, pdn.fmjd.org.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from cc_env.core.game import BrokenGame, Game, PlayedGame, Turn
-from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
+from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadRecord, CcEnvError, IllegalAction, format_list
 from cc_env.games.checkers import pdn_tokens
+from cc_env.games.checkers.pdn_dialects import PDN, RESULTS, Dialect, normalize_result
 from cc_env.games.checkers.pdn_text import (
-    DASHES,
     cell_numbers,
     find_plays,
     parse_position,
@@ -50,25 +50,11 @@ from cc_env.games.checkers.pdn_text import (
 from cc_env.games.checkers.pdn_tokens import Token
 from cc_env.registry.options import parse_options
 
-RESULTS = {"1-0": FIRST_WINS, "0-1": SECOND_WINS, "1/2-1/2": DRAW, "*": ONGOING}
-BOTH_LOSE = "0-0"
 # The rules of PDN files.
 ENGLISH = {"crowning": "ends_move", "no_progress_limit": None}
-GAME_TYPE = "21"
 # The tag, not part of PDN, for rules other than ENGLISH.
 RULES = "RuleOptions"
-# The parts of the GameType of English draughts in PDN 3.0, 21,B,8,8,N1,0.
-_GAME_TYPE = {
-    "number": GAME_TYPE,
-    "color of the first mover": "B",
-    "width": "8",
-    "height": "8",
-    "notation": "N1",
-    "invert flag": "0",
-}
 _NO_VALUE = "", "?", "-"
-_NORMALIZED_RESULTS = {text: text for text in (*RESULTS, BOTH_LOSE)}
-_NORMALIZED_RESULTS |= {"2-0": "1-0", "0-2": "0-1", "1-1": "1/2-1/2", "½-½": "1/2-1/2"}
 _OMITTED_WITHOUT_VALUE = "FEN", "SetUp", "GameType", "Result", RULES
 _SINGLE_VALUED = "FEN", "Result", RULES, "White", "Black", "Red"
 # Tags that must be readable.
@@ -94,13 +80,13 @@ class PdnGame(PlayedGame):
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def read(text: str, game: Game) -> Iterator[PdnGame | BrokenGame]:
+def read(text: str, game: Game, dialect: Dialect = PDN) -> Iterator[PdnGame | BrokenGame]:
     """Yield the games of a PDN text, and a BrokenGame in place of each broken one.
 
-    Comments and variations are skipped.
+    Comments and variations are skipped. The tags of the games have the conventions of PDN.
     """
     for tokens in _split_games(text):
-        parser = _GameParser(game)
+        parser = _GameParser(game, dialect)
         number = tokens[0].line
         try:
             for token in tokens:
@@ -126,23 +112,6 @@ def hint(game: Game) -> str:
 def rules_text(rules: Mapping[str, object]) -> str:
     """Return the value of the tag RULES for these options."""
     return ", ".join(f"{name}={value}" for name, value in rules.items())
-
-
-def normalize_result(result: str) -> str | None:
-    """Return a result in the form of RESULTS or BOTH_LOSE, None for other texts."""
-    return _NORMALIZED_RESULTS.get(re.sub(f"[{DASHES}]", "-", "".join(result.split())))
-
-
-def check_game_type(value: str) -> None:
-    """Raise BadRecord if the value of a GameType tag contradicts English draughts."""
-    parts = [part.strip().upper() for part in value.split(",")]
-    if len(parts) > len(_GAME_TYPE):
-        count = len(_GAME_TYPE)
-        raise BadRecord(f"GameType {value!r} has {len(parts)} parts; expected: at most {count}")
-    for part, (name, expected) in zip(parts, _GAME_TYPE.items(), strict=False):
-        if part != expected:
-            full = ",".join(_GAME_TYPE.values())
-            raise BadRecord(f"GameType {value!r}, {name} {part!r}; English draughts is {full!r}")
 
 
 # Division of a text into games
@@ -222,8 +191,9 @@ class _GameParser:
     later move is legal in only one.
     """
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, dialect: Dialect) -> None:
         self.game = game
+        self._dialect = dialect
         self.tags: dict[str, str] = {}
         # Names of tags by their lower case.
         self._tag_names = dict(_TAG_NAMES)
@@ -240,7 +210,7 @@ class _GameParser:
     def _begin(self) -> None:
         """Begin at the start position, or at that of the tag FEN."""
         fen = self.tags.get("FEN")
-        self.start = parse_position(self.game, fen) if fen else self.game.initial
+        self.start = parse_position(self.game, fen) if fen else self._dialect.start(self.game)
         self.num_plies = 0
         # The possible lines by their final positions.
         self._lines: dict[Position, _Line] = {self.start: None}
@@ -255,7 +225,7 @@ class _GameParser:
         if token.is_tag:
             self._add_any_tag(token)
         elif token.kind == "result":
-            self._results.append(token.text)
+            self._results.append(self._dialect.convert_result(token.text))
         elif token.kind not in ("number", "move"):
             # The text of a token of another kind describes the error.
             raise BadRecord(token.text)
@@ -288,14 +258,13 @@ class _GameParser:
         has_value = value.strip() not in _NO_VALUE
         if not has_value and (name in self.tags or name in _OMITTED_WITHOUT_VALUE):
             return
+        value = self._dialect.convert_tag(name, value)
         values = self.tags.get(name, value), value
         if name in _SINGLE_VALUED and len(set(values) - set(_NO_VALUE)) > 1:
             hint = "separate games by an empty line"
             raise BadRecord(f"two values of the tag {name}: {format_list(values)}; {hint}")
         self.tags[name] = value
-        if name == "GameType":
-            check_game_type(value)
-        elif name == RULES:
+        if name == RULES:
             self._set_rules(value)
         elif name == "FEN":
             self._begin()
