@@ -23,8 +23,7 @@ from training.baselines.results import (
     read_runs,
     run_ratings,
 )
-from training.runs.chart_style import FAINT, STYLE
-from training.runs.curves import COLORS
+from training.runs.chart_style import COLORS, FAINT, STYLE
 
 NOT_RUN = "not run yet"
 

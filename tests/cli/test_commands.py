@@ -535,7 +535,8 @@ def test_usage_of_a_script_in_a_folder_with_a_space_omits_the_folder(tmp_path):
     [
         ("games", "typer", "cli"),
         ("serve", "limits", "play"),
-        ("arena", "choix", "train"),
+        ("arena", "choix", "arena"),
+        ("train-ppo", "torch", "train"),
         ("memory", "typer", "cli"),
         ("export-onnx", "torch", "onnx"),
     ],

@@ -45,8 +45,7 @@ from cc_env.games.factory import make_game
 from cc_env.output import Terminal, make_number_table
 from cc_env.players.specs import check_spec, make_player
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
-from training.runs.chart_style import FAINT, STYLE
-from training.runs.curves import COLORS
+from training.runs.chart_style import COLORS, FAINT, STYLE
 
 app = create_app()
 console = Terminal()

@@ -20,3 +20,5 @@ STYLE: Any = {
     # A $ in a name is not mathematics.
     "text.parse_math": False,
 }
+# Colors of curves.
+COLORS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")

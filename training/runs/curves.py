@@ -14,10 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from training.runs.chart_style import FAINT, STYLE
+from training.runs.chart_style import COLORS, FAINT, STYLE
 from training.runs.log import Row
 
-COLORS = ("#2f74c0", "#cf4a3e", "#3d9a50", "#e0a030", "#8256b0", "#4aa8b5", "#8a919c", "#b0568a")
 # Curves with more points are smoothed and have no markers.
 MAX_MARKERS = 60
 
