@@ -46,7 +46,7 @@ def load(arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer) -> None
 def read(
     arrays: Mapping[str, AnyArray], **parts: nn.Module | Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Return the tensors of the parts, by part and name, for `assign`.
+    """Return the tensors of the parts, by part and name and as `to_arrays` has them, for `assign`.
 
     Raises BadCheckpoint if an array is missing, of another shape or dtype, or not finite, if the
     outputs of a network are not finite, or if the state of an optimizer is impossible.
@@ -61,7 +61,7 @@ def read(
 
 
 def assign(tensors: Mapping[str, Mapping[str, Tensor]], **parts: nn.Module | Optimizer) -> None:
-    """Replace the state of the parts by that of `read`."""
+    """Replace the state of the parts by tensors as `read` returns them."""
     for part, module in parts.items():
         if isinstance(module, nn.Module):
             module.load_state_dict(tensors[part])
@@ -99,7 +99,7 @@ def check_finite(network: nn.Module) -> None:
 
 
 def check_outputs(*outputs: AnyArray) -> None:
-    """Raise TrainingDiverged if the outputs or the losses of a network are not finite."""
+    """Raise TrainingDiverged if outputs or losses of a network, of any shape, are not finite."""
     if not all(np.isfinite(output).all() for output in outputs):
         raise _diverged("outputs")
 

@@ -159,7 +159,10 @@ class Learner:
 
     @staticmethod
     def check_steps(steps: int, moments: Mapping[str, Tensor]) -> None:
-        """Raise BadCheckpoint unless the saved state of the optimizer is that after `steps`."""
+        """Raise BadCheckpoint unless the saved state of the optimizer is that after `steps`.
+
+        `moments` are as `training.runs.state.read` returns them, {} before the first step.
+        """
         taken = int(moments.get("0.step", 0))
         if taken != min(steps, MAX_ADAM_STEPS):
             raise BadCheckpoint(f"steps={steps}; expected: {taken}, as in the optimizer")
