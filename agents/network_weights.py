@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 from agents import weight_files
 from agents.shipped_weights import KINDS, resolve_weights, shipped_weights
 from cc_env.core.game import Game, check_game_object
-from cc_env.errors import BadCheckpoint, check_integer, format_list, suggest
+from cc_env.errors import BadCheckpoint, BadOption, check_integer, format_list, suggest
 from cc_env.registry.catalogue import rules_id
 from cc_env.version import __version__
+
+# 1 GiB in float32.
+MAX_WEIGHTS = 2**28
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,14 @@ class Size:
     reach: int = 2
 
     def __post_init__(self) -> None:
-        """Raise BadOption unless all are integers from 1 to 4096."""
+        """Raise BadOption unless all are integers from 1 to 4096, with at most MAX_WEIGHTS."""
         for name, value in asdict(self).items():
             check_integer(name, value, 1, 4096)
+        # Those of the tower, nearly all.
+        count = 18 * self.blocks * self.channels**2
+        if count > MAX_WEIGHTS:
+            size = f"blocks={self.blocks}, channels={self.channels}"
+            raise BadOption(f"{size}: {count} weights; expected: at most {MAX_WEIGHTS}")
 
 
 class NetworkWeights(NamedTuple):

@@ -130,9 +130,13 @@ def test_network_with_an_invalid_header_is_rejected(game, file, network, change)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"blocks": 4096, "channels": 4096}, "14 arrays are too few for 4096 blocks"),
+        ({"blocks": 4096}, "14 arrays are too few for 4096 blocks"),
+        (
+            {"blocks": 4096, "channels": 4096},
+            "blocks=4096, channels=4096: 1236950581248 weights; expected: at most 268435456",
+        ),
         ({"blocks": 2}, r"there is no array tower\.1\.first\.weight"),
-        ({"channels": 4096}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected: float32\[4096, 4"),
+        ({"channels": 2048}, r"stem\.weight is float32\[8, 4, 3, 3\]; expected: float32\[2048, 4"),
         ({"keys": 4096}, r"keys\.weight is float32\[8, 8\]; expected: float32\[8192, 8\]"),
         ({"blocks": -1}, "blocks=-1; expected: an integer"),
     ],
