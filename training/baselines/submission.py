@@ -189,7 +189,7 @@ def read_submission(path: Path) -> Submission:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:
-            raise BadRecord(f"{path}: more than {MAX_FILE_BYTES:,} bytes")
+            raise BadRecord(f"more than {MAX_FILE_BYTES:,} bytes")
         return _parse(parse_json(content.decode()))
     except FileNotFoundError:
         raise BadRecord(f"{path}: there is no such file") from None
