@@ -44,7 +44,7 @@ def export_onnx(
     option: GameOptions = None,
 ) -> None:
     """Write a network as an ONNX model."""
-    exported_game = make_game(game, **game_options(option, size))
+    exported_game = make_game(game, **game_options(option, size, game))
     weights = find_weights(network, exported_game)
     check_new_file(file)
     fingerprint = file_hash(weights)

@@ -45,7 +45,7 @@ def import_tree(
     merge: Annotated[str, typer.Option(help="add to the stored wins, or replace them.")] = "add",
 ) -> None:
     """Import a tree of games into a memory."""
-    game = make_game("morris", **game_options(option))
+    game = make_game("morris", **game_options(option, game="morris"))
     try:
         counts, illegal = tree.read(game, read_bytes(file).decode("utf-8-sig"))
     except (BadRecord, UnicodeDecodeError) as error:
@@ -66,7 +66,7 @@ def export(
     ] = 1,
 ) -> None:
     """Export a memory as a tree of games."""
-    game = make_game("morris", **game_options(option))
+    game = make_game("morris", **game_options(option, game="morris"))
     counts = Memory(memory, game).counts()
     if not counts:
         raise BadRecord(f"{memory} has no games of {game!r}; nothing was written")

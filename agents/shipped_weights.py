@@ -21,8 +21,7 @@ COSTS = "costs.json"
 
 def weights_file(game: Game, kind: str, path: str | None) -> Path:
     """Return the weights file at `path`, by default the shipped one for a game."""
-    # `path` is a number if the text of the option is one.
-    return shipped_weights(game, kind) if path is None else resolve_weights(str(path))
+    return shipped_weights(game, kind) if path is None else resolve_weights(path)
 
 
 def resolve_weights(path: str) -> Path:

@@ -5,6 +5,7 @@ A message names the problem, the value, and the valid values.
 
 import math
 import operator
+import os
 import re
 from collections.abc import Collection, Hashable, Iterable
 from difflib import get_close_matches
@@ -14,6 +15,9 @@ import numpy as np
 
 # Similarity ratio of `difflib`, 0 to 1, at which a word is suggested as a correction.
 _MIN_SIMILARITY = 0.7
+
+# Characters of a file name that a message contains.
+_MAX_FILE_NAME_LENGTH = 200
 
 # C0 and C1 controls and DEL, which terminals interpret; line separators; lone surrogates, which
 # cannot be encoded; the Bidi_Control characters of Unicode (UAX #9), which reorder a line.
@@ -37,6 +41,16 @@ def escape_lines(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+def describe_os_error(error: OSError) -> str:
+    """Return the file and the reason of an error, such as "x.txt: No such file or directory"."""
+    if error.strerror is None or error.filename is None:
+        return error.strerror or str(error)
+    file = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
+    if len(file) > _MAX_FILE_NAME_LENGTH:
+        file = f"{file[:_MAX_FILE_NAME_LENGTH]}…"
+    return f"{file}: {error.strerror}" if file else error.strerror
 
 
 class CcEnvError(ValueError):

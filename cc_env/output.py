@@ -34,10 +34,10 @@ def make_number_table(name: str, *headings: str) -> Table:
 
 
 class Terminal(Console):
-    """Prints tables, and texts literally: without markup, their control characters escaped."""
+    """Prints tables, and texts literally: no markup or emoji, control characters escaped."""
 
     def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, soft_wrap=True)
+        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     @property
     def shows_progress(self) -> bool:

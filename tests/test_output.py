@@ -1,5 +1,6 @@
 """Tables in a wide terminal, in a narrow one, and in a pipe; untrusted texts."""
 
+import errno
 import io
 
 import pytest
@@ -88,6 +89,42 @@ def test_errors_quote_input_with_its_control_characters_escaped(control):
     message = str(error)
     assert message == rf"'a{escape_controls(control)}b' is not a move\nnor a result"
     assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FileNotFoundError(errno.ENOENT, "No such file", "a\x1bb"), "a\\x1bb: No such file"),
+        (
+            OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300),
+            f"{'x' * 200}…: File name too long",
+        ),
+        (OSError(errno.ENOSPC, "No space left"), "No space left"),
+        (OSError(errno.EBADF, "Bad file", 5), "Bad file"),
+        (OSError(errno.EACCES, "Denied", b"b"), "b: Denied"),
+        (OSError("cannot connect to x:1"), "cannot connect to x:1"),
+    ],
+)
+def test_system_errors_are_the_file_and_the_reason(capsys, error, message):
+    commands = create_app()
+
+    @commands.command()
+    def fail() -> None:
+        raise error
+
+    assert run(commands, "command", []) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_words_in_colons_and_brackets_are_printed_literally(capsys):
+    table = make_number_table(":smile:", "[b]n[/b]")
+    table.add_row("[red]:heart:", ":100:")
+    terminal = Terminal()
+    terminal.print(":smile: [bold]x[/bold]")
+    terminal.print_table(table)
+    assert capsys.readouterr().out.split() == [
+        ":smile:", "[bold]x[/bold]", ":smile:", "[b]n[/b]", "[red]:heart:", ":100:",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("error", [BadRecord("'\x1b[2J'"), OSError("\x9b"), MemoryError()])

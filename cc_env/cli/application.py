@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from cc_env.errors import CcEnvError, escape_controls
+from cc_env.errors import CcEnvError, describe_os_error, escape_controls
 
 
 def create_app(**settings: Any) -> typer.Typer:
@@ -33,8 +33,10 @@ def run(
     try:
         commands(args=arguments, prog_name=program, obj=arguments)
         return 0
-    except (CcEnvError, OSError) as error:
+    except CcEnvError as error:
         message = str(error)
+    except OSError as error:
+        message = describe_os_error(error)
     except MemoryError as error:
         message = f"not enough memory: {error}" if str(error) else "not enough memory"
     print(f"error: {escape_controls(message)}", file=sys.stderr)

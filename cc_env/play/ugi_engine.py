@@ -41,6 +41,7 @@ from cc_env.errors import (
     CcEnvError,
     IllegalAction,
     UnknownOption,
+    describe_os_error,
     format_list,
     is_integer,
 )
@@ -188,7 +189,8 @@ class UGIEngine:
         """Report that the line beginning with `word` has failed."""
         if word in _SETUP_COMMANDS and self._failed_setup != "setgame":
             self._failed_setup = word
-        self._write(f"info string error {one_line(error)}")
+        text = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        self._write(f"info string error {one_line(text)}")
 
     def shut_down(self) -> None:
         """Stop the search; wait at most _SHUTDOWN_SECONDS for it."""

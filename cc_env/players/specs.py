@@ -18,7 +18,15 @@ from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from cc_env.core.game import Game, check_game_object
-from cc_env.errors import BadPlayer, CcEnvError, MissingExtra, UnknownOption, format_list, suggest
+from cc_env.errors import (
+    BadPlayer,
+    CcEnvError,
+    MissingExtra,
+    UnknownOption,
+    describe_os_error,
+    format_list,
+    suggest,
+)
 from cc_env.match.referee import Player, is_player
 from cc_env.players.builtin import (
     BotPlayer,
@@ -83,7 +91,7 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     Raises UnknownOption for an unknown player, level or option, with a list of the valid ones;
     BadOption for a value out of range or a `game` that is not one; BadPlayer if the player cannot
     be created; BadCheckpoint for weights that cannot be used, MissingExtra if a package that the
-    player needs is missing; and OSError from the player's constructor.
+    player needs is missing.
 
     Examples:
 
@@ -100,8 +108,11 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
     factory, spec_options = _parse(name)
     try:
         player = factory(game, **{**spec_options, **overrides})
-    except (CcEnvError, OSError):
+    except CcEnvError:
         raise
+    except OSError as error:
+        reason = describe_os_error(error)
+        raise BadPlayer(f"player {name!r} cannot be created: {reason}") from error
     except (Exception, SystemExit) as error:
         _check_packages(f"player {name!r}", error)
         reason = f"{type(error).__name__}: {error}"

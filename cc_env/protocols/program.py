@@ -26,6 +26,7 @@ from cc_env.errors import (
     Forfeit,
     IllegalAction,
     UnknownOption,
+    describe_os_error,
     format_list,
 )
 from cc_env.match.match import check_seconds
@@ -182,7 +183,7 @@ class ProgramPlayer:
         try:
             channel = ProcessChannel(self._words, protocol.farewell)
         except OSError as error:
-            raise BadPlayer(f"{name} cannot be started: {error}") from error
+            raise BadPlayer(f"{name} cannot be started: {describe_os_error(error)}") from error
         return ProgramConnection(
             self._game, name, protocol, channel, self._clock, self._start_seconds
         )

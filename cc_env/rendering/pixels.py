@@ -1,4 +1,4 @@
-"""Pictures as pixels and in a window, painted by pygame (extra `render`)."""
+"""Pictures as pixels and in a window, painted by pygame-ce (extra `render`)."""
 
 import functools
 import math
@@ -20,7 +20,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 try:
     import pygame
 except ImportError as missing:
-    raise MissingExtra("pictures as pixels", "pygame", "render") from missing
+    raise MissingExtra("pictures as pixels", "pygame-ce", "render") from missing
 
 
 def to_pixels(picture: Picture) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Environments in an installation without pygame."""
+"""Environments in an installation without pygame-ce."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ for make in (gymnasium.make, gymnasium.make_vec):
         print(error)
 """
 MISSING = (
-    "pictures as pixels needs pygame: pip install 'PATH[render]', where PATH is the wheel file "
+    "pictures as pixels needs pygame-ce: pip install 'PATH[render]', where PATH is the wheel file "
     "or the checkout of cc_env\n"
 )
 

@@ -19,14 +19,21 @@ from cc_env.cli import application, commands, program_commands
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv
+from cc_env.errors import CcEnvError
 from cc_env.games.factory import game_option_defaults, make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import play_match
 from cc_env.players.builtin import RandomPlayer
-from cc_env.players.specs import PLAYERS, check_spec, make_player
+from cc_env.players.specs import (
+    PLAYERS,
+    available_players,
+    check_spec,
+    make_player,
+    temporary_players,
+)
 from cc_env.protocols import tcp
 from cc_env.registry.catalogue import GAMES
-from cc_env.registry.options import parse_options
+from cc_env.registry.options import format_option, parse_options
 from cc_env.server import app
 from training import alphazero, evaluate
 from training.experiments import accuracy, demo, hard_positions, published, tune
@@ -92,6 +99,51 @@ def pairs(draw, game):
 def test_random_player_specs_raise_only_cc_env_errors(game, name):
     call_or_reject(check_spec, name)
     call_or_reject(make_player, name, game)
+
+
+# Options of players: any text gives a player, or an error that names the option.
+
+available_players(make_game("capture_conquer"))
+PLAYER_OPTIONS = [(kind, option) for kind in PLAYERS for option in known_options(kind)]
+# Errors about files name the file.
+FILE_OPTIONS = "path", "tables"
+option_texts = texts.filter(lambda text: len(text) < 1000) | st.sampled_from(
+    ["a/b=c,d=e.f", "x.network", "/dev/null", "~", "'", '"', "'x", "None", "\0", "\ud800"]
+)
+
+
+@given(option=st.sampled_from(PLAYER_OPTIONS), text=option_texts | st.just("x" * 4000))
+def test_random_option_of_a_player_is_accepted_or_named(game, tmp_path_factory, option, text):
+    kind, name = option
+    spec = f"{kind}:{format_option(name, text)}"
+    if kind == "program" and name != "command":
+        spec += ",command=sh"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.getbasetemp())
+        message = rejection(make_player, spec, game)
+    assert message is None or name in message or name in FILE_OPTIONS
+
+
+def rejection(call, *arguments):
+    """Return the message of the CcEnvError that a call raises, None if it succeeds."""
+    try:
+        call(*arguments)
+    except CcEnvError as error:
+        return str(error)
+    return None
+
+
+@given(options=st.dictionaries(st.sampled_from(["label", "path", "size"]), option_texts))
+def test_formatted_text_options_of_a_player_are_read_back(game, options):
+    received = {}
+
+    def make(game, *, label: str = "", path: str | None = None, size: object = 0):
+        received.update(label=label, path=path, size=size)
+        return RandomPlayer(game)
+
+    with temporary_players(named=make):
+        make_player("named:" + ",".join(map(format_option, options, options.values())), game)
+    assert received == {"label": "", "path": None, "size": 0, **options}
 
 
 @given(name=st.sampled_from(GAME_NAMES), data=st.data())

@@ -11,7 +11,7 @@ from cc_env.errors import MissingExtra
 from cc_env.registry import extras
 
 # Distributions whose packages have other names.
-DISTRIBUTIONS = {"pyspiel": "open_spiel"}
+DISTRIBUTIONS = {"pygame": "pygame_ce", "pyspiel": "open_spiel"}
 
 
 def requirements():

@@ -150,7 +150,7 @@ def test_actions_and_targets_are_legal(training):
 
 def test_q_values_are_those_of_a_dueling_network(training):
     observations = torch.as_tensor(training.env.reset())
-    size, game = int(np.prod(training.network.shape)), training.game
+    size, game = int(np.prod(training.network.observation_shape)), training.game
     planes, legal = observations[:, :size], observations[:, size:].bool()
     with torch.no_grad():
         q_values = training.dqn.q_net(observations)

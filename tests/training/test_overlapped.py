@@ -50,7 +50,7 @@ def test_learning_overlaps_the_next_rollout(start):
 
 def test_rollout_comes_from_the_evaluator(start):
     training = start()
-    evaluator = Evaluator(training.network, backend="compiled")
+    evaluator = Evaluator(training.network)
     training.ppo.update(evaluator)
     training.ppo.update(evaluator)
     arrays = training.ppo.state()

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pkgutil
+import re
 import shutil
 import signal
 import subprocess
@@ -261,7 +262,7 @@ def test_run_resumes_after_a_full_disk(finished_run, tmp_path, monkeypatch, caps
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith("error: [Errno 28] No space left on device")
+        assert re.fullmatch(r"error: (runs/run/\S+: )?No space left on device; --resume .*", line)
         assert line.endswith("; --resume continues runs/run from its last checkpoint")
         after = {file: file.read_bytes() for file in (tmp_path / "runs/run/checkpoints").iterdir()}
         assert after == before

@@ -1,6 +1,7 @@
 """Results of others: the file, and what its verification refuses."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from functools import partial
@@ -186,7 +187,7 @@ def test_names_in_a_file_import_nothing(tmp_path):
 
 def test_large_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(submission, "MAX_FILE_BYTES", 100)
-    with pytest.raises(BadRecord, match="more than 100 bytes"):
+    with pytest.raises(BadRecord, match=f"^{re.escape(str(FILE))}: more than 100 bytes$"):
         read_submission(FILE)
 
 

@@ -11,7 +11,7 @@ import typer
 from agents.shipped_weights import NETWORK
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import GameOptions, Size, game_options
-from cc_env.errors import BadFolder, BadOption
+from cc_env.errors import BadFolder, BadOption, describe_os_error
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.registry.options import parse_options
 from training.runs.checkpoints import CHECKPOINTS
@@ -173,7 +173,9 @@ def _advice(path: Path, resume: bool) -> Iterator[None]:
     except OSError as error:
         if not _has_checkpoint(path):
             raise
-        raise OSError(f"{error}; --resume continues {path} from its last checkpoint") from error
+        raise OSError(
+            f"{describe_os_error(error)}; --resume continues {path} from its last checkpoint"
+        ) from error
 
 
 def _has_checkpoint(path: Path) -> bool:
