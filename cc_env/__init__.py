@@ -12,7 +12,7 @@ Games, players and matches are imported on first use:
     player = cc_env.make_player("minimax:depth=3", game)
     cc_env.play_match(game, player, player)
 
-Trained networks are torch modules, and their residual trunk is a features extractor of
+Networks can be loaded as torch modules, and their residual trunk is a features extractor of
 Stable-Baselines3 (extra `train`):
 
     network = cc_env.load_network("alphazero", game)
