@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from cc_env.core.rules import ONGOING
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_SCORE, Boards
-from cc_env.envs.opponents import AnyOpponent, OpponentPool, make_opponent, opponent_names
+from cc_env.envs.opponents import AnyOpponent, drawing_pool, make_opponent, opponent_names
 from cc_env.envs.rendering import FRAMES_PER_SECOND, RENDER_MODES, Frame, RenderableEnv, Renderer
 from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
 from cc_env.errors import BadPlayer
 
 Observation = NDArray[np.int8]
 Info = dict[str, Any]
-_FIRST_BOARD = np.zeros(1, np.int64)
 
 
 class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int64]):
@@ -109,6 +108,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._opponent = make_opponent(opponent, self.game)
+        self._pool = drawing_pool(self._opponent)
         self._boards = Boards(
             self.game,
             opponent=self._opponent,
@@ -184,18 +184,12 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             "action_mask": boards.masks[0].copy(),
             "to_move": boards.to_move.item(),
             "seat": self._seat,
-            "opponent": self._opponent_index(),
+            "opponent": 0 if self._pool is None else self._pool.index(boards),
             "illegal_action": boards.was_illegal.item(),
             "outcome": ONGOING,
             "ending": "",
             "score": NO_SCORE,
         }
-
-    def _opponent_index(self) -> int:
-        """Return the index of the opponent of this episode; draw it if the episode has none."""
-        if not isinstance(self._opponent, OpponentPool):
-            return 0
-        return int(self._opponent.indices(self._boards, _FIRST_BOARD).item())
 
 
 class MaskInObservation(

@@ -17,7 +17,7 @@ from cc_env.envs import arguments
 from cc_env.envs.arguments import as_seed, check_actions
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.opponents import AnyOpponent, OpponentPool, make_opponent, opponent_names
+from cc_env.envs.opponents import AnyOpponent, drawing_pool, make_opponent, opponent_names
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Frame, Renderer, check_render_mode
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import BadOption, UnknownOption, as_int, check_bool, format_list
@@ -113,6 +113,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)
         self._opponent = make_opponent(opponent, self.game)
+        self._pool = drawing_pool(self._opponent)
         self._boards = Boards(
             self.game,
             num_envs,
@@ -323,9 +324,9 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
 
     def _opponent_indices(self) -> NDArray[np.int64]:
         """Return the index of the opponent of each game, int64[N]; draw it if a game has none."""
-        if isinstance(self._opponent, OpponentPool):
-            return self._opponent.indices(self._boards, self._numbers)
-        return self._fixed_opponents
+        if self._pool is None:
+            return self._fixed_opponents
+        return self._pool.indices(self._boards, self._numbers)
 
     def _final_infos(self) -> Info:
         """Return final_obs and final_info."""
@@ -344,7 +345,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         if len(numbers := np.flatnonzero(has_ended)):
             for key, values in boards.results(numbers).items():
                 final[key][numbers] = values
-        if not isinstance(self._opponent, OpponentPool):
+        if self._pool is None:
             final["opponent"] = self._fixed_opponents
         final |= {f"_{key}": has_ended for key in final}
         finals = {"final_obs": self._copy_or_view(boards.final_observations), "final_info": final}
