@@ -38,8 +38,14 @@ FOLDER: dict[str, Any] = {"parser": folder_path, "metavar": "FOLDER"}
 
 
 def check_new_file(file: Path) -> None:
-    """Raise BadOption if a file exists or its folder does not."""
-    if file.exists():
+    """Raise BadOption if a file exists, its folder does not, or it can have no such name."""
+    try:
+        file.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise BadOption(f"{str(file)!r:.80}: {error.strerror}") from None
+    else:
         raise BadOption(f"{file} exists; remove it or choose another name")
     if not file.parent.is_dir():
         raise BadOption(f"{file}: there is no folder {file.parent}")

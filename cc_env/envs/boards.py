@@ -66,7 +66,8 @@ COUNTER_PLANES = {
 ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 
 # Plain integers: NumPy compares arrays with enumerations five times slower.
-_RUNNING, _TERMINATED, _FAULT, _TURN_LIMIT, _ = map(int, EpisodeStatus)
+_RUNNING, _TERMINATED, _FAULT = map(int, list(EpisodeStatus)[:3])
+_TURN_LIMITS = int(EpisodeStatus.TURN_LIMIT_DRAW), int(EpisodeStatus.TURN_LIMIT)
 _RESET, _RESET_TO_POSITION = map(
     np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_TO_POSITION)
 )
@@ -81,14 +82,14 @@ class CompiledOpponent:
     Each thread has its own policy. Copies have policies of their own.
     """
 
-    def __init__(self, player: object, policy: Policy | None = None) -> None:
+    def __init__(self, name: str, player: object, policy: Policy | None = None) -> None:
         """Use a player with `make_policy`, and its first policy if there is one already."""
-        self._player = player
+        self.name, self._player = name, player
         self._policies = [] if policy is None else [policy]
 
-    def __reduce__(self) -> tuple[type, tuple[object]]:
+    def __reduce__(self) -> tuple[type, tuple[str, object]]:
         # Policies contain large buffers.
-        return CompiledOpponent, (self._player,)
+        return CompiledOpponent, (self.name, self._player)
 
     def policies(self, count: int) -> list[Policy]:
         """Return the policies of `count` threads."""
@@ -146,6 +147,7 @@ class Boards:
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
+        draw_at_limits: bool = False,
         autoreset: Autoreset = Autoreset.DISABLED,
         illegal: str = "raise",
         max_opening_turns: int = 0,
@@ -155,22 +157,25 @@ class Boards:
         """Allocate `count` boards; call `reset` before `step`. Raise BadOption on bad values.
 
         The opponent makes the decisions of the player who is not in the seat. `illegal`, one of
-        ILLEGAL_MODES, is how `step` handles illegal actions. Games begin after 0 to
-        `max_opening_turns` random turns. With `counters`, the last planes of observations are the
-        `kernels.Counter`s that these limits and the rules have. The boards are divided among
-        `threads`; the games do not depend on their number.
+        ILLEGAL_MODES, is how `step` handles illegal actions. With `draw_at_limits`, the limits end
+        games as draws instead of truncating them. Games begin after 0 to `max_opening_turns` random
+        turns. With `counters`, the last planes of observations are the `kernels.Counter`s that
+        these limits and the rules have. The boards are divided among `threads`; the games do not
+        depend on their number.
         """
         count = as_int_in("num_envs", count, range(1, MAX_BOARDS + 1))
         threads = as_int_in("threads", threads, range(1, MAX_THREADS + 1))
         check_choice("illegal", illegal, ILLEGAL_MODES)
         mode = ILLEGAL_MODES[illegal]
+        check_bool("counters", counters)
+        check_bool("draw_at_limits", draw_at_limits)
         turns = range(MAX_OPENING_TURNS + 1)
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
+            draw_at_limits=int(draw_at_limits),
             autoreset=int(autoreset),
             illegal=int(mode),
             max_opening_turns=as_int_in("max_opening_turns", max_opening_turns, turns),
         )
-        check_bool("counters", counters)
         limits = _counter_limits(game, self._settings) if counters else {}
         self._settings = self._settings._replace(counters=sum(limits))
         self.planes = *game.planes, *(COUNTER_PLANES[counter] for counter in limits)
@@ -464,7 +469,7 @@ class Boards:
     def masks(self) -> NDArray[np.int8]:
         """The masks of the legal actions of the players to move, int8[N, num_actions].
 
-        All 1 if the rules or a fault ended the episode. Before the first reset, those of
+        All 1 if the episode is terminated. Before the first reset, those of
         `Game.opening_mask`.
         """
         if not self._has_masks:
@@ -544,6 +549,10 @@ class Boards:
         """The index of the opponent in each game, int64[N], -1 if none was drawn; a copy."""
         return self._batch.rows[:, OPPONENT].astype(np.int64) - 1
 
+    def opponent(self, board: int = 0) -> int:
+        """Return the index of the opponent on a board, -1 if none was drawn."""
+        return self._batch.rows.item(board, OPPONENT) - 1
+
     def draw_opponents(
         self, indices: NDArray[np.int64], cumulative_weights: NDArray[np.float64]
     ) -> None:
@@ -615,8 +624,8 @@ class Boards:
         """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
 
         The keys are outcome int8[M], ending object[M], score float64[M, 2], the learner's seat and
-        the player to_move int8[M], and action_mask int8[M, num_actions], all 1 if the rules or a
-        fault ended the game.
+        the player to_move int8[M], opponent int64[M], -1 if none was drawn, and action_mask
+        int8[M, num_actions], all 1 if the game is terminated.
         """
         rows = self._batch.final_rows[numbers]
         to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
@@ -632,6 +641,7 @@ class Boards:
             "action_mask": masks,
             "to_move": to_move,
             "seat": rows[:, SEAT].astype(np.int8),
+            "opponent": rows[:, OPPONENT].astype(np.int64) - 1,
             "outcome": self.outcomes[numbers],
             "ending": ending,
             "score": score,
@@ -644,7 +654,7 @@ class Boards:
             return self.game.ending(position)
         if status == _FAULT:
             return "illegal"
-        return "max_turns" if status == _TURN_LIMIT else "repetition"
+        return "max_turns" if status in _TURN_LIMITS else "repetition"
 
     def _last_row(self, board: int) -> NDArray[np.uint64]:
         """Return the row of the episode that `result` describes."""
@@ -707,9 +717,10 @@ def _settings(
         -1 if seat is None else seat,
         max_turns or 0,
         repetitions or 0,
-        int(Autoreset.DISABLED),
-        int(kernels.IllegalMode.RAISE),
-        game.repetition_limit,
+        draw_at_limits=0,
+        autoreset=int(Autoreset.DISABLED),
+        illegal=int(kernels.IllegalMode.RAISE),
+        repetition_limit=game.repetition_limit,
         max_opening_turns=0,
         counters=0,
     )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cc_env.core import random_streams, rules
 from cc_env.core.bitboard import ZERO
-from cc_env.core.rules import FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search.policies import Policy, decide
@@ -72,15 +72,17 @@ class IllegalMode(IntEnum):
 class EpisodeStatus(IntEnum):
     """The state of an episode.
 
-    It is running, terminated by the rules or by an illegal action (FAULT), or truncated by a limit
-    of turns or repetitions.
+    It is running, terminated by the rules or by an illegal action (FAULT), drawn by a limit of
+    turns or repetitions, which terminates it, too, or truncated by such a limit.
     """
 
     RUNNING = 0
     TERMINATED = 1
     FAULT = 2
-    TURN_LIMIT = 3
-    REPETITION_LIMIT = 4
+    TURN_LIMIT_DRAW = 3
+    REPETITION_DRAW = 4
+    TURN_LIMIT = 5
+    REPETITION_LIMIT = 6
 
 
 class StepKind(IntEnum):
@@ -120,9 +122,11 @@ class Settings(NamedTuple):
     seat
         The learner's seat, 0 or 1, or -1: drawn at each reset.
     max_turns
-        Number of turns after which an episode is truncated; 0 for no limit.
+        Number of turns after which an episode ends; 0 for no limit.
     repetitions
-        The occurrence of a position at which an episode is truncated; 0 for no limit.
+        The occurrence of a position at which an episode ends; 0 for no limit.
+    draw_at_limits
+        1 if an episode that these limits end is drawn, 0 if it is truncated.
     autoreset, illegal
         An `Autoreset` and an `IllegalMode`.
     repetition_limit
@@ -137,6 +141,7 @@ class Settings(NamedTuple):
     seat: int
     max_turns: int
     repetitions: int
+    draw_at_limits: int
     autoreset: int
     illegal: int
     repetition_limit: int
@@ -149,7 +154,7 @@ class Batch(NamedTuple):
 
     `rows` is described in the docstring of this module. `keys` has hashes of positions by turn; K
     is 0 if repetitions are not counted. `masks` are 1 for the legal actions of the player to move,
-    and all 1 if the rules or a fault ended the episode. `rewards` are the seat's or, without an
+    and all 1 if the episode is terminated. `rewards` are the seat's or, without an
     opponent, those of the player who moved last. `outcomes` are of the game that the last step
     ended or continued. The final arrays describe games before they were reset in the same step;
     they are empty in other modes.
@@ -394,7 +399,7 @@ def write_final_states(
     """Write the players to move, int8[M], margins, int64[M], and masks, int8[M, num_actions].
 
     The margin is the first player's, 0 for a draw and if the rules have not decided the game. A
-    mask is 1 for legal actions, and all 1 if the rules or a fault ended the episode.
+    mask is 1 for legal actions, and all 1 if the episode is terminated.
     """
     legal = np.empty(masks.shape[1], np.int32)
     for index in range(len(rows)):
@@ -590,7 +595,7 @@ def _draw(position: Position, board: Board) -> Int:
 
 @jit
 def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, Int]:
-    """Return the outcome by the rules, and the `EpisodeStatus` by the rules and the limits."""
+    """Return the outcome and the `EpisodeStatus`, by the rules and the limits."""
     result = rules.outcome(position)
     if result != ONGOING:
         return result, np.int64(EpisodeStatus.TERMINATED)
@@ -603,8 +608,12 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
             if count >= settings.repetition_limit:
                 return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
         elif count >= settings.repetitions:
+            if settings.draw_at_limits:
+                return np.int64(DRAW), np.int64(EpisodeStatus.REPETITION_DRAW)
             return result, np.int64(EpisodeStatus.REPETITION_LIMIT)
     if settings.max_turns > 0 and turns >= settings.max_turns:
+        if settings.draw_at_limits:
+            return np.int64(DRAW), np.int64(EpisodeStatus.TURN_LIMIT_DRAW)
         return result, np.int64(EpisodeStatus.TURN_LIMIT)
     return result, np.int64(EpisodeStatus.RUNNING)
 
@@ -690,10 +699,10 @@ def _write_mask(
 ) -> None:
     """Write 1 for each legal action of the player to move, else 0, into `mask`, int8[num_actions].
 
-    If the rules or a fault ended the episode, the mask is all 1, so that a policy that normalizes
-    over the mask stays finite. A truncated position has its legal actions.
+    Once the episode is terminated, the mask is all 1, so that a policy that normalizes over the
+    mask stays finite. A truncated position has its legal actions.
     """
-    if status in (EpisodeStatus.TERMINATED, EpisodeStatus.FAULT):
+    if EpisodeStatus.RUNNING < status < EpisodeStatus.TURN_LIMIT:
         mask[:] = 1
         return
     mask[:] = 0

@@ -36,6 +36,7 @@ _CALLS = (
 )
 # Sums of a mixture's weights that differ from 1 by less are accepted.
 _SUM_TOLERANCE = 1e-6
+_FIRST_BOARD = np.zeros(1, np.int64)
 
 
 class DecisionBatch(NamedTuple):
@@ -98,6 +99,21 @@ def make_opponent(opponent: AnyOpponent | None, game: Game) -> BoardsOpponent:
     return pool.only_compiled() or pool
 
 
+def opponent_names(opponent: BoardsOpponent) -> tuple[str, ...]:
+    """Return the names of the opponents of boards by index, () if the caller plays both sides."""
+    if isinstance(opponent, OpponentPool):
+        return tuple(each.name for each in opponent.opponents)
+    if isinstance(opponent, CompiledOpponent):
+        return (opponent.name,)
+    return () if opponent is OpponentMode.NONE else ("random",)
+
+
+def drawing_pool(opponent: BoardsOpponent) -> "OpponentPool | None":
+    """Return the pool from which boards draw their opponents, None if it is always the same."""
+    is_drawn = isinstance(opponent, OpponentPool) and not opponent.is_single
+    return cast(OpponentPool, opponent) if is_drawn else None
+
+
 class OpponentPool:
     """Opponents on N boards; one of them, drawn by the shares, plays each game.
 
@@ -113,6 +129,8 @@ class OpponentPool:
         """
         self.opponents, self._game = _parse_opponents(opponents, game), game
         self.seconds = 0.0
+        # A list of `Opponent`s may grow.
+        self.is_single = len(self.opponents) == 1 and self.opponents is not opponents
         # The player of each opponent, by index, and its replies.
         self._replies: dict[int, tuple[object, _Replies]] = {}
         for index in range(len(self.opponents)):
@@ -132,6 +150,12 @@ class OpponentPool:
         """
         boards.draw_opponents(numbers, self._cumulative_shares())
         return boards.opponents[numbers]
+
+    def index(self, boards: Boards) -> int:
+        """Return the index of the opponent on the first board, as `indices`, but in less time."""
+        index = boards.opponent()
+        is_drawn = 0 <= index < len(self.opponents)
+        return index if is_drawn else int(self.indices(boards, _FIRST_BOARD)[0])
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.
@@ -160,11 +184,11 @@ class OpponentPool:
 
     def _replies_of(self, index: int) -> _Replies:
         """Return the replies of an opponent; make them if its player is new."""
-        player = self.opponents[index].player
+        opponent = self.opponents[index]
         latest, replies = self._replies.get(index, (None, None))
-        if replies is None or latest is not player:
-            replies = _make_replies(player, self._game)
-            self._replies[index] = player, replies
+        if replies is None or latest is not opponent.player:
+            replies = _make_replies(opponent.name, opponent.player, self._game)
+            self._replies[index] = opponent.player, replies
         return replies
 
     def _cumulative_shares(self) -> NDArray[np.float64]:
@@ -194,9 +218,9 @@ def _parse_opponents(opponents: AnyOpponent, game: Game) -> list[Opponent]:
 
 
 def _make_opponent(player: str | Player | PolicyFunction, game: Game) -> Opponent:
-    """Return an opponent with the share 1."""
-    name = player if isinstance(player, str) else type(player).__name__
-    return Opponent(name, as_player(player, game))
+    """Return an opponent with the share 1: a spec is its own name, a function has its own."""
+    name = player if isinstance(player, str) else getattr(player, "__name__", "")
+    return Opponent(name or type(player).__name__, as_player(player, game))
 
 
 def _check_mixture(mixture: Mapping[str, float]) -> Mapping[str, float]:
@@ -230,7 +254,7 @@ def _check_legal(
     return actions
 
 
-def _make_replies(player: str | Player | BatchPolicy, game: Game) -> _Replies:
+def _make_replies(name: str, player: str | Player | BatchPolicy, game: Game) -> _Replies:
     """Return the replies of an opponent's player; raise BadPlayer or BadOption."""
     if callable(player) and not is_player(player) and not isinstance(player, type):
         return partial(_batch_replies, player)
@@ -238,7 +262,7 @@ def _make_replies(player: str | Player | BatchPolicy, game: Game) -> _Replies:
     if isinstance(player, FunctionPlayer):
         return partial(_function_replies, player.function)
     policy = policy_of(player)
-    return _PlayerReplies(player) if policy is None else CompiledOpponent(player, policy)
+    return _PlayerReplies(player) if policy is None else CompiledOpponent(name, player, policy)
 
 
 def _batch_replies(

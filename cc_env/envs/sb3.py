@@ -18,7 +18,7 @@ from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import AnyOpponent, BatchPolicy, DecisionBatch, Opponent, OpponentPool
 from cc_env.envs.rendering import FRAMES_PER_SECOND, Renderer, check_render_mode
 from cc_env.envs.spaces import make_observation_space
-from cc_env.errors import BadOption, BadPlayer, MissingExtra, check_bool
+from cc_env.errors import BadOption, BadPlayer, MissingExtra
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -37,10 +37,11 @@ class OpponentVecEnv(VecEnv):
 
     Observations int8[N, C, H, W]; actions int[N], each in Discrete(A); rewards float32[N]: 1 for a
     win, -1 for a loss, else 0. The info of every board has outcome (of the game that the step ended
-    or continued: the winner 0 or 1, 2 draw, -1 none), seat, illegal_action (whether the last action
-    was illegal), and `TimeLimit.truncated`, true if a limit ended the game. The info of a board
-    whose game ended also has terminal_observation int8[C, H, W], and episode, as SB3's Monitor: the
-    return r, the length l in decisions, and the seconds t since the environment was created.
+    or continued: the winner 0 or 1, 2 draw, -1 none), seat and opponent (the index in `opponents`)
+    of that game, illegal_action (whether the last action was illegal), and `TimeLimit.truncated`,
+    true if a limit truncated the game. The info of a board whose game ended also has
+    terminal_observation int8[C, H, W], and episode, as SB3's Monitor: the return r, the length l in
+    decisions, and the seconds t since the environment was created.
 
     One of the `opponents` is drawn for each game, by the shares. More may be appended to
     `env.opponents` at any time; they play games that begin later. For self-play, use the learning
@@ -69,18 +70,17 @@ class OpponentVecEnv(VecEnv):
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
+        draw_at_limits: bool = False,
         illegal: str = "raise",
         max_opening_turns: int = 0,
         counters: bool = False,
-        draw_at_limits: bool = False,
         render_mode: str | None = None,
         threads: int = 1,
         **options: object,
     ) -> None:
         """Create `num_envs` boards of `game`; raise BadOption on bad values.
 
-        With `draw_at_limits`, games that `max_turns` or `repetitions` end are draws; otherwise they
-        are truncated. `threads` is the number of threads that step the boards and compute the
+        `threads` is the number of threads that step the boards and compute the
         decisions of compiled opponents; the games do not depend on it. The other arguments are
         those of `BoardGameEnv`.
         """
@@ -90,7 +90,6 @@ class OpponentVecEnv(VecEnv):
             self_play = "for self-play, use the learning policy as an `Opponent`"
             raise BadPlayer(f"None is not a player; expected: {expected}; {self_play}")
         check_render_mode(render_mode, ["ansi", "rgb_array"])
-        check_bool("draw_at_limits", draw_at_limits)
         self._renderer = Renderer(render_mode, self.game.name)
         self.render_mode = render_mode
         self._pool = OpponentPool(opponents, self.game)
@@ -101,14 +100,14 @@ class OpponentVecEnv(VecEnv):
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
+            draw_at_limits=draw_at_limits,
             illegal=illegal,
             max_opening_turns=max_opening_turns,
             counters=counters,
             threads=threads,
         )
         num_envs = self.boards.count
-        self._truncates = not draw_at_limits
-        self._actions = np.zeros(num_envs, np.int64)
+        self._actions, self._numbers = np.zeros(num_envs, np.int64), np.arange(num_envs)
         # Numbers of the learner's decisions in the current games.
         self.lengths = np.zeros(num_envs, np.int64)
         self._created, self._seconds = time.perf_counter(), 0.0
@@ -190,12 +189,16 @@ class OpponentVecEnv(VecEnv):
         """Return the infos of all boards; games have ended on the boards `ended_boards`."""
         boards, seconds = self.boards, round(time.perf_counter() - self._created, 6)
         running = {"outcome": ONGOING, "illegal_action": False, "TimeLimit.truncated": False}
-        infos: list[dict[str, Any]] = [{"seat": seat, **running} for seat in boards.seats.tolist()]
+        opponents = self._pool.indices(boards, self._numbers).tolist()
+        infos: list[dict[str, Any]] = [
+            {"seat": seat, "opponent": opponent, **running}
+            for seat, opponent in zip(boards.seats.tolist(), opponents, strict=True)
+        ]
         for board in ended_boards:
             reward, length = float(boards.rewards[board]), int(self.lengths[board])
             infos[board] |= {
                 "terminal_observation": boards.observations[board].copy(),
-                "TimeLimit.truncated": bool(boards.truncated[board]) and self._truncates,
+                "TimeLimit.truncated": bool(boards.truncated[board]),
                 "episode": {"r": reward, "l": length, "t": seconds},
                 "outcome": int(boards.outcomes[board]),
             }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cc_env.core.rules import ONGOING
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_SCORE, Boards
-from cc_env.envs.opponents import AnyOpponent, make_opponent
+from cc_env.envs.opponents import AnyOpponent, drawing_pool, make_opponent, opponent_names
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
     RENDER_MODES,
@@ -43,20 +43,22 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         are in `info["action_mask"]` (int8[num_actions]) and `action_masks()` (bool);
         `action_space.sample()` samples from them.
     Reward
-        +1 for a win, -1 for a loss, 0 for a draw and before the end.
+        A float: +1 for a win, -1 for a loss, 0 for a draw and before the end.
     Ending
         `terminated` by the rules of the game; `truncated` after `max_turns` turns, counting both
-        players, or when a position occurs for the `repetitions`-th time. Games with a repetition
-        rule of their own do not accept `repetitions`.
+        players, or when a position occurs for the `repetitions`-th time. With `draw_at_limits`
+        these limits end the game as a draw, which is `terminated`. Games with a repetition rule of
+        their own do not accept `repetitions`.
     Info
         The same keys after every `reset` and `step`, with values of the same types:
         action_mask, the legal actions of the player to move, all 1 once `terminated`; to_move, that
         player, which after a truncation may be the opponent; seat, the learner's, 0 (the first
-        player) or 1; illegal_action, whether the last action was illegal; outcome, the winner, 2
-        for a draw, -1 before the end and if truncated; ending, one word for how the episode ended,
-        "" before the end; score, the scores of the first and the second player: plus and minus the
-        margin, or the game's own scores (Cannon), (0.0, 0.0) before the end, if truncated, and
-        after an illegal action that loses a game without scores of its own.
+        player) or 1; opponent, the index of the episode's opponent in `opponent_names`, 0 for a
+        single one; illegal_action, whether the last action was illegal; outcome, the winner, 2 for
+        a draw, -1 before the end and if truncated; ending, one word for how the episode ended, ""
+        before the end; score, the scores of the first and the second player: plus and minus the
+        margin, or the game's own scores (Cannon), (0.0, 0.0) before the end, if a limit ended the
+        game, and after an illegal action that loses a game without scores of its own.
     Reset
         `options={"position": TEXT}` begins in that position, without a random opening.
 
@@ -86,6 +88,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
+        draw_at_limits: bool = False,
         illegal: str = "raise",
         max_opening_turns: int = 0,
         counters: bool = False,
@@ -98,7 +101,8 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         function `(observation, info) -> action`; the info has `action_mask` and `seat`. One of
         several is drawn for each episode: of a list, or of a mapping from player specs to
         probabilities.
-        `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit.
+        `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit; games
+        that they end are truncated or, with `draw_at_limits`, drawn.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
         "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.
         `counters` adds planes for the numbers that these limits and the rules count.
@@ -110,12 +114,15 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             raise BadPlayer(f"None is not a player; expected: {expected}; {self_play}")
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
+        self._opponent = make_opponent(opponent, self.game)
+        self._pool = drawing_pool(self._opponent)
         self._boards = Boards(
             self.game,
-            opponent=make_opponent(opponent, self.game),
+            opponent=self._opponent,
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
+            draw_at_limits=draw_at_limits,
             illegal=illegal,
             max_opening_turns=max_opening_turns,
             counters=counters,
@@ -159,6 +166,11 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             self.render()
         return boards.observations[0].copy(), boards.rewards.item(), terminated, truncated, info
 
+    @property
+    def opponent_names(self) -> tuple[str, ...]:
+        """The names of the opponents, by `info["opponent"]`: player specs, functions or classes."""
+        return opponent_names(self._opponent)
+
     def action_masks(self) -> NDArray[np.bool_]:
         """Return bool[num_actions], true for legal actions; sb3-contrib calls this."""
         return np.array(self._boards.masks[0], np.bool_)
@@ -179,6 +191,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             "action_mask": boards.masks[0].copy(),
             "to_move": boards.to_move.item(),
             "seat": self._seat,
+            "opponent": 0 if self._pool is None else self._pool.index(boards),
             "illegal_action": boards.was_illegal.item(),
             "outcome": ONGOING,
             "ending": "",

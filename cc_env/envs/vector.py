@@ -17,7 +17,7 @@ from cc_env.envs import arguments
 from cc_env.envs.arguments import as_seed, check_actions
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.opponents import AnyOpponent, make_opponent
+from cc_env.envs.opponents import AnyOpponent, drawing_pool, make_opponent, opponent_names
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
     Frame,
@@ -55,7 +55,8 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
     Info, in `reset` and `step`, for all boards: action_mask int8[N, num_actions], the legal actions
     of the player to move, all 1 on a board that is `terminated`, where NEXT_STEP ignores the
     action; to_move, seat, outcome int8[N] (of the game that the step ended or continued: 0, 1,
-    2 draw, -1 none); illegal_action bool[N], whether the last action was illegal; and for each key
+    2 draw, -1 none); opponent int64[N], the index in `opponent_names`, -1 without an opponent;
+    illegal_action bool[N], whether the last action was illegal; and for each key
     Gymnasium's `_key`, bool[N]. With SAME_STEP, `step` also returns final_obs int8[N, C, H, W] and
     final_info, with the infos of `BoardGameEnv`. Their rows in `_final_obs` describe the games that
     ended; other rows have neutral values.
@@ -93,6 +94,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         seat: int | None = None,
         max_turns: int | None = 200,
         repetitions: int | None = None,
+        draw_at_limits: bool = False,
         illegal: str = "raise",
         max_opening_turns: int = 0,
         counters: bool = False,
@@ -117,13 +119,16 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.render_mode, self.is_two_sided = render_mode, opponent is None
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)
+        self._opponent = make_opponent(opponent, self.game)
+        self._pool = drawing_pool(self._opponent)
         self._boards = Boards(
             self.game,
             num_envs,
-            opponent=make_opponent(opponent, self.game),
+            opponent=self._opponent,
             seat=seat,
             max_turns=max_turns,
             repetitions=repetitions,
+            draw_at_limits=draw_at_limits,
             autoreset=Autoreset[self.autoreset_mode.name],
             illegal=illegal,
             max_opening_turns=max_opening_turns,
@@ -140,6 +145,10 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
+        self._numbers = np.arange(num_envs)
+        # Without a pool, no opponents are drawn.
+        self._fixed_opponents = np.full(num_envs, -1 if self.is_two_sided else 0)
+        self._fixed_opponents.flags.writeable = False
 
     def reset(
         self,
@@ -204,6 +213,11 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         With NEXT_STEP the next step begins a new game on such a board and ignores its action.
         """
         return self._boards.done
+
+    @property
+    def opponent_names(self) -> tuple[str, ...]:
+        """The names of the opponents, by `info["opponent"]`: player specs, functions or classes."""
+        return opponent_names(self._opponent)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return bool[N, num_actions], true for actions that may be chosen."""
@@ -309,10 +323,17 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             "action_mask": self._copy_or_view(boards.masks),
             "to_move": self._copy_or_view(boards.to_move),
             "seat": boards.seats,
+            "opponent": self._opponent_indices(),
             "outcome": self._copy_or_view(boards.outcomes),
             "illegal_action": self._copy_or_view(boards.was_illegal),
         }
         return info | {f"_{key}": self._all_boards for key in info}
+
+    def _opponent_indices(self) -> NDArray[np.int64]:
+        """Return the index of the opponent of each game, int64[N]; draw it if a game has none."""
+        if self._pool is None:
+            return self._fixed_opponents
+        return self._pool.indices(self._boards, self._numbers)
 
     def _final_infos(self) -> Info:
         """Return final_obs and final_info."""
@@ -322,6 +343,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             "action_mask": np.zeros(boards.masks.shape, np.int8),
             "to_move": np.zeros(self.num_envs, np.int8),
             "seat": np.zeros(self.num_envs, np.int8),
+            "opponent": np.zeros(self.num_envs, np.int64),
             "illegal_action": boards.was_illegal & has_ended,
             "outcome": np.full(self.num_envs, ONGOING, np.int8),
             "ending": np.full(self.num_envs, "", object),
@@ -330,6 +352,8 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         if len(numbers := np.flatnonzero(has_ended)):
             for key, values in boards.results(numbers).items():
                 final[key][numbers] = values
+        if self._pool is None:
+            final["opponent"] = self._fixed_opponents
         final |= {f"_{key}": has_ended for key in final}
         finals = {"final_obs": self._copy_or_view(boards.final_observations), "final_info": final}
         return finals | {f"_{key}": has_ended for key in finals}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page as StructurePage
 
 from docs.make import notebooks
 from docs.make.blocks import Page
@@ -33,22 +34,42 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_page_markdown(
+    markdown: str, *, page: StructurePage, config: MkDocsConfig, files: Files
+) -> str:
+    """Return the text of a page; its links to files outside of docs/ lead to their pages."""
+    path = page.file.src_uri
+
+    def lead(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[1]))
+        own_page = _page_of(target) if target.startswith("../") else None
+        return match[0] if own_page is None else _link(own_page, match[2], path)
+
+    return _LINK.sub(lead, markdown)
+
+
 def _rewrite_links(text: str, path: str) -> str:
     """Return the text of a file of the repository as a page, with links to other pages."""
 
     def lead(match: re.Match[str]) -> str:
-        name = match[1].rpartition("/")[2]
-        if "docs/" in match[1]:
-            target = match[1].partition("docs/")[2]
-        elif name.endswith(".ipynb"):
-            target = f"tutorials/{name.removesuffix('.ipynb')}.md"
-        elif name in LINKS:
-            target = LINKS[name]
-        else:
-            return match[0]
-        return f"]({posixpath.relpath(target, posixpath.dirname(path))}{match[2] or ''})"
+        is_page = "docs/" in match[1]
+        target = match[1].partition("docs/")[2] if is_page else _page_of(match[1])
+        return match[0] if target is None else _link(target, match[2], path)
 
     return _LINK.sub(lead, text)
+
+
+def _page_of(file: str) -> str | None:
+    """Return the page of a notebook or of a file in LINKS, None for other files."""
+    name = posixpath.basename(file)
+    if name.endswith(".ipynb"):
+        return f"tutorials/{name.removesuffix('.ipynb')}.md"
+    return LINKS.get(name)
+
+
+def _link(target: str, anchor: str | None, path: str) -> str:
+    """Return the end of a link in a page at `path` to a page and an anchor, such as "#x"."""
+    return f"]({posixpath.relpath(target, posixpath.dirname(path))}{anchor or ''})"
 
 
 def _add(page: Page, files: Files, config: MkDocsConfig) -> None:

@@ -95,7 +95,12 @@ def test_minari_data_set_is_written(folder, monkeypatch):
     assert loaded.total_episodes == 4
     recovered = loaded.recover_environment().spec.kwargs
     assert (recovered["max_turns"], recovered["repetitions"]) == (30, 3)
-    assert "exists" in run("--minari", "cc/random-v0", "-p", "random", status=2)
+    for wrong, reason in (
+        ("cc/random-v0", "exists"),
+        (f"cc/{'a' * 300}-v0", "aaa: File name too long"),
+        ("t/ck-v0", "a namespace of at least 2 characters"),
+    ):
+        assert reason in run("--minari", wrong, "-p", "random", status=2)
 
 
 def test_existing_file_is_kept(folder):
@@ -119,6 +124,8 @@ def test_existing_file_is_kept(folder):
         (["games.npz", "-p", "random", "-g", "chess"], "chess"),
         (["games.npz", "-p", "random", "-g", "cannon", "--tables", "."], "cannon"),
         (["games.npz", "-r", "missing.jsonl"], "missing.jsonl"),
+        ([f"{'a' * 300}.npz", "-p", "random"], "aaa: File name too long"),
+        (["games.jsonl/games.npz", "-p", "random"], "'games.jsonl/games.npz': Not a directory"),
         (["games.npz", "-r", "games.jsonl", "-g", "checkers"], "line 1"),
         (["games.npz", "-r", "games.jsonl", "--size", "4"], "line 1"),
     ],

@@ -58,6 +58,15 @@ class Fetched(HTMLParser):
             self.targets.append(attributes.get("href") or "")
 
 
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_links_lead_to_files_of_the_checkout(page):
+    targets = LINK.findall(without_generated_text(page.read_text()))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     pytest.importorskip("mkdocs")
@@ -74,6 +83,16 @@ def test_site_has_a_page_for_each_game_and_notebook(site):
     assert set(GAMES) <= names
     notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert notebooks <= {path.stem for path in (site / "tutorials").glob("*.html")}
+
+
+@pytest.mark.slow
+def test_links_to_files_outside_of_the_folder_lead_to_their_pages(site):
+    text = (site / "guide/exact.html").read_text(encoding="utf-8")
+    assert 'href="../tutorials/exact_values.html"' in text
+    text = (site / "tutorials/your_game.html").read_text(encoding="utf-8")
+    assert 'href="../project/contributing.html"' in text
+    for page in site.rglob("*.html"):
+        assert '.ipynb"' not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -121,7 +121,13 @@ def test_infos_for_sb3_have_the_same_keys(name):
     for _ in range(30):
         _, _, over, infos = env.step(sample(env.action_masks(), rng))
         for info, is_over in zip(infos, over, strict=True):
-            assert set(info) - own == {"seat", "outcome", "illegal_action", "TimeLimit.truncated"}
+            assert set(info) - own == {
+                "seat",
+                "opponent",
+                "outcome",
+                "illegal_action",
+                "TimeLimit.truncated",
+            }
             assert (own <= set(info)) == is_over
         ends += over.sum()
     assert ends > 4

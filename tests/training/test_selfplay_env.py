@@ -169,15 +169,16 @@ def test_games_at_arena_limits_are_draws(contempt):
     game, opponents = make_game("morris"), [RecordingOpponent()]
     env = make_env(game, 40, opponents, max_opening_turns=3, seed=1, contempt=contempt)
     env.reset()
-    rng, truncated = np.random.default_rng(0), 0
+    rng, draws = np.random.default_rng(0), 0
     for _ in range(300):
         _, rewards, done, infos = env.step(random_actions(env, rng))
         for board in np.flatnonzero(done):
             assert infos[board]["TimeLimit.truncated"] is False
-            if infos[board]["outcome"] == -1:
-                truncated += 1
+            assert infos[board]["outcome"] in (0, 1, 2)
+            if infos[board]["outcome"] == 2:
+                draws += 1
                 assert rewards[board] == -contempt
-    assert truncated
+    assert draws
 
 
 def play(env, steps):

@@ -46,7 +46,7 @@ def with_change(tmp_path, change):
 
 def test_result_of_the_repository_is_verified():
     verdict = verified(FILE)
-    assert verdict.is_repeated
+    assert verdict.repeated_games == 20
     assert verdict.claim == verdict.submission.claim
     points = {"1-0": 1, "1/2-1/2": 0.5, "0-1": 0}
     first = [points[game["result"]] for game in GOOD["games"][::2]]
@@ -72,7 +72,7 @@ def test_written_result_is_verified(tmp_path, name, opponent):
     written = write_submission(path, player, name, opponent=opponent, games=4, seed=3, name="ours")
     verdict = verified(path)
     assert verdict.submission == written
-    assert verdict.is_repeated
+    assert verdict.repeated_games == 4
     assert written.player == "ours"
 
 
@@ -131,7 +131,7 @@ def test_false_result_is_refused(tmp_path, change, message):
 
 def test_opponent_that_is_not_reproducible_is_not_repeated(tmp_path):
     path = with_change(tmp_path, set_value("opponent", value="package.Player"))
-    assert not verified(path).is_repeated
+    assert not verified(path).repeated_games
 
 
 def test_lost_game_by_a_fault_of_the_player_counts(tmp_path):
@@ -180,7 +180,7 @@ def test_names_in_a_file_import_nothing(tmp_path):
             verified(with_change(tmp_path, set_value("game", value="evil")))
         assert not verified(
             with_change(tmp_path, set_value("opponent", value="evil.p"))
-        ).is_repeated
+        ).repeated_games
     finally:
         sys.path.remove(str(tmp_path))
 
@@ -238,6 +238,30 @@ def test_differences_from_the_baselines_are_listed():
     assert all(text in differences for text in ("size=8", "mcts", "seed: 7", "opening turns: 2"))
 
 
+def test_sample_repeats_the_decisions_of_random_games(tmp_path):
+    counts = [verify(read_submission(FILE), sample=sample).repeated_games for sample in (1, 20, 99)]
+    assert counts == [1, 20, 20]
+    for sample in (0, 1.5, True):
+        with pytest.raises(BadOption, match=rf"^sample={sample}; expected: an integer, 1 or more$"):
+            verify(read_submission(FILE), sample=sample)
+    altered = with_change(tmp_path, set_value("opponent", value="minimax:depth=3"))
+    with pytest.raises(BadRecord, match=r"minimax:depth=3 plays .*recorded"):
+        verify(read_submission(altered), sample=1)
+
+
+def test_expected_time_of_a_long_verification_is_printed_once(capsys, monkeypatch):
+    clock = iter([0.0, 4.0, 6.0, 60.0])
+    monkeypatch.setattr(verify_result.time, "monotonic", lambda: next(clock))
+    estimate = verify_result._Estimate(lambda done, total: None)
+    for done in (1, 3, 4):
+        estimate(done, 10_000)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == (
+        "about 334 minutes for 10,000 games; "
+        "--sample 100 repeats the decisions of the opponent in 100 of them"
+    )
+
+
 def test_commands_write_and_verify(tmp_path):
     path = tmp_path / "result.json"
     write = partial(command_line, partial(application.run, write_result.app))
@@ -245,6 +269,9 @@ def test_commands_write_and_verify(tmp_path):
     words = "greedy", "--size", 4, "--opponent", "random", "--games", 4, "--out", path
     assert "greedy against random: " in write(*words)
     shown = read(path)
-    assert "decisions of random: repeated" in shown
+    assert "decisions of random: repeated in 4 of 4 games" in shown
+    assert "decisions of random: repeated in 2 of 4 games" in read(path, "--sample", 2)
+    assert "repeated in 4 of 4 games" in read(path, "--sample", 9)
+    assert "minutes" not in shown
     assert "comparable with the baselines: no (" in shown
     assert "no such file" in read(tmp_path / "missing.json", status=2)

@@ -109,11 +109,11 @@ class Submission:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `verify` found; `is_repeated` states whether the opponent's decisions were repeated."""
+    """What `verify` found; the opponent's decisions were repeated in `repeated_games` games."""
 
     submission: Submission
     claim: Claim
-    is_repeated: bool
+    repeated_games: int
 
 
 def write_submission(
@@ -263,13 +263,19 @@ def _check_fields(kind: type[Any], content: object, place: str) -> dict[str, Any
 
 
 def verify(
-    submission: Submission, on_progress: Callable[[int, int], None] = lambda done, total: None
+    submission: Submission,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    sample: int | None = None,
 ) -> Verdict:
     """Replay a submission: openings, legal moves, results, the claim, the opponent's decisions.
 
-    The decisions of REPEATED_PLAYERS are repeated; for other opponents, only the rules are
-    checked. Raises BadRecord at the first difference, with its game and turn.
+    The decisions of REPEATED_PLAYERS are repeated, in all games or in a `sample` of this size that
+    nobody can predict; for other opponents, only the rules are checked. Raises BadOption for a
+    sample below 1, BadRecord at the first difference, with its game and turn.
     """
+    if sample is not None:
+        check_integer("sample", sample, 1)
     try:
         with untrusted_names():
             game = make_game(submission.game, **submission.options)
@@ -280,14 +286,14 @@ def verify(
         openings = random_openings(game, submission.opening_turns, count, submission.seed)
     except (BadOption, BadPlayer, TypeError) as error:
         raise BadRecord(str(error)) from error
-    is_repeatable = _REPEATABLE.fullmatch(submission.opponent) is not None
+    repeated = _repeated_games(submission, sample)
     for index, entry in enumerate(submission.games):
         try:
             if entry.start != openings[index // 2]:
                 expected = f"opening {index // 2 + 1} of seed {submission.seed}"
                 raise BadRecord(f"start {entry.start!r:.80}; expected: {expected}")
             match = _replay(submission, game, entry, index)
-            if is_repeatable:
+            if index in repeated:
                 _repeat_decisions(submission, match, index)
         except BadRecord as error:
             raise BadRecord(f"game {index + 1}: {error}") from error
@@ -297,7 +303,17 @@ def verify(
         claimed = getattr(submission.claim, name)
         if abs(value - claimed) > 10**-_DECIMALS:
             raise BadRecord(f"claim: {name}={claimed}; expected: {value}, computed from the games")
-    return Verdict(submission, claim, is_repeatable)
+    return Verdict(submission, claim, len(repeated))
+
+
+def _repeated_games(submission: Submission, sample: int | None) -> set[int]:
+    """Return the indices of the games in which the opponent's decisions are repeated."""
+    if not _REPEATABLE.fullmatch(submission.opponent):
+        return set()
+    indices = range(len(submission.games))
+    if sample is None or sample >= len(indices):
+        return set(indices)
+    return set(np.random.default_rng().choice(indices, sample, replace=False).tolist())
 
 
 def differences_from_baselines(submission: Submission) -> list[str]:
