@@ -15,7 +15,7 @@ import json
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -259,8 +259,7 @@ async def _serve_client(socket: WebSocket) -> None:
     lobby: Lobby = socket.app.state.lobby
     address = client_address(socket)
     await socket.accept()
-    # RuntimeError: the client disconnected during a send.
-    with suppress(WebSocketDisconnect, RuntimeError):
+    with suppress(WebSocketDisconnect):
         try:
             with lobby.connections.count(address):
                 room, client = await _enter_game(socket, lobby, address)
@@ -292,29 +291,28 @@ async def _reject(socket: WebSocket, error: CcEnvError) -> None:
     """Close a connection with an error; a temporary one lets the client reconnect."""
     is_temporary = isinstance(error, BusyError)
     message = {"type": "error", "reason": str(error), "final": not is_temporary}
-    await socket.send_text(json.dumps(message))
-    await socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION)
+    await _run_send(socket.send_text(json.dumps(message)))
+    await _run_send(socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION))
 
 
 async def _exchange_messages(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
-    """Receive commands and send messages until the connection ends."""
+    """Receive commands and send messages until the connection ends; raise their other errors."""
     room.join(client)
-    receiver = asyncio.create_task(_receive_commands(socket, lobby, room, client))
-    sender = asyncio.create_task(_send_messages(socket, client))
+    work = _receive_commands(socket, lobby, room, client), _send_messages(socket, client)
+    tasks = [asyncio.create_task(_run_until_disconnect(part)) for part in work]
     try:
-        await asyncio.wait({receiver, sender}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         room.leave(client)
-        for task in (receiver, sender):
-            task.add_done_callback(_ignore_disconnect)
+        for task in tasks:
             task.cancel()
+    for task in done:
+        task.result()
 
 
-def _ignore_disconnect(task: asyncio.Task[None]) -> None:
-    """Raise the error of a task, except the errors of a disconnected client."""
-    error = None if task.cancelled() else task.exception()
-    if error and not isinstance(error, WebSocketDisconnect | RuntimeError):
-        raise error
+async def _run_until_disconnect(work: Coroutine[object, object, None]) -> None:
+    with suppress(WebSocketDisconnect):
+        await work
 
 
 async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
@@ -346,8 +344,17 @@ async def _receive_text(socket: WebSocket) -> str:
 async def _send_messages(socket: WebSocket, client: Client) -> None:
     """Send queued messages until the client is disconnected."""
     while (message := await client.messages.get()) is not None:
-        await socket.send_text(message)
-    await socket.close(TRY_AGAIN_LATER)
+        await _run_send(socket.send_text(message))
+    await _run_send(socket.close(TRY_AGAIN_LATER))
+
+
+async def _run_send(send: Coroutine[object, object, None]) -> None:
+    """Await a send method of a WebSocket; raise WebSocketDisconnect if the connection has ended."""
+    try:
+        await send
+    except RuntimeError as error:
+        # Of Starlette or uvicorn: the connection is closed or being closed.
+        raise WebSocketDisconnect from error
 
 
 def _parse_message(text: str, limits: ServerLimits) -> Message:
