@@ -22,6 +22,7 @@ from pathlib import Path
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons, messages
 from cc_env.play.exporting import MEDIA_TYPES, prepare_export
+from cc_env.server.journal import read_client_name
 from cc_env.server.room import Client, Message, Room
 
 try:
@@ -282,9 +283,11 @@ async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Ro
     lobby.rates.check("connections to games", address)
     async with asyncio.timeout(lobby.limits.request_seconds):
         first = _parse_message(await _receive_text(socket), lobby.limits)
-    tokens = read_tokens(messages.read_object(first, "the first message", ("tokens",)))
+    fields = messages.read_object(first, "the first message", ("tokens", "client"))
+    tokens = read_tokens(fields)
+    name = read_client_name(fields["client"]) if "client" in fields else ""
     room = await lobby.find_room(socket.path_params["name"], address)
-    return room, room.admit(tokens, address)
+    return room, room.admit(tokens, address, name)
 
 
 async def _reject(socket: WebSocket, error: CcEnvError) -> None:
@@ -326,9 +329,11 @@ async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client:
             await asyncio.sleep(pause)
         start = time.perf_counter()
         try:
-            room.handle_command(client, _parse_message(text, lobby.limits))
+            message = _parse_message(text, lobby.limits)
         except CcEnvError as error:
             client.send("error", reason=str(error))
+        else:
+            room.receive_command(client, message)
         end = time.perf_counter()
         next_at = end + max(connections.pause_after(end - start), min_pause)
 

@@ -6,7 +6,6 @@ least recently.
 """
 
 import os
-import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -16,11 +15,9 @@ from typing import NamedTuple
 from filelock import FileLock, Timeout
 
 from cc_env.errors import FolderInUse, UnknownOption
-from cc_env.server.journal import GameSetup, Journal
+from cc_env.server.journal import GAME_NAME, GameSetup, Journal
 from cc_env.server.limits import BusyError, ServerLimits
 
-# The name of a game is a secret: every client that has it may watch the game.
-GAME_NAME = re.compile(r"[A-Za-z0-9_-]{16}")
 SUFFIX = ".jsonl"
 LOCK_NAME = ".lock"
 DAY_SECONDS = 24 * 3600.0
@@ -61,10 +58,15 @@ class GameFolder:
 
     def journal(self, name: str) -> Journal:
         """Return the journal of a game; raise UnknownOption if there is none."""
-        path = self._path / f"{name}{SUFFIX}"
-        if not GAME_NAME.fullmatch(name) or not path.is_file():
+        if name not in self:
             raise UnknownOption("there is no such game on this server")
-        return Journal(path)
+        return Journal(self._path / f"{name}{SUFFIX}")
+
+    def __contains__(self, name: str | None) -> bool:
+        """Return whether a game is stored."""
+        return bool(
+            name and GAME_NAME.fullmatch(name) and (self._path / f"{name}{SUFFIX}").is_file()
+        )
 
     @property
     def is_full(self) -> bool:

@@ -18,7 +18,7 @@ from cc_env.play import view
 from cc_env.play.exporting import export_game, file_suffixes
 from cc_env.play.session import HUMAN
 from cc_env.server import app
-from cc_env.server.journal import Journal, add_tokens
+from cc_env.server.journal import Journal, add_tokens, decision_entry, result_entry
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.room import Client
@@ -78,7 +78,8 @@ def journal_of(path, lobby, fields):
         action = int(game.legal_actions(position)[0])
         details = {"depth": 2, "cuts_max": 1, "cuts_min": 0, "nodes": 77}
         value = (None, -0.25, 0.5)[number]
-        journal.append_decision(Decision(action, value, details if number else {}), 0.25)
+        decision = Decision(action, value, details if number else {})
+        journal.append_entries(decision_entry(decision, 0.25))
         position = game.apply(position, action)
     journal.append("offer", player=0)
     journal.append("ask_back", player=1)
@@ -88,7 +89,7 @@ def journal_of(path, lobby, fields):
         journal.append("take_back")
     journal.append("pace", seconds=None)
     journal.append("pace", seconds=2.5)
-    journal.append_result(Result(SECOND_WINS, RESIGNED), "")
+    journal.append_entries(result_entry(Result(SECOND_WINS, RESIGNED), ""))
     return path.read_text().splitlines()
 
 

@@ -15,7 +15,7 @@ from cc_env.games.factory import make_game
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.server import app, storage
-from cc_env.server.journal import GameSetup, Journal, add_tokens
+from cc_env.server.journal import GameSetup, Journal, add_tokens, decision_entry, result_entry
 from cc_env.server.limits import BusyError, ServerLimits
 from cc_env.server.lobby import Lobby
 from cc_env.server.storage import DAY_SECONDS, GameFolder
@@ -238,14 +238,14 @@ def journal_of(path, name):
     session = journal.read(make_player).session
     for number in range(8):
         session.play(session.match.legal_actions[0])
-        journal.append_decision(session.decisions[-1], 0.25)
+        journal.append_entries(decision_entry(session.decisions[-1], 0.25))
         if number in (3, 6):
             session.take_back()
             journal.append("take_back")
     journal.append("offer", player=0)
     journal.append("ask_back", player=1)
     session.resign(0)
-    journal.append_result(session.result, "")
+    journal.append_entries(result_entry(session.result, ""))
     assert game.name == session.game.name
     return path.read_bytes()
 
