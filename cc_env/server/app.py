@@ -65,6 +65,7 @@ HEADERS = {
 }
 # WebSocket close codes.
 POLICY_VIOLATION, TRY_AGAIN_LATER = 1008, 1013
+HEARTBEAT = '{"type":"heartbeat"}'
 UNAVAILABLE = "games cannot be stored or read now; try again later"
 _log = logging.getLogger("cc_env.server")
 
@@ -260,18 +261,30 @@ async def _serve_client(socket: WebSocket) -> None:
     lobby: Lobby = socket.app.state.lobby
     address = client_address(socket)
     await socket.accept()
+    heartbeats = asyncio.create_task(_send_heartbeats(socket, lobby.limits.heartbeat_seconds))
+    try:
+        with lobby.connections.count(address):
+            room, client = await _enter_game(socket, lobby, address)
+            await _exchange_messages(socket, lobby, room, client)
+    except WebSocketDisconnect:
+        pass
+    except TimeoutError:
+        await _reject(socket, TooSlowError("the first message did not arrive in time"))
+    except CcEnvError as error:
+        await _reject(socket, error)
+    except OSError as error:
+        _log.warning("a game cannot be opened: %s", error)
+        await _reject(socket, BusyError(UNAVAILABLE))
+    finally:
+        heartbeats.cancel()
+
+
+async def _send_heartbeats(socket: WebSocket, seconds: float) -> None:
+    """Send a message at regular intervals, since pages receive no WebSocket pings."""
     with suppress(WebSocketDisconnect):
-        try:
-            with lobby.connections.count(address):
-                room, client = await _enter_game(socket, lobby, address)
-                await _exchange_messages(socket, lobby, room, client)
-        except TimeoutError:
-            await _reject(socket, TooSlowError("the first message did not arrive in time"))
-        except CcEnvError as error:
-            await _reject(socket, error)
-        except OSError as error:
-            _log.warning("a game cannot be opened: %s", error)
-            await _reject(socket, BusyError(UNAVAILABLE))
+        while True:
+            await asyncio.sleep(seconds)
+            await _run_send(socket.send_text(HEARTBEAT))
 
 
 async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Room, Client]:
@@ -294,8 +307,9 @@ async def _reject(socket: WebSocket, error: CcEnvError) -> None:
     """Close a connection with an error; a temporary one lets the client reconnect."""
     is_temporary = isinstance(error, BusyError)
     message = {"type": "error", "reason": str(error), "final": not is_temporary}
-    await _run_send(socket.send_text(json.dumps(message)))
-    await _run_send(socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION))
+    with suppress(WebSocketDisconnect):
+        await _run_send(socket.send_text(json.dumps(message)))
+        await _run_send(socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION))
 
 
 async def _exchange_messages(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:

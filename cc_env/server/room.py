@@ -216,7 +216,6 @@ class Room:
             seats=sorted(client.seats),
             is_owner=client.is_owner,
             assistance=self.allows_assistance(client.seats),
-            executed=self._journal.executed.get(client.name, 0),
             setting=view.static_state(game),
             exports=file_suffixes(game),
         )
@@ -288,7 +287,8 @@ class Room:
     def _execute_once(self, client: Client, number: int, message: Message) -> None:
         """Execute a command unless it was executed before; raise CcEnvError if it is invalid."""
         if not client.name:
-            raise BadOption(f"number={number}; expected: none, the first message had no client")
+            expected = "none, since the first message names no client"
+            raise BadOption(f"number={number}; expected: {expected}")
         executed = self._journal.executed.get(client.name, 0)
         if number < executed:
             raise BadOption(f"number={number}; expected: at least {executed}")
