@@ -1,12 +1,13 @@
 """The file of a served game: its setup, then one JSON object per line for every change.
 
-Every line is written before the change is sent to any client. After a crash, the file is read up to
-its last complete line.
+The field `at` of every line is the time in seconds since the epoch. Every line is written before
+the change is sent to any client. After a crash, the file is read up to its last complete line.
 """
 
 import json
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -127,7 +128,7 @@ class Journal:
 
     def create(self, setup: GameSetup) -> None:
         """Create the file with its first line; on OSError, leave no file."""
-        line = _to_json(asdict(setup)) + "\n"
+        line = _to_json({**asdict(setup), "at": int(time.time())}) + "\n"
         files.create_private(self.path, line)
         self.bytes = len(line)
 
@@ -137,7 +138,7 @@ class Journal:
 
     def append_entries(self, *entries: Mapping[str, object]) -> None:
         """Append lines, all or none; raise OSError if that fails."""
-        source = self._command._asdict() if self._command else {}
+        source = {"at": int(time.time()), **(self._command._asdict() if self._command else {})}
         text = "".join(_to_json({**entry, **source}) + "\n" for entry in entries)
         append_atomically(self.path, text, must_exist=True)
         # JSON is ASCII: one byte per character.
@@ -197,7 +198,8 @@ _ENTRY_ERRORS = ValueError, TypeError, KeyError, AttributeError, OverflowError, 
 def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     """Return the setup in the first line of a journal; raise BadRecord or TypeError if invalid."""
     pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
-    setup = GameSetup(**{**entry, **pairs})
+    fields = {key: value for key, value in entry.items() if key != "at"}
+    setup = GameSetup(**{**fields, **pairs})
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("invalid tokens; expected: one string per seat, and the owner's")
