@@ -6,7 +6,8 @@ GET  /lessons/GAME  lessons: texts, and boards that illustrate them
 POST /games         create a game; returns its name, the tokens of its people, the owner's token
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
-WS   /play/NAME     first {"tokens": […]}, possibly empty, then commands of `Room.handle_command`
+WS   /play/NAME     first {"tokens": […], "client": NAME}, without a name if the client numbers no
+                    commands; then commands of `Room.receive_command`
 """
 
 import asyncio

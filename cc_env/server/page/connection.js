@@ -5,7 +5,7 @@
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 5000;
 const MAX_SILENCE_MS = 10000;
-// Time to open a connection or to answer a command.
+// To open a connection or to answer a command.
 const MAX_ANSWER_MS = 4000;
 const GIVE_UP_MS = 12000;
 
@@ -71,7 +71,7 @@ export class Connection {
     this.socket.close();
   }
 
-  /** Send a command, now or after a reconnection; `label` names it. */
+  /** Send a command now or after a reconnection; `label` names it. */
   send(name, fields, label) {
     const number = ++this.lastNumber;
     const command = { name, label, number, text: JSON.stringify({ command: name, ...fields, number }) };
