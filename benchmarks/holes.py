@@ -53,6 +53,7 @@ class Proxy:
         """Prepare a proxy to a port of this machine; `port` is its own once it has started."""
         self._target_port, self.port = target_port, 0
         self._paths: list[_Path] = []
+        self._tasks: list[asyncio.Task[None]] = []
         # The directions in which the data of new connections vanish.
         self._swallowed: set[str] = set()
 
@@ -68,16 +69,16 @@ class Proxy:
         for path in self._paths:
             for writer in path.writers:
                 writer.transport.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def swallow(self, *directions: str, new: bool = True) -> None:
+    def swallow(self, *directions: str) -> None:
         """Swallow the data of all connections in the directions "up" and "down", by default both.
 
-        Later connections are swallowed, too, if they are `new` before `heal`.
+        The data of new connections are swallowed, too, until `heal`.
         """
-        swallowed = set(directions or ("up", "down"))
-        self._swallowed = swallowed if new else set()
+        self._swallowed = set(directions or ("up", "down"))
         for path in self._paths:
-            path.swallowed |= swallowed
+            path.swallowed |= self._swallowed
 
     def heal(self) -> None:
         """Let new connections through; the earlier ones stay dead."""
@@ -87,11 +88,10 @@ class Proxy:
         upstream_reader, upstream_writer = await asyncio.open_connection(LOCAL, self._target_port)
         path = _Path([writer, upstream_writer], set(self._swallowed))
         self._paths.append(path)
-        await asyncio.gather(
-            self._copy(reader, upstream_writer, path, "up"),
-            self._copy(upstream_reader, writer, path, "down"),
-            return_exceptions=True,
-        )
+        self._tasks += [
+            asyncio.create_task(self._copy(reader, upstream_writer, path, "up")),
+            asyncio.create_task(self._copy(upstream_reader, writer, path, "down")),
+        ]
 
     async def _copy(
         self,

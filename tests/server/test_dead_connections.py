@@ -294,7 +294,7 @@ def test_move_typed_without_a_connection_is_shown_as_not_played(dying_page, tmp_
     page.click("rect[data-cell='3,2']")
     page.wait_for_selector("#connection-alert:has-text('reconnecting to send 41-32 …')")
     page.clock.run_for(12_000)
-    message = "black to move · 41-32 not played, unless it appears after a reconnection"
+    message = "black to move · 41-32 not played, unless it appears after reconnecting"
     page.wait_for_selector(f"#status.error:text-is('{message}')")
     page.wait_for_selector("#connection-alert:text-is('Connection lost; reconnecting …')")
     assert page.get_attribute("rect[data-cell='4,1']", "aria-label").startswith("4 1, black")
@@ -315,5 +315,5 @@ def test_resignation_without_a_connection_is_shown_as_not_executed(dying_page):
     page.click("text=Resign")
     page.click("text=Resign: sure?")
     page.clock.run_for(13_000)
-    message = "black to move · resign not executed, unless it appears after a reconnection"
+    message = "black to move · resign not executed, unless it appears after reconnecting"
     page.wait_for_selector(f"#status.error:text-is('{message}')")

@@ -71,7 +71,7 @@ export class Connection {
     this.socket.close();
   }
 
-  /** Send a command now or after a reconnection; `label` names it. */
+  /** Send a command now or after reconnecting; `label` names it. */
   send(name, fields, label) {
     const number = ++this.lastNumber;
     const command = { name, label, number, text: JSON.stringify({ command: name, ...fields, number }) };

@@ -184,7 +184,7 @@ class GameView {
 
   on_given_up({ name, label }) {
     const done = name.startsWith("play") ? "played" : "executed";
-    this.panels.notice = `${label} not ${done}, unless it appears after a reconnection`;
+    this.panels.notice = `${label} not ${done}, unless it appears after reconnecting`;
     this.showPresent();
   }
 
