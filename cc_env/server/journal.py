@@ -236,6 +236,8 @@ def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
             saved_game.take_back_requested_by = saved_game.rematch_offered_by = None
         case "ask_back":
             saved_game.take_back_requested_by = _read_player(entry)
+        case "offer_rematch" | "rematch" if saved_game.session.result is None:
+            raise BadRecord("a rematch before the end of the game")
         case "offer_rematch":
             saved_game.rematch_offered_by = _read_player(entry)
         case "rematch":
