@@ -30,7 +30,7 @@ from benchmarks.load import LOCAL, Connection, Server, client_address, format_la
 from cc_env.games.factory import make_game
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
-from cc_env.server.journal import GameSetup, Journal
+from cc_env.server.journal import GameSetup, Journal, decision_entry
 
 PEOPLE = HUMAN, HUMAN
 ATTACKER = "127.9.9.{}"
@@ -245,13 +245,13 @@ def journal() -> None:
         while len(session.match.turns) < 192:
             action = int(rng.choice(session.match.legal_actions))
             session.play(action)
-            journal_file.append_decision(session.decisions[-1], 0.1)
+            journal_file.append_entries(decision_entry(session.decisions[-1], 0.1))
         turns = len(session.match.turns)
         last = session.decisions[-1]
         session.take_back()
         for _ in range(3000):
             journal_file.append("take_back")
-            journal_file.append_decision(last, 0.1)
+            journal_file.append_entries(decision_entry(last, 0.1))
         start = time.perf_counter()
         journal_file.read(make_player)
         print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - start:.2f} s", flush=True)

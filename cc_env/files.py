@@ -155,6 +155,32 @@ def delete_abandoned(folder: Path, pattern: str) -> None:
             path.unlink()
 
 
+@contextmanager
+def locked_folder(path: Path) -> Iterator[None]:
+    """Lock a folder itself, where the system can, since the name of a lock file may be removed.
+
+    Raises BlockingIOError if the folder is locked.
+    """
+    if fcntl is None:
+        yield
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            # Network file systems have no locks of folders.
+            pass
+        yield
+    finally:
+        # Also for processes that were forked during the block.
+        with suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_UN)
+        os.close(folder)
+
+
 def _lock(file: BinaryIO, *, wait: bool = True) -> None:
     """Lock a file until it is closed; raise OSError if it is locked already."""
     if fcntl is None:

@@ -70,7 +70,7 @@ _TOOL_NAMES = ", ".join(TOOLS)
 app = create_app(
     no_args_is_help=True,
     add_completion=True,
-    epilog=f"\b\nFurther commands (extras arena and train), each with its own --help:\n{_TOOL_NAMES}",
+    epilog=f"\b\nFurther commands (extra arena or train), each with its own --help:\n{_TOOL_NAMES}",
 )
 console = Terminal()
 

@@ -79,7 +79,7 @@ class GameSession:
         self.decisions: list[Decision] = []
         # Description of the fault that ended the game, "" if none did.
         self.detail = ""
-        self.draw_offered_by: int | None = None
+        self._draw_offered_by: int | None = None
         self.seats = tuple(_make_seat(name, game, player_factory) for name in names)
         # Time at which the clock of the player to move was started; None while clocks are paused.
         self._running_since: float | None = time_source()
@@ -98,6 +98,11 @@ class GameSession:
     def mover(self) -> int:
         """The player to move, 0 or 1."""
         return self.match.mover
+
+    @property
+    def draw_offered_by(self) -> int | None:
+        """The player whose draw offer is open, None if there is none or the game is over."""
+        return None if self.result else self._draw_offered_by
 
     @property
     def is_person_to_move(self) -> bool:
@@ -209,9 +214,14 @@ class GameSession:
         self._play_decision(decision)
         self._restart_clock()
 
-    def restore_result(self, result: Result, detail: str = "") -> None:
-        """End the game with a recorded result. Raises IllegalAction if it is over."""
+    def restore_result(self, result: Result, detail: str = "", seconds: float = 0.0) -> None:
+        """End the game with a recorded result, `seconds` after the last decision.
+
+        Raises IllegalAction if the game is over.
+        """
         self.check_in_progress()
+        if seconds:
+            self._timer.add(seconds)
         self.match.result, self.detail = result, detail
 
     @property
@@ -242,7 +252,7 @@ class GameSession:
         self._timer.take_back(keep)
         match.take_back(keep)
         del self.decisions[len(self.decisions) - dropped :]
-        self.detail, self.draw_offered_by = "", None
+        self.detail, self._draw_offered_by = "", None
         self.seats = tuple(
             Seat(seat.name, seat.player and player_for_new_game(seat.player)) for seat in self.seats
         )
@@ -274,7 +284,7 @@ class GameSession:
             self.match.agree_on_draw()
             return True
         if self.seats[other].player is None:
-            self.draw_offered_by = player
+            self._draw_offered_by = player
         return False
 
     def decline_draw(self, player: int) -> None:
@@ -282,7 +292,7 @@ class GameSession:
         self.check_in_progress()
         if self.draw_offered_by != 1 - player:
             raise IllegalAction("no draw is offered")
-        self.draw_offered_by = None
+        self._draw_offered_by = None
 
     def hint(self, name: str = "minimax") -> Decision:
         """Return the decision of another player in this position; no clock is charged for it.
@@ -332,8 +342,8 @@ class GameSession:
     def _play_decision(self, decision: Decision) -> None:
         """Play a legal decision and store it."""
         # A move declines the opponent's draw offer.
-        if self.draw_offered_by != self.mover:
-            self.draw_offered_by = None
+        if self._draw_offered_by != self.mover:
+            self._draw_offered_by = None
         self.match.play(decision.action)
         self.decisions.append(decision)
 

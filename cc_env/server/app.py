@@ -6,7 +6,8 @@ GET  /lessons/GAME  lessons: texts, and boards that illustrate them
 POST /games         create a game; returns its name, the tokens of its people, the owner's token
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
-WS   /play/NAME     first {"tokens": […]}, possibly empty, then commands of `Room.handle_command`
+WS   /play/NAME     first {"tokens": […], "client": NAME}, without a name if the client numbers no
+                    commands; then commands of `Room.receive_command`
 """
 
 import asyncio
@@ -15,13 +16,14 @@ import json
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from cc_env.errors import CcEnvError, MissingExtra, UnknownOption
 from cc_env.play import lessons, messages
 from cc_env.play.exporting import MEDIA_TYPES, prepare_export
+from cc_env.server.journal import read_client_name
 from cc_env.server.room import Client, Message, Room
 
 try:
@@ -64,6 +66,7 @@ HEADERS = {
 }
 # WebSocket close codes.
 POLICY_VIOLATION, TRY_AGAIN_LATER = 1008, 1013
+HEARTBEAT = '{"type":"heartbeat"}'
 UNAVAILABLE = "games cannot be stored or read now; try again later"
 _log = logging.getLogger("cc_env.server")
 
@@ -259,19 +262,30 @@ async def _serve_client(socket: WebSocket) -> None:
     lobby: Lobby = socket.app.state.lobby
     address = client_address(socket)
     await socket.accept()
-    # RuntimeError: the client disconnected during a send.
-    with suppress(WebSocketDisconnect, RuntimeError):
-        try:
-            with lobby.connections.count(address):
-                room, client = await _enter_game(socket, lobby, address)
-                await _exchange_messages(socket, lobby, room, client)
-        except TimeoutError:
-            await _reject(socket, TooSlowError("the first message did not arrive in time"))
-        except CcEnvError as error:
-            await _reject(socket, error)
-        except OSError as error:
-            _log.warning("a game cannot be opened: %s", error)
-            await _reject(socket, BusyError(UNAVAILABLE))
+    heartbeats = asyncio.create_task(_send_heartbeats(socket, lobby.limits.heartbeat_seconds))
+    try:
+        with lobby.connections.count(address):
+            room, client = await _enter_game(socket, lobby, address)
+            await _exchange_messages(socket, lobby, room, client)
+    except WebSocketDisconnect:
+        pass
+    except TimeoutError:
+        await _reject(socket, TooSlowError("the first message did not arrive in time"))
+    except CcEnvError as error:
+        await _reject(socket, error)
+    except OSError as error:
+        _log.warning("a game cannot be opened: %s", error)
+        await _reject(socket, BusyError(UNAVAILABLE))
+    finally:
+        heartbeats.cancel()
+
+
+async def _send_heartbeats(socket: WebSocket, seconds: float) -> None:
+    """Send a message at regular intervals, since pages receive no WebSocket pings."""
+    with suppress(WebSocketDisconnect):
+        while True:
+            await asyncio.sleep(seconds)
+            await _run_send(socket.send_text(HEARTBEAT))
 
 
 async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Room, Client]:
@@ -283,38 +297,40 @@ async def _enter_game(socket: WebSocket, lobby: Lobby, address: str) -> tuple[Ro
     lobby.rates.check("connections to games", address)
     async with asyncio.timeout(lobby.limits.request_seconds):
         first = _parse_message(await _receive_text(socket), lobby.limits)
-    tokens = read_tokens(messages.read_object(first, "the first message", ("tokens",)))
+    fields = messages.read_object(first, "the first message", ("tokens", "client"))
+    tokens = read_tokens(fields)
+    name = read_client_name(fields["client"]) if "client" in fields else ""
     room = await lobby.find_room(socket.path_params["name"], address)
-    return room, room.admit(tokens, address)
+    return room, room.admit(tokens, address, name)
 
 
 async def _reject(socket: WebSocket, error: CcEnvError) -> None:
     """Close a connection with an error; a temporary one lets the client reconnect."""
     is_temporary = isinstance(error, BusyError)
     message = {"type": "error", "reason": str(error), "final": not is_temporary}
-    await socket.send_text(json.dumps(message))
-    await socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION)
+    with suppress(WebSocketDisconnect):
+        await _run_send(socket.send_text(json.dumps(message)))
+        await _run_send(socket.close(TRY_AGAIN_LATER if is_temporary else POLICY_VIOLATION))
 
 
 async def _exchange_messages(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
-    """Receive commands and send messages until the connection ends."""
+    """Receive commands and send messages until the connection ends; raise their other errors."""
     room.join(client)
-    receiver = asyncio.create_task(_receive_commands(socket, lobby, room, client))
-    sender = asyncio.create_task(_send_messages(socket, client))
+    work = _receive_commands(socket, lobby, room, client), _send_messages(socket, client)
+    tasks = [asyncio.create_task(_run_until_disconnect(part)) for part in work]
     try:
-        await asyncio.wait({receiver, sender}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         room.leave(client)
-        for task in (receiver, sender):
-            task.add_done_callback(_ignore_disconnect)
+        for task in tasks:
             task.cancel()
+    for task in done:
+        task.result()
 
 
-def _ignore_disconnect(task: asyncio.Task[None]) -> None:
-    """Raise the error of a task, except the errors of a disconnected client."""
-    error = None if task.cancelled() else task.exception()
-    if error and not isinstance(error, WebSocketDisconnect | RuntimeError):
-        raise error
+async def _run_until_disconnect(work: Coroutine[object, object, None]) -> None:
+    with suppress(WebSocketDisconnect):
+        await work
 
 
 async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client: Client) -> None:
@@ -328,9 +344,11 @@ async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client:
             await asyncio.sleep(pause)
         start = time.perf_counter()
         try:
-            room.handle_command(client, _parse_message(text, lobby.limits))
+            message = _parse_message(text, lobby.limits)
         except CcEnvError as error:
             client.send("error", reason=str(error))
+        else:
+            room.receive_command(client, message)
         end = time.perf_counter()
         next_at = end + max(connections.pause_after(end - start), min_pause)
 
@@ -346,8 +364,17 @@ async def _receive_text(socket: WebSocket) -> str:
 async def _send_messages(socket: WebSocket, client: Client) -> None:
     """Send queued messages until the client is disconnected."""
     while (message := await client.messages.get()) is not None:
-        await socket.send_text(message)
-    await socket.close(TRY_AGAIN_LATER)
+        await _run_send(socket.send_text(message))
+    await _run_send(socket.close(TRY_AGAIN_LATER))
+
+
+async def _run_send(send: Coroutine[object, object, None]) -> None:
+    """Await a send method of a WebSocket; raise WebSocketDisconnect if the connection has ended."""
+    try:
+        await send
+    except RuntimeError as error:
+        # Of Starlette or uvicorn: the connection is closed or being closed.
+        raise WebSocketDisconnect from error
 
 
 def _parse_message(text: str, limits: ServerLimits) -> Message:

@@ -32,6 +32,10 @@ ACCEPT_BACKLOG = 64
 # The X-Forwarded-For header of this proxy is trusted.
 PROXY_ADDRESS = "127.0.0.1"
 LOG_INTERVAL_SECONDS = 60.0
+# Errors that clients or the system cause.
+EXPECTED_ERRORS = OSError, asyncio.CancelledError
+# uvicorn's message about a client's protocol error, which it logs with a traceback.
+INVALID_UTF8 = "Invalid UTF-8 sequence received from client."
 
 
 def pause_after(seconds: float) -> float:
@@ -74,6 +78,8 @@ class ServerConfig(uvicorn.Config):
             ws_max_size=4 * limits.max_message_bytes,
             # Compression saves little on short messages and costs time.
             ws_per_message_deflate=False,
+            ws_ping_interval=limits.heartbeat_seconds,
+            ws_ping_timeout=limits.silent_seconds,
             h11_max_incomplete_event_size=4 * limits.max_message_bytes,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=1,
@@ -268,8 +274,9 @@ class LogLimit(logging.Filter):
             message: at for message, at in self._times.items() if now - at < LOG_INTERVAL_SECONDS
         }
         self._times[key] = now
-        if record.exc_info and isinstance(record.exc_info[1], OSError | asyncio.CancelledError):
-            record.msg, record.args = f"{key}: %s", (record.exc_info[1],)
+        error = record.exc_info and record.exc_info[1]
+        if error and (isinstance(error, EXPECTED_ERRORS) or key == INVALID_UTF8):
+            record.msg, record.args = f"{key}: %s", (error,)
             record.exc_info = record.exc_text = None
         return True
 

@@ -1,15 +1,18 @@
 """The file of a served game: its setup, then one JSON object per line for every change.
 
-Every line is written before the change is sent to any client. After a crash, the file is read up to
-its last complete line.
+The field `at` of every line is the time in seconds since the epoch. Every line is written before
+the change is sent to any client. After a crash, the file is read up to its last complete line.
 """
 
 import json
+import re
 import secrets
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cc_env import files
 from cc_env.core.game import Game
@@ -23,12 +26,17 @@ from cc_env.play import messages
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.import_allowlist import untrusted_names
 
+# The name of a game is a secret: every client that has it may watch the game.
+GAME_NAME = re.compile(r"[A-Za-z0-9_-]{16}")
+CLIENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+# Number of clients of a game whose last command is remembered.
+MAX_REMEMBERED_CLIENTS = 32
 MAX_PACE_SECONDS = 10.0
 MAX_DECISION_SECONDS = 1e9
 # The details of decisions that are stored.
 DETAIL_KEYS = "depth", "cuts_max", "cuts_min", "nodes"
 # Kinds of lines that do not change the position.
-UNVERSIONED_KINDS = "offer", "ask_back", "decline", "pace"
+UNVERSIONED_KINDS = "offer", "ask_back", "decline", "pace", "offer_rematch", "rematch"
 _to_json = json.JSONEncoder(separators=(",", ":"), default=int).encode
 
 PlayerFactory = Callable[[str, Game], Player]
@@ -85,53 +93,73 @@ class SavedGame:
     """The current state of a stored game.
 
     `pace` is the number of seconds between decisions of two players, None while paused.
-    `take_back_requested_by` is the player with an open request to take back, if any.
+    `take_back_requested_by` and `rematch_offered_by` are the players with an open request or offer,
+    if any; `rematch` is the name of the game that is the rematch.
     """
 
     setup: GameSetup
     session: GameSession
     pace: float | None
     take_back_requested_by: int | None = None
+    rematch_offered_by: int | None = None
+    rematch: str | None = None
+
+
+class CommandNumber(NamedTuple):
+    """The number of a command, which increases with the commands of a client."""
+
+    client: str
+    number: int
 
 
 class Journal:
     """The file of one game.
 
     `version` increases with every line that changes the position or ends the game. `bytes` is the
-    size of the file.
+    size of the file. `executed` contains the number of the last executed command of each client
+    that numbers its commands, by the name of the client.
     """
 
     def __init__(self, path: Path) -> None:
         """Use the file at `path`."""
         self.path, self.version, self.bytes = path, 1, 0
+        self.executed: dict[str, int] = {}
+        self._command: CommandNumber | None = None
 
     def create(self, setup: GameSetup) -> None:
         """Create the file with its first line; on OSError, leave no file."""
-        line = _to_json(asdict(setup)) + "\n"
+        line = _to_json({**asdict(setup), "at": int(time.time())}) + "\n"
         files.create_private(self.path, line)
         self.bytes = len(line)
 
     def append(self, kind: str, **fields: object) -> None:
         """Append a line of a kind that `_replay` reads; raise OSError if that fails."""
-        line = _to_json({"do": kind, **fields}) + "\n"
-        append_atomically(self.path, line, must_exist=True)
+        self.append_entries({"do": kind, **fields})
+
+    def append_entries(self, *entries: Mapping[str, object]) -> None:
+        """Append lines, all or none; raise OSError if that fails."""
+        source = {"at": int(time.time()), **(self._command._asdict() if self._command else {})}
+        text = "".join(_to_json({**entry, **source}) + "\n" for entry in entries)
+        append_atomically(self.path, text, must_exist=True)
         # JSON is ASCII: one byte per character.
-        self.bytes += len(line)
-        self.version += kind not in UNVERSIONED_KINDS
+        self.bytes += len(text)
+        self.version += sum(entry["do"] not in UNVERSIONED_KINDS for entry in entries)
 
-    def append_decision(self, decision: Decision, seconds: float) -> None:
-        """Append a decision and its time; raise OSError if that fails."""
-        fields: dict[str, object] = {"action": int(decision.action), "seconds": round(seconds, 6)}
-        if decision.value is not None:
-            fields["value"] = float(decision.value)
-        details = {key: decision.details[key] for key in DETAIL_KEYS if key in decision.details}
-        if details:
-            fields["details"] = details
-        self.append("play", **fields)
+    @contextmanager
+    def execution(self, command: CommandNumber) -> Iterator[None]:
+        """Write a command's number into the lines of the block; at its end, it is executed."""
+        self._command = command
+        try:
+            yield
+        finally:
+            self._command = None
+        self._remember(command)
 
-    def append_result(self, result: Result, detail: str) -> None:
-        """Append a result that does not follow from the decisions; raise OSError if that fails."""
-        self.append("end", outcome=result.outcome, reason=result.reason, detail=detail)
+    def _remember(self, command: CommandNumber) -> None:
+        self.executed.pop(command.client, None)
+        self.executed[command.client] = command.number
+        if len(self.executed) > MAX_REMEMBERED_CLIENTS:
+            del self.executed[next(iter(self.executed))]
 
     def read(self, make_player: PlayerFactory) -> SavedGame:
         """Return the game after the last complete line.
@@ -153,6 +181,8 @@ class Journal:
                 entry = json.loads(text)
                 _replay(saved_game, entry)
                 self.version += entry["do"] not in UNVERSIONED_KINDS
+                if "number" in entry:
+                    self._remember(_read_command_number(entry))
         except _ENTRY_ERRORS as error:
             if isinstance(error.__cause__, OSError):
                 # The file may be undamaged.
@@ -168,7 +198,8 @@ _ENTRY_ERRORS = ValueError, TypeError, KeyError, AttributeError, OverflowError, 
 def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     """Return the setup in the first line of a journal; raise BadRecord or TypeError if invalid."""
     pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
-    setup = GameSetup(**{**entry, **pairs})
+    fields = {key: value for key, value in entry.items() if key != "at"}
+    setup = GameSetup(**{**fields, **pairs})
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("invalid tokens; expected: one string per seat, and the owner's")
@@ -177,42 +208,107 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     return setup
 
 
+def decision_entry(decision: Decision, seconds: float) -> dict[str, object]:
+    """Return the entry of a decision and its time."""
+    entry: dict[str, object] = {"do": "play", "action": int(decision.action)}
+    entry["seconds"] = round(seconds, 6)
+    if decision.value is not None:
+        entry["value"] = float(decision.value)
+    details = {key: decision.details[key] for key in DETAIL_KEYS if key in decision.details}
+    if details:
+        entry["details"] = details
+    return entry
+
+
+def result_entry(result: Result, detail: str, seconds: float = 0.0) -> dict[str, object]:
+    """Return the entry of a result that does not follow from the decisions.
+
+    `seconds` is the time of the player to move since the last decision, if it was charged.
+    """
+    return {"do": "end", **result._asdict(), "detail": detail, "seconds": round(seconds, 6)}
+
+
 def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
     """Apply a line to a game; raise CcEnvError or KeyError if it is invalid."""
-    session = saved_game.session
-    requested_by = None
     match entry["do"]:
-        case "play":
-            seconds = messages.read_number(entry["seconds"], "seconds", 0, MAX_DECISION_SECONDS)
-            session.replay_decision(_read_decision(entry), seconds)
-        case "take_back":
-            session.take_back()
-        case "end":
-            session.restore_result(_read_result(entry), _read_text(entry, "detail"))
-        case "offer":
-            session.draw_offered_by = messages.read_integer(entry["player"], "player", 0, 1)
+        case "play" | "take_back" | "end" | "offer" as kind:
+            _replay_change(saved_game.session, kind, entry)
+            saved_game.take_back_requested_by = saved_game.rematch_offered_by = None
         case "ask_back":
-            requested_by = messages.read_integer(entry["player"], "player", 0, 1)
+            saved_game.take_back_requested_by = _read_player(entry)
+        case "offer_rematch" | "rematch" if saved_game.session.result is None:
+            raise BadRecord("a rematch before the end of the game")
+        case "offer_rematch":
+            saved_game.rematch_offered_by = _read_player(entry)
+        case "rematch":
+            saved_game.rematch, saved_game.rematch_offered_by = _read_game_name(entry), None
         case "decline":
-            requested_by = _replay_decline(saved_game, entry["offer"])
+            _replay_decline(saved_game, entry["offer"])
         case "pace":
             saved_game.pace = entry["seconds"]
             if saved_game.pace is not None:
                 messages.read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
-            requested_by = saved_game.take_back_requested_by
         case kind:
             raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
-    saved_game.take_back_requested_by = requested_by
 
 
-def _replay_decline(saved_game: SavedGame, offer: object) -> int | None:
-    """Decline an offer; return the player whose request to take back stays open, if any."""
-    if offer == "take_back":
-        return None
-    if offer != "draw":
-        raise messages.invalid_value("offer", offer, "draw or take_back")
-    saved_game.session.draw_offered_by = None
-    return saved_game.take_back_requested_by
+def _replay_change(session: GameSession, kind: str, entry: Mapping[str, Any]) -> None:
+    """Apply a line to a session; raise CcEnvError or KeyError if it is invalid."""
+    match kind:
+        case "play":
+            session.replay_decision(_read_decision(entry), _read_seconds(entry["seconds"]))
+        case "take_back":
+            session.take_back()
+        case "end":
+            seconds = _read_seconds(entry.get("seconds", 0))
+            session.restore_result(_read_result(entry), _read_text(entry, "detail"), seconds)
+        case "offer":
+            session.offer_draw(_read_player(entry))
+
+
+def _replay_decline(saved_game: SavedGame, offer: object) -> None:
+    """Decline an offer, if there is one."""
+    match offer:
+        case "draw":
+            if saved_game.session.draw_offered_by is not None:
+                saved_game.session.decline_draw(1 - saved_game.session.draw_offered_by)
+        case "take_back":
+            saved_game.take_back_requested_by = None
+        case "rematch":
+            saved_game.rematch_offered_by = None
+        case _:
+            raise messages.invalid_value("offer", offer, "draw, take_back or rematch")
+
+
+def _read_player(entry: Mapping[str, Any]) -> int:
+    return messages.read_integer(entry["player"], "player", 0, 1)
+
+
+def _read_seconds(value: object) -> float:
+    return messages.read_number(value, "seconds", 0, MAX_DECISION_SECONDS)
+
+
+def _read_game_name(entry: Mapping[str, Any]) -> str:
+    name = _read_text(entry, "game")
+    if not GAME_NAME.fullmatch(name):
+        raise messages.invalid_value("game", name, "16 letters, digits, _ or -")
+    return name
+
+
+def _read_command_number(entry: Mapping[str, Any]) -> CommandNumber:
+    return CommandNumber(read_client_name(entry["client"]), read_command_number(entry["number"]))
+
+
+def read_client_name(value: object) -> str:
+    """Return the name of a client; raise BadOption if it is invalid."""
+    if not isinstance(value, str) or not CLIENT_NAME.fullmatch(value):
+        raise messages.invalid_value("client", value, "1 to 32 letters, digits, _ or -")
+    return value
+
+
+def read_command_number(value: object) -> int:
+    """Return the number of a command; raise BadOption if it is invalid."""
+    return messages.read_integer(value, "number", 1)
 
 
 def _read_decision(entry: Mapping[str, Any]) -> Decision:

@@ -48,6 +48,9 @@ class ServerLimits:
     request_seconds: float = 10.0
     # time without progress while a client reads a response
     stalled_seconds: float = 30.0
+    # time between heartbeats to a client, and without a pong before it counts as disconnected
+    heartbeat_seconds: float = 4.0
+    silent_seconds: float = 10.0
     # requests and messages
     max_message_bytes: int = 4096
     max_request_bytes: int = 100_000

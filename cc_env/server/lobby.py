@@ -197,6 +197,9 @@ class Lobby:
             raise BusyError("this game cannot be read now") from error
         finally:
             del self._load_tasks[name]
+        if saved_game.rematch not in self._folder:
+            # The rematch has expired.
+            saved_game.rematch = None
         self.rooms[name] = Room(name, journal, saved_game, self)
 
     def unload(self, room: Room) -> None:

@@ -26,7 +26,16 @@ from cc_env.play import messages, view
 from cc_env.play.choices import list_choices
 from cc_env.play.exporting import file_suffixes
 from cc_env.play.move_input import parse_move
-from cc_env.server.journal import MAX_PACE_SECONDS, GameSetup, Journal, SavedGame
+from cc_env.server.journal import (
+    MAX_PACE_SECONDS,
+    CommandNumber,
+    GameSetup,
+    Journal,
+    SavedGame,
+    decision_entry,
+    read_command_number,
+    result_entry,
+)
 from cc_env.server.limits import BusyError, ServerLimits
 
 # Results that do not follow from the decisions.
@@ -54,18 +63,27 @@ class Client:
     """A connection to a game that holds one seat, both, or none (a spectator).
 
     `messages` is the queue of outgoing messages; None closes the connection. The owner of a game
-    between two players controls its pace.
+    between two players controls its pace. A client that numbers its commands has a `name`, which
+    it keeps when it reconnects.
     """
 
     def __init__(
-        self, seats: frozenset[int] = frozenset(), *, is_owner: bool = False, address: str = ""
+        self,
+        seats: frozenset[int] = frozenset(),
+        *,
+        is_owner: bool = False,
+        address: str = "",
+        name: str = "",
     ) -> None:
         """Create a client with an empty queue."""
-        self.seats, self.is_owner, self.address = seats, is_owner, address
+        self.seats, self.is_owner, self.address, self.name = seats, is_owner, address, name
+        self.is_disconnected = False
         self.messages: asyncio.Queue[str | None] = asyncio.Queue(MAX_QUEUED_MESSAGES)
 
     def send_text(self, text: str) -> None:
-        """Queue a message; disconnect the client if its queue is full."""
+        """Queue a message unless the client is disconnected; disconnect it if its queue is full."""
+        if self.is_disconnected:
+            return
         try:
             self.messages.put_nowait(text)
         except asyncio.QueueFull:
@@ -78,7 +96,8 @@ class Client:
         self.send_text(_to_json({"type": message_type, **fields}))
 
     def disconnect(self) -> None:
-        """Close the connection after all queued messages."""
+        """Close the connection after all queued messages; reject further commands."""
+        self.is_disconnected = True
         if self.messages.full():
             self.messages.get_nowait()
         self.messages.put_nowait(None)
@@ -116,9 +135,9 @@ class Room:
         self.clients: set[Client] = set()
         self.session, self.pace = saved_game.session, saved_game.pace
         self.take_back_requested_by = saved_game.take_back_requested_by
-        self.rematch_offered_by: int | None = None
+        self.rematch_offered_by = saved_game.rematch_offered_by
         # Name of the game that is the rematch.
-        self.rematch: str | None = None
+        self.rematch = saved_game.rematch
         match = self.session.match
         movers = {match.game.to_move(before) for before, _ in match.history}
         # Seats of people who have never joined; the clocks are paused until all have joined.
@@ -155,7 +174,7 @@ class Room:
         """The address of a connected client, "" if there is none."""
         return next((client.address for client in self.clients), "")
 
-    def admit(self, tokens: Sequence[str], address: str = "") -> Client:
+    def admit(self, tokens: Sequence[str], address: str = "", name: str = "") -> Client:
         """Return a new client with the seats of these tokens.
 
         Raises BadOption for a token of another game, BusyError if there are too many spectators.
@@ -168,7 +187,7 @@ class Room:
         limit = self._lobby.limits.spectators_per_game
         if not (seats or is_owner) and spectators >= limit:
             raise BusyError(f"too many spectators; expected: at most {limit} per game")
-        return Client(seats, is_owner=is_owner, address=address)
+        return Client(seats, is_owner=is_owner, address=address, name=name)
 
     def _roles(self, tokens: Sequence[str]) -> set[int]:
         """Return the seats that these tokens hold, and OWNER for the owner's token."""
@@ -178,7 +197,13 @@ class Room:
     # Clients join and leave
 
     def join(self, client: Client) -> None:
-        """Add a client; start the clocks if all people have joined now; notify the others."""
+        """Add a client; start the clocks if all people have joined now; notify the others.
+
+        The earlier connection of a client that has reconnected is closed.
+        """
+        for other in [other for other in self.clients if client.name and other.name == client.name]:
+            other.disconnect()
+            self.clients.discard(other)
         self._absent_seats -= client.seats
         if self.session.is_paused and not self._absent_seats:
             self.session.start_clock()
@@ -243,6 +268,39 @@ class Room:
 
     # Commands of clients
 
+    def receive_command(self, client: Client, message: Message) -> None:
+        """Execute a client's command and confirm it if it has a number; otherwise send the error.
+
+        A number is executed at most once. A client sends the next one after the answer.
+        """
+        fields = {name: value for name, value in message.items() if name != "number"}
+        answer = {"number": message["number"]} if "number" in message else {}
+        try:
+            if answer:
+                self._execute_once(client, read_command_number(message["number"]), fields)
+                client.send("accepted", **answer)
+            else:
+                self.handle_command(client, fields)
+        except CcEnvError as error:
+            client.send("error", reason=str(error), **answer)
+
+    def _execute_once(self, client: Client, number: int, message: Message) -> None:
+        """Execute a command unless it was executed before; raise CcEnvError if it is invalid."""
+        if not client.name:
+            expected = "none, since the first message names no client"
+            raise BadOption(f"number={number}; expected: {expected}")
+        executed = self._journal.executed.get(client.name, 0)
+        if number < executed:
+            raise BadOption(f"number={number}; expected: at least {executed}")
+        if number == executed:
+            return
+        if client.seats or client.is_owner:
+            with self._journal.execution(CommandNumber(client.name, number)):
+                self.handle_command(client, message)
+        else:
+            # Spectators change nothing.
+            self.handle_command(client, message)
+
     def handle_command(self, client: Client, message: Message) -> None:
         """Execute a client's command; raise CcEnvError, and change nothing, if it is invalid.
 
@@ -256,7 +314,7 @@ class Room:
 
     def _check_permission(self, client: Client, command: str) -> None:
         """Raise IllegalAction if the client may not send this command now."""
-        if self.is_closed:
+        if self.is_closed or client.is_disconnected:
             raise IllegalAction("this connection has ended; reload the game")
         if command in OWNER_COMMANDS:
             if not client.is_owner:
@@ -311,9 +369,7 @@ class Room:
         piece = next((cell for cell in pieces if list(cell) == message.get("piece")), None)
         move = parse_move(session.game, session.position, choices, piece, text.strip())
         if move.turn:
-            for action in move.turn:
-                if session.result is None:
-                    self._apply(session.play, action)
+            self._apply(session.play_turn, move.turn)
         else:
             candidates = [choice.action for choice in move.candidates]
             client.send("candidates", piece=move.piece, actions=candidates)
@@ -370,14 +426,13 @@ class Room:
         player = offers[offer]
         if player is None or client.seats <= {player}:
             raise IllegalAction(f"the other player does not offer: {offer.replace('_', ' ')}")
-        if offer == "rematch":
-            self.rematch_offered_by = None
+        self._journal.append("decline", offer=offer)
+        if offer == "draw":
+            self.session.decline_draw(1 - player)
+        elif offer == "take_back":
+            self.take_back_requested_by = None
         else:
-            self._journal.append("decline", offer=offer)
-            if offer == "draw":
-                self.session.decline_draw(1 - player)
-            else:
-                self.take_back_requested_by = None
+            self.rematch_offered_by = None
         self._broadcast_state()
         self.broadcast("declined", offer=offer, player=1 - player)
 
@@ -415,14 +470,20 @@ class Room:
         if self.rematch is None:
             consenting = client.seats | {self.rematch_offered_by}
             if not (client.is_owner or self._people <= consenting):
-                self.rematch_offered_by = min(client.seats)
-                self._broadcast_state()
+                self._offer_rematch(min(client.seats))
                 return
             seats, tokens = self.setup.seats, self.setup.tokens
             swapped = replace(self.setup, seats=(seats[1], seats[0]), tokens=(tokens[1], tokens[0]))
-            self.rematch = self._lobby.store_game(swapped)
-        self.rematch_offered_by = None
+            rematch = self._lobby.store_game(swapped)
+            self._journal.append("rematch", game=rematch)
+            self.rematch, self.rematch_offered_by = rematch, None
         self.broadcast("rematch", game=self.rematch)
+
+    def _offer_rematch(self, seat: int) -> None:
+        if self.rematch_offered_by != seat:
+            self._journal.append("offer_rematch", player=seat)
+            self.rematch_offered_by = seat
+            self._broadcast_state()
 
     def _do_pace(self, client: Client, message: Message) -> None:
         """Set the seconds between two decisions; None pauses the game."""
@@ -451,7 +512,7 @@ class Room:
     # Changes of the game
 
     def _apply(self, change: Callable[..., object], *arguments: object) -> None:
-        """Call a method of the session, write the change to the journal, then broadcast it.
+        """Call a method of the session; if it changes anything, write that and broadcast it.
 
         Raises CcEnvError if the change is invalid, OSError if it cannot be written.
         """
@@ -459,17 +520,22 @@ class Room:
         old_count, old_seconds = len(session.decisions), sum(session.turn_seconds)
         old_result, old_offer = session.result, session.draw_offered_by
         change(*arguments)
+        entries: list[Mapping[str, object]] = []
         if len(session.decisions) < old_count or (old_result and not session.result):
-            self._journal.append("take_back")
+            entries.append({"do": "take_back"})
+        # The first decision of several, or else the end, takes all the time.
+        seconds = max(0.0, sum(session.turn_seconds) - old_seconds)
         for decision in session.decisions[old_count:]:
-            seconds = max(0.0, sum(session.turn_seconds) - old_seconds)
-            self._journal.append_decision(decision, seconds)
+            entries.append(decision_entry(decision, seconds))
+            seconds = 0.0
         if session.result and not old_result and session.result.reason in DECLARED_RESULTS:
-            self._journal.append_result(session.result, session.detail)
+            entries.append(result_entry(session.result, session.detail, seconds))
         elif session.draw_offered_by not in (None, old_offer):
-            self._journal.append("offer", player=session.draw_offered_by)
-        self.take_back_requested_by = self.rematch_offered_by = None
-        self._broadcast_state()
+            entries.append({"do": "offer", "player": session.draw_offered_by})
+        if entries:
+            self._journal.append_entries(*entries)
+            self.take_back_requested_by = self.rematch_offered_by = None
+            self._broadcast_state()
         self._schedule_next()
 
     def _schedule_next(self) -> None:

@@ -3,28 +3,37 @@
 A game expires some time after its last change: soon if no move was played, late otherwise. If the
 folder has too many files or bytes, unplayed games are removed first, then the games that changed
 least recently.
+
+The clock of the system and the times of files may be wrong. A game's last change is the later one
+of the time of its file and the time in its last line, unless it is in the future. Periods of more
+than MAX_GAP_SECONDS without a change in the folder do not count, so that a clock that jumps by
+years lets no game expire.
 """
 
 import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
 from cc_env.errors import FolderInUse, UnknownOption
-from cc_env.server.journal import GameSetup, Journal
+from cc_env.files import locked_folder
+from cc_env.server.journal import GAME_NAME, GameSetup, Journal
 from cc_env.server.limits import BusyError, ServerLimits
 
-# The name of a game is a secret: every client that has it may watch the game.
-GAME_NAME = re.compile(r"[A-Za-z0-9_-]{16}")
 SUFFIX = ".jsonl"
 LOCK_NAME = ".lock"
 DAY_SECONDS = 24 * 3600.0
-MAX_SETUP_BYTES = 4096
+MAX_GAP_SECONDS = 30 * DAY_SECONDS
+# Maximum size of a line.
+MAX_LINE_BYTES = 4096
+# The time in a line; it precedes the number of the command, if any.
+LAST_TIME = re.compile(rb'"at":(\d{1,12})[,}]')
 # Share of the limits to which a full folder is reduced, so that not every new game scans it.
 REDUCED_SHARE = 0.99
 
@@ -48,23 +57,31 @@ class GameFolder:
         """
         self._path, self._limits = path, limits
         path.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(path / LOCK_NAME, thread_local=False)
+        self._locks = ExitStack()
         try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
+            lock = FileLock(path / LOCK_NAME, thread_local=False)
+            self._locks.enter_context(lock.acquire(timeout=0))
+            self._locks.enter_context(locked_folder(path))
+        except (Timeout, BlockingIOError):
+            self._locks.close()
             raise FolderInUse(f"{path} is in use by another server") from None
-        self._set_totals(list(self._scan()))
+        self._set_totals(list(self._scan(time.time())))
 
     def close(self) -> None:
         """Unlock the folder."""
-        self._lock.release()
+        self._locks.close()
 
     def journal(self, name: str) -> Journal:
         """Return the journal of a game; raise UnknownOption if there is none."""
-        path = self._path / f"{name}{SUFFIX}"
-        if not GAME_NAME.fullmatch(name) or not path.is_file():
+        if name not in self:
             raise UnknownOption("there is no such game on this server")
-        return Journal(path)
+        return Journal(self._path / f"{name}{SUFFIX}")
+
+    def __contains__(self, name: str | None) -> bool:
+        """Return whether a game is stored."""
+        return bool(
+            name and GAME_NAME.fullmatch(name) and (self._path / f"{name}{SUFFIX}").is_file()
+        )
 
     @property
     def is_full(self) -> bool:
@@ -103,17 +120,18 @@ class GameFolder:
         """
         now = time.time() if now is None else now
         limits = self._limits
-        games = sorted(self._scan())
+        games = sorted(self._scan(now))
         self._set_totals(games)
         file_count, size = self._file_count, self._bytes
         share = REDUCED_SHARE if self.is_full else 1.0
+        ages = _ages([game.changed_at for game in games], now)
         removals = []
         for game in games:
             days = limits.stored_days if game.is_played else limits.unplayed_days
             has_excess = (
                 file_count > share * limits.stored_games or size > share * limits.stored_bytes
             )
-            if has_excess or game.changed_at < now - days * DAY_SECONDS:
+            if has_excess or ages[game.changed_at] > days * DAY_SECONDS:
                 removals.append(game)
                 file_count -= 1
                 size -= game.bytes
@@ -122,7 +140,7 @@ class GameFolder:
     def _set_totals(self, games: list[StoredGame]) -> None:
         self._file_count, self._bytes = len(games), sum(game.bytes for game in games)
 
-    def _scan(self) -> Iterator[StoredGame]:
+    def _scan(self, now: float) -> Iterator[StoredGame]:
         """Yield all games, and make their files private; raise OSError if that fails."""
         with os.scandir(self._path) as entries:
             for entry in entries:
@@ -131,12 +149,32 @@ class GameFolder:
                     continue
                 status = entry.stat()
                 # Earlier versions of cc_env created files that other users can read.
+                path = Path(entry.path)
                 if status.st_mode & 0o077:
-                    Path(entry.path).chmod(0o600)
-                is_played = status.st_size > MAX_SETUP_BYTES or _has_second_line(Path(entry.path))
-                yield StoredGame(is_played, status.st_mtime, name, status.st_size)
+                    path.chmod(0o600)
+                is_played, last_line_at = _read_end(path, status.st_size)
+                times = [at for at in (status.st_mtime, last_line_at) if 0 < at <= now]
+                yield StoredGame(is_played, max(times, default=now), name, status.st_size)
 
 
-def _has_second_line(path: Path) -> bool:
+def _ages(times: Collection[float], now: float) -> dict[float, float]:
+    """Return the seconds since each of these times, without gaps of more than MAX_GAP_SECONDS."""
+    ages, age, later = {}, 0.0, now
+    for at in sorted(set(times), reverse=True):
+        gap = later - at
+        age += gap if gap <= MAX_GAP_SECONDS else 0.0
+        ages[at], later = age, at
+    return ages
+
+
+def _read_end(path: Path, size: int) -> tuple[bool, float]:
+    """Return whether a journal has more than one line, and the time in its last complete line.
+
+    The time is 0 if the line has none.
+    """
     with path.open("rb") as file:
-        return bool(file.readline() and file.readline())
+        file.seek(max(0, size - MAX_LINE_BYTES))
+        *lines, partial_line = file.read().split(b"\n")
+    is_played = size > MAX_LINE_BYTES or len(lines) + bool(partial_line) > 1
+    at = LAST_TIME.search(lines[-1]) if lines else None
+    return is_played, float(at[1]) if at else 0.0

@@ -18,7 +18,7 @@ from cc_env.play import view
 from cc_env.play.exporting import export_game, file_suffixes
 from cc_env.play.session import HUMAN
 from cc_env.server import app
-from cc_env.server.journal import Journal, add_tokens
+from cc_env.server.journal import CommandNumber, Journal, add_tokens, decision_entry, result_entry
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.room import Client
@@ -78,7 +78,8 @@ def journal_of(path, lobby, fields):
         action = int(game.legal_actions(position)[0])
         details = {"depth": 2, "cuts_max": 1, "cuts_min": 0, "nodes": 77}
         value = (None, -0.25, 0.5)[number]
-        journal.append_decision(Decision(action, value, details if number else {}), 0.25)
+        decision = Decision(action, value, details if number else {})
+        journal.append_entries(decision_entry(decision, 0.25))
         position = game.apply(position, action)
     journal.append("offer", player=0)
     journal.append("ask_back", player=1)
@@ -88,7 +89,10 @@ def journal_of(path, lobby, fields):
         journal.append("take_back")
     journal.append("pace", seconds=None)
     journal.append("pace", seconds=2.5)
-    journal.append_result(Result(SECOND_WINS, RESIGNED), "")
+    journal.append_entries(result_entry(Result(SECOND_WINS, RESIGNED), "", 0.5))
+    with journal.execution(CommandNumber("client", 7)):
+        journal.append("offer_rematch", player=0)
+    journal.append("rematch", game="A" * 16)
     return path.read_text().splitlines()
 
 
@@ -101,7 +105,8 @@ def test_altered_journals_raise_only_cc_env_errors(fields, lobby, tmp_path):
     def read():
         saved_game = Journal(path).read(make)
         state = view.session_state(saved_game.session)
-        json.dumps([state, saved_game.take_back_requested_by, saved_game.pace], allow_nan=False)
+        requests = saved_game.take_back_requested_by, saved_game.rematch_offered_by
+        json.dumps([state, requests, saved_game.rematch, saved_game.pace], allow_nan=False)
         for ending in file_suffixes(saved_game.session.game):
             export_game(saved_game.session, ending).encode()
 

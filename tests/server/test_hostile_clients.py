@@ -7,17 +7,22 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import uvicorn
+from websockets.exceptions import ConnectionClosedError
+from websockets.sync.client import connect
 
+from benchmarks.load import Server
+from cc_env.errors import IllegalAction
 from cc_env.play.session import HUMAN
 from cc_env.server import app, connections
 from cc_env.server.connections import LogLimit
 from cc_env.server.limits import Rates, ServerLimits, TooManyRequestsError
+from cc_env.server.room import Room
 from cc_env.server.scheduler import FairSlots
 
 
@@ -107,6 +112,18 @@ def upgrade(server, client="192.0.2.1"):
         "X_Forwarded_For": client,
     }
     return server.head("/play/AAAAAAAAAAAAAAAA", **headers)
+
+
+def play_until_disconnected(server):
+    """Join a new game and send a command; return once the server has closed the connection."""
+    host = f"127.0.0.1:{server.port}"
+    opened = asyncio.run(Server(server.port, 0).create_game("mini_checkers", (HUMAN, HUMAN)))
+    with connect(f"ws://{host}/play/{opened['game']}", origin=f"http://{host}") as socket:
+        socket.send(json.dumps({"tokens": opened["tokens"]}))
+        socket.send('{"command": "resign"}')
+        with suppress(ConnectionClosedError):
+            while True:
+                socket.recv()
 
 
 def test_client_without_first_message_is_closed(tmp_path):
@@ -211,6 +228,72 @@ def test_aborted_request_leaves_no_traceback(tmp_path, caplog):
         assert server.get().startswith(b"HTTP/1.1 200")
     assert "Traceback" not in caplog.text
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.fixture
+def server_log(caplog, monkeypatch):
+    """Return the log of the server and its libraries, limited as in `serve`."""
+    # uvicorn's configuration removes other handlers.
+    monkeypatch.setattr(uvicorn.Config, "configure_logging", lambda config: None)
+    limited = [logging.getLogger(name) for name in ("asyncio", "uvicorn.error", "cc_env.server")]
+    for logger in limited:
+        logger.addFilter(LogLimit())
+    yield caplog
+    for logger in limited:
+        logger.filters.pop()
+
+
+def frame(opcode, data, first_byte=0x80):
+    """Return a masked WebSocket frame of at most 125 bytes."""
+    return bytes([first_byte | opcode, 0x80 | len(data)]) + bytes(4) + data
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (frame(1, b"\xff"), 1007),
+        (frame(1, b"\xc3", first_byte=0) + frame(0, b"("), 1007),
+        (frame(8, b"\x03\xe8\xff"), 1007),
+        (frame(3, b""), 1002),
+        (b"\x81\x01x", 1002),
+    ],
+)
+def test_protocol_error_is_at_most_one_log_line(data, code, tmp_path, server_log):
+    with site(tmp_path) as server, server.connect(upgrade(server)) as opened:
+        stream = opened.makefile("rb")
+        while stream.readline() != b"\r\n":
+            pass
+        opened.sendall(data)
+        assert int.from_bytes(stream.read(4)[2:]) == code
+    assert len(server_log.text.splitlines()) <= 1
+    assert "Traceback" not in server_log.text
+
+
+def test_error_of_a_command_is_logged_with_its_traceback(tmp_path, server_log, monkeypatch):
+    """Only the errors of an ended connection are expected."""
+
+    def fail(room, client, message):
+        raise RuntimeError("set changed size during iteration")
+
+    monkeypatch.setattr(Room, "handle_command", fail)
+    with site(tmp_path) as server:
+        play_until_disconnected(server)
+    assert [record.name for record in server_log.records if record.exc_info] == ["uvicorn.error"]
+    assert "set changed size during iteration" in server_log.text
+
+
+def test_message_to_an_ended_connection_is_not_logged(tmp_path, server_log, monkeypatch):
+    """Starlette and uvicorn raise RuntimeError for it."""
+
+    def close_then_broadcast(room, client, message):
+        client.disconnect()
+        asyncio.get_running_loop().call_soon(client.send, "state")
+        raise IllegalAction("closed")
+
+    monkeypatch.setattr(Room, "handle_command", close_then_broadcast)
+    with site(tmp_path) as server:
+        play_until_disconnected(server)
+    assert not server_log.text
 
 
 def test_server_stops_during_an_incomplete_request(tmp_path):

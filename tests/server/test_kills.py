@@ -1,5 +1,7 @@
 """A server that is killed while clients play loses no confirmed decision and adds none.
 
+A command without an answer is sent again to the next server, and executed once.
+
     python tests/server/test_kills.py 100
 
 kills it a hundred times.
@@ -104,7 +106,7 @@ class PlayingClient:
     def __init__(self, opened, servers):
         self._name, self._tokens = opened["game"], opened["tokens"]
         self._servers, self._rng = servers, random.Random(servers.rng.random())
-        self.confirmed, self.pending = [], None
+        self.confirmed, self.pending, self._number = [], None, 0
 
     async def play(self):
         """Play until the server is killed."""
@@ -114,12 +116,11 @@ class PlayingClient:
                 f"ws://{host}/play/{self._name}", origin=f"http://{host}", open_timeout=None
             )
             async with place as socket:
-                await socket.send(json.dumps({"tokens": self._tokens}))
-                state = await self._state(socket)
-                assert self.check() == state["decisions"]
+                await socket.send(json.dumps({"tokens": self._tokens, "client": "player"}))
+                state = await self._send_again(socket, await self._state(socket))
                 while True:
                     self.pending = self._next_command(state)
-                    await socket.send(json.dumps({**self.pending, "version": state["version"]}))
+                    await socket.send(json.dumps(self.pending))
                     self._servers.count()
                     state = await self._state(socket)
                     self._confirm(state)
@@ -134,10 +135,32 @@ class PlayingClient:
             if message["type"] == "state":
                 return message
 
+    async def _send_again(self, socket, state):
+        """Send the command without an answer again; return the state after its only execution."""
+        pending, before = self.pending, list(self.confirmed)
+        assert self.check() == state["decisions"]
+        if not pending:
+            return state
+        is_executed = self.confirmed != before
+        if not is_executed:
+            self.pending = pending
+        await socket.send(json.dumps(pending))
+        while (message := json.loads(await socket.recv()))["type"] != "accepted":
+            assert message["type"] != "error", message
+            if message["type"] == "state":
+                assert not is_executed
+                state = message
+        if not is_executed:
+            self._confirm(state)
+        assert state["decisions"] == len(self.confirmed)
+        return state
+
     def _next_command(self, state):
+        self._number += 1
+        fields = {"version": state["version"], "number": self._number}
         if state["result"] or (self.confirmed and self._rng.random() < 0.1):
-            return {"command": "take_back"}
-        return {"command": "play", "action": self._rng.choice(state["choices"])[0]}
+            return {"command": "take_back", **fields}
+        return {"command": "play", "action": self._rng.choice(state["choices"])[0], **fields}
 
     def _confirm(self, state):
         """Record the confirmation of the pending command."""

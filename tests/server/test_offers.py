@@ -48,6 +48,57 @@ def test_offer_can_be_declined_by_the_other_player_only(offer, game_of_two):
     assert "does not offer" in second.until("error")["reason"]
 
 
+def test_repeated_draw_offer_leaves_other_requests_open(serving):
+    """A request that the journal contains stays open in memory."""
+    client = serving()
+    opened = create_game(client)
+    with connect(client, opened, 0) as first, connect(client, opened, 1) as second:
+        first.play_first()
+        first.send_command("draw")
+        second.until("state", draw_offered_by=0)
+        second.send_command("take_back")
+        first.until("state", take_back_requested_by=1)
+        first.send_command("draw")
+        first.send_command("decline", offer="take_back")
+        assert second.until("declined") == {"type": "declined", "offer": "take_back", "player": 0}
+    with connect(serving(), opened, 0) as first:
+        assert (first.state["draw_offered_by"], first.state["take_back_requested_by"]) == (0, None)
+
+
+def test_draw_offer_ends_with_the_game(game_of_two, tmp_path):
+    """A refused command writes nothing."""
+    first, second = game_of_two
+    first.send_command("draw")
+    first.send_command("resign")
+    assert second.until("state", choices=[])["draw_offered_by"] is None
+    (path,) = tmp_path.glob("*.jsonl")
+    journal = path.read_bytes()
+    for _ in range(3):
+        second.send_command("decline", offer="draw")
+        assert second.until("error")["reason"] == "the other player does not offer: draw"
+    assert path.read_bytes() == journal
+
+
+def test_rematch_and_its_offer_survive_a_restart(serving, tmp_path):
+    client = serving()
+    opened = create_game(client)
+    with connect(client, opened, 0) as first:
+        first.send_command("resign")
+        first.send_command("rematch")
+        first.until("state", rematch_offered_by=0)
+    client = serving()
+    with connect(client, opened, 1) as second:
+        assert second.state["rematch_offered_by"] == 0
+        second.send_command("rematch")
+        rematch = second.until("rematch")["game"]
+    with connect(serving(), opened, 0) as first:
+        assert first.until("rematch")["game"] == rematch
+    (tmp_path / f"{rematch}.jsonl").unlink()
+    with connect(serving(), opened, 0, 1) as both:
+        both.send_command("rematch")
+        assert both.until("rematch")["game"] != rematch
+
+
 def test_unknown_offers_are_rejected(game_of_two):
     for offer in ("money", None, 3, ["draw"]):
         game_of_two[0].send_command("decline", offer=offer)

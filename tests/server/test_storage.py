@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import stat
 
 import pytest
@@ -15,7 +16,7 @@ from cc_env.games.factory import make_game
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.server import app, storage
-from cc_env.server.journal import GameSetup, Journal, add_tokens
+from cc_env.server.journal import GameSetup, Journal, add_tokens, decision_entry, result_entry
 from cc_env.server.limits import BusyError, ServerLimits
 from cc_env.server.lobby import Lobby
 from cc_env.server.storage import DAY_SECONDS, GameFolder
@@ -57,6 +58,33 @@ def test_folder_belongs_to_one_server(tmp_path):
     open_folder(tmp_path).close()
 
 
+def test_removed_lock_file_does_not_unlock_the_folder(tmp_path):
+    first = open_folder(tmp_path)
+    (tmp_path / storage.LOCK_NAME).unlink()
+    for _ in range(2):
+        with pytest.raises(FolderInUse, match=f"^{tmp_path} is in use by another server$"):
+            open_folder(tmp_path)
+    first.close()
+    open_folder(tmp_path).close()
+
+
+def test_folder_without_locks_is_locked_by_its_file(tmp_path, monkeypatch):
+    """Network file systems lock no folders."""
+    flock = files.fcntl.flock
+
+    def lock_files_only(file, operation):
+        if isinstance(file, int) and stat.S_ISDIR(os.fstat(file).st_mode):
+            raise OSError(9, "Bad file descriptor")
+        flock(file, operation)
+
+    monkeypatch.setattr(files.fcntl, "flock", lock_files_only)
+    first = open_folder(tmp_path)
+    with pytest.raises(FolderInUse):
+        open_folder(tmp_path)
+    first.close()
+    open_folder(tmp_path).close()
+
+
 def test_journals_are_private(tmp_path):
     """Journals contain the tokens of the seats."""
     folder = open_folder(tmp_path)
@@ -77,6 +105,45 @@ def test_games_expire_after_their_last_change(tmp_path):
         for name in names:
             age(tmp_path, name, days, now)
     assert {game.name for game in folder.select_removals(now)} == {*unplayed[1:], with_moves[2]}
+    folder.close()
+
+
+def test_wrong_file_time_lets_no_game_expire(tmp_path):
+    """The journal contains the time, too; periods without any change do not count."""
+    folder = open_folder(tmp_path, stored_games=4)
+    other, played = store(folder, 2, lines=2)
+    (unplayed,) = store(folder)
+    for name in (played, unplayed):
+        os.utime(tmp_path / f"{name}.jsonl", (0, 0))
+    assert not folder.select_removals()
+    # A copy of an earlier version's journal, without times.
+    path = tmp_path / f"{played}.jsonl"
+    path.write_text(re.sub(r',"at":\d+', "", path.read_text()))
+    for seconds in (0, 1, DAY_SECONDS, -DAY_SECONDS):
+        os.utime(path, (seconds, seconds))
+        assert not folder.select_removals()
+    os.utime(path)
+    # The game with the oldest file time is not the one that changed least recently.
+    os.utime(tmp_path / f"{other}.jsonl", (1e9, 1e9))
+    store(folder)
+    assert [game.name for game in folder.select_removals()] == [unplayed]
+    folder.close()
+
+
+def test_clock_that_jumps_by_years_lets_no_game_expire(tmp_path):
+    folder = open_folder(tmp_path)
+    names = store(folder) + store(folder, 2, lines=2)
+    path = tmp_path / f"{names[-1]}.jsonl"
+    now = path.stat().st_mtime
+    for years in (20, -20, 1000):
+        assert not folder.select_removals(now + years * 365 * DAY_SECONDS)
+    wrong = now + 20 * 365 * DAY_SECONDS
+    # A game continues while the clock is wrong, and after that.
+    os.utime(path, (wrong, wrong))
+    for later in (wrong + 3600, now + 3600):
+        assert not folder.select_removals(later)
+    (unplayed,) = folder.select_removals(now + 2 * DAY_SECONDS)
+    assert unplayed.name == names[0]
     folder.close()
 
 
@@ -238,14 +305,14 @@ def journal_of(path, name):
     session = journal.read(make_player).session
     for number in range(8):
         session.play(session.match.legal_actions[0])
-        journal.append_decision(session.decisions[-1], 0.25)
+        journal.append_entries(decision_entry(session.decisions[-1], 0.25))
         if number in (3, 6):
             session.take_back()
             journal.append("take_back")
     journal.append("offer", player=0)
     journal.append("ask_back", player=1)
     session.resign(0)
-    journal.append_result(session.result, "")
+    journal.append_entries(result_entry(session.result, ""))
     assert game.name == session.game.name
     return path.read_bytes()
 

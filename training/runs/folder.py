@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from reprlib import Repr
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from cc_env.errors import BadRecord, FolderInUse
-from cc_env.files import read_bytes
+from cc_env.files import locked_folder, read_bytes
 
 RUNS = Path("runs")
 CONFIG, LOCK = "config.json", ".lock"
@@ -27,11 +27,12 @@ _SHORT_REPR.maxlist = _SHORT_REPR.maxdict = 20
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Lock a folder for this process during the block; raise FolderInUse if it is locked."""
-    try:
-        lock = FileLock(path / LOCK).acquire(timeout=0)
-    except Timeout:
-        raise FolderInUse(f"{path} is in use by another process") from None
-    with lock:
+    with ExitStack() as locks:
+        try:
+            locks.enter_context(FileLock(path / LOCK).acquire(timeout=0))
+            locks.enter_context(locked_folder(path))
+        except (Timeout, BlockingIOError):
+            raise FolderInUse(f"{path} is in use by another process") from None
         yield
 
 

@@ -1,16 +1,24 @@
-// The WebSocket connection to a game, which reconnects after a loss, and HTTP requests.
+// The WebSocket connection to a game, and HTTP requests.
+//
+// The oldest unanswered command is sent, and sent again after a reconnection; later ones wait.
 
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 5000;
+const MAX_SILENCE_MS = 10000;
+// To open a connection or to answer a command.
+const MAX_ANSWER_MS = 4000;
+const GIVE_UP_MS = 12000;
 
 export class Connection {
-  /** `onMessage` receives every message of the server, and {type: "lost"} after a loss. */
+  /** `onMessage` receives the server's messages, {type: "lost"} and {type: "given_up"}. */
   constructor(game, tokens, onMessage) {
-    this.game = game;
-    this.tokens = tokens;
-    this.onMessage = onMessage;
+    Object.assign(this, { game, tokens, onMessage });
+    this.client = [...crypto.getRandomValues(new Uint32Array(3))].join("-");
+    this.lastNumber = 0;
+    // Unanswered commands.
+    this.commands = [];
     this.retryDelay = MIN_RETRY_MS;
-    // Whether the connection must not be opened again.
+    // Whether not to reconnect.
     this.isFinal = false;
     this.open();
   }
@@ -18,33 +26,89 @@ export class Connection {
   open() {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     this.socket = new WebSocket(`${scheme}://${location.host}/play/${this.game}`);
-    this.socket.onopen = () => this.socket.send(JSON.stringify({ tokens: this.tokens }));
+    this.socket.onopen = () => {
+      this.expectMessage(MAX_SILENCE_MS);
+      this.socket.send(JSON.stringify({ tokens: this.tokens, client: this.client }));
+    };
     this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));
     this.socket.onclose = () => this.reconnect();
+    this.expectMessage(MAX_ANSWER_MS);
+  }
+
+  expectMessage(milliseconds) {
+    clearTimeout(this.silenceTimer);
+    this.silenceTimer = setTimeout(() => this.reconnect(), milliseconds);
   }
 
   receive(message) {
-    if (message.type === "welcome") this.retryDelay = MIN_RETRY_MS;
+    this.expectMessage(MAX_SILENCE_MS);
     if (message.final) this.isFinal = true;
-    if (!this.isClosed) this.onMessage(message);
+    const first = this.commands[0];
+    if (message.type === "welcome") {
+      this.isJoined = true;
+      this.retryDelay = MIN_RETRY_MS;
+      this.sendFirst();
+    } else if (first && first.number === message.number) this.finishFirst();
+    this.onMessage(message);
   }
 
   reconnect() {
-    if (this.isFinal || this.isClosed) return;
-    this.onMessage({ type: "lost" });
-    setTimeout(() => this.isClosed || this.open(), this.retryDelay);
+    this.dropSocket();
+    if (this.isFinal) return;
+    this.reportLoss();
+    this.retryTimer = setTimeout(() => this.open(), this.retryDelay);
     this.retryDelay = Math.min(2 * this.retryDelay, MAX_RETRY_MS);
   }
 
-  send(command, fields = {}) {
-    if (this.socket.readyState === WebSocket.OPEN) {
-      this.socket.send(JSON.stringify({ command, ...fields }));
-    }
+  reportLoss() {
+    this.onMessage({ type: "lost", label: this.commands[0]?.label });
+  }
+
+  dropSocket() {
+    for (const timer of [this.silenceTimer, this.answerTimer, this.retryTimer]) clearTimeout(timer);
+    this.isJoined = false;
+    Object.assign(this.socket, { onopen: null, onmessage: null, onclose: null });
+    this.socket.close();
+  }
+
+  /** Send a command now or after reconnecting; `label` names it. */
+  send(name, fields, label) {
+    const number = ++this.lastNumber;
+    const command = { name, label, number, text: JSON.stringify({ command: name, ...fields, number }) };
+    command.timer = setTimeout(() => this.giveUpFirst(), GIVE_UP_MS);
+    this.commands.push(command);
+    if (!this.isJoined) this.reportLoss();
+    else if (this.commands.length === 1) this.sendFirst();
+  }
+
+  /** Send a command that changes nothing. */
+  query(command, fields) {
+    if (this.isJoined) this.socket.send(JSON.stringify({ command, ...fields }));
+  }
+
+  sendFirst() {
+    const [first] = this.commands;
+    if (!first || !this.isJoined) return;
+    this.socket.send(first.text);
+    this.answerTimer = setTimeout(() => this.reconnect(), MAX_ANSWER_MS);
+  }
+
+  finishFirst() {
+    clearTimeout(this.answerTimer);
+    clearTimeout(this.commands.shift().timer);
+    this.sendFirst();
+  }
+
+  giveUpFirst() {
+    this.onMessage({ type: "given_up", ...this.commands[0] });
+    this.finishFirst();
+    if (!this.isJoined) this.reportLoss();
   }
 
   close() {
-    this.isClosed = true;
-    this.socket.close();
+    this.onMessage = () => {};
+    this.isFinal = true;
+    this.dropSocket();
   }
 }
 

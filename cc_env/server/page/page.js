@@ -79,7 +79,8 @@ class GameView {
     find("rules-link").href = `#/learn/${setting.game}`;
     if (this.board) {
       // There is no animation after a reconnection.
-      if (!this.isViewingPast) this.board.state = null;
+      if (this.isViewingPast) this.connection.query("view_turn", { turns: this.turns });
+      else this.board.state = null;
       return;
     }
     const showError = (reason) => this.panels.showMessage(reason, true);
@@ -89,7 +90,7 @@ class GameView {
     if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     const permissions = { seats, assistance, canRematch: seats.length > 0 || isOwner };
     this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
-    if (isOwner) this.pace = new Pace((command, fields) => this.connection.send(command, fields));
+    if (isOwner) this.pace = new Pace((command, fields) => this.send(command, fields));
     showExports(this.game, exports, showError);
     const otherTokens = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
     const links = otherTokens.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
@@ -97,10 +98,11 @@ class GameView {
   }
 
   on_state(state) {
-    if (this.state?.decisions + 1 === state.decisions) {
+    if (this.state?.decisions < state.decisions) {
       playSound(state.result ? "end" : state.last_decision.captured.length ? "capture" : "move");
     }
     const { state: before, isViewingPast } = this;
+    if (before?.version !== state.version) this.panels.notice = "";
     const keptTurns = before?.turns.slice(0, state.turns_from) ?? [];
     this.state = { ...state, turns: [...keptTurns, ...state.turns] };
     if (!state.result) this.hasOfferedRematch = false;
@@ -170,13 +172,20 @@ class GameView {
       alert.replaceChildren(`${reason}. `, element("a", { href: "#", textContent: "Start a new game" }));
       return;
     }
+    if (!this.board) return;
     this.board.cancelDrag();
     this.panels.showMessage(reason, true);
   }
 
-  on_lost() {
-    find("connection-alert").textContent = "Connection lost; reconnecting …";
+  on_lost({ label }) {
+    find("connection-alert").textContent = `Connection lost; reconnecting${label ? ` to send ${label}` : ""} …`;
     find("connection-alert").hidden = false;
+  }
+
+  on_given_up({ name, label }) {
+    const done = name.startsWith("play") ? "played" : "executed";
+    this.panels.notice = `${label} not ${done}, unless it appears after reconnecting`;
+    this.showPresent();
   }
 
   // The present, and past positions
@@ -218,20 +227,26 @@ class GameView {
     if (turns < this.state.turns.length) {
       if (!this.isViewingPast) this.stateBeforePast = this.state;
       this.turns = turns;
-      this.connection.send("view_turn", { turns });
+      this.connection.query("view_turn", { turns });
     } else if (this.isViewingPast) this.showPresent();
   }
 
   // Commands
 
+  send(command, fields = {}, label = command.replace("_", " ")) {
+    this.panels.notice = "";
+    this.connection.send(command, fields, label);
+  }
+
   play(action) {
     this.board.closeMenu();
-    this.connection.send("play", { action, version: this.state.version });
+    const [, text] = this.state.choices.find(([choice]) => choice === action);
+    this.send("play", { action, version: this.state.version }, text.trim());
   }
 
   playText(text) {
     const piece = this.board.selected;
-    this.connection.send("play_text", { text, piece, version: this.state.version });
+    this.send("play_text", { text, piece, version: this.state.version }, text);
   }
 
   /** Execute the command of a button or a key. */
@@ -244,7 +259,7 @@ class GameView {
     else if (name === "flip") {
       this.board.flip();
       this.panels.show(this.state, this.board.isFlipped);
-    } else this.connection.send(name, { version: this.state.version, ...fields });
+    } else this.send(name, { version: this.state.version, ...fields });
   }
 
   goToRematch() {

@@ -22,6 +22,7 @@ export class Panels {
     Object.assign(this, permissions);
     this.execute = execute;
     this.presentSeats = [];
+    this.notice = "";
     this.makeButtons();
     clearInterval(Panels.clockTimer);
     Panels.clockTimer = setInterval(() => this.showClocks(), CLOCK_INTERVAL_MS);
@@ -200,7 +201,8 @@ export class Panels {
     for (const { field, status } of OFFERS) {
       if (this.state[field] !== null) parts.push(`${this.setting.players[this.state[field]]} ${status}`);
     }
-    this.showMessage(parts.join(" · "));
+    if (this.notice) parts.push(this.notice);
+    this.showMessage(parts.join(" · "), Boolean(this.notice));
     find("summary").textContent = summary;
     this.announce();
   }
