@@ -29,7 +29,7 @@ def play(env):
             return step
 
 
-@pytest.mark.parametrize("opponent", OPPONENTS, ids=str)
+@pytest.mark.parametrize("opponent", OPPONENTS)
 def test_limit_draws_the_game_of_one_board(opponent):
     arguments = {"opponent": opponent, "seat": 0, "max_turns": 4}
     truncated_end = play(gymnasium.make(NAME, **arguments))
@@ -44,7 +44,7 @@ def test_limit_draws_the_game_of_one_board(opponent):
     assert not truncated_end[-1]["action_mask"].all()
 
 
-@pytest.mark.parametrize("opponent", [None, *OPPONENTS], ids=str)
+@pytest.mark.parametrize("opponent", [None, *OPPONENTS])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 def test_limit_draws_the_games_of_many_boards(opponent, mode):
     envs = gymnasium.make_vec(

@@ -76,7 +76,6 @@ def test_single_environment_reports_who_plays():
         ([lowest, "random", Opponent("first", "greedy")], ("lowest", "random", "first")),
         ([Opponent("network", "greedy")], ("network",)),
     ],
-    ids=str,
 )
 def test_opponents_have_names(opponent, names):
     for make in BoardGameEnv, BoardGameVectorEnv:
@@ -106,9 +105,7 @@ def test_caller_of_both_sides_has_no_opponent():
 
 
 @MODES
-@pytest.mark.parametrize(
-    "opponent", [lowest, [lowest, highest], {"random": 0.5, "greedy": 0.5}], ids=str
-)
+@pytest.mark.parametrize("opponent", [lowest, [lowest, highest], {"random": 0.5, "greedy": 0.5}])
 def test_vector_environment_reports_the_opponents_of_single_ones(mode, opponent):
     """The infos are those of `SyncVectorEnv`, whose boards have other random streams."""
     arguments = {"opponent": opponent, "max_turns": 8}
