@@ -18,8 +18,8 @@ from cc_env.files import file_hash
 from cc_env.search.puct import Evaluate
 
 
-class HasWeights(Protocol):
-    """A network that is trained, such as `agents.network.Network`."""
+class TrainableNetwork(Protocol):
+    """A network with weights that can be copied, such as `agents.network.Network`."""
 
     def to_weights(self) -> NetworkWeights:
         """Return a copy of its weights."""
@@ -33,7 +33,7 @@ class Evaluator:
 
     def __init__(
         self,
-        network: NetworkWeights | HasWeights,
+        network: NetworkWeights | TrainableNetwork,
         device: str = "cpu",
         *,
         mirrored: bool = True,

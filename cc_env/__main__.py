@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from cc_env.cli.tools import TOOLS, find_extra
+from cc_env.cli.tools import TOOLS, extra_of_command
 from cc_env.errors import MissingExtra
 from cc_env.registry.plugins import make_importable
 
@@ -37,7 +37,7 @@ def _run() -> int:
         # As with `python -m`, games and players can be modules of the current folder.
         sys.path.append(str(Path.cwd()))
     command, *arguments = sys.argv[1:] or [""]
-    name, extra = f"cc_env {command}".rstrip(), find_extra(command)
+    name, extra = f"cc_env {command}".rstrip(), extra_of_command(command)
     if command not in TOOLS:
         return run_app("cc_env.cli.commands", name, extra)
     if not make_importable():

@@ -147,7 +147,7 @@ class MissingExtra(CcEnvError, ImportError):
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         self._arguments = feature, package, extra
-        # The index of PyPI has no cc_env.
+        # It is installed from a wheel or a checkout.
         command = f"pip install 'PATH[{extra}]'"
         path = "where PATH is the wheel file or the checkout of cc_env"
         super().__init__(f"{feature} needs {package}: {command}, {path}")

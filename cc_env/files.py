@@ -26,8 +26,8 @@ MAX_LINE_LENGTH = 2**24  # characters
 MAX_FILE_BYTES = 2**28
 _BINARY = getattr(os, "O_BINARY", 0)
 # Without O_NONBLOCK, opening a pipe waits for its writer.
-_READING = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
-_APPENDING = os.O_WRONLY | os.O_APPEND | _BINARY
+_READ_FLAGS = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
+_APPEND_FLAGS = os.O_WRONLY | os.O_APPEND | _BINARY
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -36,7 +36,7 @@ def open_regular(path: Path) -> BinaryIO:
     Raises OSError, without waiting, for any other kind of file: reading a device or a pipe may
     never end.
     """
-    file = os.open(path, _READING)
+    file = os.open(path, _READ_FLAGS)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -56,7 +56,7 @@ def read_bytes(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
 
 @contextmanager
-def unreadable_as_bad_record(path: Path | str) -> Iterator[None]:
+def reraise_as_bad_record(path: Path | str) -> Iterator[None]:
     """Raise BadRecord, with the path and the reason, for an OSError in the block."""
     try:
         yield
@@ -73,7 +73,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     one or has a line with more than MAX_LINE_LENGTH characters.
     """
     number = 0
-    with unreadable_as_bad_record(path):
+    with reraise_as_bad_record(path):
         binary = open_regular(path)
     try:
         with binary, _decode(binary, is_compressed=path.suffix == ".gz") as file:
@@ -157,7 +157,7 @@ def delete_abandoned(folder: Path, pattern: str) -> None:
 
 @contextmanager
 def locked_folder(path: Path) -> Iterator[None]:
-    """Lock a folder itself, where the system can, since the name of a lock file may be removed.
+    """Lock a folder itself, where the system can: a lock file can be removed.
 
     Raises BlockingIOError if the folder is locked.
     """
@@ -192,7 +192,7 @@ def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> 
     """Append to a file atomically; raise OSError and keep the old content on failure."""
     data = remaining = content.encode()
     with _name_in_errors(path):
-        file = os.open(path, _APPENDING | (0 if must_exist else os.O_CREAT), 0o666)
+        file = os.open(path, _APPEND_FLAGS | (0 if must_exist else os.O_CREAT), 0o666)
         try:
             while remaining:
                 remaining = remaining[os.write(file, remaining) :]
@@ -206,7 +206,7 @@ def append_atomically(path: Path, content: str, *, must_exist: bool = False) -> 
 def create_private(path: Path, content: str) -> None:
     """Write a new file that only its owner can read; raise OSError and leave no file on failure."""
     with _name_in_errors(path):
-        file = os.open(path, _APPENDING | os.O_CREAT | os.O_EXCL, 0o600)
+        file = os.open(path, _APPEND_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(file, "wb") as opened:
                 opened.write(content.encode())

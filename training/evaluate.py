@@ -129,7 +129,7 @@ def _run_with_progress(config: arena.Config, path: Path, **options: Any) -> aren
 
             # The tables contain the warnings.
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", arena.ForfeitedGames)
+                warnings.simplefilter("ignore", arena.ForfeitWarning)
                 return arena.run_tournament(config, path, **options, on_progress=advance)
     except KeyboardInterrupt:
         console.print(f"stopped; {finished} games are finished, in {path}")

@@ -28,6 +28,6 @@ _EXTRAS = {
 }
 
 
-def find_extra(command: str) -> str:
+def extra_of_command(command: str) -> str:
     """Return the extra that installs the packages of a command."""
     return _EXTRAS.get(command, "train" if command in TOOLS else "cli")

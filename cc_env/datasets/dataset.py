@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game, check_game_object
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position, reward
 from cc_env.errors import BadRecord, format_list
-from cc_env.files import open_atomically, open_regular, unreadable_as_bad_record
+from cc_env.files import open_atomically, open_regular, reraise_as_bad_record
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match, effective_repetition_limit
 from cc_env.match.record import UNFINISHED
@@ -247,7 +247,7 @@ def load_dataset(
     """
     if game is not None:
         check_game_object(game)
-    with unreadable_as_bad_record(path):
+    with reraise_as_bad_record(path):
         binary = open_regular(Path(path))
     try:
         with binary as file:

@@ -27,7 +27,7 @@ from cc_env.version import __version__
 
 # The variable with the root folder of Minari's storage.
 ROOT_VARIABLE = "MINARI_DATASETS_PATH"
-_EXPECTED = (
+_VALID_ID = (
     "letters, digits, - and _, with a version and a namespace of at least 2 characters, such as "
     "capture_conquer/minimax-v0"
 )
@@ -50,9 +50,9 @@ def check_dataset_id(dataset_id: str) -> None:
             Path(temporary, dataset_id).mkdir(parents=True)
     # A name without a version.
     except TypeError:
-        raise BadOption(f"{name} has no version; expected: {_EXPECTED}") from None
+        raise BadOption(f"{name} has no version; expected: {_VALID_ID}") from None
     except ValueError as error:
-        raise BadOption(f"{name}: Minari: {error!s:.200}; expected: {_EXPECTED}") from None
+        raise BadOption(f"{name}: Minari: {error!s:.200}; expected: {_VALID_ID}") from None
     except OSError as error:
         raise BadOption(f"{name}: {error.strerror}") from None
     if (folder := _path(dataset_id)).exists():

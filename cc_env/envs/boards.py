@@ -549,7 +549,7 @@ class Boards:
         """The index of the opponent in each game, int64[N], -1 if none was drawn; a copy."""
         return self._batch.rows[:, OPPONENT].astype(np.int64) - 1
 
-    def opponent(self, board: int = 0) -> int:
+    def opponent_index(self, board: int = 0) -> int:
         """Return the index of the opponent on a board, -1 if none was drawn."""
         return self._batch.rows.item(board, OPPONENT) - 1
 

@@ -108,10 +108,10 @@ def opponent_names(opponent: BoardsOpponent) -> tuple[str, ...]:
     return () if opponent is OpponentMode.NONE else ("random",)
 
 
-def drawing_pool(opponent: BoardsOpponent) -> "OpponentPool | None":
-    """Return the pool from which boards draw their opponents, None if it is always the same."""
-    is_drawn = isinstance(opponent, OpponentPool) and not opponent.is_single
-    return cast(OpponentPool, opponent) if is_drawn else None
+def sampling_pool(opponent: BoardsOpponent) -> "OpponentPool | None":
+    """Return the pool from which opponents are sampled, None if it is always the same one."""
+    is_sampled = isinstance(opponent, OpponentPool) and not opponent.is_single
+    return cast(OpponentPool, opponent) if is_sampled else None
 
 
 class OpponentPool:
@@ -153,9 +153,9 @@ class OpponentPool:
 
     def index(self, boards: Boards) -> int:
         """Return the index of the opponent on the first board, as `indices`, but in less time."""
-        index = boards.opponent()
-        is_drawn = 0 <= index < len(self.opponents)
-        return index if is_drawn else int(self.indices(boards, _FIRST_BOARD)[0])
+        index = boards.opponent_index()
+        is_sampled = 0 <= index < len(self.opponents)
+        return index if is_sampled else int(self.indices(boards, _FIRST_BOARD)[0])
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.

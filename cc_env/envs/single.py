@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cc_env.core.rules import ONGOING
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_SCORE, Boards
-from cc_env.envs.opponents import AnyOpponent, drawing_pool, make_opponent, opponent_names
+from cc_env.envs.opponents import AnyOpponent, make_opponent, opponent_names, sampling_pool
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
     RENDER_MODES,
@@ -115,7 +115,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         self.render_mode = render_mode
         self._renderer = Renderer(render_mode, self.game.name)
         self._opponent = make_opponent(opponent, self.game)
-        self._pool = drawing_pool(self._opponent)
+        self._pool = sampling_pool(self._opponent)
         self._boards = Boards(
             self.game,
             opponent=self._opponent,

@@ -17,7 +17,7 @@ from cc_env.envs import arguments
 from cc_env.envs.arguments import as_seed, check_actions
 from cc_env.envs.boards import NO_SCORE, Boards
 from cc_env.envs.kernels import Autoreset
-from cc_env.envs.opponents import AnyOpponent, drawing_pool, make_opponent, opponent_names
+from cc_env.envs.opponents import AnyOpponent, make_opponent, opponent_names, sampling_pool
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
     Frame,
@@ -120,7 +120,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self._renderer = Renderer(render_mode and render_mode.removesuffix(LIST), self.game.name)
         self._copy = bool(copy)
         self._opponent = make_opponent(opponent, self.game)
-        self._pool = drawing_pool(self._opponent)
+        self._pool = sampling_pool(self._opponent)
         self._boards = Boards(
             self.game,
             num_envs,

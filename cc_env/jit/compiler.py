@@ -40,7 +40,7 @@ _OPTIONS: dict[str, bool | str] = {
 
 
 # numba chooses the features when its first function is created.
-processor_features.select()
+processor_features.select_features()
 
 
 class _IntermediateLibrary(codegen.JITCodeLibrary):

@@ -17,7 +17,7 @@ _WINDOWS_DOT_PRODUCTS = 43
 _MACOS_DOT_PRODUCTS = b"hw.optional.arm.FEAT_DotProd"
 
 
-def select() -> str:
+def select_features() -> str:
     """Return the features, separated by commas, and make numba generate code for them.
 
     LLVM does not report ARM's dot products, so they are added, unless the user chose the features

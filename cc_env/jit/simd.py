@@ -24,7 +24,7 @@ from cc_env.jit import processor_features
 
 FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
 # The features of the processor for which numba generates code.
-FEATURES = frozenset(processor_features.select().split(","))
+FEATURES = frozenset(processor_features.select_features().split(","))
 # Every 64-bit processor has fused multiply-add, except some of x86.
 _HAS_FMA = "+fma" in FEATURES or not processor_features.IS_X86
 # Accumulators of FLOAT_LANES lanes that are updated in turn: enough to hide the latency of an

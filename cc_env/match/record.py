@@ -20,7 +20,7 @@ from cc_env.files import (
     parse_json,
     read_bytes,
     read_lines,
-    unreadable_as_bad_record,
+    reraise_as_bad_record,
 )
 from cc_env.games.factory import make_game
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match, Result
@@ -335,7 +335,7 @@ def read_text(path: Path) -> str:
 
     Raises BadRecord if it cannot be read, is not a regular file or has more than MAX_FILE_BYTES.
     """
-    with unreadable_as_bad_record(path):
+    with reraise_as_bad_record(path):
         return decode_text(read_bytes(path))
 
 

@@ -64,7 +64,7 @@ _STOP_INTERVAL_SECONDS = 0.01
 _MAX_NUMBER = 2**31 - 1
 _MAX_DIGITS = 18
 # Limits of `go` that are no options of a player.
-_WITHOUT_OPTION = "movetime", "p1time", "p2time", "p1inc", "p2inc", "movestogo"
+_CLOCK_LIMITS = "movetime", "p1time", "p2time", "p1inc", "p2inc", "movestogo"
 _GO_WORDS = *GO_NUMBERS, "infinite"
 # The reply to a `go` that fails.
 _NO_MOVE = "bestmove (none)"
@@ -128,7 +128,7 @@ class GoCommand(NamedTuple):
 
     def missing_limits(self, option_names: Collection[str]) -> list[str]:
         """Return messages about the limits that a player with these options lacks."""
-        valid = *self._limit_options(option_names), *_WITHOUT_OPTION
+        valid = *self._limit_options(option_names), *_CLOCK_LIMITS
         expected = f"the player has no such limit; expected: {format_list(valid)}"
         return [f"go {name}: {expected}" for name in self.limits if name not in valid]
 
@@ -372,20 +372,22 @@ class UGIEngine:
 
 
 def _parse_go_number(name: str, text: str) -> int:
-    """Parse the number of a limit, in any range; raise BadOption for another text."""
-    if not _is_integer(text):
-        raise BadOption(f"go {name} {text[:40]}; expected: an integer")
+    """Parse the number of a limit, of _MAX_DIGITS digits at most; raise BadOption otherwise."""
+    if not _is_integer_text(text):
+        expected = f"expected: an integer of at most {_MAX_DIGITS} digits"
+        problem = f"go {name} {text[:40]}" if text else f"go {name} has no number"
+        raise BadOption(f"{problem}; {expected}")
     return int(text)
 
 
 def _parse_integer(name: str, text: str) -> int:
     """Parse an integer, 0 to _MAX_NUMBER; raise BadOption for another text."""
-    if not _is_integer(text) or not 0 <= int(text) <= _MAX_NUMBER:
+    if not _is_integer_text(text) or not 0 <= int(text) <= _MAX_NUMBER:
         raise BadOption(f"{name} {text[:40]}; expected: an integer, 0 to {_MAX_NUMBER}")
     return int(text)
 
 
-def _is_integer(text: str) -> bool:
+def _is_integer_text(text: str) -> bool:
     digits = text.removeprefix("-")
     return digits.isdecimal() and len(digits) <= _MAX_DIGITS
 

@@ -40,7 +40,7 @@ from cc_env.players.builtin import (
 from cc_env.protocols.program import ProgramPlayer
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
-from cc_env.registry.extras import extra_of
+from cc_env.registry.extras import extra_of_package
 from cc_env.registry.import_allowlist import import_if_allowed
 from cc_env.registry.options import (
     format_option,
@@ -114,7 +114,7 @@ def make_player(name: str, game: Game, **overrides: Any) -> Player:
         reason = describe_os_error(error)
         raise BadPlayer(f"player {name!r} cannot be created: {reason}") from error
     except (Exception, SystemExit) as error:
-        _check_packages(f"player {name!r}", error)
+        _raise_missing_extra(f"player {name!r}", error)
         reason = f"{type(error).__name__}: {error}"
         raise BadPlayer(f"player {name!r} cannot be created: {reason}") from error
     if not hasattr(player, "choose"):
@@ -250,7 +250,10 @@ def _parse_options(name: str, factory: PlayerFactory, words: list[str]) -> dict[
 
 
 def _quoting_hint(words: list[str], names: Collection[str], texts: Collection[str]) -> str:
-    """Return advice to quote a text of which words other than `names` are a part; "" if none is."""
+    """Return advice to quote a value that was split at its commas, "" if none was.
+
+    `names` are those of all options, `texts` those of options whose values are text.
+    """
     text_name, parts = "", list[str]()
     for word in words:
         name, equals, value = (part.strip() for part in word.partition("="))
@@ -262,9 +265,8 @@ def _quoting_hint(words: list[str], names: Collection[str], texts: Collection[st
             parts.append(word)
     if len(parts) < 2:
         return ""
-    return (
-        f"; if it belongs to {text_name}, quote that: {format_option(text_name, ','.join(parts))}"
-    )
+    quoted = format_option(text_name, ",".join(parts))
+    return f"; if it is part of {text_name}, quote the value: {quoted}"
 
 
 def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]:
@@ -278,9 +280,9 @@ def _option_defaults(player_name: str, factory: PlayerFactory) -> dict[str, Any]
     return {parameter.name: parameter.default for parameter in parameters[1:]}
 
 
-def _check_packages(feature: str, error: BaseException) -> None:
+def _raise_missing_extra(feature: str, error: BaseException) -> None:
     """Raise MissingExtra for an error about a missing package that an extra of cc_env installs."""
-    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name)):
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of_package(error.name)):
         raise MissingExtra(feature, str(error.name), extra) from error
 
 
@@ -289,7 +291,7 @@ def _import_factory(path: str) -> PlayerFactory:
     try:
         factory = getattr(import_if_allowed(module, path), name)
     except (ImportError, AttributeError) as error:
-        _check_packages(f"player {path!r}", error)
+        _raise_missing_extra(f"player {path!r}", error)
         raise BadPlayer(f"player {path!r} cannot be imported: {error}") from error
     if not callable(factory):
         raise BadPlayer(f"player {path!r} is not a class or a function: {factory!r}")

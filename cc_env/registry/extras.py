@@ -30,6 +30,6 @@ _EXTRAS = {
 }
 
 
-def extra_of(module: str | None) -> str | None:
+def extra_of_package(module: str | None) -> str | None:
     """Return the extra that installs a module or its package; None if none does."""
     return _EXTRAS.get((module or "").partition(".")[0])

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from cc_env.errors import MissingExtra
-from cc_env.registry.extras import extra_of
+from cc_env.registry.extras import extra_of_package
 
 PACKAGE = Path(__file__).parents[1]
 # Filled by setup.py when a wheel is built.
@@ -47,5 +47,5 @@ def import_plugin(module: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
-        extra = extra_of(missing.name) or "train"
+        extra = extra_of_package(missing.name) or "train"
         raise MissingExtra(module, str(missing.name), extra) from missing

@@ -233,7 +233,7 @@ def test_bad_options_are_rejected(game, file):
         ("batch=0", "batch=0; expected: an integer, 1 or more"),
         ("evaluation=best", "no evaluation 'best'"),
         ("device=cuda:7", "device='cuda:7'; this machine has: cpu"),
-        ("depth=3", "has no option depth; if it belongs to path, quote that: path="),
+        ("depth=3", "has no option depth; if it is part of path, quote the value: path="),
     ):
         with pytest.raises(BadOption, match=message):
             make_player(f"alphazero:path={file},{options}", game)

@@ -34,7 +34,7 @@ class Middle:
 
 
 class Recorder:
-    """Policy functions that record the boards on which they play, by the last observation."""
+    """Policy functions that record the index of each one called."""
 
     def __init__(self, count):
         self.calls = []
@@ -48,7 +48,7 @@ class Recorder:
         return choose
 
 
-def test_single_environment_reports_who_plays():
+def test_single_environment_reports_the_opponent():
     recorder = Recorder(3)
     env = BoardGameEnv(GAME, opponent=recorder.functions, max_turns=6)
     indices = set()
@@ -106,7 +106,7 @@ def test_caller_of_both_sides_has_no_opponent():
 
 @MODES
 @pytest.mark.parametrize("opponent", [lowest, [lowest, highest], {"random": 0.5, "greedy": 0.5}])
-def test_vector_environment_reports_the_opponents_of_single_ones(mode, opponent):
+def test_opponent_infos_have_the_types_of_sync_vector_env(mode, opponent):
     """The infos are those of `SyncVectorEnv`, whose boards have other random streams."""
     arguments = {"opponent": opponent, "max_turns": 8}
     ours = BoardGameVectorEnv(GAME, 12, autoreset_mode=mode, **arguments)
@@ -122,7 +122,7 @@ def test_vector_environment_reports_the_opponents_of_single_ones(mode, opponent)
 
 
 @MODES
-def test_vector_environment_reports_who_plays(mode):
+def test_vector_environment_reports_the_opponent(mode):
     """The replies identify the opponent: lowest and highest legal actions."""
     envs = BoardGameVectorEnv(
         GAME, 64, opponent=[lowest, highest], seat=1, max_turns=6, autoreset_mode=mode
@@ -150,7 +150,7 @@ def test_vector_environment_reports_who_plays(mode):
             assert envs.position(board) == first_actions[infos["opponent"][board]]
 
 
-def test_stable_baselines_reports_who_plays():
+def test_stable_baselines_reports_the_opponent():
     points = {"lowest": 0, "highest": 0}
     env = OpponentVecEnv(GAME, 16, opponents=[lowest, highest], max_turns=8)
     assert [opponent.name for opponent in env.opponents] == list(points)

@@ -54,7 +54,7 @@ def test_dot_products_of_arm_are_added(arm, monkeypatch, system, has_dot_product
     arm(system, has_dot_products)
     set_chosen(monkeypatch, False)
     expected = "+neon,+crc,+dotprod" if has_dot_products else "+neon,+crc"
-    assert processor_features.select() == expected
+    assert processor_features.select_features() == expected
     # numba generates code for the same features.
     assert (expected if has_dot_products else None) == processor_features.config.CPU_FEATURES
 
@@ -62,20 +62,20 @@ def test_dot_products_of_arm_are_added(arm, monkeypatch, system, has_dot_product
 def test_features_that_numba_has_chosen_are_not_extended(arm, monkeypatch):
     arm("linux", True)
     set_chosen(monkeypatch, True)
-    assert processor_features.select() == "+neon,+crc"
+    assert processor_features.select_features() == "+neon,+crc"
     assert processor_features.config.CPU_FEATURES is None
 
 
 def test_features_of_the_user_are_kept(arm, monkeypatch):
     arm("linux", True)
     monkeypatch.setattr(processor_features.config, "CPU_FEATURES", "+neon")
-    assert processor_features.select() == "+neon"
+    assert processor_features.select_features() == "+neon"
 
 
 def test_features_that_llvm_reports_are_not_repeated(arm, monkeypatch):
     arm("linux", True, "+neon,+dotprod")
     set_chosen(monkeypatch, False)
-    assert processor_features.select() == "+neon,+dotprod"
+    assert processor_features.select_features() == "+neon,+dotprod"
 
 
 def test_other_processors_have_no_dot_products(monkeypatch):

@@ -163,17 +163,17 @@ FOLDER = "capture_conquer-corner=3,size=6"
     [
         (
             f"policy:path={FOLDER}",
-            f"player policy has no option size; if it belongs to path, quote that: path='{FOLDER}'"
-            "; it has: contempt=0.0, path, device=cpu",
+            "player policy has no option size; if it is part of path, quote the value: "
+            f"path='{FOLDER}'; it has: contempt=0.0, path, device=cpu",
         ),
         (
             "policy:path=a,b,contempt=0.5",
-            "player policy has no levels, such as 'b'; if it belongs to path, quote that: "
+            "player policy has no levels, such as 'b'; if it is part of path, quote the value: "
             "path='a,b'",
         ),
         (
             "minimax:depth=1,tables=a,b=c,d=e,nodes=2,f=1",
-            "player minimax has no option b, d, f; if it belongs to tables, quote that: "
+            "player minimax has no option b, d, f; if it is part of tables, quote the value: "
             "tables='a,b=c,d=e'; it has: level, depth, nodes, seconds, evaluation, "
             "table_megabytes, tables, selective=False",
         ),

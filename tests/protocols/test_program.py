@@ -261,7 +261,7 @@ def test_budget_limits_the_whole_game(game, bot):
         (
             "command=sh,speed=1,sed=2",
             UnknownOption,
-            "has no option sed, speed; if it belongs to command, quote that: "
+            "has no option sed, speed; if it is part of command, quote the value: "
             "command='sh,speed=1,sed=2'; it has: command, protocol=ugi",
         ),
     ],

@@ -26,13 +26,13 @@ def requirements():
 
 @pytest.mark.parametrize("package", extras._EXTRAS)
 def test_extra_of_a_package_installs_it(package):
-    names = requirements()[extras.extra_of(f"{package}.module")]
+    names = requirements()[extras.extra_of_package(f"{package}.module")]
     assert DISTRIBUTIONS.get(package, package) in {name.replace("-", "_") for name in names}
 
 
 @pytest.mark.parametrize("module", ["numpy", "no_such_package", "", None])
 def test_other_packages_have_no_extra(module):
-    assert extras.extra_of(module) is None
+    assert extras.extra_of_package(module) is None
 
 
 def test_missing_extra_can_be_sent_to_another_process():

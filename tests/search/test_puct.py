@@ -206,6 +206,7 @@ def test_immediate_win_has_value_1(game):
         position = game.from_text(text)
         result = PUCT(game, flat).search(position, simulations=1)
         assert game.outcome(game.play_turn(position, result.line[:1])) == game.to_move(position)
+        assert result.value == 1
 
 
 @pytest.mark.parametrize("turns", [2, 3])

@@ -400,7 +400,7 @@ def test_invalid_or_foreign_games_are_rejected(interrupted, change, message):
 def test_fault_of_the_waiting_player_is_rejected(tmp_path):
     faulty = config(players=("random", "arena_players.Raiser"), games=2)
     for _ in range(2):
-        with pytest.warns(arena.ForfeitedGames):
+        with pytest.warns(arena.ForfeitWarning):
             tournament = arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(tournament.records) == 2
     lines = (tmp_path / "games.jsonl").read_text().splitlines(keepends=True)
@@ -439,7 +439,7 @@ def test_invalid_number_of_workers_is_rejected(tmp_path, workers):
 def test_failing_player_loses_and_the_tournament_continues(tmp_path, name, reason, detail):
     faulty = config(players=("random", name, LOWEST), games=2, limits=Limits(seconds_per_turn=0.5))
     with pytest.warns(
-        arena.ForfeitedGames, match=f"^{name} forfeits 4 of its 4 games; the first by {reason}: "
+        arena.ForfeitWarning, match=f"^{name} forfeits 4 of its 4 games; the first by {reason}: "
     ) as caught:
         tournament = arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(caught) == 1
@@ -478,7 +478,7 @@ def test_warning_has_the_first_reason_of_each_player(game):
         r"^Late forfeits 3 of its 4 games; the first by error: BadPlayer: choose returned \d+; "
         r"expected: a Decision, such as cc_env\.match\.referee\.Decision\(action\)$"
     )
-    with pytest.warns(arena.ForfeitedGames, match=message) as caught:
+    with pytest.warns(arena.ForfeitWarning, match=message) as caught:
         tournament = arena.play_tournament((Late(game), "random"), games=4)
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -25,7 +25,7 @@ COMMAND = "python -m training.evaluate random 'a & b'"
 @pytest.fixture(scope="module")
 def tournament(tmp_path_factory):
     config = arena.Config(players=("random", HIGHEST, RAISER, STRANGE), games=4)
-    with pytest.warns(arena.ForfeitedGames, match="Raiser"):
+    with pytest.warns(arena.ForfeitWarning, match="Raiser"):
         return arena.run_tournament(config, tmp_path_factory.mktemp("arena"), workers=0)
 
 

@@ -46,7 +46,7 @@ def with_change(tmp_path, change):
 
 def test_result_of_the_repository_is_verified():
     verdict = verified(FILE)
-    assert verdict.repeated_games == 20
+    assert verdict.num_repeated_games == 20
     assert verdict.claim == verdict.submission.claim
     points = {"1-0": 1, "1/2-1/2": 0.5, "0-1": 0}
     first = [points[game["result"]] for game in GOOD["games"][::2]]
@@ -72,7 +72,7 @@ def test_written_result_is_verified(tmp_path, name, opponent):
     written = write_submission(path, player, name, opponent=opponent, games=4, seed=3, name="ours")
     verdict = verified(path)
     assert verdict.submission == written
-    assert verdict.repeated_games == 4
+    assert verdict.num_repeated_games == 4
     assert written.player == "ours"
 
 
@@ -131,7 +131,7 @@ def test_false_result_is_refused(tmp_path, change, message):
 
 def test_opponent_that_is_not_reproducible_is_not_repeated(tmp_path):
     path = with_change(tmp_path, set_value("opponent", value="package.Player"))
-    assert not verified(path).repeated_games
+    assert not verified(path).num_repeated_games
 
 
 def test_lost_game_by_a_fault_of_the_player_counts(tmp_path):
@@ -180,7 +180,7 @@ def test_names_in_a_file_import_nothing(tmp_path):
             verified(with_change(tmp_path, set_value("game", value="evil")))
         assert not verified(
             with_change(tmp_path, set_value("opponent", value="evil.p"))
-        ).repeated_games
+        ).num_repeated_games
     finally:
         sys.path.remove(str(tmp_path))
 
@@ -239,7 +239,9 @@ def test_differences_from_the_baselines_are_listed():
 
 
 def test_sample_repeats_the_decisions_of_random_games(tmp_path):
-    counts = [verify(read_submission(FILE), sample=sample).repeated_games for sample in (1, 20, 99)]
+    counts = [
+        verify(read_submission(FILE), sample=sample).num_repeated_games for sample in (1, 20, 99)
+    ]
     assert counts == [1, 20, 20]
     for sample in (0, 1.5, True):
         with pytest.raises(BadOption, match=rf"^sample={sample}; expected: an integer, 1 or more$"):

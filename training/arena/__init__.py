@@ -37,7 +37,7 @@ from training.runs.folder import to_text
 
 __all__ = [
     "Config",
-    "ForfeitedGames",
+    "ForfeitWarning",
     "Interval",
     "Standings",
     "Tournament",
@@ -50,7 +50,7 @@ __all__ = [
 Progress = Callable[[int, int], None]
 
 
-class ForfeitedGames(UserWarning):
+class ForfeitWarning(UserWarning):
     """A player of a tournament lost games by an error, an illegal action or its time."""
 
 
@@ -128,7 +128,7 @@ def play_tournament(
 
     With 0 workers the games run in this process, where players of `register_player` are available,
     too; other numbers are as in `run_tournament`, and each game has pickled copies of objects.
-    Warns of ForfeitedGames. Raises BadOption if a player cannot be created or pickled or a config
+    Warns of ForfeitWarning. Raises BadOption if a player cannot be created or pickled or a config
     field is invalid, ChildProcessError if a game failed.
     """
     by_name = entrants.name_entrants(players)
@@ -164,7 +164,7 @@ def run_tournament(
     `workers` is the number of processes, None for one per core; if players learn, it is 0. With the
     engine "ray" the processes are on a cluster (`training.parallel.cluster`), where only players of
     `agents` and those with dotted names are available. A game whose process dies is skipped; the
-    next call plays it again. Warns of ForfeitedGames.
+    next call plays it again. Warns of ForfeitWarning.
 
     Before anything is written, raises BadFolder if the folder holds another tournament, FolderInUse
     if another process uses it, BadOption if a player cannot be created, the engine is unknown or
@@ -201,9 +201,9 @@ def run_tournament(
 
 
 def _warn_of_forfeits(tournament: Tournament) -> None:
-    """Warn the caller of the calling function of ForfeitedGames, once for each player."""
+    """Warn the caller of the calling function of ForfeitWarning, once for each player."""
     for line in tournament.forfeits:
-        warnings.warn(line, ForfeitedGames, stacklevel=3)
+        warnings.warn(line, ForfeitWarning, stacklevel=3)
 
 
 def _play_scheduled(config: Config, pairing: Pairing) -> Record:

@@ -26,7 +26,7 @@ from cc_env.errors import (
     is_integer,
     is_number,
 )
-from cc_env.files import parse_json, read_bytes, unreadable_as_bad_record, write_atomically
+from cc_env.files import parse_json, read_bytes, reraise_as_bad_record, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import clustered_interval
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
@@ -109,11 +109,11 @@ class Submission:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `verify` found; the opponent's decisions were repeated in `repeated_games` games."""
+    """What `verify` found; the opponent's decisions were repeated in `num_repeated_games` games."""
 
     submission: Submission
     claim: Claim
-    repeated_games: int
+    num_repeated_games: int
 
 
 def write_submission(
@@ -146,7 +146,7 @@ def write_submission(
     check_new_file(path)
     with warnings.catch_warnings():
         # Errors are raised below, and the submission counts other forfeits.
-        warnings.simplefilter("ignore", arena.ForfeitedGames)
+        warnings.simplefilter("ignore", arena.ForfeitWarning)
         tournament = arena.play_tournament(
             {key: player, opponent: opponent},
             game,
@@ -189,7 +189,7 @@ def write_submission(
 
 def read_submission(path: Path) -> Submission:
     """Return the submission in a file, its games not replayed; raise BadRecord if it is invalid."""
-    with unreadable_as_bad_record(path):
+    with reraise_as_bad_record(path):
         content = read_bytes(path, MAX_FILE_BYTES)
     try:
         return _parse(parse_json(content.decode()))
@@ -270,9 +270,9 @@ def verify(
 ) -> Verdict:
     """Replay a submission: openings, legal moves, results, the claim, the opponent's decisions.
 
-    The decisions of REPEATED_PLAYERS are repeated, in all games or in a `sample` of this size that
-    nobody can predict; for other opponents, only the rules are checked. Raises BadOption for a
-    sample below 1, BadRecord at the first difference, with its game and turn.
+    The decisions of REPEATED_PLAYERS are repeated, in all games or in a `sample` of this size,
+    drawn without a fixed seed; for other opponents, only the rules are checked. Raises BadOption
+    for a sample below 1, BadRecord at the first difference, with its game and turn.
     """
     if sample is not None:
         check_integer("sample", sample, 1)

@@ -61,8 +61,8 @@ def verify_result(
             f"forfeited by {submission.player}: {format_count(submission.forfeits, 'game')}"
         )
     decisions = f"not repeated; only {REPEATED_PLAYERS} are"
-    if verdict.repeated_games:
-        decisions = f"repeated in {verdict.repeated_games:,} of {len(submission.games):,} games"
+    if verdict.num_repeated_games:
+        decisions = f"repeated in {verdict.num_repeated_games:,} of {len(submission.games):,} games"
     console.print("openings, moves and results agree with the rules and the claim")
     console.print(f"decisions of {submission.opponent}: {decisions}")
     differences = "; ".join(differences_from_baselines(submission))

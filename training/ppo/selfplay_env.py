@@ -180,7 +180,7 @@ def _check(boards: Boards, opponents: int) -> None:
 
 
 def _check_history(boards: Boards, lengths: NDArray[np.int64]) -> None:
-    """Raise BadCheckpoint if consistent boards have another history than their games.
+    """Raise BadCheckpoint if the history of consistent boards contradicts their games.
 
     `lengths`, int64[N], are 0 before the learner's first decision. The newest of the keys that
     count repetitions is that of the position in which the current turn began.
@@ -193,4 +193,6 @@ def _check_history(boards: Boards, lengths: NDArray[np.int64]) -> None:
         if boards.game.mid_turn(position):
             position = boards.game.make_position(boards.positions_before[board])
         if keys[board, boards.turns(board) % keys.shape[1]] != boards.game.key(position):
-            raise BadCheckpoint("boards: the keys that count repetitions are of other positions")
+            raise BadCheckpoint(
+                "boards: the keys that count repetitions do not contain that of the position"
+            )

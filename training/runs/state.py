@@ -3,8 +3,8 @@
 Checkpoints are untrusted: the hash proves that a file is complete, not its author. All arrays are
 compared with those that they replace before anything changes.
 
-A network may have an attribute `shape`, that of an input without the batch. Then its outputs for an
-input of ones must be finite, too.
+If a network has an attribute `observation_shape`, the shape of one input, its outputs for an input
+of ones must be finite, too.
 """
 
 import copy
@@ -104,9 +104,9 @@ def check_outputs(*outputs: AnyArray) -> None:
         raise _diverged("outputs")
 
 
-def _diverged(what: str) -> TrainingDiverged:
+def _diverged(quantity: str) -> TrainingDiverged:
     return TrainingDiverged(
-        f"the {what} of the network are no longer finite, probably because the learning rate "
+        f"the {quantity} of the network are no longer finite, probably because the learning rate "
         "is too high; the last checkpoint is kept; start a new run with a lower rate"
     )
 

@@ -58,13 +58,13 @@ _NO_VALUE = "", "?", "-"
 _OMITTED_WITHOUT_VALUE = "FEN", "SetUp", "GameType", "Result", RULES
 _SINGLE_VALUED = "FEN", "Result", RULES, "White", "Black", "Red"
 # Tags that must be readable.
-_NEEDED = *_SINGLE_VALUED, "GameType"
+_REQUIRED_TAGS = *_SINGLE_VALUED, "GameType"
 _TAG_NAMES = {
     name.lower(): name
     for name in ("Event", "Site", "Date", "Round", "White", "Black", "Red", *_OMITTED_WITHOUT_VALUE)
 }
 # The players whose moves may have numbers.
-_NUMBERED = (0,), (1,), (0, 1)
+_NUMBERING_SCHEMES = (0,), (1,), (0, 1)
 _END = Token("end", "")
 # A line of turns as a linked list: the earlier turns and the last one.
 _Line = tuple["_Line", Turn] | None
@@ -223,7 +223,7 @@ class _GameParser:
     def add(self, token: Token) -> None:
         """Add the next token; raise CcEnvError if it is invalid."""
         if token.is_tag:
-            self._add_any_tag(token)
+            self._add_or_ignore_tag(token)
         elif token.kind == "result":
             self._results.append(self._dialect.convert_result(token.text))
         elif token.kind not in ("number", "move"):
@@ -236,9 +236,9 @@ class _GameParser:
         else:
             self._add_move(token.text)
 
-    def _add_any_tag(self, token: Token) -> None:
-        """Add a tag; ignore it if it is broken or follows moves, unless it is in _NEEDED."""
-        is_needed = _TAG_NAMES.get(token.name.lower()) in _NEEDED
+    def _add_or_ignore_tag(self, token: Token) -> None:
+        """Add a tag; ignore it if it is broken or follows moves, unless it is in _REQUIRED_TAGS."""
+        is_needed = _TAG_NAMES.get(token.name.lower()) in _REQUIRED_TAGS
         if token.kind != "broken tag" and not self.num_plies:
             self._add_tag(token.name, token.text)
         elif is_needed and self.num_plies:
@@ -292,11 +292,11 @@ class _GameParser:
             raise BadRecord(f"its number is {number}; expected: {' or '.join(expected)}")
 
     def _counts(self) -> dict[tuple[int, ...], int]:
-        """Return how many moves up to the next one have numbers, for each of _NUMBERED."""
+        """Return how many moves up to the next one have numbers, for each of _NUMBERING_SCHEMES."""
         starter = self.game.to_move(self.start)
         return {
             players: sum((self.num_plies + 1 + (player == starter)) // 2 for player in players)
-            for players in _NUMBERED
+            for players in _NUMBERING_SCHEMES
         }
 
     def _add_move(self, text: str) -> None:
