@@ -82,7 +82,7 @@ def evaluate(
     path = out or RUNS / folder_name(config)
     command = shlex.join(["cc_env", "arena", *context.obj])
     tournament = run_and_report(config, path, command, workers=workers, engine=engine)
-    if tournament.unplayed or tournament.is_forfeited:
+    if tournament.unplayed or tournament.has_player_without_finished_game:
         raise typer.Exit(1)
 
 

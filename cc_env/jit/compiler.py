@@ -39,7 +39,7 @@ _OPTIONS: dict[str, bool | str] = {
 }
 
 
-# numba chooses the features when its first function is created.
+# numba chooses the features with its first function, so this cannot wait for the first call.
 processor_features.select_features()
 
 

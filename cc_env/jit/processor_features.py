@@ -21,7 +21,8 @@ def select_features() -> str:
     """Return the features, separated by commas, and make numba generate code for them.
 
     LLVM does not report ARM's dot products, so they are added, unless the user chose the features
-    or numba chose them before, for a function of another package.
+    or numba chose them before, for a function of another package. `cc_env.jit.compiler` calls this
+    when it is imported, since numba chooses them with the first function.
     """
     if config.CPU_FEATURES is not None:
         return str(config.CPU_FEATURES)

@@ -444,7 +444,7 @@ def test_failing_player_loses_and_the_tournament_continues(tmp_path, name, reaso
         tournament = arena.run_tournament(faulty, tmp_path, workers=0)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert tournament.is_forfeited
+    assert tournament.has_player_without_finished_game
     assert len(tournament.records) == 6
     lost = [game for game in tournament.records.values() if name in game.players]
     assert len(lost) == 4
@@ -482,13 +482,13 @@ def test_warning_has_the_first_reason_of_each_player(game):
         tournament = arena.play_tournament((Late(game), "random"), games=4)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert not tournament.is_forfeited
-    assert tournament.forfeits == [str(caught[0].message)]
+    assert not tournament.has_player_without_finished_game
+    assert tournament.forfeit_messages == [str(caught[0].message)]
 
 
 def test_tournament_without_faults_has_no_warning():
     tournament = arena.play_tournament(("random", "greedy"), games=2)
-    assert (tournament.forfeits, tournament.is_forfeited) == ([], False)
+    assert (tournament.forfeit_messages, tournament.has_player_without_finished_game) == ([], False)
 
 
 @pytest.mark.slow

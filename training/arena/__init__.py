@@ -73,7 +73,7 @@ class Tournament:
         return standings(self.config, list(self.records.values()), openings)
 
     @property
-    def forfeits(self) -> list[str]:
+    def forfeit_messages(self) -> list[str]:
         """A line for each player that forfeited games, with the reason for the first one."""
         lines = []
         for player in self.standings.players:
@@ -85,7 +85,7 @@ class Tournament:
         return lines
 
     @property
-    def is_forfeited(self) -> bool:
+    def has_player_without_finished_game(self) -> bool:
         """Whether a player forfeited every game that it played."""
         totals = ((player.line.games, player.faults) for player in self.standings.players)
         return any(games and games == sum(faults.values()) for games, faults in totals)
@@ -202,7 +202,7 @@ def run_tournament(
 
 def _warn_of_forfeits(tournament: Tournament) -> None:
     """Warn the caller of the calling function of ForfeitWarning, once for each player."""
-    for line in tournament.forfeits:
+    for line in tournament.forfeit_messages:
         warnings.warn(line, ForfeitWarning, stacklevel=3)
 
 

@@ -30,7 +30,7 @@ def show(tournament: Tournament, console: Terminal) -> None:
     endings = ", ".join(f"{count} {reason}" for reason, count in standings.endings.items())
     console.print(f"endings     {endings}")
     console.print(f"\n{summary(standings)}")
-    for line in tournament.forfeits:
+    for line in tournament.forfeit_messages:
         console.print(f"warning: {line}")
     for index, reason in tournament.unplayed.items():
         names = " – ".join(tournament.schedule[index].players)
