@@ -56,7 +56,7 @@ class JournalMachine(GameMachine):
     def send_numbered(self, seat):
         """Send the last command of a seat; return the reason of its refusal."""
         before, command = snapshot(self.room, self.path), self.last_commands[seat]
-        self.run(self.room.receive_command, self.clients[seat], command)
+        self.run(self.room.handle_message, self.clients[seat], command)
         (answer,) = [
             message
             for message in received(self.clients[seat])

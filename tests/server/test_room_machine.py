@@ -73,7 +73,7 @@ class RoomMachine(GameMachine):
             client.messages.get_nowait()
         was_closed = room.is_closed
         try:
-            self.run(room.handle_command, client, message)
+            self.run(room.execute_command, client, message)
         except IllegalAction:
             return False
         assert not was_closed
