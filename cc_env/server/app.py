@@ -7,7 +7,7 @@ POST /games         create a game; returns its name, the tokens of its people, t
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
 WS   /play/NAME     first {"tokens": […], "client": NAME}, without a name if the client numbers no
-                    commands; then commands of `Room.receive_command`
+                    commands; then commands of `Room.handle_message`
 """
 
 import asyncio
@@ -348,7 +348,7 @@ async def _receive_commands(socket: WebSocket, lobby: Lobby, room: Room, client:
         except CcEnvError as error:
             client.send("error", reason=str(error))
         else:
-            room.receive_command(client, message)
+            room.handle_message(client, message)
         end = time.perf_counter()
         next_at = end + max(connections.pause_after(end - start), min_pause)
 

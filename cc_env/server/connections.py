@@ -79,7 +79,7 @@ class ServerConfig(uvicorn.Config):
             # Compression saves little on short messages and costs time.
             ws_per_message_deflate=False,
             ws_ping_interval=limits.heartbeat_seconds,
-            ws_ping_timeout=limits.silent_seconds,
+            ws_ping_timeout=limits.ping_timeout_seconds,
             h11_max_incomplete_event_size=4 * limits.max_message_bytes,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=1,

@@ -105,8 +105,8 @@ class SavedGame:
     rematch: str | None = None
 
 
-class CommandNumber(NamedTuple):
-    """The number of a command, which increases with the commands of a client."""
+class CommandId(NamedTuple):
+    """The client and the number of a command; the numbers of a client increase."""
 
     client: str
     number: int
@@ -124,7 +124,7 @@ class Journal:
         """Use the file at `path`."""
         self.path, self.version, self.bytes = path, 1, 0
         self.executed: dict[str, int] = {}
-        self._command: CommandNumber | None = None
+        self._command: CommandId | None = None
 
     def create(self, setup: GameSetup) -> None:
         """Create the file with its first line; on OSError, leave no file."""
@@ -146,7 +146,7 @@ class Journal:
         self.version += sum(entry["do"] not in UNVERSIONED_KINDS for entry in entries)
 
     @contextmanager
-    def execution(self, command: CommandNumber) -> Iterator[None]:
+    def execution(self, command: CommandId) -> Iterator[None]:
         """Write a command's number into the lines of the block; at its end, it is executed."""
         self._command = command
         try:
@@ -155,7 +155,7 @@ class Journal:
             self._command = None
         self._remember(command)
 
-    def _remember(self, command: CommandNumber) -> None:
+    def _remember(self, command: CommandId) -> None:
         self.executed.pop(command.client, None)
         self.executed[command.client] = command.number
         if len(self.executed) > MAX_REMEMBERED_CLIENTS:
@@ -182,7 +182,7 @@ class Journal:
                 _replay(saved_game, entry)
                 self.version += entry["do"] not in UNVERSIONED_KINDS
                 if "number" in entry:
-                    self._remember(_read_command_number(entry))
+                    self._remember(_read_command_id(entry))
         except _ENTRY_ERRORS as error:
             if isinstance(error.__cause__, OSError):
                 # The file may be undamaged.
@@ -295,8 +295,8 @@ def _read_game_name(entry: Mapping[str, Any]) -> str:
     return name
 
 
-def _read_command_number(entry: Mapping[str, Any]) -> CommandNumber:
-    return CommandNumber(read_client_name(entry["client"]), read_command_number(entry["number"]))
+def _read_command_id(entry: Mapping[str, Any]) -> CommandId:
+    return CommandId(read_client_name(entry["client"]), read_command_number(entry["number"]))
 
 
 def read_client_name(value: object) -> str:

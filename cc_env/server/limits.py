@@ -48,9 +48,10 @@ class ServerLimits:
     request_seconds: float = 10.0
     # time without progress while a client reads a response
     stalled_seconds: float = 30.0
-    # time between heartbeats to a client, and without a pong before it counts as disconnected
+    # time between heartbeats to a client
     heartbeat_seconds: float = 4.0
-    silent_seconds: float = 10.0
+    # time without a pong after which a client counts as disconnected
+    ping_timeout_seconds: float = 10.0
     # requests and messages
     max_message_bytes: int = 4096
     max_request_bytes: int = 100_000

@@ -28,7 +28,7 @@ from cc_env.play.exporting import file_suffixes
 from cc_env.play.move_input import parse_move
 from cc_env.server.journal import (
     MAX_PACE_SECONDS,
-    CommandNumber,
+    CommandId,
     GameSetup,
     Journal,
     SavedGame,
@@ -268,10 +268,11 @@ class Room:
 
     # Commands of clients
 
-    def receive_command(self, client: Client, message: Message) -> None:
+    def handle_message(self, client: Client, message: Message) -> None:
         """Execute a client's command and confirm it if it has a number; otherwise send the error.
 
-        A number is executed at most once. A client sends the next one after the answer.
+        A command with the same number is executed at most once. A client sends the next one after
+        the answer.
         """
         fields = {name: value for name, value in message.items() if name != "number"}
         answer = {"number": message["number"]} if "number" in message else {}
@@ -280,7 +281,7 @@ class Room:
                 self._execute_once(client, read_command_number(message["number"]), fields)
                 client.send("accepted", **answer)
             else:
-                self.handle_command(client, fields)
+                self.execute_command(client, fields)
         except CcEnvError as error:
             client.send("error", reason=str(error), **answer)
 
@@ -295,13 +296,13 @@ class Room:
         if number == executed:
             return
         if client.seats or client.is_owner:
-            with self._journal.execution(CommandNumber(client.name, number)):
-                self.handle_command(client, message)
+            with self._journal.execution(CommandId(client.name, number)):
+                self.execute_command(client, message)
         else:
             # Spectators change nothing.
-            self.handle_command(client, message)
+            self.execute_command(client, message)
 
-    def handle_command(self, client: Client, message: Message) -> None:
+    def execute_command(self, client: Client, message: Message) -> None:
         """Execute a client's command; raise CcEnvError, and change nothing, if it is invalid.
 
         If the change cannot be written, the room is closed.

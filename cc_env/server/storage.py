@@ -33,7 +33,7 @@ MAX_GAP_SECONDS = 30 * DAY_SECONDS
 # Maximum size of a line.
 MAX_LINE_BYTES = 4096
 # The time in a line; it precedes the number of the command, if any.
-LAST_TIME = re.compile(rb'"at":(\d{1,12})[,}]')
+TIME_PATTERN = re.compile(rb'"at":(\d{1,12})[,}]')
 # Share of the limits to which a full folder is reduced, so that not every new game scans it.
 REDUCED_SHARE = 0.99
 
@@ -148,9 +148,9 @@ class GameFolder:
                 if name == entry.name or not GAME_NAME.fullmatch(name) or not entry.is_file():
                     continue
                 status = entry.stat()
-                # Earlier versions of cc_env created files that other users can read.
                 path = Path(entry.path)
                 if status.st_mode & 0o077:
+                    # Earlier versions of cc_env created files that other users can read.
                     path.chmod(0o600)
                 is_played, last_line_at = _read_end(path, status.st_size)
                 times = [at for at in (status.st_mtime, last_line_at) if 0 < at <= now]
@@ -176,5 +176,5 @@ def _read_end(path: Path, size: int) -> tuple[bool, float]:
         file.seek(max(0, size - MAX_LINE_BYTES))
         *lines, partial_line = file.read().split(b"\n")
     is_played = size > MAX_LINE_BYTES or len(lines) + bool(partial_line) > 1
-    at = LAST_TIME.search(lines[-1]) if lines else None
+    at = TIME_PATTERN.search(lines[-1]) if lines else None
     return is_played, float(at[1]) if at else 0.0

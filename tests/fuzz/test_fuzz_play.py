@@ -18,7 +18,7 @@ from cc_env.play import view
 from cc_env.play.exporting import export_game, file_suffixes
 from cc_env.play.session import HUMAN
 from cc_env.server import app
-from cc_env.server.journal import CommandNumber, Journal, add_tokens, decision_entry, result_entry
+from cc_env.server.journal import CommandId, Journal, add_tokens, decision_entry, result_entry
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.room import Client
@@ -90,7 +90,7 @@ def journal_of(path, lobby, fields):
     journal.append("pace", seconds=None)
     journal.append("pace", seconds=2.5)
     journal.append_entries(result_entry(Result(SECOND_WINS, RESIGNED), "", 0.5))
-    with journal.execution(CommandNumber("client", 7)):
+    with journal.execution(CommandId("client", 7)):
         journal.append("offer_rematch", player=0)
     journal.append("rematch", game="A" * 16)
     return path.read_text().splitlines()
@@ -137,7 +137,7 @@ def test_random_messages_raise_only_cc_env_errors(seats, lobby, tmp_path):
         before = snapshot(room, path)
 
         def execute():
-            room.handle_command(client, app._parse_message(text, LIMITS))
+            room.execute_command(client, app._parse_message(text, LIMITS))
             is_executed.append(True)
 
         call_or_reject(execute)

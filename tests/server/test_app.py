@@ -667,7 +667,7 @@ def test_messages_of_one_connection_are_throttled(serving, monkeypatch):
 def test_game_has_at_most_one_room(tmp_path):
     """Two rooms of one game would both confirm moves of the same seat."""
 
-    async def scene():
+    async def load_evicted_game():
         limits = ServerLimits(games_in_memory=1)
         lobby = Lobby(GameFolder(tmp_path, limits), limits)
         request = {"game": "mini_checkers", "seats": ["human", "human"]}
@@ -680,7 +680,7 @@ def test_game_has_at_most_one_room(tmp_path):
         assert await actual is lobby.rooms[name]
         lobby.close()
 
-    asyncio.run(scene())
+    asyncio.run(load_evicted_game())
 
 
 def test_spectator_limit_does_not_concern_players(serving):

@@ -12,8 +12,8 @@ from test_app import GameClient, create_game
 from test_hostile_clients import site
 from websockets.asyncio.client import connect
 
-from benchmarks.holes import Proxy
 from benchmarks.load import Server
+from benchmarks.proxy import Proxy
 from cc_env.play.session import HUMAN
 from cc_env.server.limits import ServerLimits
 
@@ -39,7 +39,7 @@ def first_action(player):
     return {"action": player.state["choices"][0][0], "version": player.state["version"]}
 
 
-def test_number_is_executed_once(serving, tmp_path):
+def test_numbered_command_is_executed_once(serving, tmp_path):
     """Also after a reconnection and after a restart of the server."""
     client = serving()
     opened = create_game(client)
@@ -62,7 +62,7 @@ def test_number_is_executed_once(serving, tmp_path):
         assert player.state["decisions"] == 2
 
 
-def test_refused_number_is_answered_with_the_reason(serving):
+def test_refused_command_is_answered_with_the_reason(serving):
     client = serving()
     opened = create_game(client)
     late = "too late: the position has changed since"
@@ -153,7 +153,7 @@ class NumberingClient:
 
 
 def test_heartbeats_arrive_at_a_quiet_client(tmp_path):
-    async def scene(server, opened):
+    async def run_clients(server, opened):
         async with NumberingClient(opened, server.port) as client:
             # Before the first message, too.
             await client.until("heartbeat")
@@ -162,14 +162,14 @@ def test_heartbeats_arrive_at_a_quiet_client(tmp_path):
                 await client.until("heartbeat")
 
     with game_on_server(tmp_path) as (server, opened):
-        asyncio.run(scene(server, opened))
+        asyncio.run(run_clients(server, opened))
 
 
 @pytest.mark.parametrize("directions", [("up",), ("down",), ("up", "down")])
 def test_unanswered_command_is_executed_once(directions, tmp_path):
     """It is sent again on another connection, whether or not the first one reached the server."""
 
-    async def scene(server, opened):
+    async def run_clients(server, opened):
         async with (
             Proxy(server.port) as proxy,
             NumberingClient(opened, server.port) as spectator,
@@ -178,8 +178,8 @@ def test_unanswered_command_is_executed_once(directions, tmp_path):
             await spectator.join("watcher")
             state = await dead.join("a", 0, 1)
             move = {"command": "play", "action": state["choices"][0][0], "version": 1, "number": 1}
-            proxy.swallow(*directions)
-            proxy.heal()
+            proxy.drop_data(*directions)
+            proxy.restore()
             await dead.send(**move)
             if "up" not in directions:
                 await spectator.until("state", decisions=1)
@@ -190,7 +190,7 @@ def test_unanswered_command_is_executed_once(directions, tmp_path):
                 await client.until("accepted", number=1)
 
     with game_on_server(tmp_path) as (server, opened):
-        asyncio.run(scene(server, opened))
+        asyncio.run(run_clients(server, opened))
     lines = (tmp_path / f"{opened['game']}.jsonl").read_text().splitlines()
     assert [json.loads(line)["do"] for line in lines[1:]] == ["play"]
 
@@ -198,7 +198,7 @@ def test_unanswered_command_is_executed_once(directions, tmp_path):
 def test_dead_client_leaves_its_seat(tmp_path):
     """The other player sees that it is away."""
 
-    async def scene(server, opened):
+    async def run_clients(server, opened):
         async with (
             Proxy(server.port) as proxy,
             NumberingClient(opened, proxy.port) as dead,
@@ -207,11 +207,11 @@ def test_dead_client_leaves_its_seat(tmp_path):
             await dead.join("a", 0)
             await client.join("b", 1)
             await client.until("presence", seats=[0, 1])
-            proxy.swallow()
+            proxy.drop_data()
             await client.until("presence", seats=[1])
 
-    with game_on_server(tmp_path, silent_seconds=2.0) as (server, opened):
-        asyncio.run(scene(server, opened))
+    with game_on_server(tmp_path, ping_timeout_seconds=2.0) as (server, opened):
+        asyncio.run(run_clients(server, opened))
 
 
 # The page
@@ -232,7 +232,7 @@ def loop_in_thread():
 
 
 @pytest.fixture
-def dying_page(tmp_path, open_pages):
+def page_behind_proxy(tmp_path, open_pages):
     """Yield the page of a game behind a proxy, with a clock that the test moves, and the proxy."""
     server = PageServer(tmp_path)
     with contextlib.ExitStack() as stack:
@@ -268,13 +268,13 @@ def page_test(function):
 
 @page_test
 @pytest.mark.parametrize("directions", [("up",), ("down",), ("up", "down")])
-def test_typed_move_is_sent_again_after_a_reconnection(directions, dying_page, tmp_path):
-    page, proxy = dying_page
-    proxy.swallow(*directions)
+def test_typed_move_is_sent_again_after_a_reconnection(directions, page_behind_proxy, tmp_path):
+    page, proxy = page_behind_proxy
+    proxy.drop_data(*directions)
     type_move(page, "41-32")
     page.clock.run_for(4000)
     page.wait_for_selector("#connection-alert:has-text('reconnecting to send 41-32 …')")
-    proxy.heal()
+    proxy.restore()
     page.clock.run_for(5000)
     page.wait_for_selector("#game[data-decisions='1']")
     page.wait_for_selector("#connection-alert", state="hidden")
@@ -285,9 +285,9 @@ def test_typed_move_is_sent_again_after_a_reconnection(directions, dying_page, t
 
 
 @page_test
-def test_move_typed_without_a_connection_is_shown_as_not_played(dying_page, tmp_path):
-    page, proxy = dying_page
-    proxy.swallow()
+def test_move_typed_without_a_connection_is_shown_as_not_played(page_behind_proxy, tmp_path):
+    page, proxy = page_behind_proxy
+    proxy.drop_data()
     page.clock.run_for(10_000)
     page.wait_for_selector("#connection-alert:text-is('Connection lost; reconnecting …')")
     page.click("rect[data-cell='4,1']")
@@ -298,7 +298,7 @@ def test_move_typed_without_a_connection_is_shown_as_not_played(dying_page, tmp_
     page.wait_for_selector(f"#status.error:text-is('{message}')")
     page.wait_for_selector("#connection-alert:text-is('Connection lost; reconnecting …')")
     assert page.get_attribute("rect[data-cell='4,1']", "aria-label").startswith("4 1, black")
-    proxy.heal()
+    proxy.restore()
     page.clock.run_for(10_000)
     page.wait_for_selector("#connection-alert", state="hidden")
     assert page.text_content("#status") == message
@@ -309,9 +309,9 @@ def test_move_typed_without_a_connection_is_shown_as_not_played(dying_page, tmp_
 
 
 @page_test
-def test_resignation_without_a_connection_is_shown_as_not_executed(dying_page):
-    page, proxy = dying_page
-    proxy.swallow()
+def test_resignation_without_a_connection_is_shown_as_not_executed(page_behind_proxy):
+    page, proxy = page_behind_proxy
+    proxy.drop_data()
     page.click("text=Resign")
     page.click("text=Resign: sure?")
     page.clock.run_for(13_000)

@@ -275,7 +275,7 @@ def test_error_of_a_command_is_logged_with_its_traceback(tmp_path, server_log, m
     def fail(room, client, message):
         raise RuntimeError("set changed size during iteration")
 
-    monkeypatch.setattr(Room, "handle_command", fail)
+    monkeypatch.setattr(Room, "execute_command", fail)
     with site(tmp_path) as server:
         play_until_disconnected(server)
     assert [record.name for record in server_log.records if record.exc_info] == ["uvicorn.error"]
@@ -290,7 +290,7 @@ def test_message_to_an_ended_connection_is_not_logged(tmp_path, server_log, monk
         asyncio.get_running_loop().call_soon(client.send, "state")
         raise IllegalAction("closed")
 
-    monkeypatch.setattr(Room, "handle_command", close_then_broadcast)
+    monkeypatch.setattr(Room, "execute_command", close_then_broadcast)
     with site(tmp_path) as server:
         play_until_disconnected(server)
     assert not server_log.text

@@ -4,23 +4,18 @@ After every command, the game restored from its journal equals the one in memory
 repeated command writes nothing.
 """
 
-import asyncio
 import json
-import tempfile
-from pathlib import Path
 
-import pytest
+from game_machine import GameMachine
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import invariant, rule
 
 from cc_env.play import view
-from cc_env.play.session import HUMAN, GameSession
+from cc_env.play.session import GameSession
 from cc_env.server.journal import Journal
 from cc_env.server.limits import ServerLimits
-from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.room import Room
-from cc_env.server.storage import GameFolder
 
 LIMITS = ServerLimits(journal_bytes=4000)
 # The board of a short game, in which the first move is a chain of two decisions.
@@ -29,20 +24,15 @@ GAME_SECONDS = 20
 SEATS = st.sampled_from([0, 1])
 
 
-class JournalMachine(RuleBasedStateMachine):
+class JournalMachine(GameMachine):
     """Two people, each with a connection that numbers its commands."""
 
     def __init__(self):
-        super().__init__()
-        self.loop, self.folder = asyncio.new_event_loop(), tempfile.TemporaryDirectory()
-        self.patch, self.now = pytest.MonkeyPatch(), 0.0
+        super().__init__(LIMITS, game="capture_conquer", start=START, seconds=GAME_SECONDS)
+        self.now = 0.0
         self.patch.setitem(GameSession.__init__.__kwdefaults__, "time_source", lambda: self.now)
         # Only the rule `clock_runs_out` ends a game on time.
         self.patch.setattr(Room, "_set_timer", lambda *arguments: None)
-        self.lobby = Lobby(GameFolder(Path(self.folder.name), LIMITS), LIMITS, cores=1)
-        request = {"game": "capture_conquer", "start": START, "seats": [HUMAN, HUMAN]}
-        setup = parse_setup({**request, "seconds": GAME_SECONDS, "seed": 1}, LIMITS)
-        self.tokens, self.name = setup.tokens, self.lobby.store_game(setup)
         self.numbers, self.last_commands = [0, 0], [None, None]
         # Number of the last command of each client that has written a line.
         self.written = {}
@@ -50,31 +40,12 @@ class JournalMachine(RuleBasedStateMachine):
 
     def join(self):
         """Load the game and let both people join it."""
-        self.room = self.loop.run_until_complete(self.lobby.find_room(self.name))
+        self.room = self.find_room()
         self.clients = [
             self.room.admit([token], name=f"client{seat}") for seat, token in enumerate(self.tokens)
         ]
         for client in self.clients:
             self.run(self.room.join, client)
-
-    def teardown(self):
-        self.lobby.close()
-        self.patch.undo()
-        self.loop.run_until_complete(self.loop.shutdown_default_executor())
-        self.loop.close()
-        self.folder.cleanup()
-
-    def run(self, function, *args):
-        """Call a function in the event loop."""
-
-        async def call():
-            return function(*args)
-
-        return self.loop.run_until_complete(call())
-
-    @property
-    def path(self):
-        return Path(self.folder.name) / f"{self.name}.jsonl"
 
     def send(self, seat, command):
         """Send a numbered command; return the reason of its refusal, "" if it is accepted."""
@@ -85,7 +56,7 @@ class JournalMachine(RuleBasedStateMachine):
     def send_numbered(self, seat):
         """Send the last command of a seat; return the reason of its refusal."""
         before, command = snapshot(self.room, self.path), self.last_commands[seat]
-        self.run(self.room.receive_command, self.clients[seat], command)
+        self.run(self.room.handle_message, self.clients[seat], command)
         (answer,) = [
             message
             for message in received(self.clients[seat])

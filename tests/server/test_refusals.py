@@ -124,7 +124,7 @@ def test_invalid_commands_are_rejected(message, error_type, text, lobby):
         parse_setup({"game": "mini_checkers", "seats": PEOPLE, "seed": 1}, LIMITS)
     )
     room = asyncio.run(lobby.find_room(name))
-    check_error(error_type, text, room.handle_command, client, message)
+    check_error(error_type, text, room.execute_command, client, message)
     assert not room.session.decisions
 
 

@@ -3,17 +3,13 @@
 The model is a list of decisions. Memory, the file and the model always agree.
 """
 
-import asyncio
 import json
-import tempfile
-from pathlib import Path
 
-import pytest
+from game_machine import GameMachine
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
-    RuleBasedStateMachine,
     consumes,
     invariant,
     precondition,
@@ -24,11 +20,8 @@ from cc_env.errors import IllegalAction
 from cc_env.files import append_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.match import Match
-from cc_env.play.session import HUMAN
 from cc_env.server.journal import Journal
 from cc_env.server.limits import ServerLimits
-from cc_env.server.lobby import Lobby, parse_setup
-from cc_env.server.storage import GameFolder
 
 GAME = make_game("mini_checkers")
 LIMITS = ServerLimits(spectators_per_game=1)
@@ -50,44 +43,20 @@ class Disk:
         raise OSError(28, "No space left on device", str(path))
 
 
-class RoomMachine(RuleBasedStateMachine):
+class RoomMachine(GameMachine):
     """Clients of one game, a disk that fails, and a model of the game."""
 
     clients = Bundle("clients")
 
     def __init__(self):
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.folder = tempfile.TemporaryDirectory()
-        self.disk, self.patch = Disk(), pytest.MonkeyPatch()
+        super().__init__(LIMITS, game=GAME.name)
+        self.disk = Disk()
         self.patch.setattr("cc_env.server.journal.append_atomically", self.disk.append)
-        self.lobby = Lobby(GameFolder(Path(self.folder.name), LIMITS), LIMITS, cores=1)
-        setup = parse_setup({"game": GAME.name, "seats": [HUMAN, HUMAN], "seed": 1}, LIMITS)
-        self.tokens, self.name = setup.tokens, self.lobby.store_game(setup)
         self.actions, self.is_over = [], False
-
-    def teardown(self):
-        self.lobby.close()
-        self.patch.undo()
-        self.loop.run_until_complete(self.loop.shutdown_default_executor())
-        self.loop.close()
-        self.folder.cleanup()
-
-    def run(self, function, *args):
-        """Call a function in the event loop."""
-
-        async def call():
-            return function(*args)
-
-        return self.loop.run_until_complete(call())
-
-    @property
-    def room(self):
-        return self.loop.run_until_complete(self.lobby.find_room(self.name))
 
     @rule(target=clients, seats=st.sampled_from([(0,), (1,), (0, 1)]))
     def join(self, seats):
-        room = self.room
+        room = self.find_room()
         client = room.admit([self.tokens[seat] for seat in seats])
         self.run(room.join, client)
         return room, client
@@ -104,7 +73,7 @@ class RoomMachine(RuleBasedStateMachine):
             client.messages.get_nowait()
         was_closed = room.is_closed
         try:
-            self.run(room.handle_command, client, message)
+            self.run(room.execute_command, client, message)
         except IllegalAction:
             return False
         assert not was_closed
@@ -158,8 +127,7 @@ class RoomMachine(RuleBasedStateMachine):
     @rule()
     def room_closes(self):
         """The game is read from its file again when a client joins."""
-        room = self.room
-        self.run(room.close)
+        self.run(self.find_room().close)
 
     def match(self):
         match = Match(GAME)
@@ -169,9 +137,8 @@ class RoomMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_and_file_and_model_agree(self):
-        path = Path(self.folder.name) / f"{self.name}.jsonl"
-        copy = path.with_name("copy")
-        copy.write_bytes(path.read_bytes())
+        copy = self.path.with_name("copy")
+        copy.write_bytes(self.path.read_bytes())
         saved_game = Journal(copy).read(self.lobby.make_player)
         copy.unlink()
         assert [decision.action for decision in saved_game.session.decisions] == self.actions
@@ -182,7 +149,7 @@ class RoomMachine(RuleBasedStateMachine):
             assert not room.is_closed
             assert [decision.action for decision in room.session.decisions] == self.actions
             assert room.session.result == saved_game.session.result
-            assert room._journal.version == journal_version(path)
+            assert room._journal.version == journal_version(self.path)
 
     @invariant()
     def sent_states_were_written(self):

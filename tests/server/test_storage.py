@@ -196,7 +196,7 @@ def test_full_server_replaces_oldest_unplayed_games(serving, tmp_path):
 
 
 def test_loaded_game_does_not_expire(tmp_path):
-    async def scene():
+    async def remove_unloaded_game():
         folder = open_folder(tmp_path, unplayed_days=0)
         lobby = Lobby(folder, cores=1)
         name, other = store(folder, 2)
@@ -207,7 +207,7 @@ def test_loaded_game_does_not_expire(tmp_path):
         assert [path.stem for path in tmp_path.glob("*.jsonl")] == [name]
         lobby.close()
 
-    asyncio.run(scene())
+    asyncio.run(remove_unloaded_game())
 
 
 def test_unstorable_game_is_rejected_and_leaves_no_file(serving, tmp_path, monkeypatch):

@@ -5,12 +5,12 @@
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 5000;
 const MAX_SILENCE_MS = 10000;
-// To open a connection or to answer a command.
+// Maximum time to open a connection or to answer a command.
 const MAX_ANSWER_MS = 4000;
-const GIVE_UP_MS = 12000;
+const MAX_COMMAND_MS = 12000;
 
 export class Connection {
-  /** `onMessage` receives the server's messages, {type: "lost"} and {type: "given_up"}. */
+  /** `onMessage` receives the server's messages, {type: "connection_lost"} and {type: "command_abandoned"}. */
   constructor(game, tokens, onMessage) {
     Object.assign(this, { game, tokens, onMessage });
     this.client = [...crypto.getRandomValues(new Uint32Array(3))].join("-");
@@ -43,12 +43,12 @@ export class Connection {
   receive(message) {
     this.expectMessage(MAX_SILENCE_MS);
     if (message.final) this.isFinal = true;
-    const first = this.commands[0];
+    const [oldest] = this.commands;
     if (message.type === "welcome") {
       this.isJoined = true;
       this.retryDelay = MIN_RETRY_MS;
-      this.sendFirst();
-    } else if (first && first.number === message.number) this.finishFirst();
+      this.sendOldestCommand();
+    } else if (oldest && oldest.number === message.number) this.finishOldestCommand();
     this.onMessage(message);
   }
 
@@ -61,7 +61,7 @@ export class Connection {
   }
 
   reportLoss() {
-    this.onMessage({ type: "lost", label: this.commands[0]?.label });
+    this.onMessage({ type: "connection_lost", label: this.commands[0]?.label });
   }
 
   dropSocket() {
@@ -75,10 +75,10 @@ export class Connection {
   send(name, fields, label) {
     const number = ++this.lastNumber;
     const command = { name, label, number, text: JSON.stringify({ command: name, ...fields, number }) };
-    command.timer = setTimeout(() => this.giveUpFirst(), GIVE_UP_MS);
+    command.timer = setTimeout(() => this.abandonOldestCommand(), MAX_COMMAND_MS);
     this.commands.push(command);
     if (!this.isJoined) this.reportLoss();
-    else if (this.commands.length === 1) this.sendFirst();
+    else if (this.commands.length === 1) this.sendOldestCommand();
   }
 
   /** Send a command that changes nothing. */
@@ -86,28 +86,27 @@ export class Connection {
     if (this.isJoined) this.socket.send(JSON.stringify({ command, ...fields }));
   }
 
-  sendFirst() {
-    const [first] = this.commands;
-    if (!first || !this.isJoined) return;
-    this.socket.send(first.text);
+  sendOldestCommand() {
+    const [oldest] = this.commands;
+    if (!oldest || !this.isJoined) return;
+    this.socket.send(oldest.text);
     this.answerTimer = setTimeout(() => this.reconnect(), MAX_ANSWER_MS);
   }
 
-  finishFirst() {
+  finishOldestCommand() {
     clearTimeout(this.answerTimer);
     clearTimeout(this.commands.shift().timer);
-    this.sendFirst();
+    this.sendOldestCommand();
   }
 
-  giveUpFirst() {
-    this.onMessage({ type: "given_up", ...this.commands[0] });
-    this.finishFirst();
+  abandonOldestCommand() {
+    this.onMessage({ type: "command_abandoned", ...this.commands[0] });
+    this.finishOldestCommand();
     if (!this.isJoined) this.reportLoss();
   }
 
   close() {
     this.onMessage = () => {};
-    this.isFinal = true;
     this.dropSocket();
   }
 }

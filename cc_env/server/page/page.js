@@ -1,9 +1,9 @@
 // The page and its routes:
 //
-//   #                          the form for a new game; #/new/KIND with a kind of game selected
-//   #/GAME/TOKEN/TOKEN         a game, with the seats of these tokens
-//   #/learn/KIND/NUMBER        lessons
-//   #/analyze                  analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
+//   #                     the form for a new game; #/new/KIND with a kind of game selected
+//   #/GAME/TOKEN/TOKEN    a game, with the seats of these tokens
+//   #/learn/KIND/NUMBER   lessons
+//   #/analyze             analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
 
 import { Board, element, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
@@ -31,13 +31,10 @@ function showRoute() {
   const alert = find("connection-alert");
   alert.hidden = true;
   alert.classList.remove("final");
-  // Hidden until the state of the new game arrives.
-  find("game").hidden = true;
+  // "game" is hidden until its state arrives.
+  for (const id of ["game", "pace", "start", "rules-link"]) find(id).hidden = true;
   delete find("game").dataset.decisions;
-  find("pace").hidden = true;
-  find("start").hidden = true;
   find("header-title").textContent = "";
-  find("rules-link").hidden = true;
   find("learn").hidden = route !== "learn";
   document.title = "cc_env";
   scrollTo(0, 0);
@@ -64,8 +61,7 @@ function openGame({ game, tokens, owner_token: ownerToken }) {
 
 class GameView {
   constructor(game, tokens) {
-    this.game = game;
-    this.tokens = tokens;
+    Object.assign(this, { game, tokens });
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
@@ -177,12 +173,12 @@ class GameView {
     this.panels.showMessage(reason, true);
   }
 
-  on_lost({ label }) {
+  on_connection_lost({ label }) {
     find("connection-alert").textContent = `Connection lost; reconnecting${label ? ` to send ${label}` : ""} …`;
     find("connection-alert").hidden = false;
   }
 
-  on_given_up({ name, label }) {
+  on_command_abandoned({ name, label }) {
     const done = name.startsWith("play") ? "played" : "executed";
     this.panels.notice = `${label} not ${done}, unless it appears after reconnecting`;
     this.showPresent();

@@ -18,11 +18,7 @@ const OFFERS = [
 export class Panels {
   /** `permissions`: the client's seats, `assistance` and `canRematch`; `execute` runs a command. */
   constructor(setting, permissions, execute) {
-    this.setting = setting;
-    Object.assign(this, permissions);
-    this.execute = execute;
-    this.presentSeats = [];
-    this.notice = "";
+    Object.assign(this, { ...permissions, setting, execute, presentSeats: [], notice: "" });
     this.makeButtons();
     clearInterval(Panels.clockTimer);
     Panels.clockTimer = setInterval(() => this.showClocks(), CLOCK_INTERVAL_MS);
