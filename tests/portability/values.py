@@ -10,7 +10,6 @@ import hashlib
 import json
 import platform
 import sys
-import time
 from itertools import chain
 from pathlib import Path
 
@@ -120,10 +119,9 @@ def main():
     recorded = json.loads(RECORDED.read_text()) if sys.argv[1:] else None
     print(platform.machine(), platform.python_version(), ",".join(sorted(FEATURES)), flush=True)
     values, different = {}, 0
-    start = time.monotonic()
     for name, value in chain.from_iterable(measure(game, decisions) for game in GAMES):
         values[name] = value
-        line = f"{time.monotonic() - start:7.1f} s  {name}"
+        line = name
         if recorded and value != (expected := expected_value(recorded, name, decisions)):
             different += 1
             line += f": {value}; expected: {expected}"
