@@ -28,6 +28,8 @@ RESULTS = {
 # Values of the tag Result.
 UNDECIDED = "*", "White resigned", "0-0", "1+ - 1-", "?", ""
 FENS = "W:W21,22,K10:B1,2,K30", "B:W30,31,K32:B1,K5", "W:WK4,12:BK29,20", "B:W17,18,26:B9,10,1"
+# Captures of a king between the same two cells, in one jump and in several.
+FENS += "B:W6,7,14,15,22,23,32:BK2,K10,K1", "W:WK22:B18,10,26,25,17,9,19,27"
 DASHES = "-", "-", "–", "−", "\u2010", " - ", "- "
 CAPTURES = "x", "x", "X", "×", ":", " x ", "-"
 COMMENT_WORDS = "a", "9-13", "1-0", "*", "1.", " ", "\n", "[", "]", ";", "%", "$1", "!", "Ü", "%clk"

@@ -468,6 +468,19 @@ def test_ambiguous_capture_is_written_with_all_cells(checkers):
         pdn.parse_turn(checkers, position, "10x10")
 
 
+@pytest.mark.parametrize(
+    "fen", ["B:W6,7,14,15,22,23,32:BK2,K10,K1", "W:WK22:B18,10,26,25,17,9,19,27"]
+)
+def test_captures_between_the_same_cells_have_different_texts(checkers, fen):
+    """A king captures one piece in a jump, and several on a loop to the same cell."""
+    position = pdn.parse_position(checkers, fen)
+    turns = list(checkers.turns(position))
+    texts = [pdn.turn_text(checkers, position, turn) for turn in turns]
+    assert len(set(texts)) == len(texts)
+    assert [pdn.parse_turn(checkers, position, text) for text in texts] == turns
+    assert any(text.count("x") > 2 for text in texts)
+
+
 def test_pdn_positions_round_trip(checkers):
     position = place(checkers, "b", red="71", red_kings="00", black="22", black_kings="77 06")
     assert pdn.position_text(position) == "W:WK4,22,K32:B1,K29"

@@ -52,7 +52,8 @@ def turn_text(game: Game, position: Position, turn: Turn) -> str:
     if not track.captured:
         return "-".join(map(str, numbers))
     ends = numbers[0], numbers[-1]
-    is_unique = len(find_plays(game, position, ends)) == 1
+    # A single jump between the same cells takes precedence over this turn.
+    is_unique = [play.turn for play in find_plays(game, position, ends)] == [tuple(turn)]
     return "x".join(map(str, ends if is_unique else numbers))
 
 
