@@ -316,7 +316,9 @@ class CompiledNetwork:
                 raise TrainingDiverged(f"{name} of the network has values that are not finite")
         self._original = weights
         self._shape = weights.observation_shape
-        self._weights = _transform(weights)
+        # Outputs that overflow are not finite, which callers check.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._weights = _transform(weights)
         self._free_buffers: list[Buffers] = []
         # Compile.
         self(np.zeros((0, *weights.observation_shape), np.int8))

@@ -1,7 +1,7 @@
-"""make test-pythons: the tests of the core by every supported Python at hand, each in its own venv.
+"""make test-pythons: the tests of the core by every installed Python that is supported.
 
-A Python is at hand where `python3.X` runs, or pyenv has it. Nothing of the development environment
-is needed: the library is installed as its users install it.
+A Python is installed if `python3.X` runs or pyenv has it. Each has a virtual environment of its
+own, in which the library is installed as its users install it.
 """
 
 import shutil
@@ -22,7 +22,7 @@ TESTS = (
 
 
 def pythons() -> dict[str, str]:
-    """Return the interpreters at hand, by version."""
+    """Return the installed interpreters by version."""
     by_version = {}
     for version in VERSIONS:
         home = Path.home() / ".pyenv/versions"
@@ -56,13 +56,14 @@ def check(version: str, python: str) -> bool:
 
 
 def main() -> int:
-    """Test with all that are named, by default all at hand; return the exit status."""
+    """Test with the versions that are named, by default all installed ones; return the status."""
     interpreters = pythons()
-    versions = sys.argv[1:] or list(interpreters)
+    named = sys.argv[1:]
+    versions = [version for version in named or VERSIONS if version in interpreters]
+    missing = [version for version in named or VERSIONS if version not in interpreters]
     failed = [version for version in versions if not check(version, interpreters[version])]
-    missing = [version for version in VERSIONS if version not in interpreters]
-    print(f"tested: {versions}; failed: {failed}; not at hand: {missing}")
-    return bool(failed or not versions)
+    print(f"tested: {versions}; failed: {failed}; not installed: {missing}")
+    return bool(failed or not versions or (named and missing))
 
 
 if __name__ == "__main__":

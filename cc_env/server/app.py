@@ -49,8 +49,8 @@ try:
     )
     from cc_env.server.storage import GameFolder
     from cc_env.server.workers import LocalWorker, ProcessWorker, start_fork_server
-except ImportError as error:
-    raise MissingExtra("python -m cc_env serve", "starlette and uvicorn", "play") from error
+except ModuleNotFoundError as error:
+    raise MissingExtra("cc_env serve", str(error.name), "play") from error
 
 PAGE = Path(__file__).parent / "page"
 CONTENT_SECURITY_POLICY = (

@@ -276,7 +276,7 @@ class LogLimit(logging.Filter):
         self._times[key] = now
         error = record.exc_info and record.exc_info[1]
         if error and (isinstance(error, EXPECTED_ERRORS) or key == INVALID_UTF8):
-            record.msg, record.args = f"{key}: %s", (error,)
+            record.msg, record.args = f"{key.rstrip('.')}: %s", (error,)
             record.exc_info = record.exc_text = None
         return True
 

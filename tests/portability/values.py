@@ -1,16 +1,16 @@
 """Values that are the same on every processor, operating system and version of Python.
 
-`python values.py` writes them to values.json, `python values.py 5` compares, with five decisions of
-each player in each game: numbers of turns, a vector environment, learned evaluations, and decisions
-of alpha-beta, `policy`, `ppo` and AlphaZero. It needs the library with the extra `learned`, and
-nothing else.
+`python values.py` writes them to values.json: numbers of turns, a vector environment, learned
+evaluations, and decisions of alpha-beta, `policy`, `ppo` and AlphaZero. `python values.py 5`
+compares them, with five decisions of each player in each game; further arguments name games. It
+needs the library with the extra `learned`, and nothing else.
 """
 
 import hashlib
 import json
 import platform
 import sys
-from itertools import chain
+from itertools import chain, count, islice
 from pathlib import Path
 
 import gymnasium
@@ -36,7 +36,7 @@ GAMES = [
     ("cannon", {}, 3, "cc_env/Cannon-v0"),
 ]
 PLAYERS = "minimax:depth=3,evaluation=learned", "policy", "ppo", "alphazero:simulations=64"
-# Positions, after 0 to 39 random turns; the first few are from all parts of a game.
+# Positions of each game. They follow 0 to 39 random turns, the first few from all parts of a game.
 POSITIONS, STRIDE = 40, 17
 STEPS, BOARDS = 60, 8
 
@@ -60,12 +60,14 @@ def _environment(environment, options):
 
 
 def _positions(game):
-    """Return positions of random games that have not ended."""
-    numbers = (STRIDE * number % POSITIONS for number in range(POSITIONS))
+    """Return POSITIONS positions of random games that have not ended."""
+    turns = (STRIDE * number % POSITIONS for number in count())
+    seeds = (turn + number // POSITIONS * POSITIONS for number, turn in enumerate(turns))
     positions = (
-        play_random_turns(game, number, np.random.default_rng(number)) for number in numbers
+        play_random_turns(game, seed % POSITIONS, np.random.default_rng(seed)) for seed in seeds
     )
-    return [position for position in positions if game.outcome(position) == ONGOING]
+    unfinished = (position for position in positions if game.outcome(position) == ONGOING)
+    return list(islice(unfinished, POSITIONS))
 
 
 def _evaluations(game, positions):
@@ -116,10 +118,11 @@ def expected_value(recorded, name, decisions):
 def main():
     """Write or compare the values; return the exit status."""
     decisions = int(sys.argv[1]) if sys.argv[1:] else POSITIONS
+    games = [game for game in GAMES if label(game) in (sys.argv[2:] or map(label, GAMES))]
     recorded = json.loads(RECORDED.read_text()) if sys.argv[1:] else None
     print(platform.machine(), platform.python_version(), ",".join(sorted(FEATURES)), flush=True)
     values, different = {}, 0
-    for name, value in chain.from_iterable(measure(game, decisions) for game in GAMES):
+    for name, value in chain.from_iterable(measure(game, decisions) for game in games):
         values[name] = value
         line = name
         if recorded and value != (expected := expected_value(recorded, name, decisions)):

@@ -236,8 +236,8 @@ class GameView {
 
   play(action) {
     this.board.closeMenu();
-    const [, text] = this.state.choices.find(([choice]) => choice === action);
-    this.send("play", { action, version: this.state.version }, text.trim());
+    const choice = this.state.choices.find(([id]) => id === action);
+    this.send("play", { action, version: this.state.version }, choice?.[1].trim());
   }
 
   playText(text) {
@@ -245,7 +245,7 @@ class GameView {
     this.send("play_text", { text, piece, version: this.state.version }, text);
   }
 
-  /** Execute the command of a button or a key. */
+  /** Execute a button's or key's command. */
   execute(name, fields) {
     if (this.isViewingPast) this.showPresent();
     if (name === "rematch") this.hasOfferedRematch = true;
