@@ -28,7 +28,7 @@ from cc_env.match.record import read_records
 from cc_env.match.referee import Decision
 from cc_env.players.builtin import RandomPlayer
 from training import arena
-from training.arena import decision_hash, report
+from training.arena import report
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -594,16 +594,12 @@ def test_decisions_of_searches_are_recorded():
     assert decisions("random", LOWEST) == {}
 
 
-def test_decisions_of_networks_are_recorded(monkeypatch):
-    if not decision_hash._HAS_REFERENCE_OUTPUTS:
-        pytest.skip("outputs of networks may differ from those on other processors")
+def test_decisions_of_networks_are_recorded():
     searches = "alphazero:simulations=8", "alphazero:seconds=0.1", "alphazero:exploration=3"
     hashes = decisions("policy", "ppo", *searches)
     assert list(hashes) == ["policy", "ppo", *searches]
     assert hashes[searches[0]] == hashes[searches[1]]
     assert len(set(hashes.values())) == 4
-    monkeypatch.setattr(decision_hash, "_HAS_REFERENCE_OUTPUTS", False)
-    assert decisions("policy", "ppo", *searches) == {}
 
 
 def test_changed_evaluation_makes_another_tournament(tmp_path, monkeypatch):
