@@ -372,7 +372,11 @@ def test_finished_run_is_extended(finished_run, tmp_path):
             lambda array: reflected(array, -6, 2**64 - 1),
             "boards: opponents .*; expected: -1 to ",
         ),
-        ("boards.1", lambda array: array[::-1], "boards: the keys that count repetitions lack"),
+        (
+            "boards.1",
+            lambda array: array[::-1],
+            "boards: the keys that count repetitions do not contain",
+        ),
         ("lengths", lambda array: 0 * array, "lengths: 0 in a game with decisions, or more in one"),
         ("lengths", lambda array: array[:3], r"lengths is int64\[3\]; expected: int64\[32\]"),
         ("snapshot 1.stem.bias", numbers(np.nan), "snapshot 1.stem.bias has values that are not"),
