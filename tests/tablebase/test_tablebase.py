@@ -140,11 +140,13 @@ def test_arguments_of_other_types_are_rejected(tmp_path):
         Tablebase("checkers")
     for ask in (
         lambda: Tablebase(SMALL, 5),
-        lambda: make_player("minimax:depth=1,tables=5", SMALL),
         lambda: MinimaxPlayer(SMALL, depth=1, tables=5),
     ):
         with pytest.raises(BadOption, match="folder 5"):
             ask()
+    # In a player spec it is a path.
+    with pytest.raises(BadOption, match="^5: there is no such folder of tables"):
+        make_player("minimax:depth=1,tables=5", SMALL)
     with pytest.raises(MissingTable, match="no tables of"):
         MinimaxPlayer(SMALL, depth=1, tables=tmp_path)
 
