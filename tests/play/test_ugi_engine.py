@@ -310,6 +310,7 @@ KNOWN = (
     " or infinite"
 )
 NO_LIMIT = "or None for no limit"
+AN_INTEGER = "expected: an integer of at most 18 digits"
 
 
 @pytest.mark.parametrize(
@@ -323,11 +324,11 @@ NO_LIMIT = "or None for no limit"
             f"a b c {'d' * 50} e f",
             [f"unknown words of go: 'a', 'b', 'c', '{'d' * 40}', 'e', … (6 in all); {KNOWN}"],
         ),
-        ("depth", ["go depth ; expected: an integer"]),
-        ("depth x depth 2", ["go depth x; expected: an integer"]),
-        ("movetime -", ["go movetime -; expected: an integer"]),
-        ("nodes movetime 9999", ["go nodes ; expected: an integer"]),
-        (f"depth {'9' * 5000}", [f"go depth {'9' * 40}; expected: an integer"]),
+        ("depth", [f"go depth has no number; {AN_INTEGER}"]),
+        ("depth x depth 2", [f"go depth x; {AN_INTEGER}"]),
+        ("movetime -", [f"go movetime -; {AN_INTEGER}"]),
+        ("nodes movetime 9999", [f"go nodes has no number; {AN_INTEGER}"]),
+        (f"depth {'9' * 5000}", [f"go depth {'9' * 40}; {AN_INTEGER}"]),
         ("depth 0", [f"depth=0; expected: an integer, 1 to 100, {NO_LIMIT}"]),
         ("depth 101", [f"depth=101; expected: an integer, 1 to 100, {NO_LIMIT}"]),
         ("nodes 0", [f"nodes=0; expected: an integer, 1 or more, {NO_LIMIT}"]),

@@ -145,7 +145,7 @@ def test_arguments_of_other_types_are_rejected(tmp_path):
         with pytest.raises(BadOption, match="folder 5"):
             ask()
     # In a player spec it is a path.
-    with pytest.raises(BadOption, match="^5: there is no such folder of tables"):
+    with pytest.raises(BadOption, match=r"^5: there is no such folder of tables"):
         make_player("minimax:depth=1,tables=5", SMALL)
     with pytest.raises(MissingTable, match="no tables of"):
         MinimaxPlayer(SMALL, depth=1, tables=tmp_path)

@@ -13,7 +13,7 @@ from learned_evaluation.networks import random_network
 from logs import log_of, timeless
 
 from cc_env.cli.application import run as run_command
-from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, UnknownOption
+from cc_env.errors import BadCheckpoint, BadFolder, BadNetwork, BadOption, BadPlayer, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.learned_evaluation import network_file
 from cc_env.learned_evaluation.network import FIRST_SCALE
@@ -74,7 +74,10 @@ def test_minimax_plays_with_a_network_path(run):
         assert decision.action in game.legal_actions(game.initial)
     with pytest.raises(BadNetwork, match="capture_conquer"):
         make_player(f"minimax:evaluation={run / FILE}", make_game("capture_conquer", size=5))
-    with pytest.raises(FileNotFoundError):
+    message = (
+        "player 'minimax:evaluation=nowhere.network' cannot be created: nowhere.network: No such"
+    )
+    with pytest.raises(BadPlayer, match=message):
         make_player("minimax:evaluation=nowhere.network", game)
 
 
