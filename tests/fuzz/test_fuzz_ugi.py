@@ -83,7 +83,7 @@ class Conversation(RuleBasedStateMachine):
         assert output.startswith(ERROR)
 
     def assert_no_move(self, *line, blank=" "):
-        """Assert that a `go` fails; outside of a search, its `bestmove` says so."""
+        """Assert that a `go` fails; outside of a search, its reply is `bestmove (none)`."""
         error, *best = self.send(*line, blank=blank)
         assert error.startswith(ERROR)
         assert best == (["bestmove (none)"] if self.searched_position is None else [])
