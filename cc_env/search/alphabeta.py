@@ -409,11 +409,12 @@ def deepen(
     for turns in range(1, depth + 1):
         workspace.depth = turns
         workspace.truncated = 0
-        workspace.history[:] //= 2
+        _halve(workspace.history)
         frame = Frame(np.int64(turns), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, context)
         if workspace.lines[0, 0] != NO_ACTION:
-            best[:] = workspace.lines[0]
+            for index in range(MAX_PLIES):
+                best[index] = workspace.lines[0, index]
             workspace.value = workspace.latest_value
         if _is_stopped(context):
             break
@@ -422,6 +423,13 @@ def deepen(
         decisive = PROVEN if workspace.max_margin == 1 else best_score
         if workspace.truncated == 0 or abs(workspace.value) >= decisive:
             break
+
+
+@jit
+def _halve(history: NDArray[np.int64]) -> None:
+    for player in range(history.shape[0]):
+        for action in range(history.shape[1]):
+            history[player, action] //= 2
 
 
 @jit
