@@ -57,8 +57,7 @@ from training.runs.config import (
     check_integers,
 )
 from training.runs.training_run import Run, State
-from training.selfplay.promotion import BEST
-from training.selfplay.training import BaseConfig, BaseTraining, train
+from training.selfplay.training import BEST, BaseConfig, BaseTraining, train
 
 # Q-value of illegal actions; returns are between -1 and 1.
 ILLEGAL_VALUE = -1e8

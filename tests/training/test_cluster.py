@@ -30,10 +30,10 @@ from cc_env.games.factory import make_game
 from cc_env.match.record import read_records
 from training import alphazero, arena
 from training.arena.folder import GAMES, RESULTS
-from training.selfplay import engines
+from training.selfplay.actors import ClusterEngine
 from training.selfplay.learner import LearnerSettings
-from training.selfplay.promotion import EvaluationOpponents
 from training.selfplay.replay_buffer import Samples
+from training.selfplay.training import EvaluationOpponents
 from training.selfplay.worker import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 FOLDER = Path(__file__).parent
@@ -104,7 +104,7 @@ class RecordingEngine:
 
     def __init__(self, game, network, workers):
         self.game, self.network = game, network
-        self.engine = engines.make_engine("ray", game, SETTINGS, workers, SEED, "cpu")
+        self.engine = ClusterEngine(game, SETTINGS, workers, SEED)
         self.first_workers, self.results_by_worker = list(self.engine._workers), defaultdict(list)
 
     def play_round(self, decisions):
@@ -242,7 +242,7 @@ def test_pending_workers_warn_once_and_join_later(cluster, create_engine, monkey
 def test_workers_that_cannot_start_raise(cluster, game, monkeypatch):
     monkeypatch.setattr("training.selfplay.actors.MAX_START_ATTEMPTS", 1)
     unknown = game.replace(name="chess")
-    engine = engines.make_engine("ray", unknown, SETTINGS, 1, SEED, "cpu")
+    engine = ClusterEngine(unknown, SETTINGS, 1, SEED)
     with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
         engine.finish()
     engine.close()

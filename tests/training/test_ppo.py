@@ -35,7 +35,7 @@ from cc_env.registry.catalogue import GAMES, GameEntry
 from training.ppo.opponents import PoolSettings
 from training.ppo.ppo import Config, Training, app, divide_logits, main
 from training.runs import checkpoints, training_run
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -431,7 +431,7 @@ def test_promoted_network_joins_the_pool(training, monkeypatch):
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
 
-    monkeypatch.setattr("training.selfplay.promotion.score_against", score_against)
+    monkeypatch.setattr("training.selfplay.training.score_against", score_against)
     best = []
     for number, count in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)

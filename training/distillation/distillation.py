@@ -49,11 +49,17 @@ from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
-from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
-from training.selfplay.opponents import GameSettings, SelfPlayGames
+from training.selfplay.learner import (
+    LearnerSettings,
+    NetworkConfig,
+    NetworkTraining,
+    cross_entropy,
+    zero_illegal,
+)
 from training.selfplay.replay_buffer import Samples, top_targets
 from training.selfplay.search_games import MAX_TURNS, split_work
-from training.selfplay.training import NetworkConfig, NetworkTraining, train
+from training.selfplay.training import train
+from training.selfplay.worker import GameSettings, SelfPlayGames
 
 # Boards of a task.
 _BOARDS = 64

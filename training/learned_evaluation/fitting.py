@@ -64,8 +64,14 @@ from training.runs.checkpoints import Checkpoint
 from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay import search_games
-from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
-from training.selfplay.training import BaseConfig, BaseTraining, train
+from training.selfplay.training import (
+    BEST,
+    BaseConfig,
+    BaseTraining,
+    EvaluationOpponents,
+    score_against,
+    train,
+)
 
 FILE = f"best{SUFFIX}"
 # Default limit of the search per decision in evaluations.
@@ -264,10 +270,10 @@ class Training(BaseTraining[Config]):
         return np.array(is_set[self.permutations.numpy()].any(0))
 
     def evaluate(self) -> dict[str, float]:
-        """Evaluate the network and promote it if its score is at least `gate`; return the scores.
+        """Evaluate the network, promote it if it is good enough, and return the scores.
 
-        It is also promoted if the run ends without a promotion. Before the first promotion, the
-        opponent is the evaluation without a network.
+        It is promoted with a score of at least `gate` or if the run would end without a promotion.
+        Before the first promotion, the opponent is the evaluation without a network.
         """
         start = time.perf_counter()
         newest = quantize(self.network)

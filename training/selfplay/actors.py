@@ -19,6 +19,7 @@ from agents.network_weights import Size
 from agents.weight_files import Arrays
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
+from cc_env.search.puct import Evaluate
 from training.parallel.cluster import RAY_OPTIONS, connected
 from training.selfplay.replay_buffer import Samples
 from training.selfplay.worker import Results, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
@@ -67,7 +68,7 @@ class SelfPlayActor:
         self._game = make_game(game_name, **options)
         self._worker = SelfPlayWorker(self._game, settings, seed)
         # Evaluator of the newest weights, and their number, -1 before the first.
-        self._evaluate: Evaluator | None = None
+        self._evaluate: Evaluate | None = None
         self._weights_number = -1
 
     def location(self) -> ActorLocation:
@@ -84,7 +85,7 @@ class SelfPlayActor:
                 name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()
             }
             network.load_state_dict(tensors)
-            self._evaluate, self._weights_number = Evaluator(network), weights.number
+            self._evaluate, self._weights_number = Evaluator(network).unchecked, weights.number
         assert self._evaluate is not None
         return split_samples(*self._worker.play(self._evaluate, 1, simulations), parts)
 
