@@ -133,8 +133,6 @@ class Training(BaseTraining[Config]):
         """
         super().__init__(config, run)
         self.network = Network(self.game, config.network)
-        # The best network; None before the first evaluation.
-        self.best: Network | None = None
         self.env = make_env(self.game, config)
         self.dqn = MaskedDQN(
             _Policy,
@@ -192,11 +190,7 @@ class Training(BaseTraining[Config]):
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network and promote it if it is better; return the scores."""
-        newest = copy.deepcopy(self.network)
-        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
-        if is_promoted:
-            self.best = newest
-        return scores
+        return self.promote_if_better(self.network)
 
     def state(self) -> State:
         """Return the content of a checkpoint."""
