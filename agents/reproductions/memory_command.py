@@ -10,7 +10,7 @@ from agents.defaults import MEMORY_PATH
 from agents.reproductions import memory_tree
 from agents.reproductions.memory_player import Memory
 from cc_env.cli.application import create_app, run
-from cc_env.cli.arguments import GameOptions, file_path, game_options
+from cc_env.cli.arguments import FILE, GameOptions, game_options
 from cc_env.errors import BadRecord
 from cc_env.files import read_bytes, write_atomically
 from cc_env.games.factory import make_game
@@ -22,18 +22,9 @@ app = create_app(
 )
 console = Terminal()
 
-MemoryFile = Annotated[
-    Path,
-    typer.Option("--memory", "-m", parser=file_path, metavar="FILE", help="The SQLite file."),
-]
+MemoryFile = Annotated[Path, typer.Option("--memory", "-m", **FILE, help="The SQLite file.")]
 JSONFile = Annotated[
-    Path,
-    typer.Argument(
-        parser=file_path,
-        metavar="FILE",
-        help="A tree of games as in nine_mens.json.",
-        show_default=False,
-    ),
+    Path, typer.Argument(**FILE, help="A tree of games as in nine_mens.json.", show_default=False)
 ]
 
 

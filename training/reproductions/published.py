@@ -75,7 +75,7 @@ class Figures(NamedTuple):
         return make_tally(points, np.arange(len(points)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Experiment:
     """Games of two players in the same seats; the same experiment gives the same games.
 
@@ -173,12 +173,10 @@ def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
     smart_smart = Figures(0, 50, 0, turns=20)
     make = partial(Experiment, seed=seed)
     return [
-        make(first=RANDOM, second=RANDOM, games=games, published=random_random),
-        make(first=SMART, second=RANDOM, games=smart_games, published=smart_random),
-        make(first=RANDOM, second=SMART, games=smart_games, published=random_smart),
-        Experiment(
-            first=SMART, second=SMART, games=1, is_deterministic=True, published=smart_smart
-        ),
+        make(RANDOM, RANDOM, games, published=random_random),
+        make(SMART, RANDOM, smart_games, published=smart_random),
+        make(RANDOM, SMART, smart_games, published=random_smart),
+        Experiment(SMART, SMART, 1, is_deterministic=True, published=smart_smart),
     ]
 
 
@@ -190,17 +188,10 @@ def seat_advantage(
     Without names the players are STRONG of this size. Raises BadOption for an unknown player or
     size or a number out of range.
     """
-    players = tuple(names) or STRONG.get(size, STRONG[8])
+    settings: dict[str, int] = {"size": size, "opening_turns": OPENING_TURNS, "seed": seed}
     return [
-        Experiment(
-            first=name,
-            second=name,
-            games=games,
-            size=size,
-            opening_turns=OPENING_TURNS,
-            seed=seed,
-        )
-        for name in players
+        Experiment(first=name, second=name, games=games, **settings)
+        for name in tuple(names) or STRONG.get(size, STRONG[8])
     ]
 
 
