@@ -4,15 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cc_env.errors import (
-    BadOption,
-    BadRecord,
-    IllegalAction,
-    UnknownOption,
-    format_list,
-    is_integer,
-    is_number,
-)
+from cc_env.errors import BadRecord, IllegalAction, UnknownOption, format_list
 from cc_env.play.session import GameSession
 
 # Fields of each command besides `command` and `version`.
@@ -53,30 +45,6 @@ def read_json(text: str | bytes, label: str) -> object:
     except (ValueError, RecursionError):
         raise BadRecord(f"{label} is not valid JSON") from None
     return value
-
-
-def read_integer(value: object, name: str, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
-    """Return an integer within these limits; raise BadOption for any other value."""
-    if not is_integer(value, minimum, maximum):
-        raise invalid_value(name, value, f"an integer, {minimum} to {maximum}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def read_number(
-    value: object, name: str, minimum: float, maximum: float, alternative: str = ""
-) -> float:
-    """Return a number within these limits; raise BadOption for any other value.
-
-    The error also names an `alternative` value, which the caller handles.
-    """
-    if not is_number(value, minimum, maximum):
-        raise invalid_value(name, value, f"{minimum:g} to {maximum:g}{alternative}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def invalid_value(name: str, value: object, expected: str) -> BadOption:
-    """Return the error for an invalid value of a field."""
-    return BadOption(f"{name}={value!r:.40}; expected: {expected}")
 
 
 def read_command(message: Mapping[str, object], commands: Collection[str]) -> str:

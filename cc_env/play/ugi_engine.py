@@ -47,9 +47,9 @@ from cc_env.errors import (
 )
 from cc_env.games.factory import make_game, parse_game_options
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
+from cc_env.players.program import ProgramPlayer
 from cc_env.players.specs import make_player, player_option_defaults
 from cc_env.protocols.channel import Channel, LineTooLong
-from cc_env.protocols.program import ProgramPlayer
 from cc_env.protocols.ugi import GO_NUMBERS, one_line, parse_position, split_first, turn_word
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__

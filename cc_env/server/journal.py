@@ -17,12 +17,18 @@ from typing import Any, NamedTuple
 from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS
-from cc_env.errors import BadRecord, check_bool, format_list
+from cc_env.errors import (
+    BadRecord,
+    check_bool,
+    check_integer,
+    check_number,
+    format_list,
+    invalid_value,
+)
 from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
-from cc_env.play import messages
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.import_allowlist import untrusted_names
 
@@ -203,7 +209,7 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("invalid tokens; expected: one string per seat, and the owner's")
-    messages.read_number(setup.pace, "pace", 0, MAX_PACE_SECONDS)
+    check_number("pace", setup.pace, 0, MAX_PACE_SECONDS)
     check_bool("assistance", setup.assistance)
     return setup
 
@@ -247,7 +253,7 @@ def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
         case "pace":
             saved_game.pace = entry["seconds"]
             if saved_game.pace is not None:
-                messages.read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
+                check_number("pace", saved_game.pace, 0, MAX_PACE_SECONDS)
         case kind:
             raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
 
@@ -277,21 +283,21 @@ def _replay_decline(saved_game: SavedGame, offer: object) -> None:
         case "rematch":
             saved_game.rematch_offered_by = None
         case _:
-            raise messages.invalid_value("offer", offer, "draw, take_back or rematch")
+            raise invalid_value("offer", offer, "draw, take_back or rematch")
 
 
 def _read_player(entry: Mapping[str, Any]) -> int:
-    return messages.read_integer(entry["player"], "player", 0, 1)
+    return check_integer("player", entry["player"], 0, 1)
 
 
 def _read_seconds(value: object) -> float:
-    return messages.read_number(value, "seconds", 0, MAX_DECISION_SECONDS)
+    return check_number("seconds", value, 0, MAX_DECISION_SECONDS)
 
 
 def _read_game_name(entry: Mapping[str, Any]) -> str:
     name = _read_text(entry, "game")
     if not GAME_NAME.fullmatch(name):
-        raise messages.invalid_value("game", name, "16 letters, digits, _ or -")
+        raise invalid_value("game", name, "16 letters, digits, _ or -")
     return name
 
 
@@ -302,34 +308,34 @@ def _read_command_id(entry: Mapping[str, Any]) -> CommandId:
 def read_client_name(value: object) -> str:
     """Return the name of a client; raise BadOption if it is invalid."""
     if not isinstance(value, str) or not CLIENT_NAME.fullmatch(value):
-        raise messages.invalid_value("client", value, "1 to 32 letters, digits, _ or -")
+        raise invalid_value("client", value, "1 to 32 letters, digits, _ or -")
     return value
 
 
 def read_command_number(value: object) -> int:
     """Return the number of a command; raise BadOption if it is invalid."""
-    return messages.read_integer(value, "number", 1)
+    return check_integer("number", value, 1)
 
 
 def _read_decision(entry: Mapping[str, Any]) -> Decision:
     """Return the decision of a line "play"; raise CcEnvError or KeyError if it is invalid."""
     value, details = entry.get("value"), entry.get("details", {})
     if value is not None:
-        messages.read_number(value, "value", -1, 1)
+        check_number("value", value, -1, 1)
     if unknown := set(details) - set(DETAIL_KEYS):
         raise BadRecord(f"unknown details: {format_list(unknown)}")
     for name, count in details.items():
-        messages.read_integer(count, name, maximum=2**63)
-    return Decision(messages.read_integer(entry["action"], "action"), value, details)
+        check_integer(name, count, 0, 2**63)
+    return Decision(check_integer("action", entry["action"], 0), value, details)
 
 
 def _read_result(entry: Mapping[str, Any]) -> Result:
-    outcome = messages.read_integer(entry["outcome"], "outcome", FIRST_WINS, DRAW)
+    outcome = check_integer("outcome", entry["outcome"], FIRST_WINS, DRAW)
     return Result(outcome, _read_text(entry, "reason"))
 
 
 def _read_text(entry: Mapping[str, Any], name: str) -> str:
     value = entry[name]
     if not isinstance(value, str):
-        raise messages.invalid_value(name, value, "a string")
+        raise invalid_value(name, value, "a string")
     return value

@@ -18,6 +18,8 @@ from cc_env.errors import (
     CcEnvError,
     IllegalAction,
     UnknownOption,
+    check_integer,
+    check_number,
     format_list,
 )
 from cc_env.match.match import AGREED, FAULTS, RESIGNED
@@ -459,9 +461,7 @@ class Room:
 
     def _do_view_turn(self, client: Client, message: Message) -> None:
         """Send a client the board after a number of turns."""
-        turns = messages.read_integer(
-            message.get("turns"), "turns", 0, len(self.session.match.history)
-        )
+        turns = check_integer("turns", message.get("turns"), 0, len(self.session.match.history))
         client.send("past_state", turns=turns, **view.past_state(self.session, turns))
 
     def _do_rematch(self, client: Client, message: Message) -> None:
@@ -490,9 +490,7 @@ class Room:
         """Set the seconds between two decisions; None pauses the game."""
         seconds = message.get("seconds")
         if seconds is not None:
-            seconds = messages.read_number(
-                seconds, "seconds", 0, MAX_PACE_SECONDS, ", or null for a pause"
-            )
+            seconds = check_number("seconds", seconds, 0, MAX_PACE_SECONDS, ", or null for a pause")
         self._change_pace(seconds)
 
     def _change_pace(self, seconds: float | None) -> None:
