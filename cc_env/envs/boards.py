@@ -14,7 +14,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int_in, check_reset_options
+from cc_env.envs.arguments import check_reset_options
 from cc_env.envs.kernels import Autoreset, EpisodeStatus, OpponentMode, StepKind
 from cc_env.errors import (
     BadOption,
@@ -24,6 +24,8 @@ from cc_env.errors import (
     as_int,
     check_bool,
     check_choice,
+    check_integer,
+    invalid_value,
 )
 from cc_env.jit.compiler import specialize
 from cc_env.jit.shares import Shares
@@ -32,7 +34,7 @@ from cc_env.rendering.picture import Picture, draw
 from cc_env.search.policies import Policy, RandomPolicy, decide_all, policy_of
 
 NO_EPISODE = "no episode is in progress"
-MAX_BOARDS = MAX_TURNS = 2**31 - 1
+MAX_BOARDS = 2**31 - 1
 MAX_THREADS = 1024
 MAX_OPENING_TURNS = 1000
 
@@ -152,18 +154,20 @@ class Boards:
         these limits and the rules have. The boards are divided among `threads`; the games do not
         depend on their number.
         """
-        count = as_int_in("num_envs", count, range(1, MAX_BOARDS + 1))
-        threads = as_int_in("threads", threads, range(1, MAX_THREADS + 1))
+        count = check_integer("num_envs", count, 1, MAX_BOARDS)
+        threads = check_integer("threads", threads, 1, MAX_THREADS)
+        max_opening_turns = check_integer(
+            "max_opening_turns", max_opening_turns, 0, MAX_OPENING_TURNS
+        )
         check_choice("illegal", illegal, ILLEGAL_MODES)
         mode = ILLEGAL_MODES[illegal]
         check_bool("counters", counters)
         check_bool("draw_at_limits", draw_at_limits)
-        turns = range(MAX_OPENING_TURNS + 1)
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             draw_at_limits=int(draw_at_limits),
             autoreset=int(autoreset),
             illegal=int(mode),
-            max_opening_turns=as_int_in("max_opening_turns", max_opening_turns, turns),
+            max_opening_turns=max_opening_turns,
         )
         limits = _counter_limits(game, self._settings) if counters else {}
         self._settings = self._settings._replace(counters=sum(limits))
@@ -468,12 +472,12 @@ class Boards:
     @property
     def positions(self) -> NDArray[np.uint64]:
         """The fields of the positions, uint64[N, F]."""
-        return self._batch.rows[:, 0]
+        return self._batch.positions[:, 0]
 
     @property
     def positions_before(self) -> NDArray[np.uint64]:
         """The fields of the positions in which the last turns began, uint64[N, F]."""
-        return self._batch.rows[:, 1]
+        return self._batch.positions[:, 1]
 
     @property
     def max_turns(self) -> int:
@@ -683,16 +687,14 @@ def _settings(
 ) -> kernels.Settings:
     """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
-        expected = "0 (the first player), 1, or None for a random seat"
-        seat = as_int_in("seat", seat, range(2), expected)
+        seat = check_integer("seat", seat, 0, 1, ", or None for a random seat")
     if max_turns is not None:
-        turns = range(1, MAX_TURNS + 1)
-        expected = "an integer, 1 or more, or None for no limit"
-        max_turns = as_int_in("max_turns", max_turns, turns, expected)
+        max_turns = check_integer("max_turns", max_turns, 1, note=", or None for no limit")
     if repetitions is not None:
-        counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
-        expected = "None for no limit, or 2 or more with max_turns set"
-        repetitions = as_int_in("repetitions", repetitions, counts, expected)
+        if not max_turns:
+            expected = "None for no limit, or 2 or more with max_turns set"
+            raise invalid_value("repetitions", repetitions, expected)
+        repetitions = check_integer("repetitions", repetitions, 2, note=", or None for no limit")
         if game.repetition_limit:
             expected = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; expected: {expected}")
@@ -748,7 +750,7 @@ def _allocate(
     fields = len(game.initial)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
     return kernels.Batch(
-        rows=np.zeros((count, 2, fields), np.uint64),
+        positions=np.zeros((count, 2, fields), np.uint64),
         keys=np.zeros((count, keys), np.uint64),
         observations=np.zeros((count, *observation_shape), np.int8),
         masks=np.zeros((count, game.num_actions), np.int8),

@@ -162,15 +162,15 @@ class Settings(NamedTuple):
 class Batch(NamedTuple):
     """The arrays of N boards, as seen by the seat or, without an opponent, by the player to move.
 
-    `rows` has the positions, and those in which the last turns began. `keys` has hashes of
-    positions by turn; K is 0 if repetitions are not counted. `masks` are 1 for the legal actions of
-    the player to move, and all 1 if the episode is terminated. `rewards` are the seat's or, without
-    an opponent, those of the player who moved last. `outcomes` are of the game that the last step
-    ended or continued. The final arrays describe games before they were reset in the same step;
-    they are empty in other modes.
+    `positions` has those of the boards, and those in which the last turns began. `keys` has hashes
+    of positions by turn; K is 0 if repetitions are not counted. `masks` are 1 for the legal actions
+    of the player to move, and all 1 if the episode is terminated. `rewards` are the seat's or,
+    without an opponent, those of the player who moved last. `outcomes` are of the game that the
+    last step ended or continued. The final arrays describe games before they were reset in the same
+    step; they are empty in other modes.
     """
 
-    rows: NDArray[np.uint64]  # [N, 2, F]
+    positions: NDArray[np.uint64]  # [N, 2, F]
     keys: NDArray[np.uint64]  # [N, K]
     observations: NDArray[np.int8]  # [N, C, H, W]
     masks: NDArray[np.int8]  # [N, num_actions]
@@ -314,7 +314,7 @@ def _step_board(
     legal: NDArray[np.int32],
 ) -> None:
     """Make a step of this kind on a board, which accepts the action."""
-    row, episode = batch.rows[number], batch.episodes[number]
+    row, episode = batch.positions[number], batch.episodes[number]
     board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
     is_decision = kind == StepKind.DECISION
     if is_decision and board.episode.status == EpisodeStatus.RUNNING:
@@ -348,7 +348,7 @@ def play_replies(
     legal = np.empty(batch.masks.shape[1], np.int32)
     for index in range(len(numbers)):
         number = numbers[index]
-        row, episode = batch.rows[number], batch.episodes[number]
+        row, episode = batch.positions[number], batch.episodes[number]
         board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
         position = _advance(rules.load(board.position, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
@@ -399,7 +399,7 @@ def observe_players(
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
     for index in range(len(numbers)):
         number = numbers[index]
-        position = rules.load(batch.rows[number, 0], start)
+        position = rules.load(batch.positions[number, 0], start)
         turns, keys = batch.episodes[number].turns, batch.keys[number]
         _write_planes(position, players[index], settings, turns, keys, planes[index])
 
@@ -436,8 +436,8 @@ def write_final_states(
 def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
     settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
-    for number in range(len(batch.rows)):
-        position = rules.load(batch.rows[number, 0], start)
+    for number in range(len(batch.positions)):
+        position = rules.load(batch.positions[number, 0], start)
         episode, keys = batch.episodes[number], batch.keys[number]
         _observe(position, settings, episode, keys, batch.observations[number])
 
@@ -488,7 +488,9 @@ def _conclude(
         _observe(position, settings, episode, board.keys, planes)
         rules.store(position, batch.final_positions[number])
         batch.final_episodes[number] = episode
-        position = _begin_game(start, True, settings, policy, board)
+        # The constant True has a type of its own, for which numba would compile again.
+        has_opening = np.bool_(True)
+        position = _begin_game(start, has_opening, settings, policy, board)
     _write_board(position, settings, batch, board)
     batch.outcomes[number] = result
 
