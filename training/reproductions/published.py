@@ -188,11 +188,9 @@ def seat_advantage(
     Without names the players are STRONG of this size. Raises BadOption for an unknown player or
     size or a number out of range.
     """
-    settings: dict[str, int] = {"size": size, "opening_turns": OPENING_TURNS, "seed": seed}
-    return [
-        Experiment(first=name, second=name, games=games, **settings)
-        for name in tuple(names) or STRONG.get(size, STRONG[8])
-    ]
+    players = tuple(names) or STRONG.get(size, STRONG[8])
+    make = partial(Experiment, games=games, size=size, opening_turns=OPENING_TURNS, seed=seed)
+    return [make(first=name, second=name) for name in players]
 
 
 def play_experiments(
