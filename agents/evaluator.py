@@ -47,7 +47,8 @@ class Evaluator:
         """
         self.mirrored, self.fingerprint = mirrored, fingerprint
         weights = network if isinstance(network, NetworkWeights) else network.to_weights()
-        self._evaluate: Evaluate = (
+        # The same function for callers that check the outputs themselves.
+        self.unchecked: Evaluate = (
             CompiledNetwork(weights) if device == "cpu" else _load_on_gpu(weights, device)
         )
 
@@ -56,7 +57,7 @@ class Evaluator:
 
         Raises TrainingDiverged if one is not finite.
         """
-        logits, values = self._evaluate(planes)
+        logits, values = self.unchecked(planes)
         if not (np.isfinite(logits).all() and np.isfinite(values).all()):
             advice = "if it is being trained, a lower learning rate may help"
             raise TrainingDiverged(f"the outputs of the network are not finite; {advice}")

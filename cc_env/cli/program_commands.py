@@ -22,14 +22,14 @@ from cc_env.match.match import Limits, check_seconds
 from cc_env.match.record import RESULTS
 from cc_env.match.referee import Clock, Player, play_match
 from cc_env.play.ugi_engine import UGIEngine, serve
+from cc_env.players.program import ProgramConnection, check_protocol
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import tcp
-from cc_env.protocols.cannon_tournament import server
-from cc_env.protocols.cannon_tournament.messages import MessageSocket
-from cc_env.protocols.cannon_tournament.program_lines import check_game
 from cc_env.protocols.channel import Channel, SocketChannel
-from cc_env.protocols.program import ProgramConnection, check_protocol
 from cc_env.protocols.ugi_driver import UGIDriver
+from cc_env.reproductions.cannon_tournament import server
+from cc_env.reproductions.cannon_tournament.messages import MessageSocket
+from cc_env.reproductions.cannon_tournament.program_lines import check_game
 
 ProtocolName = Annotated[
     str, typer.Option(help="cannon (the protocol of the Cannon tournament) or ugi.")

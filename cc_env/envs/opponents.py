@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.envs.arguments import check_actions
 from cc_env.envs.boards import Boards, BoardsOpponent, CompiledOpponent
-from cc_env.envs.kernels import OpponentMode
 from cc_env.errors import BadOption, as_int, is_number
 from cc_env.match.referee import (
     Clock,
@@ -84,14 +83,11 @@ _Replies = Callable[[Boards, NDArray[np.int64]], Sequence[object] | NDArray[np.i
 def make_opponent(opponent: AnyOpponent | None, game: Game) -> BoardsOpponent:
     """Return the opponent of an environment, for `Boards`.
 
-    It is `OpponentMode.NONE` for None, if the caller plays both sides; the compiled code of a
-    single player that has it, unless it is that of an `Opponent`, which may change; and otherwise a
-    pool. Raises as `OpponentPool`.
+    It is None for None; the compiled code of a single player that has it, unless it is that of an
+    `Opponent`, which may change; and otherwise a pool. Raises as `OpponentPool`.
     """
     if opponent is None:
-        return OpponentMode.NONE
-    if isinstance(opponent, str) and opponent == "random":
-        return OpponentMode.RANDOM
+        return None
     pool = OpponentPool(opponent, game)
     entries = opponent if isinstance(opponent, list | tuple) else [opponent]
     if any(isinstance(entry, Opponent) for entry in entries):
@@ -105,7 +101,7 @@ def opponent_names(opponent: BoardsOpponent) -> tuple[str, ...]:
         return tuple(each.name for each in opponent.opponents)
     if isinstance(opponent, CompiledOpponent):
         return (opponent.name,)
-    return () if opponent is OpponentMode.NONE else ("random",)
+    return ()
 
 
 def sampling_pool(opponent: BoardsOpponent) -> "OpponentPool | None":

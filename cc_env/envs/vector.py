@@ -142,7 +142,6 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.action_space = LegalActionBatchSpace(self._boards)
-        self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
         self._numbers = np.arange(num_envs)
@@ -185,10 +184,9 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         Raises IllegalAction or ResetNeeded, naming the first board that refuses its action; then no
         board has changed. Errors of an opponent are passed on; then all boards need a reset.
         """
-        self._actions[:] = check_actions(actions, self.num_envs)
-        boards = self._boards
+        boards, actions = self._boards, check_actions(actions, self.num_envs)
         episodes = boards.episodes if self._collects else None
-        boards.step(self._actions)
+        boards.step(actions)
         self._collect_frames(episodes)
         info = self._info()
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
@@ -260,10 +258,10 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             return tuple(frames)
         return tuple(map(self._draw_frame, range(self.num_envs)))
 
-    def _collect_frames(self, episodes: NDArray[np.uint64] | None) -> None:
+    def _collect_frames(self, episodes: NDArray[np.int64] | None) -> None:
         """Append a frame of each board to its list; do nothing if `episodes` is None.
 
-        `episodes` are the numbers of the episodes before the step, uint64[N]. If another episode
+        `episodes` are the numbers of the episodes before the step, int64[N]. If another episode
         has begun on a board, its list is cleared first.
         """
         if episodes is None:

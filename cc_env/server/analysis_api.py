@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, is_integer
+from cc_env.errors import BadOption, check_integer, check_number, invalid_value, is_integer
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision, Player
 from cc_env.play import analysis, importing, messages, view
@@ -84,7 +84,7 @@ async def _search(
 ) -> Data:
     """Return the result of `function`, that of a PlayerJob, for the requested position."""
     limits = lobby.limits
-    seconds = messages.read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
+    seconds = check_number("seconds", fields.get("seconds", 1), 0.01, MAX_SECONDS)
     job = await lobby.run_in_worker(address, _player_job, function, fields, limits)
     return await lobby.run_analysis(job, min(seconds, limits.decision_seconds), address)
 
@@ -96,9 +96,9 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     if text is None and game:
         return _game_data(ImportedGame(game, parse_start(fields.get("start"), game)))
     if not isinstance(text, str):
-        raise messages.invalid_value("text", text, "games or a position")
+        raise invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
-    index = messages.read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
+    index = check_integer("index", fields.get("index", 0), 0, len(imported.games) - 1)
     limit = limits.max_analyzed_decisions
     if (count := sum(map(len, imported.games[index].turns))) > limit:
         raise BadOption(f"the game has {count:,} decisions; expected: at most {limit:,}")
@@ -134,11 +134,9 @@ def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
 def _parse_actions(actions: object, max_length: int) -> Turn:
     """Return a list of action ids as a turn; raise BadOption if it is invalid."""
     if not isinstance(actions, list) or len(actions) > max_length:
-        raise messages.invalid_value(
-            "actions", actions, f"a list of at most {max_length:,} action ids"
-        )
+        raise invalid_value("actions", actions, f"a list of at most {max_length:,} action ids")
     if not all(is_integer(action, 0) for action in actions):
-        raise messages.invalid_value("actions", actions, "integers from 0")
+        raise invalid_value("actions", actions, "integers from 0")
     return tuple(actions)
 
 

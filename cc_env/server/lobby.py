@@ -23,7 +23,10 @@ from cc_env.errors import (
     CcEnvError,
     UnknownOption,
     check_bool,
+    check_integer,
+    check_number,
     format_list,
+    invalid_value,
 )
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match.match import Limits
@@ -307,7 +310,7 @@ def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
     game = parse_game(fields.get("game"), fields.get("options") or {})
     seats = _parse_seats(fields.get("seats"), game)
     start = parse_start(fields.get("start"), game)
-    seed = messages.read_integer(fields.get("seed", secrets.randbelow(2**31)), "seed")
+    seed = check_integer("seed", fields.get("seed", secrets.randbelow(2**31)), 0)
     assistance = fields.get("assistance", False)
     check_bool("assistance", assistance)
     if fields.get("random_seats"):
@@ -333,7 +336,7 @@ def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
     if seconds is None:
         return Limits()
     bounds = MIN_CLOCK_SECONDS, limits.clock_seconds
-    seconds = messages.read_number(seconds, "seconds", *bounds, ", or null for no clock")
+    seconds = check_number("seconds", seconds, *bounds, ", or null for no clock")
     return Limits(seconds_per_game=seconds)
 
 
@@ -360,7 +363,7 @@ def parse_game(name: object, option_values: object) -> Game:
     if not isinstance(name, str) or name not in GAMES:
         raise UnknownOption(f"unknown game {str(name)[:40]!r}; expected: {format_list(GAMES)}")
     if not isinstance(option_values, Mapping) or len(option_values) > 20:
-        raise messages.invalid_value("options", option_values, "an object of names and values")
+        raise invalid_value("options", option_values, "an object of names and values")
     valid = game_option_defaults(name)
     if unknown := [option[:40] for option in option_values if option not in valid]:
         raise UnknownOption(
@@ -369,7 +372,7 @@ def parse_game(name: object, option_values: object) -> Game:
     checked = {}
     for option, value in option_values.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
-            raise messages.invalid_value(option, value, "a word, a number, true, false or null")
+            raise invalid_value(option, value, "a word, a number, true, false or null")
         is_text = isinstance(value, str)
         checked[option] = parse_options([f"{option}={value}"])[option] if is_text else value
     return make_game(name, **checked)
@@ -378,7 +381,7 @@ def parse_game(name: object, option_values: object) -> Game:
 def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
     """Return two checked player specs or HUMAN; raise BadOption if they are invalid."""
     if not isinstance(specs, list) or len(specs) != 2:
-        raise messages.invalid_value("seats", specs, "a list of two")
+        raise invalid_value("seats", specs, "a list of two")
     first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
     return first, second
 

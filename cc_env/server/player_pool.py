@@ -17,8 +17,8 @@ from cc_env.errors import (
     BadPlayer,
     UnknownOption,
     check_integer,
+    check_number,
     format_list,
-    is_number,
 )
 from cc_env.match.referee import Player
 from cc_env.players.builtin import DEFAULT_LEVELS
@@ -122,8 +122,8 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
         name = f"{player}: {option}"
         if isinstance(low, int) and isinstance(high, int):
             check_integer(name, value, low, high)
-        elif not is_number(value, low, high):
-            raise BadOption(f"{name}={value!r}; expected: {low:g} to {high:g}")
+        else:
+            check_number(name, value, low, high)
 
 
 def _to_text(value: object) -> str:

@@ -31,12 +31,12 @@ from cc_env.errors import (
 )
 from cc_env.match.match import check_seconds
 from cc_env.match.referee import Clock, Decision
-from cc_env.protocols.cannon_tournament import program_lines
 from cc_env.protocols.channel import Channel, LineTooLong
 from cc_env.protocols.process import ProcessChannel
 from cc_env.protocols.program_protocol import GameHistory
 from cc_env.protocols.ugi import one_line
 from cc_env.protocols.ugi_driver import UGIDriver
+from cc_env.reproductions.cannon_tournament import program_lines
 
 _T = TypeVar("_T")
 # See `cc_env.protocols.program_protocol`.
