@@ -49,11 +49,17 @@ from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
-from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
-from training.selfplay.opponents import GameSettings, SelfPlayGames
-from training.selfplay.replay_buffer import Samples, top_targets
+from training.selfplay.learner import (
+    LearnerSettings,
+    NetworkConfig,
+    NetworkTraining,
+    cross_entropy,
+    zero_illegal,
+)
+from training.selfplay.replay_buffer import Samples, top_actions
 from training.selfplay.search_games import MAX_TURNS, split_work
-from training.selfplay.training import NetworkConfig, NetworkTraining, train
+from training.selfplay.training import train
+from training.selfplay.worker import GameSettings, SelfPlayGames
 
 # Boards of a task.
 _BOARDS = 64
@@ -259,7 +265,7 @@ def _to_samples(
     positions: NDArray[np.uint64], actions: NDArray[np.int32], values: NDArray[np.float32]
 ) -> Samples:
     """Return samples of positions uint64[N, F] with the teacher's actions and values [N, M]."""
-    return Samples(positions, *top_targets(actions, values), 2 * values.max(1) - 1)
+    return Samples(positions, *top_actions(actions, values), 2 * values.max(1) - 1)
 
 
 def policy_loss(log_policy: Tensor, values: Tensor, *, config: Config) -> Tensor:
