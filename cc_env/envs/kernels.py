@@ -8,7 +8,7 @@ of a game's positions.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.bitboard import ZERO
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import as_raw, by_reference
 from cc_env.search.policies import Policy, decide
 
 # Columns at the end of a row: whether the current episode has had a step, number of the opponent,
@@ -175,7 +175,7 @@ class Batch(NamedTuple):
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
 SettingsTuple = tuple[int, ...]
-BatchTuple = tuple[NDArray[np.generic], ...]
+BatchTuple = tuple[NDArray[Any], ...]
 
 
 class Board(NamedTuple):
@@ -185,11 +185,6 @@ class Board(NamedTuple):
     row: NDArray[np.uint64]  # [2 * fields + 7]
     keys: NDArray[np.uint64]  # [K]
     legal: NDArray[np.int32]  # [num_actions]
-
-
-@jit
-def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
-    return Board(number, batch.rows[number], batch.keys[number], legal)
 
 
 @jit
@@ -203,7 +198,7 @@ def find_refused(
 
     Board i is to take the step kinds[i] (int8[N], a `StepKind`), with actions[i] (int64[N]).
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     return _find_refused(settings, batch, kinds, actions)
 
 
@@ -236,13 +231,13 @@ def step(
     from there. With SAME_STEP, the next game begins in `start`, or after a random opening from it.
     The class of `start` selects the rules, here and below.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
         return refused
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
-        board = _board(batch, number, legal)
+        board = by_reference(Board(number, batch.rows[number], batch.keys[number], legal))
         kind = kinds[number]
         if kind == StepKind.DECISION and not board.row[STATUS]:
             _play_action(np.int64(actions[number]), start, settings, batch, board)
@@ -265,10 +260,11 @@ def play_replies(
     Replies before the seat's first decision leave `rewards`, `terminated` and `truncated`
     unchanged.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     legal = np.empty(batch.masks.shape[1], np.int32)
     for index in range(len(numbers)):
-        board = _board(batch, numbers[index], legal)
+        number = numbers[index]
+        board = by_reference(Board(number, batch.rows[number], batch.keys[number], legal))
         row = board.row
         is_before_first_decision = row[HAS_STEP] == ZERO
         position = _advance(rules.load(row, start), np.int64(actions[index]), board)
@@ -294,11 +290,11 @@ def play_policy(
     Its decisions before the seat's first one leave `rewards`, `terminated` and `truncated`
     unchanged. If they end a game, it begins again unless kinds[i] (int8[N]) is RESET_TO_POSITION.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(batch.rows)):
-        board = _board(batch, number, legal)
+        board = by_reference(Board(number, batch.rows[number], batch.keys[number], legal))
         # After the end of a game with SAME_STEP, the policy may begin the next one.
         while _is_policy_to_move(board.row, batch.to_move[number]):
             may_restart = kinds[number] != StepKind.RESET_TO_POSITION
@@ -381,7 +377,7 @@ def observe_players(
 
     They are written into `planes`, int8[M, C, H, W].
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for index in range(len(numbers)):
         row, keys = batch.rows[numbers[index]], batch.keys[numbers[index]]
         position = rules.load(row, start)
@@ -417,7 +413,7 @@ def write_final_states(
 @jit
 def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for number in range(len(batch.rows)):
         row, keys = batch.rows[number], batch.keys[number]
         _observe(rules.load(row, start), settings, row, keys, batch.observations[number])
