@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cc_env.core import random_streams, rules
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import as_raw, by_reference
 from cc_env.jit.shares import Shares, finish_share, is_finished, open_shares, take_share
 from cc_env.search.policies import Policy, decide
 
@@ -187,7 +187,7 @@ class Batch(NamedTuple):
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
 SettingsTuple = tuple[int, ...]
-BatchTuple = tuple[NDArray[np.generic], ...]
+BatchTuple = tuple[NDArray[Any], ...]
 
 
 class Board(NamedTuple):
@@ -221,7 +221,7 @@ def step(
     in `start`, or after a random opening from it. The class of `start` selects the rules, here and
     below.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
@@ -245,7 +245,7 @@ def open_step(
 
     Return the first board whose action is refused, and change nothing, if there is one.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
     if refused == ACCEPTED:
         open_shares(shares)
@@ -268,7 +268,7 @@ def step_shares(
     A helper returns if no step begins for a while, another caller after the current step. The
     policies of the threads differ.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy, shares = as_raw(packed_policy), as_raw(packed_shares)
     legal = np.empty(batch.masks.shape[1], np.int32)
     share = take_share(shares, is_helper)
@@ -315,7 +315,7 @@ def _step_board(
 ) -> None:
     """Make a step of this kind on a board, which accepts the action."""
     row, episode = batch.positions[number], batch.episodes[number]
-    board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
+    board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
     is_decision = kind == StepKind.DECISION
     if is_decision and board.episode.status == EpisodeStatus.RUNNING:
         _play_action(action, start, settings, batch, policy, board)
@@ -343,13 +343,13 @@ def play_replies(
     Replies before the seat's first decision leave `rewards`, `terminated` and `truncated`
     unchanged.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     legal = np.empty(batch.masks.shape[1], np.int32)
     for index in range(len(numbers)):
         number = numbers[index]
         row, episode = batch.positions[number], batch.episodes[number]
-        board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
+        board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
         position = _advance(rules.load(board.position, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
         if episode.has_step:
@@ -396,7 +396,7 @@ def observe_players(
 
     They are written into `planes`, int8[M, C, H, W].
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for index in range(len(numbers)):
         number = numbers[index]
         position = rules.load(batch.positions[number, 0], start)
@@ -435,7 +435,7 @@ def write_final_states(
 @jit
 def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for number in range(len(batch.positions)):
         position = rules.load(batch.positions[number, 0], start)
         episode, keys = batch.episodes[number], batch.keys[number]
