@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 from agents.defaults import CONTEMPT
-from agents.memory_player import MemoryPlayer
+from agents.reproductions.memory_player import MemoryPlayer
 from agents.shipped_weights import shipped_path, weights_file
 from cc_env.core.game import Game
 from cc_env.match.referee import Player

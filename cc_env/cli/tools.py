@@ -11,10 +11,10 @@ TOOLS = {
     "tune": "training.experiments.tune",
     "accuracy": "training.experiments.accuracy",
     "hard-positions": "training.experiments.hard_positions",
-    "published": "training.experiments.published",
+    "published": "training.reproductions.published",
     "write-result": "training.baselines.write_result",
     "verify-result": "training.baselines.verify_result",
-    "memory": "agents.memory_command",
+    "memory": "agents.reproductions.memory_command",
     "export-onnx": "agents.export_command",
 }
 

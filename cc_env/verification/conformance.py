@@ -75,7 +75,7 @@ def _check_compilation(game: Game) -> Iterator[Fault]:
         "legal_actions": lambda: (start, legal),
         "outcome": lambda: (start,),
         "apply": lambda: (start, int(legal[0])),
-        "observe": lambda: (start, 0, _planes(game)[1]),
+        "observe": lambda: (start, 0, _guarded_planes(game)[1]),
         "mid_turn": lambda: (start,),
         "key": lambda: (start,),
     }
@@ -249,8 +249,8 @@ def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
             yield f"after {text} the turn is unfinished (mid_turn); {expected}"
 
 
-def _planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return an int8 array with margins and the planes between them, int8[C, H, W]."""
+def _guarded_planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return an array whose margins show writes out of bounds, and its planes, int8[C, H, W]."""
     array = np.full(int(np.prod(game.observation_shape)) + 2 * _MARGIN, _UNWRITTEN, np.int8)
     return array, array[_MARGIN:-_MARGIN].reshape(game.observation_shape)
 
@@ -258,7 +258,7 @@ def _planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
 def _observation(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the observations of both players."""
     for player in (0, 1):
-        array, planes = _planes(game)
+        array, planes = _guarded_planes(game)
         rules.observe(position, player, planes)
         if (array[:_MARGIN] != _UNWRITTEN).any() or (array[-_MARGIN:] != _UNWRITTEN).any():
             yield f"observe writes outside of planes, int8{list(planes.shape)}, for player {player}"
@@ -322,7 +322,7 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
         if actions != expected:
             yield f"{name}: legal in the image are {actions}; expected: {expected}"
             return
-        (_, planes), (_, image_planes) = _planes(game), _planes(game)
+        (_, planes), (_, image_planes) = _guarded_planes(game), _guarded_planes(game)
         rules.observe(position, game.to_move(position), planes)
         rules.observe(image, game.to_move(image), image_planes)
         mapped = planes.reshape(len(planes), -1)[:, symmetry.cells].reshape(planes.shape)

@@ -297,7 +297,7 @@ def test_alphazero_moves_from_cluster_to_threads(cluster, tmp_path):
 
 
 def test_cluster_tasks_return_the_values_of_processes(cluster):
-    from training.parallel.cluster_tasks import map_unordered
+    from training.parallel.cluster import map_unordered
 
     death = "the process died 2 times (WorkerCrashedError)"
     check_values_and_failures(map_unordered, death)
@@ -305,7 +305,7 @@ def test_cluster_tasks_return_the_values_of_processes(cluster):
 
 
 def test_closing_the_iterator_stops_the_tasks(cluster):
-    from training.parallel.cluster_tasks import map_unordered
+    from training.parallel.cluster import map_unordered
 
     check_closing_stops_tasks(map_unordered)
     # The cluster has room for further tasks.

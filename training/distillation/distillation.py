@@ -56,7 +56,7 @@ from training.selfplay.learner import (
     cross_entropy,
     zero_illegal,
 )
-from training.selfplay.replay_buffer import Samples, top_targets
+from training.selfplay.replay_buffer import Samples, top_actions
 from training.selfplay.search_games import MAX_TURNS, split_work
 from training.selfplay.training import train
 from training.selfplay.worker import GameSettings, SelfPlayGames
@@ -265,7 +265,7 @@ def _to_samples(
     positions: NDArray[np.uint64], actions: NDArray[np.int32], values: NDArray[np.float32]
 ) -> Samples:
     """Return samples of positions uint64[N, F] with the teacher's actions and values [N, M]."""
-    return Samples(positions, *top_targets(actions, values), 2 * values.max(1) - 1)
+    return Samples(positions, *top_actions(actions, values), 2 * values.max(1) - 1)
 
 
 def policy_loss(log_policy: Tensor, values: Tensor, *, config: Config) -> Tensor:

@@ -169,7 +169,7 @@ class Training(BaseTraining[Config]):
             write_network(run.path / FILE, self.game, quantize(self.network))
         else:
             self.network = SmallNetwork(sets, find_windows(self.game.grid))
-        self.best = copy.deepcopy(self.network)
+        self.best_network = copy.deepcopy(self.network)
         self.sample = empty_sample(sets)
         identity = np.arange(sets * CELLS)
         symmetries = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
@@ -288,7 +288,7 @@ class Training(BaseTraining[Config]):
         # A complete run needs a best network.
         is_last_chance = not self.promotions and self.run.progress() == 1
         if scores[BEST] >= self.config.gate or is_last_chance:
-            self.best.load_state_dict(self.network.state_dict())
+            self.best_network.load_state_dict(self.network.state_dict())
             self.promotions += 1
             write_network(self.run.path / FILE, self.game, newest)
         return {
@@ -300,7 +300,7 @@ class Training(BaseTraining[Config]):
     def evaluation(self) -> Any:
         """Return the evaluation by the best network, the default one before the first promotion."""
         if self.promotions:
-            return corrected_evaluation(self.game, quantize(self.best))
+            return corrected_evaluation(self.game, quantize(self.best_network))
         return self.game.evaluation()
 
     def state(self) -> State:
@@ -314,17 +314,17 @@ class Training(BaseTraining[Config]):
         sample = read_sample(checkpoint.arrays, self.network)
         tensors = state.read(checkpoint.arrays, **self.parts())
         if promotions:
-            best = copy.deepcopy(self.best)
+            best = copy.deepcopy(self.best_network)
             state.assign(tensors, best=best)
             _check_range(best)
         state.assign(tensors, **self.parts())
         self.promotions, self.sample = promotions, sample
         if promotions and not (self.run.path / FILE).exists():
-            write_network(self.run.path / FILE, self.game, quantize(self.best))
+            write_network(self.run.path / FILE, self.game, quantize(self.best_network))
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks by name."""
-        return {"network": self.network, "best": self.best}
+        return {"network": self.network, "best": self.best_network}
 
     def charts(self) -> dict[str, list[str]]:
         """Return the algorithm's charts in curves.png: columns of the log by title."""

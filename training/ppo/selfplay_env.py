@@ -25,23 +25,42 @@ from training.runs.state import MAX_NUMBER
 
 
 class SelfPlayEnv(OpponentVecEnv):
-    """`OpponentVecEnv` with other rewards for draws, and with reward shaping.
+    """`OpponentVecEnv` with the limits of the arena, other rewards for draws, and reward shaping.
 
-    A draw is rewarded with -`contempt`. With the weight `shaping`, which may change at any time, a
-    decision is also rewarded with the change of the potential: shaping * (gamma * after - before).
-    With a constant weight, and the learner's discount `gamma`, this does not change which policy is
-    best (Ng, Harada and Russell, "Policy invariance under reward transformations", 1999). The
-    potential is the result, -1 to 1, that the game's default evaluation expects for the learner; it
-    is 0 after the end of a game. The returns in infos include neither.
+    A game that reaches a limit is drawn. A draw is rewarded with -`contempt`. With the weight
+    `shaping`, which may change at any time, a decision is also rewarded with the change of the
+    potential: shaping * (gamma * after - before). With a constant weight, and the learner's
+    discount `gamma`, this does not change which policy is best (Ng, Harada and Russell, "Policy
+    invariance under reward transformations", 1999). The potential is the result, -1 to 1, that the
+    game's default evaluation expects for the learner; it is 0 after the end of a game. The returns
+    in infos include neither.
     """
 
     def __init__(
-        self, game: str, num_envs: int, *, gamma: float, contempt: float, **options: Any
+        self,
+        game: Game,
+        num_envs: int,
+        opponents: Sequence[Opponent],
+        *,
+        seed: int,
+        gamma: float = 0.99,
+        contempt: float = 0,
+        **options: Any,
     ) -> None:
-        """Create boards without reward shaping; `options` are those of `OpponentVecEnv`."""
-        super().__init__(game, num_envs, **options)
+        """Create boards without reward shaping; `options` are further ones of `OpponentVecEnv`."""
+        limits = Limits()
+        super().__init__(
+            game.name,
+            num_envs,
+            opponents=opponents,
+            max_turns=limits.max_turns,
+            repetitions=effective_repetition_limit(game, limits.repetitions),
+            draw_at_limits=True,
+            **{**options, **game.options},
+        )
         self.shaping = 0.0
         self._gamma, self._contempt = gamma, contempt
+        self.seed(seed)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Play the stored actions and the replies; the rewards have contempt and shaping."""
@@ -77,40 +96,6 @@ def _estimate_results(
         position = rules.load(positions[index], start)
         player = np.int64(players[index])
         results[index] = expected_result(rules.evaluate(position, player, evaluation))
-
-
-def make_env(
-    game: Game,
-    count: int,
-    opponents: Sequence[Opponent],
-    *,
-    max_opening_turns: int,
-    seed: int,
-    gamma: float = 0.99,
-    contempt: float = 0,
-    threads: int = 1,
-) -> SelfPlayEnv:
-    """Return an environment whose games start after 0 to `max_opening_turns` random turns.
-
-    Games have the limits of the arena; a game that reaches one is drawn. `gamma` and `contempt` are
-    those of `SelfPlayEnv`, `threads` those of `OpponentVecEnv`.
-    """
-    limits = Limits()
-    env = SelfPlayEnv(
-        game.name,
-        count,
-        gamma=gamma,
-        contempt=contempt,
-        opponents=opponents,
-        max_turns=limits.max_turns,
-        repetitions=effective_repetition_limit(game, limits.repetitions),
-        draw_at_limits=True,
-        max_opening_turns=max_opening_turns,
-        threads=threads,
-        **game.options,
-    )
-    env.seed(seed)
-    return env
 
 
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:

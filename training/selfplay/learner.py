@@ -234,8 +234,6 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
         device = select_device(config.device)
         self.learner = Learner(network, config.learn, device, policy_loss)
         self.replay = ReplayBuffer(self.game, config.replay, fill_missing=fill_missing)
-        # The best network: the initial one with `start`, else None before the first evaluation.
-        self.best: Network | None = None
         if is_new and config.start is not None:
             self.best = copy.deepcopy(self.learner.average)
             self.save_best(self.best, {})
@@ -266,11 +264,7 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the newest network and promote it if it is better; return the scores."""
-        newest = copy.deepcopy(self.learner.average)
-        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
-        if is_promoted:
-            self.best = newest
-        return scores
+        return self.promote_if_better(self.learner.average)
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks and the optimizer by name."""

@@ -6,6 +6,7 @@ boards with a tablebase, the log also has the fraction of its decisions that kee
 The test positions are the same at every evaluation, see `cc_env.accuracy.decisions`.
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -101,6 +102,8 @@ class BaseTraining(ABC, Generic[AnyConfig]):
     best_file: ClassVar[str] = NETWORK
     # Whether self-play needs the cores while the network learns.
     plays_while_learning: ClassVar[bool] = True
+    # The best network so far.
+    best: Network | None = None
 
     def __init__(self, config: AnyConfig, run: training_run.Run) -> None:
         """Seed torch; a subclass creates its networks and then calls `run.restore(self.load)`."""
@@ -138,6 +141,17 @@ class BaseTraining(ABC, Generic[AnyConfig]):
         if is_promoted:
             self.save_best(newest, scores)
         return scores, is_promoted
+
+    def promote_if_better(self, network: Network) -> dict[str, float]:
+        """Evaluate a copy of the network; if it is promoted, it becomes `best`. Return the scores.
+
+        Raises as `evaluate_and_promote`.
+        """
+        newest = copy.deepcopy(network)
+        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
+        if is_promoted:
+            self.best = newest
+        return scores
 
     def save_best(self, network: Network, scores: Mapping[str, float]) -> None:
         """Save a network with its scores as the best one; raise OSError."""

@@ -25,7 +25,7 @@ from cc_env.players.specs import check_spec, make_player
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import MAX_BOARDS, MAX_SIMULATIONS, check_between, check_integers
 from training.runs.state import check_outputs
-from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
+from training.selfplay.replay_buffer import Samples, top_actions, zero_samples
 
 # Seat of the opponent in pure self-play.
 NO_OPPONENT = -1
@@ -299,7 +299,7 @@ class SelfPlayWorker:
     def _decide(self) -> None:
         """Store the decisions of the search, play them and those of the opponents."""
         search = self._trees.results()
-        actions, policy = top_policy(search.actions, search.policy)
+        actions, policy = top_actions(search.actions, search.policy, is_policy=True)
         columns = self._boards.positions.copy(), self._boards.to_move.copy(), actions, policy
         for game, *decision in zip(self._decisions, *columns, search.values.tolist(), strict=True):
             game.append(_Decision(*decision))
