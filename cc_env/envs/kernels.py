@@ -241,9 +241,9 @@ def open_step(
     actions: NDArray[np.int64],
     shares: Shares,
 ) -> int:
-    """Let threads that call `step_shares` make a step; return ACCEPTED.
+    """Let threads that call `step_shares` make a step; return as `step`.
 
-    Return the first board whose action is refused, and change nothing, if there is one.
+    No thread makes it if a board refuses its action.
     """
     settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
@@ -263,7 +263,7 @@ def step_shares(
     packed_shares: Shares,
     is_helper: bool,
 ) -> bool:
-    """Make a step as `step`, in `shares` of the boards; return whether all are finished.
+    """Make a step as `step`, in shares of the boards; return whether all are finished.
 
     A helper returns if no step begins for a while, another caller after the current step. The
     policies of the threads differ.
