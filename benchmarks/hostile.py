@@ -243,13 +243,12 @@ def journal() -> None:
         while len(session.match.turns) < 192:
             action = int(rng.choice(session.match.legal_actions))
             session.play(action)
-            journal_file.append_entries(decision_entry(session.decisions[-1], 0.1))
+            journal_file.append(decision_entry(session.decisions[-1]))
         turns = len(session.match.turns)
         last = session.decisions[-1]
         session.take_back()
         for _ in range(3000):
-            journal_file.append("take_back")
-            journal_file.append_entries(decision_entry(last, 0.1))
+            journal_file.append({"do": "take_back"}, decision_entry(last))
         start = time.perf_counter()
         journal_file.read(make_player)
         print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - start:.2f} s", flush=True)

@@ -306,7 +306,7 @@ def _rank(position: Position, frame: Frame, without: Int, context: Context) -> I
     """
     workspace, ply = context.workspace, frame.ply
     player, row = rules.to_move(position), ply * len(workspace.legal)
-    for index in range(rules.legal_actions(position, workspace.legal[:])):
+    for index in range(rules.legal_actions(position, workspace.legal)):
         action = np.int64(workspace.legal[index])
         if action == without:
             continue

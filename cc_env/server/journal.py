@@ -42,7 +42,7 @@ MAX_DECISION_SECONDS = 1e9
 # The details of decisions that are stored.
 DETAIL_KEYS = "depth", "cuts_max", "cuts_min", "nodes"
 # Kinds of lines that do not change the position.
-UNVERSIONED_KINDS = "offer", "ask_back", "decline", "pace", "offer_rematch", "rematch"
+UNVERSIONED_KINDS = "offer", "request_take_back", "decline", "pace", "offer_rematch", "rematch"
 _to_json = json.JSONEncoder(separators=(",", ":"), default=int).encode
 
 PlayerFactory = Callable[[str, Game], Player]
@@ -94,7 +94,7 @@ def _new_token() -> str:
     return secrets.token_urlsafe(18)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SavedGame:
     """The current state of a stored game.
 
@@ -109,6 +109,58 @@ class SavedGame:
     take_back_requested_by: int | None = None
     rematch_offered_by: int | None = None
     rematch: str | None = None
+
+    def close_requests(self) -> None:
+        """Close the open request and the open offer of a rematch."""
+        self.take_back_requested_by = self.rematch_offered_by = None
+
+    def apply(self, entry: Mapping[str, Any]) -> None:
+        """Apply a line of the journal; raise CcEnvError or KeyError if it is invalid."""
+        match entry["do"]:
+            case "play":
+                seconds = _read_seconds(entry["seconds"])
+                self.session.replay_decision(_read_decision(entry), seconds)
+                self.close_requests()
+            case "take_back":
+                self.session.take_back()
+                self.close_requests()
+            case "end":
+                seconds = _read_seconds(entry.get("seconds", 0))
+                result, detail = _read_result(entry), _read_text(entry, "detail")
+                self.session.restore_result(result, detail, seconds)
+                self.close_requests()
+            case "offer":
+                self.session.offer_draw(_read_player(entry))
+                self.close_requests()
+            case "request_take_back":
+                self.take_back_requested_by = _read_player(entry)
+            case "offer_rematch" | "rematch" if self.session.result is None:
+                raise BadRecord("a rematch before the end of the game")
+            case "offer_rematch":
+                self.rematch_offered_by = _read_player(entry)
+            case "rematch":
+                self.rematch, self.rematch_offered_by = _read_game_name(entry), None
+            case "decline":
+                self._close_offer(entry["offer"])
+            case "pace":
+                if entry["seconds"] is not None:
+                    check_number("pace", entry["seconds"], 0, MAX_PACE_SECONDS)
+                self.pace = entry["seconds"]
+            case kind:
+                raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
+
+    def _close_offer(self, offer: object) -> None:
+        """Decline an offer, if there is one."""
+        match offer:
+            case "draw":
+                if self.session.draw_offered_by is not None:
+                    self.session.decline_draw(1 - self.session.draw_offered_by)
+            case "take_back":
+                self.take_back_requested_by = None
+            case "rematch":
+                self.rematch_offered_by = None
+            case _:
+                raise invalid_value("offer", offer, "draw, take_back or rematch")
 
 
 class CommandId(NamedTuple):
@@ -138,12 +190,8 @@ class Journal:
         files.create_private(self.path, line)
         self.bytes = len(line)
 
-    def append(self, kind: str, **fields: object) -> None:
-        """Append a line of a kind that `_replay` reads; raise OSError if that fails."""
-        self.append_entries({"do": kind, **fields})
-
-    def append_entries(self, *entries: Mapping[str, object]) -> None:
-        """Append lines, all or none; raise OSError if that fails."""
+    def append(self, *entries: Mapping[str, object]) -> None:
+        """Append lines that `SavedGame.apply` reads, all or none; raise OSError if that fails."""
         source = {"at": int(time.time()), **(self._command._asdict() if self._command else {})}
         text = "".join(_to_json({**entry, **source}) + "\n" for entry in entries)
         append_atomically(self.path, text, must_exist=True)
@@ -185,7 +233,7 @@ class Journal:
             for line_number, text in entries:
                 number = line_number
                 entry = json.loads(text)
-                _replay(saved_game, entry)
+                saved_game.apply(entry)
                 self.version += entry["do"] not in UNVERSIONED_KINDS
                 if "number" in entry:
                     self._remember(_read_command_id(entry))
@@ -214,10 +262,9 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     return setup
 
 
-def decision_entry(decision: Decision, seconds: float) -> dict[str, object]:
-    """Return the entry of a decision and its time."""
-    entry: dict[str, object] = {"do": "play", "action": int(decision.action)}
-    entry["seconds"] = round(seconds, 6)
+def decision_entry(decision: Decision) -> dict[str, object]:
+    """Return the entry of a decision without thinking time."""
+    entry: dict[str, object] = {"do": "play", "action": int(decision.action), "seconds": 0.0}
     if decision.value is not None:
         entry["value"] = float(decision.value)
     details = {key: decision.details[key] for key in DETAIL_KEYS if key in decision.details}
@@ -226,64 +273,10 @@ def decision_entry(decision: Decision, seconds: float) -> dict[str, object]:
     return entry
 
 
-def result_entry(result: Result, detail: str, seconds: float = 0.0) -> dict[str, object]:
-    """Return the entry of a result that does not follow from the decisions.
-
-    `seconds` is the time of the player to move since the last decision, if it was charged.
-    """
-    return {"do": "end", **result._asdict(), "detail": detail, "seconds": round(seconds, 6)}
-
-
-def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
-    """Apply a line to a game; raise CcEnvError or KeyError if it is invalid."""
-    match entry["do"]:
-        case "play" | "take_back" | "end" | "offer" as kind:
-            _replay_change(saved_game.session, kind, entry)
-            saved_game.take_back_requested_by = saved_game.rematch_offered_by = None
-        case "ask_back":
-            saved_game.take_back_requested_by = _read_player(entry)
-        case "offer_rematch" | "rematch" if saved_game.session.result is None:
-            raise BadRecord("a rematch before the end of the game")
-        case "offer_rematch":
-            saved_game.rematch_offered_by = _read_player(entry)
-        case "rematch":
-            saved_game.rematch, saved_game.rematch_offered_by = _read_game_name(entry), None
-        case "decline":
-            _replay_decline(saved_game, entry["offer"])
-        case "pace":
-            saved_game.pace = entry["seconds"]
-            if saved_game.pace is not None:
-                check_number("pace", saved_game.pace, 0, MAX_PACE_SECONDS)
-        case kind:
-            raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
-
-
-def _replay_change(session: GameSession, kind: str, entry: Mapping[str, Any]) -> None:
-    """Apply a line to a session; raise CcEnvError or KeyError if it is invalid."""
-    match kind:
-        case "play":
-            session.replay_decision(_read_decision(entry), _read_seconds(entry["seconds"]))
-        case "take_back":
-            session.take_back()
-        case "end":
-            seconds = _read_seconds(entry.get("seconds", 0))
-            session.restore_result(_read_result(entry), _read_text(entry, "detail"), seconds)
-        case "offer":
-            session.offer_draw(_read_player(entry))
-
-
-def _replay_decline(saved_game: SavedGame, offer: object) -> None:
-    """Decline an offer, if there is one."""
-    match offer:
-        case "draw":
-            if saved_game.session.draw_offered_by is not None:
-                saved_game.session.decline_draw(1 - saved_game.session.draw_offered_by)
-        case "take_back":
-            saved_game.take_back_requested_by = None
-        case "rematch":
-            saved_game.rematch_offered_by = None
-        case _:
-            raise invalid_value("offer", offer, "draw, take_back or rematch")
+def result_entry(session: GameSession) -> dict[str, object]:
+    """Return the entry of a result that does not follow from the decisions."""
+    assert session.result is not None
+    return {"do": "end", **session.result._asdict(), "detail": session.detail, "seconds": 0.0}
 
 
 def _read_player(entry: Mapping[str, Any]) -> int:

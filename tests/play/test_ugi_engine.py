@@ -40,8 +40,8 @@ TRANSCRIPT = f"""
 > query p1turn
 < response false
 > dance
-< info string error unknown command 'dance'; expected: go, isready, position, query, setgame, \
-setoption, stop, ugi, uginewgame, quit
+< info string error unknown command 'dance'; expected: go, isready, position, query, quit, \
+setgame, setoption, stop, ugi, uginewgame
 > position startpos moves 9,9-8,8
 < info string error turn 1: '9,9-8,8' is not legal in 'bbb3/bb4/b5/5r/4rr/3rrr b'; legal: …
 > query result

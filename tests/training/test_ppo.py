@@ -354,26 +354,18 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("rollout.values", numbers(-1.5), "rollout.values has numbers outside -1 to 1"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
-        ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
-        ("boards.0", lambda array: reflected(array, -1, 1), "boards: seats, masks or"),
-        ("boards.0", lambda array: reflected(array, -2, 1), "boards: seats, masks or"),
-        ("boards.0", lambda array: reflected(array, -4, 500), "boards: seats, masks or"),
-        ("boards.2", lambda array: 1 - array, "boards: seats, masks or"),
-        ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),
-        ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
-        ("boards.1", lambda array: None, "there is no array boards.1"),
+        ("boards.positions", numbers(2**64 - 1), "boards: .* are not a position"),
+        ("boards.episode_status", numbers(1), "boards: seats, masks or"),
+        ("boards.episode_seat", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.episode_turns", lambda array: 500 - array, "boards: seats, masks or"),
+        ("boards.observations", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.masks", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.keys", lambda array: array[:, :0], r"boards.keys is uint64\[32, 0\]"),
+        ("boards.keys", lambda array: None, "there is no array boards.keys"),
+        ("boards.episode_opponent", numbers(100), "boards: opponents .*; expected: -1 to "),
+        ("boards.episode_opponent", numbers(-1), "boards: opponents .*; expected: -1 to "),
         (
-            "boards.0",
-            lambda array: reflected(array, -6, 100),
-            "boards: opponents .*; expected: -1 to ",
-        ),
-        (
-            "boards.0",
-            lambda array: reflected(array, -6, 2**64 - 1),
-            "boards: opponents .*; expected: -1 to ",
-        ),
-        (
-            "boards.1",
+            "boards.keys",
             lambda array: array[::-1],
             "boards: the keys that count repetitions do not contain",
         ),
@@ -411,11 +403,6 @@ def new_training(tmp_path_factory):
     """A run without steps."""
     with training_run.open_run(tmp_path_factory.mktemp("runs") / "other", {}, False) as run:
         yield Training(TINY, run)
-
-
-def reflected(rows, column, by):
-    rows[0, column] = by - rows[0, column]
-    return rows
 
 
 # Checkpoints and promotion

@@ -15,7 +15,6 @@ from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import HAS_STEP
 from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
@@ -102,10 +101,10 @@ def _estimate_results(
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
     """Return copies of the state between steps.
 
-    The arrays boards.NUMBER are those of `Boards.snapshot`; `lengths`, int64[N], are the numbers of
+    The arrays boards.NAME are those of `Boards.snapshot`; `lengths`, int64[N], are the numbers of
     decisions in the games so far.
     """
-    boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
+    boards = {f"boards.{name}": array for name, array in env.boards.snapshot().items()}
     return {**boards, "lengths": env.lengths.copy()}
 
 
@@ -122,7 +121,7 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
     if low < 0 or high > MAX_NUMBER:
         raise BadCheckpoint(f"lengths has {low} to {high}; expected: 0 to {MAX_NUMBER}")
     before = env.boards.snapshot()
-    env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
+    env.boards.restore({name: saved[f"boards.{name}"] for name in before})
     try:
         _check(env.boards, len(env.opponents))
         _check_history(env.boards, saved["lengths"])
@@ -170,8 +169,9 @@ def _check_history(boards: Boards, lengths: NDArray[np.int64]) -> None:
     `lengths`, int64[N], are 0 before the learner's first decision. The newest of the keys that
     count repetitions is that of the position in which the current turn began.
     """
-    rows, keys = boards.snapshot()[:2]
-    if not np.array_equal(rows[:, HAS_STEP] != 0, lengths > 0):
+    snapshot = boards.snapshot()
+    keys = snapshot["keys"]
+    if not np.array_equal(snapshot["episode_has_step"], lengths > 0):
         raise BadCheckpoint("lengths: 0 in a game with decisions, or more in one without")
     for board in range(boards.count if keys.shape[1] else 0):
         position = boards.position(board)
