@@ -530,7 +530,7 @@ def test_values_of_wrong_types_or_sizes_are_rejected(game, spec, error):
 
 
 def test_searches_release_the_gil():
-    searches = [alphabeta.deepen, run_simulations, greedy.score]
+    searches = [alphabeta.deepen, run_simulations, greedy.write_scores]
     searches += [restart, forest.select, forest.expand, write_results]
     assert all(function.targetoptions["nogil"] for function in searches)
 
