@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import random_streams, rules
+from cc_env.core.repetition import count_occurrences
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw, by_reference
@@ -608,7 +609,7 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         return result, np.int64(EpisodeStatus.RUNNING)
     turns = board.episode.turns
     if len(board.keys):
-        count = _repetitions(turns, settings, board.keys)
+        count = count_occurrences(board.keys, turns, settings.repetition_limit > 0)
         if settings.repetition_limit:
             if count >= settings.repetition_limit:
                 return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
@@ -621,22 +622,6 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
             return np.int64(DRAW), np.int64(EpisodeStatus.TURN_LIMIT_DRAW)
         return result, np.int64(EpisodeStatus.TURN_LIMIT)
     return result, np.int64(EpisodeStatus.RUNNING)
-
-
-@jit
-def _repetitions(turns: Int, settings: Settings, keys: NDArray[np.uint64]) -> Int:
-    """Return the occurrences of the position after the last turn.
-
-    The rules of a game, if they have a `repetition_limit`, do not count the start.
-    """
-    newest = keys[turns % len(keys)]
-    count: Int = np.int64(0)
-    for index in range(min(turns + 1, len(keys))):
-        if keys[index] == newest:
-            count += 1
-    if settings.repetition_limit and turns < len(keys) and keys[0] == newest:
-        count -= 1
-    return count
 
 
 @jit
@@ -667,7 +652,7 @@ def _write_planes(
     plane = len(planes)
     if settings.counters & Counter.REPETITIONS:
         plane -= 1
-        _fill(planes[plane], _repetitions(turns, settings, keys))
+        _fill(planes[plane], count_occurrences(keys, turns, settings.repetition_limit > 0))
     if settings.counters & Counter.TURNS_LEFT:
         plane -= 1
         _fill(planes[plane], settings.max_turns - turns)
