@@ -18,7 +18,7 @@ from cc_env.errors import BadOption, escape_controls, format_count
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match import record
-from cc_env.match.match import Limits, check_seconds
+from cc_env.match.match import Limits, check_time_limits
 from cc_env.match.record import RESULTS
 from cc_env.match.referee import Clock, Player, play_match
 from cc_env.play.ugi_engine import UGIEngine, serve
@@ -84,7 +84,7 @@ def host(
 
     Local players can take seats, too.
     """
-    check_seconds(seconds=seconds, patience=patience)
+    check_time_limits(seconds=seconds, patience=patience)
     hosted_game = make_game(game, **game_options(option, game=game))
     specs = player or []
     if len(specs) > 2:

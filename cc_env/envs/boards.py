@@ -93,13 +93,13 @@ class CompiledOpponent:
         """Return the decisions on the boards `numbers`, int64[M], as int64[M]."""
         actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
         start, positions = boards.game.initial, boards.positions[numbers]
-        policies = self.policies(boards.thread_count)
+        policies = self.policies(boards.threads.thread_count)
 
         def decide(thread: int, part: slice) -> None:
             arrays = positions[part], states[part], actions[part]
             decide_all(start, policies[thread], *arrays)
 
-        boards.run_slices(decide, len(numbers))
+        boards.threads.run_slices(decide, len(numbers))
         return actions
 
 
@@ -121,7 +121,7 @@ class Ending(TypedDict):
 
 
 class Boards:
-    """A batch of N boards, in the state after the last `reset` or `step`.
+    """A batch of N boards, in the state after the last `reset` or `step`, divided among `threads`.
 
     The arrays are those of `kernels.Batch`; the next call overwrites them. `was_illegal`, bool[N],
     is true if the last action was illegal; it stays false if illegal actions raise errors
@@ -184,7 +184,7 @@ class Boards:
         # Whether a step can begin a game that the opponent's first replies end.
         may_begin = self._opponent is not None and autoreset != Autoreset.DISABLED
         self._may_begin_finished = may_begin
-        self._threads = ThreadPool(min(threads, count))
+        self.threads = ThreadPool(min(threads, count))
         try:
             policies = self._make_policies()
             keys = _keys_per_board(self._settings, count)
@@ -197,7 +197,8 @@ class Boards:
         # Between calls, all boards are to make a decision.
         self._kinds = np.full(count, StepKind.DECISION, np.int8)
         self._actions = np.zeros(count, np.int64)
-        self._shares = Shares.make(count, threads)
+        # An opponent in Python needs the cores between the steps.
+        self._shares = Shares.make(count, threads, helpers_wait=self._opponent is None)
         self._set_arguments(policies)
         self.observations = self._batch.observations
         self.rewards = self._batch.rewards
@@ -223,9 +224,10 @@ class Boards:
 
     def _make_policies(self) -> list[Policy]:
         """Return the policies of the compiled opponent, one for each thread, random without it."""
+        thread_count = self.threads.thread_count
         if self._compiled_opponent:
-            return self._compiled_opponent.policies(self.thread_count)
-        return [RandomPolicy.make(self.game) for _ in range(self.thread_count)]
+            return self._compiled_opponent.policies(thread_count)
+        return [RandomPolicy.make(self.game) for _ in range(thread_count)]
 
     def _set_arguments(self, policies: Sequence[Policy]) -> None:
         """Set the arguments of `kernels.step` in each thread."""
@@ -236,18 +238,6 @@ class Boards:
         ]
         # `kernels.step` for arguments of these types, once it is compiled.
         self._compiled_step: Callable[..., int] | None = None
-
-    @property
-    def thread_count(self) -> int:
-        """The number of threads."""
-        return self._threads.thread_count
-
-    def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
-        """Divide `length` items among the threads; call `function(thread, slice)` in each."""
-        if self.thread_count == 1:
-            function(0, slice(length))
-        else:
-            self._threads.run_slices(function, length)
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
@@ -393,7 +383,7 @@ class Boards:
 
     def _run(self) -> int:
         """Make the steps `_kinds`; return ACCEPTED or the first board that refuses its action."""
-        if self.thread_count == 1:
+        if self.threads.thread_count == 1:
             if self._compiled_step:
                 return self._compiled_step(*self._arguments[0])
             refused_board = kernels.step(*self._arguments[0])
@@ -402,7 +392,7 @@ class Boards:
         _, settings, batch, *_ = self._arguments[0]
         refused_board = kernels.open_step(settings, batch, self._kinds, self._actions, self._shares)
         if refused_board == kernels.ACCEPTED:
-            self._threads.share(self._step_shares)
+            self.threads.share(self._step_shares)
         return refused_board
 
     def _step_shares(self, thread: int) -> bool:
@@ -411,7 +401,7 @@ class Boards:
 
     def close(self) -> None:
         """End the threads that step the boards; the next step starts new ones."""
-        self._threads.close()
+        self.threads.close()
 
     def _reply(self) -> None:
         """Play the opponent's decisions on all boards until the seat is to move."""
