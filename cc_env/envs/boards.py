@@ -14,7 +14,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int_in, check_reset_options
+from cc_env.envs.arguments import check_reset_options
 from cc_env.envs.kernels import Autoreset, EpisodeStatus, OpponentMode, StepKind
 from cc_env.errors import (
     BadOption,
@@ -24,6 +24,8 @@ from cc_env.errors import (
     as_int,
     check_bool,
     check_choice,
+    check_integer,
+    invalid_value,
 )
 from cc_env.jit.compiler import specialize
 from cc_env.jit.shares import Shares
@@ -32,7 +34,7 @@ from cc_env.rendering.picture import Picture, draw
 from cc_env.search.policies import Policy, RandomPolicy, decide_all, policy_of
 
 NO_EPISODE = "no episode is in progress"
-MAX_BOARDS = MAX_TURNS = 2**31 - 1
+MAX_BOARDS = 2**31 - 1
 MAX_THREADS = 1024
 MAX_OPENING_TURNS = 1000
 
@@ -91,13 +93,13 @@ class CompiledOpponent:
         """Return the decisions on the boards `numbers`, int64[M], as int64[M]."""
         actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
         start, positions = boards.game.initial, boards.positions[numbers]
-        policies = self.policies(boards.thread_count)
+        policies = self.policies(boards.threads.thread_count)
 
         def decide(thread: int, part: slice) -> None:
             arrays = positions[part], states[part], actions[part]
             decide_all(start, policies[thread], *arrays)
 
-        boards.run_slices(decide, len(numbers))
+        boards.threads.run_slices(decide, len(numbers))
         return actions
 
 
@@ -119,7 +121,7 @@ class Ending(TypedDict):
 
 
 class Boards:
-    """A batch of N boards, in the state after the last `reset` or `step`.
+    """A batch of N boards, in the state after the last `reset` or `step`, divided among `threads`.
 
     The arrays are those of `kernels.Batch`; the next call overwrites them. `was_illegal`, bool[N],
     is true if the last action was illegal; it stays false if illegal actions raise errors
@@ -152,18 +154,20 @@ class Boards:
         these limits and the rules have. The boards are divided among `threads`; the games do not
         depend on their number.
         """
-        count = as_int_in("num_envs", count, range(1, MAX_BOARDS + 1))
-        threads = as_int_in("threads", threads, range(1, MAX_THREADS + 1))
+        count = check_integer("num_envs", count, 1, MAX_BOARDS)
+        threads = check_integer("threads", threads, 1, MAX_THREADS)
+        max_opening_turns = check_integer(
+            "max_opening_turns", max_opening_turns, 0, MAX_OPENING_TURNS
+        )
         check_choice("illegal", illegal, ILLEGAL_MODES)
         mode = ILLEGAL_MODES[illegal]
         check_bool("counters", counters)
         check_bool("draw_at_limits", draw_at_limits)
-        turns = range(MAX_OPENING_TURNS + 1)
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             draw_at_limits=int(draw_at_limits),
             autoreset=int(autoreset),
             illegal=int(mode),
-            max_opening_turns=as_int_in("max_opening_turns", max_opening_turns, turns),
+            max_opening_turns=max_opening_turns,
         )
         limits = _counter_limits(game, self._settings) if counters else {}
         self._settings = self._settings._replace(counters=sum(limits))
@@ -180,7 +184,7 @@ class Boards:
         # Whether a step can begin a game that the opponent's first replies end.
         may_begin = self._opponent is not None and autoreset != Autoreset.DISABLED
         self._may_begin_finished = may_begin
-        self._threads = ThreadPool(min(threads, count))
+        self.threads = ThreadPool(min(threads, count))
         try:
             policies = self._make_policies()
             keys = _keys_per_board(self._settings, count)
@@ -193,7 +197,8 @@ class Boards:
         # Between calls, all boards are to make a decision.
         self._kinds = np.full(count, StepKind.DECISION, np.int8)
         self._actions = np.zeros(count, np.int64)
-        self._shares = Shares.make(count, threads)
+        # An opponent in Python needs the cores between the steps.
+        self._shares = Shares.make(count, threads, helpers_wait=self._opponent is None)
         self._set_arguments(policies)
         self.observations = self._batch.observations
         self.rewards = self._batch.rewards
@@ -219,9 +224,10 @@ class Boards:
 
     def _make_policies(self) -> list[Policy]:
         """Return the policies of the compiled opponent, one for each thread, random without it."""
+        thread_count = self.threads.thread_count
         if self._compiled_opponent:
-            return self._compiled_opponent.policies(self.thread_count)
-        return [RandomPolicy.make(self.game) for _ in range(self.thread_count)]
+            return self._compiled_opponent.policies(thread_count)
+        return [RandomPolicy.make(self.game) for _ in range(thread_count)]
 
     def _set_arguments(self, policies: Sequence[Policy]) -> None:
         """Set the arguments of `kernels.step` in each thread."""
@@ -232,18 +238,6 @@ class Boards:
         ]
         # `kernels.step` for arguments of these types, once it is compiled.
         self._compiled_step: Callable[..., int] | None = None
-
-    @property
-    def thread_count(self) -> int:
-        """The number of threads."""
-        return self._threads.thread_count
-
-    def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
-        """Divide `length` items among the threads; call `function(thread, slice)` in each."""
-        if self.thread_count == 1:
-            function(0, slice(length))
-        else:
-            self._threads.run_slices(function, length)
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
@@ -389,7 +383,7 @@ class Boards:
 
     def _run(self) -> int:
         """Make the steps `_kinds`; return ACCEPTED or the first board that refuses its action."""
-        if self.thread_count == 1:
+        if self.threads.thread_count == 1:
             if self._compiled_step:
                 return self._compiled_step(*self._arguments[0])
             refused_board = kernels.step(*self._arguments[0])
@@ -398,7 +392,7 @@ class Boards:
         _, settings, batch, *_ = self._arguments[0]
         refused_board = kernels.open_step(settings, batch, self._kinds, self._actions, self._shares)
         if refused_board == kernels.ACCEPTED:
-            self._threads.share(self._step_shares)
+            self.threads.share(self._step_shares)
         return refused_board
 
     def _step_shares(self, thread: int) -> bool:
@@ -407,7 +401,7 @@ class Boards:
 
     def close(self) -> None:
         """End the threads that step the boards; the next step starts new ones."""
-        self._threads.close()
+        self.threads.close()
 
     def _reply(self) -> None:
         """Play the opponent's decisions on all boards until the seat is to move."""
@@ -468,12 +462,12 @@ class Boards:
     @property
     def positions(self) -> NDArray[np.uint64]:
         """The fields of the positions, uint64[N, F]."""
-        return self._batch.rows[:, 0]
+        return self._batch.positions[:, 0]
 
     @property
     def positions_before(self) -> NDArray[np.uint64]:
         """The fields of the positions in which the last turns began, uint64[N, F]."""
-        return self._batch.rows[:, 1]
+        return self._batch.positions[:, 1]
 
     @property
     def max_turns(self) -> int:
@@ -683,16 +677,14 @@ def _settings(
 ) -> kernels.Settings:
     """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
-        expected = "0 (the first player), 1, or None for a random seat"
-        seat = as_int_in("seat", seat, range(2), expected)
+        seat = check_integer("seat", seat, 0, 1, ", or None for a random seat")
     if max_turns is not None:
-        turns = range(1, MAX_TURNS + 1)
-        expected = "an integer, 1 or more, or None for no limit"
-        max_turns = as_int_in("max_turns", max_turns, turns, expected)
+        max_turns = check_integer("max_turns", max_turns, 1, note=", or None for no limit")
     if repetitions is not None:
-        counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
-        expected = "None for no limit, or 2 or more with max_turns set"
-        repetitions = as_int_in("repetitions", repetitions, counts, expected)
+        if not max_turns:
+            expected = "None for no limit, or 2 or more with max_turns set"
+            raise invalid_value("repetitions", repetitions, expected)
+        repetitions = check_integer("repetitions", repetitions, 2, note=", or None for no limit")
         if game.repetition_limit:
             expected = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; expected: {expected}")
@@ -748,7 +740,7 @@ def _allocate(
     fields = len(game.initial)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
     return kernels.Batch(
-        rows=np.zeros((count, 2, fields), np.uint64),
+        positions=np.zeros((count, 2, fields), np.uint64),
         keys=np.zeros((count, keys), np.uint64),
         observations=np.zeros((count, *observation_shape), np.int8),
         masks=np.zeros((count, game.num_actions), np.int8),

@@ -14,7 +14,7 @@ from cc_env.core import random_streams, rules
 from cc_env.core.repetition import count_occurrences
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import as_raw, by_reference
 from cc_env.jit.shares import Shares, finish_share, is_finished, open_shares, take_share
 from cc_env.search.policies import Policy, decide
 
@@ -163,15 +163,15 @@ class Settings(NamedTuple):
 class Batch(NamedTuple):
     """The arrays of N boards, as seen by the seat or, without an opponent, by the player to move.
 
-    `rows` has the positions, and those in which the last turns began. `keys` has hashes of
-    positions by turn; K is 0 if repetitions are not counted. `masks` are 1 for the legal actions of
-    the player to move, and all 1 if the episode is terminated. `rewards` are the seat's or, without
-    an opponent, those of the player who moved last. `outcomes` are of the game that the last step
-    ended or continued. The final arrays describe games before they were reset in the same step;
-    they are empty in other modes.
+    `positions` has those of the boards, and those in which the last turns began. `keys` has hashes
+    of positions by turn; K is 0 if repetitions are not counted. `masks` are 1 for the legal actions
+    of the player to move, and all 1 if the episode is terminated. `rewards` are the seat's or,
+    without an opponent, those of the player who moved last. `outcomes` are of the game that the
+    last step ended or continued. The final arrays describe games before they were reset in the same
+    step; they are empty in other modes.
     """
 
-    rows: NDArray[np.uint64]  # [N, 2, F]
+    positions: NDArray[np.uint64]  # [N, 2, F]
     keys: NDArray[np.uint64]  # [N, K]
     observations: NDArray[np.int8]  # [N, C, H, W]
     masks: NDArray[np.int8]  # [N, num_actions]
@@ -188,7 +188,7 @@ class Batch(NamedTuple):
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
 SettingsTuple = tuple[int, ...]
-BatchTuple = tuple[NDArray[np.generic], ...]
+BatchTuple = tuple[NDArray[Any], ...]
 
 
 class Board(NamedTuple):
@@ -222,7 +222,7 @@ def step(
     in `start`, or after a random opening from it. The class of `start` selects the rules, here and
     below.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
@@ -242,11 +242,11 @@ def open_step(
     actions: NDArray[np.int64],
     shares: Shares,
 ) -> int:
-    """Let threads that call `step_shares` make a step; return ACCEPTED.
+    """Let threads that call `step_shares` make a step; return as `step`.
 
-    Return the first board whose action is refused, and change nothing, if there is one.
+    No thread makes it if a board refuses its action.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
     if refused == ACCEPTED:
         open_shares(shares)
@@ -264,12 +264,12 @@ def step_shares(
     packed_shares: Shares,
     is_helper: bool,
 ) -> bool:
-    """Make a step as `step`, in `shares` of the boards; return whether all are finished.
+    """Make a step as `step`, in shares of the boards; return whether all are finished.
 
     A helper returns if no step begins for a while, another caller after the current step. The
     policies of the threads differ.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy, shares = as_raw(packed_policy), as_raw(packed_shares)
     legal = np.empty(batch.masks.shape[1], np.int32)
     share = take_share(shares, is_helper)
@@ -315,8 +315,8 @@ def _step_board(
     legal: NDArray[np.int32],
 ) -> None:
     """Make a step of this kind on a board, which accepts the action."""
-    row, episode = batch.rows[number], batch.episodes[number]
-    board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
+    row, episode = batch.positions[number], batch.episodes[number]
+    board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
     is_decision = kind == StepKind.DECISION
     if is_decision and board.episode.status == EpisodeStatus.RUNNING:
         _play_action(action, start, settings, batch, policy, board)
@@ -344,13 +344,13 @@ def play_replies(
     Replies before the seat's first decision leave `rewards`, `terminated` and `truncated`
     unchanged.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     legal = np.empty(batch.masks.shape[1], np.int32)
     for index in range(len(numbers)):
         number = numbers[index]
-        row, episode = batch.rows[number], batch.episodes[number]
-        board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
+        row, episode = batch.positions[number], batch.episodes[number]
+        board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
         position = _advance(rules.load(board.position, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
         if episode.has_step:
@@ -397,10 +397,10 @@ def observe_players(
 
     They are written into `planes`, int8[M, C, H, W].
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for index in range(len(numbers)):
         number = numbers[index]
-        position = rules.load(batch.rows[number, 0], start)
+        position = rules.load(batch.positions[number, 0], start)
         turns, keys = batch.episodes[number].turns, batch.keys[number]
         _write_planes(position, players[index], settings, turns, keys, planes[index])
 
@@ -436,9 +436,9 @@ def write_final_states(
 @jit
 def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
-    for number in range(len(batch.rows)):
-        position = rules.load(batch.rows[number, 0], start)
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
+    for number in range(len(batch.positions)):
+        position = rules.load(batch.positions[number, 0], start)
         episode, keys = batch.episodes[number], batch.keys[number]
         _observe(position, settings, episode, keys, batch.observations[number])
 
@@ -489,7 +489,9 @@ def _conclude(
         _observe(position, settings, episode, board.keys, planes)
         rules.store(position, batch.final_positions[number])
         batch.final_episodes[number] = episode
-        position = _begin_game(start, True, settings, policy, board)
+        # The constant True has a type of its own, for which numba would compile again.
+        has_opening = np.bool_(True)
+        position = _begin_game(start, has_opening, settings, policy, board)
     _write_board(position, settings, batch, board)
     batch.outcomes[number] = result
 

@@ -139,7 +139,7 @@ class OpponentPool:
         is_only = len(self.opponents) == 1 and isinstance(replies, CompiledOpponent)
         return cast(CompiledOpponent, replies) if is_only else None
 
-    def indices(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def opponent_indices(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indices of the opponents on the boards `numbers`, int64[M].
 
         The random streams of the boards draw the opponents of new games.
@@ -147,11 +147,11 @@ class OpponentPool:
         boards.draw_opponents(numbers, self._cumulative_shares())
         return boards.opponents[numbers]
 
-    def index(self, boards: Boards) -> int:
-        """Return the index of the opponent on the first board, as `indices`, but in less time."""
+    def opponent_index(self, boards: Boards) -> int:
+        """Return the index of the opponent on the first board; faster than `opponent_indices`."""
         index = boards.opponent_index()
         is_sampled = 0 <= index < len(self.opponents)
-        return index if is_sampled else int(self.indices(boards, _FIRST_BOARD)[0])
+        return index if is_sampled else int(self.opponent_indices(boards, _FIRST_BOARD)[0])
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.
@@ -159,7 +159,7 @@ class OpponentPool:
         Raises IllegalAction if an opponent chooses anything else, and its own errors.
         """
         began = time.perf_counter()
-        actions, indices = np.empty(len(numbers), np.int64), self.indices(boards, numbers)
+        actions, indices = np.empty(len(numbers), np.int64), self.opponent_indices(boards, numbers)
         for index in np.unique(indices).tolist():
             own = np.flatnonzero(indices == index)
             actions[own] = self.reply(index, boards, numbers[own])
@@ -174,7 +174,7 @@ class OpponentPool:
         """Record the learner's points on the boards `ended`, bool[N]."""
         numbers = np.flatnonzero(ended)
         points = (1 + boards.rewards[numbers]) / 2
-        results = zip(self.indices(boards, numbers).tolist(), points.tolist(), strict=True)
+        results = zip(self.opponent_indices(boards, numbers).tolist(), points.tolist(), strict=True)
         for index, point in results:
             self.opponents[index].points.append(point)
 

@@ -28,10 +28,10 @@ from cc_env.envs.rendering import (
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import BadOption, UnknownOption, as_int, check_bool, format_list
 
-Batch = NDArray[np.int8]
+Observations = NDArray[np.int8]
 Info = dict[str, Any]
 Scalar = TypeVar("Scalar", bound=np.generic)
-Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
+Step = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
 
 RESET_OPTIONS = "position", "reset_mask"
 # Suffix of the render modes that collect frames.
@@ -39,7 +39,9 @@ LIST = "_list"
 VECTOR_MODES = "ansi", "rgb_array", f"ansi{LIST}", f"rgb_array{LIST}"
 
 
-class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[np.generic]]):
+class BoardGameVectorEnv(
+    CopyableEnv, VectorEnv[Observations, NDArray[np.int64], NDArray[np.generic]]
+):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
     With an opponent each board is as in `BoardGameEnv`. The players random, greedy, minimax, mcts
@@ -154,7 +156,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         *,
         seed: int | Sequence[int] | None = None,
         options: dict[str, object] | None = None,
-    ) -> tuple[Batch, Info]:
+    ) -> tuple[Observations, Info]:
         """Begin an episode on all boards, or on those in `options["reset_mask"]`, bool[N].
 
         `seed` is one seed or a list of N; without it the random streams continue.
@@ -331,7 +333,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         """Return the index of the opponent of each game, int64[N]; draw it if a game has none."""
         if self._pool is None:
             return self._fixed_opponents
-        return self._pool.indices(self._boards, self._numbers)
+        return self._pool.opponent_indices(self._boards, self._numbers)
 
     def _final_infos(self) -> Info:
         """Return final_obs and final_info."""

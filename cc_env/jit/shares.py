@@ -36,19 +36,23 @@ class Shares(NamedTuple):
     bounds: NDArray[np.int64]  # [shares + 1]
     # Numbers of shares that were taken and finished.
     counters: NDArray[np.int64]
-    # Reads of a counter before a thread stops waiting.
-    max_spins: np.int64
+    # Reads of a counter before a thread stops waiting: that which opened the work, and helpers.
+    spins: np.int64
+    helper_spins: np.int64
 
     @classmethod
-    def make(cls, length: int, threads: int) -> Self:
-        """Divide `length` items among threads, in ever shorter shares; none is open."""
+    def make(cls, length: int, threads: int, helpers_wait: bool = True) -> Self:
+        """Divide `length` items among threads, in ever shorter shares; none is open.
+
+        Helpers wait for the next opening if `helpers_wait` and there is a core for each thread.
+        """
         shortest = max(1, min(_MAX_LAST_LENGTH, length // (8 * threads)))
         bounds = [0]
         while (rest := length - bounds[-1]) > 0:
             bounds.append(bounds[-1] + min(rest, max(shortest, rest // (2 * threads))))
         counters = np.full(_LENGTH, len(bounds) - 1, np.int64)
-        max_spins = _MAX_SPINS if threads <= available_cores() else 1
-        return cls(np.array(bounds), counters, np.int64(max_spins))
+        spins = np.int64(_MAX_SPINS if threads <= available_cores() else 1)
+        return cls(np.array(bounds), counters, spins, spins if helpers_wait else np.int64(1))
 
 
 def _atomic(operation: Callable[..., ir.Value]) -> Callable[[Any, int, int], int]:
@@ -114,7 +118,7 @@ def take_share(shares: Shares, is_helper: bool) -> int:
     others do not finish theirs for a while.
     """
     count = len(shares.bounds) - 1
-    for _ in range(shares.max_spins):
+    for _ in range(shares.helper_spins if is_helper else shares.spins):
         if _read(shares.counters, _TAKEN, 0) < count:
             share = _add(shares.counters, _TAKEN, 1)
             if share < count:

@@ -25,9 +25,8 @@ from cc_env.errors import (
     BadPlayer,
     Forfeit,
     IllegalAction,
-    UnknownOption,
+    check_name,
     describe_os_error,
-    format_list,
 )
 from cc_env.match.match import check_time_limits
 from cc_env.match.referee import Clock, Decision
@@ -191,9 +190,7 @@ class ProgramPlayer:
 
 def check_protocol(name: str) -> str:
     """Return the name of a protocol; raise UnknownOption for an unknown one."""
-    if name not in PROTOCOLS:
-        raise UnknownOption(f"unknown protocol {name!r}; expected: {format_list(PROTOCOLS)}")
-    return name
+    return check_name("protocol", name, PROTOCOLS)
 
 
 def _split_command(command: object) -> list[str]:

@@ -250,7 +250,7 @@ def _turn_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> It
 
 
 def _guarded_planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return planes, int8[C, H, W], after the array around them, whose margins show faults."""
+    """Return an array whose margins show writes out of bounds, and its planes, int8[C, H, W]."""
     array = np.full(int(np.prod(game.observation_shape)) + 2 * _MARGIN, _UNWRITTEN, np.int8)
     return array, array[_MARGIN:-_MARGIN].reshape(game.observation_shape)
 

@@ -214,7 +214,7 @@ def forbid_an_action(draw, arrays, about):
 
 def exchange_boards(draw, arrays, about):
     first, second = rows_of(draw, arrays["boards.observations"])
-    part = draw(st.sampled_from(["boards.rows", "boards.observations"]))
+    part = draw(st.sampled_from(["boards.positions", "boards.observations"]))
     arrays[part][[first, second]] = arrays[part][[second, first]]
 
 

@@ -354,7 +354,7 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("rollout.values", numbers(-1.5), "rollout.values has numbers outside -1 to 1"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
-        ("boards.rows", numbers(2**64 - 1), "boards: .* are not a position"),
+        ("boards.positions", numbers(2**64 - 1), "boards: .* are not a position"),
         ("boards.episode_status", numbers(1), "boards: seats, masks or"),
         ("boards.episode_seat", lambda array: 1 - array, "boards: seats, masks or"),
         ("boards.episode_turns", lambda array: 500 - array, "boards: seats, masks or"),

@@ -37,6 +37,7 @@ from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Tally, make_tally
 from training.arena.wording import interval, percent
 from training.parallel import processes
+from training.runs.command_line import Workers
 from training.runs.config import check_integers
 from training.runs.progress import console, games_progress
 
@@ -188,11 +189,9 @@ def seat_advantage(
     Without names the players are STRONG of this size. Raises BadOption for an unknown player or
     size or a number out of range.
     """
-    settings: dict[str, int] = {"size": size, "opening_turns": OPENING_TURNS, "seed": seed}
-    return [
-        Experiment(first=name, second=name, games=games, **settings)
-        for name in tuple(names) or STRONG.get(size, STRONG[8])
-    ]
+    players = tuple(names) or STRONG.get(size, STRONG[8])
+    make = partial(Experiment, games=games, size=size, opening_turns=OPENING_TURNS, seed=seed)
+    return [make(first=name, second=name) for name in players]
 
 
 def play_experiments(
@@ -329,9 +328,7 @@ def run(
         int, typer.Option(help="Games of each player against itself.")
     ] = SEAT_GAMES,
     seed: Annotated[int, typer.Option(help="Seed of openings and players.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes.", show_default="one per core")
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Repeat the published experiments and measure the advantage of moving first."""
     published = experiments(games, seed)

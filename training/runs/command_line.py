@@ -23,6 +23,9 @@ from training.runs.progress import console
 from training.runs.training_run import LIMITS, Config
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
+Workers = Annotated[
+    int | None, typer.Option(min=0, help="Processes; 0: this one.", show_default="one per core")
+]
 
 # Options of all training commands. Without a value, an option has the default of the config or,
 # if a run is resumed, its saved value.

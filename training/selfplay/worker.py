@@ -108,7 +108,7 @@ class SelfPlayGames:
         if not selected.any():
             return
         self.boards.reset(selected)
-        opponents = self._pool.indices(self.boards, np.arange(self.boards.count))
+        opponents = self._pool.opponent_indices(self.boards, np.arange(self.boards.count))
         self.opponent_seats[:] = np.where(opponents == 0, NO_OPPONENT, 1 - self.boards.seats)
 
     def choose(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -118,7 +118,7 @@ class SelfPlayGames:
         """
         is_to_move = np.asarray(self.boards.to_move == self.opponent_seats)
         numbers = np.flatnonzero(is_to_move)
-        indices = self._pool.indices(self.boards, numbers)
+        indices = self._pool.opponent_indices(self.boards, numbers)
         for index in np.unique(indices).tolist():
             own = numbers[indices == index]
             try:
