@@ -1,6 +1,7 @@
 # make test      set up .venv from the lock file, check format, lint, types and imports, run the quick tests (3 to 8 minutes)
 # make test-all  the same with all tests, as CI does (10 to 30 minutes)
 # make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.15 (minutes each)
+# make test-numba    run them with numba's newest release or release candidate (minutes)
 # make test-arm  compare values with those on two emulated ARM processors (an hour; needs Debian's qemu)
 # make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
 # make play      start the web page, until Ctrl+C
@@ -20,7 +21,7 @@ PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadsco
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all checks-and-compilation compiled test-pythons test-arm checks demo play docs examples bench lock clean
+.PHONY: test test-all checks-and-compilation compiled test-pythons test-numba test-arm checks demo play docs examples bench lock clean
 
 test: checks-and-compilation
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
@@ -37,6 +38,9 @@ compiled: .venv/core
 
 test-pythons:
 	$(PYTHON) tests/pythons.py
+
+test-numba:
+	$(PYTHON) tests/pythons.py --newest-numba
 
 test-arm: .venv/ready
 	$(BIN)/python tests/portability/emulated_arm.py

@@ -242,6 +242,21 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
         raise BadOption(f"{name}={value!r}; expected: {' or '.join(map(str, choices))}")
 
 
+def check_name(kind: str, name: object, valid_names: Collection[str]) -> str:
+    """Return the name of something of a kind; raise UnknownOption if it is not valid."""
+    if not isinstance(name, str) or name not in valid_names:
+        known = format_list(valid_names, 99) or "none"
+        raise UnknownOption(f"unknown {kind} {str(name)[:_MAX_VALUE_LENGTH]!r}; expected: {known}")
+    return name
+
+
+def check_no_others(owner: str, kind: str, names: Iterable[object], valid: Collection[str]) -> None:
+    """Raise UnknownOption if any of the names, of the options or fields of an owner, is invalid."""
+    if unknown := [str(name)[:_MAX_VALUE_LENGTH] for name in names if name not in valid]:
+        known = format_list(valid) or "none"
+        raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {known}")
+
+
 def format_list(items: Iterable[object], limit: int = 12) -> str:
     """Join the items with commas; name the total if there are more than `limit`."""
     texts = [str(item) for item in items]

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ZERO, mix
 from cc_env.jit import fingerprints
 from cc_env.jit.compiler import jit, rule
+from cc_env.jit.numba_internals import to_fixed_tuple
 
 # The players.
 FIRST, SECOND = 0, 1

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import random_streams, rules
+from cc_env.core.repetition import count_occurrences
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import as_raw, by_reference
 from cc_env.jit.shares import Shares, finish_share, is_finished, open_shares, take_share
 from cc_env.search.policies import Policy, decide
 
@@ -187,7 +188,7 @@ class Batch(NamedTuple):
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
 SettingsTuple = tuple[int, ...]
-BatchTuple = tuple[NDArray[np.generic], ...]
+BatchTuple = tuple[NDArray[Any], ...]
 
 
 class Board(NamedTuple):
@@ -221,7 +222,7 @@ def step(
     in `start`, or after a random opening from it. The class of `start` selects the rules, here and
     below.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
@@ -245,7 +246,7 @@ def open_step(
 
     No thread makes it if a board refuses its action.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     refused = _find_refused(settings, batch, kinds, actions)
     if refused == ACCEPTED:
         open_shares(shares)
@@ -268,7 +269,7 @@ def step_shares(
     A helper returns if no step begins for a while, another caller after the current step. The
     policies of the threads differ.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy, shares = as_raw(packed_policy), as_raw(packed_shares)
     legal = np.empty(batch.masks.shape[1], np.int32)
     share = take_share(shares, is_helper)
@@ -315,7 +316,7 @@ def _step_board(
 ) -> None:
     """Make a step of this kind on a board, which accepts the action."""
     row, episode = batch.positions[number], batch.episodes[number]
-    board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
+    board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
     is_decision = kind == StepKind.DECISION
     first = start if is_decision else rules.load(board.position, start)
     position, begins = first, kind != StepKind.SKIP
@@ -346,13 +347,13 @@ def play_replies(
     Replies before the seat's first decision leave `rewards`, `terminated` and `truncated`
     unchanged.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     legal = np.empty(batch.masks.shape[1], np.int32)
     for index in range(len(numbers)):
         number = numbers[index]
         row, episode = batch.positions[number], batch.episodes[number]
-        board = Board(number, row[0], row[1], episode, batch.keys[number], legal)
+        board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
         position = _advance(rules.load(board.position, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
         if not episode.has_step:
@@ -398,7 +399,7 @@ def observe_players(
 
     They are written into `planes`, int8[M, C, H, W].
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for index in range(len(numbers)):
         number = numbers[index]
         position = rules.load(batch.positions[number, 0], start)
@@ -437,7 +438,7 @@ def write_final_states(
 @jit
 def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for number in range(len(batch.positions)):
         position = rules.load(batch.positions[number, 0], start)
         episode, keys = batch.episodes[number], batch.keys[number]
@@ -610,7 +611,7 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         return result, np.int64(EpisodeStatus.RUNNING)
     turns = board.episode.turns
     if len(board.keys):
-        count = _repetitions(turns, settings, board.keys)
+        count = count_occurrences(board.keys, turns, settings.repetition_limit > 0)
         if settings.repetition_limit:
             if count >= settings.repetition_limit:
                 return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
@@ -623,22 +624,6 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
             return np.int64(DRAW), np.int64(EpisodeStatus.TURN_LIMIT_DRAW)
         return result, np.int64(EpisodeStatus.TURN_LIMIT)
     return result, np.int64(EpisodeStatus.RUNNING)
-
-
-@jit
-def _repetitions(turns: Int, settings: Settings, keys: NDArray[np.uint64]) -> Int:
-    """Return the occurrences of the position after the last turn.
-
-    The rules of a game, if they have a `repetition_limit`, do not count the start.
-    """
-    newest = keys[turns % len(keys)]
-    count: Int = np.int64(0)
-    for index in range(min(turns + 1, len(keys))):
-        if keys[index] == newest:
-            count += 1
-    if settings.repetition_limit and turns < len(keys) and keys[0] == newest:
-        count -= 1
-    return count
 
 
 @jit
@@ -669,7 +654,7 @@ def _write_planes(
     plane = len(planes)
     if settings.counters & Counter.REPETITIONS:
         plane -= 1
-        _fill(planes[plane], _repetitions(turns, settings, keys))
+        _fill(planes[plane], count_occurrences(keys, turns, settings.repetition_limit > 0))
     if settings.counters & Counter.TURNS_LEFT:
         plane -= 1
         _fill(planes[plane], settings.max_turns - turns)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from cc_env.errors import UnknownOption, format_list
+from cc_env.errors import check_name
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -36,7 +36,4 @@ class CommandTable(dict[str, Command]):
 
     def find(self, name: object) -> Command:
         """Return the command `name`; raise UnknownOption, with all names, if there is none."""
-        if not isinstance(name, str) or name not in self:
-            known = format_list(sorted(self), 99)
-            raise UnknownOption(f"unknown command {str(name)[:40]!r}; expected: {known}")
-        return self[name]
+        return self[check_name("command", name, sorted(self))]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cc_env.errors import BadRecord, IllegalAction, UnknownOption, format_list
+from cc_env.errors import BadRecord, IllegalAction, check_no_others
 from cc_env.play.commands import Command, CommandTable
 from cc_env.play.session import GameSession
 
@@ -19,11 +19,8 @@ def read_object(
     """
     if not isinstance(value, Mapping):
         raise BadRecord(f"{label}: {value!r:.40}; expected: a JSON object")
-    if valid_names is None:
-        return value
-    if unknown := [str(name)[:40] for name in value if name not in valid_names]:
-        valid = format_list(valid_names)
-        raise UnknownOption(f"{label} has no field {format_list(unknown)}; it has: {valid}")
+    if valid_names is not None:
+        check_no_others(label, "field", value, valid_names)
     return value
 
 

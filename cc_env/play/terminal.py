@@ -32,7 +32,7 @@ from cc_env.play.commands import CommandTable
 from cc_env.play.descriptions import count_pieces, describe_result, summarize_decision
 from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
 from cc_env.play.importing import record_from_svg
-from cc_env.play.move_input import cell_name, parse_move
+from cc_env.play.move_input import parse_move
 from cc_env.play.session import GameSession
 from cc_env.players.specs import check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
@@ -158,7 +158,7 @@ class Console:
         if self.session.result is not None:
             return "over> "
         if self._selected:
-            return f"{self._mover} {cell_name(self.session.game, self._selected)} to> "
+            return f"{self._mover} {self.session.game.cell_text(self._selected, 'input')} to> "
         return f"{self._mover}> "
 
     @property
@@ -199,7 +199,7 @@ class Console:
             groups: dict[str, list[str]] = {}
             for number, choice in enumerate(numbered, 1):
                 if _kind(choice) == kind:
-                    name = cell_name(game, choice.pieces[0]) if choice.pieces else ""
+                    name = game.cell_text(choice.pieces[0], "input") if choice.pieces else ""
                     groups.setdefault(name, []).append(f"{number}) {choice.text}")
             lines += [_wrap_texts(name, texts, self._width) for name, texts in groups.items()]
         return lines

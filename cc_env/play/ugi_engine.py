@@ -37,10 +37,12 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import (
+    MAX_INTEGER,
     BadOption,
     CcEnvError,
     IllegalAction,
     UnknownOption,
+    check_integer,
     describe_os_error,
     format_list,
     is_integer,
@@ -62,7 +64,6 @@ _LIMITS = "level", "depth", "nodes", "simulations", "seconds"
 _RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "none"}
 # Interval between attempts to stop a search.
 _STOP_INTERVAL_SECONDS = 0.01
-_MAX_NUMBER = 2**31 - 1
 _MAX_DIGITS = 18
 # Limits of `go` that are no options of a player.
 _CLOCK_LIMITS = "movetime", "p1time", "p2time", "p1inc", "p2inc", "movestogo"
@@ -220,7 +221,7 @@ class UGIEngine:
     def _identify(self) -> None:
         self._write(f"id name cc_env {__version__} {self._spec}")
         self._write("id author cc_env")
-        self._write(f"option name Seed type spin default {self._seed} min 0 max {2**31 - 1}")
+        self._write(f"option name Seed type spin default {self._seed} min 0 max {MAX_INTEGER}")
         self._write("ugiok")
 
     @_COMMANDS.add("isready")
@@ -264,7 +265,8 @@ class UGIEngine:
         is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
         if not is_seed or len(words) != 4:
             raise UnknownOption(f"setoption {rest[:40]!r}; expected: name Seed value N")
-        self._rng = np.random.default_rng(_parse_integer("Seed", words[3]))
+        number = int(words[3]) if _is_integer_text(words[3]) else words[3]
+        self._rng = np.random.default_rng(check_integer("Seed", number, 0))
 
     @_COMMANDS.add("uginewgame")
     def _start_new_game(self) -> None:
@@ -382,13 +384,6 @@ def _parse_go_number(name: str, text: str) -> int:
         expected = f"expected: an integer of at most {_MAX_DIGITS} digits"
         problem = f"go {name} {text[:40]}" if text else f"go {name} has no number"
         raise BadOption(f"{problem}; {expected}")
-    return int(text)
-
-
-def _parse_integer(name: str, text: str) -> int:
-    """Parse an integer, 0 to _MAX_NUMBER; raise BadOption for another text."""
-    if not _is_integer_text(text) or not 0 <= int(text) <= _MAX_NUMBER:
-        raise BadOption(f"{name} {text[:40]}; expected: an integer, 0 to {_MAX_NUMBER}")
     return int(text)
 
 

@@ -34,7 +34,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import FIRST, ONGOING, SECOND, Bool, Int, Position
 from cc_env.errors import check_bool
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import by_reference
 from cc_env.search import limits, transposition
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import (
@@ -424,7 +424,7 @@ def deepen(
     workspace. The line of an interrupted iteration is used if it completed at least one root
     action.
     """
-    context = as_raw(context)
+    context = by_reference(context)
     workspace = context.workspace
     _reset(context)
     workspace.root_player = player

@@ -35,7 +35,7 @@ from cc_env.rendering.picture import heat
 from cc_env.server.jobs import PlayerJob
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_game, parse_start
-from cc_env.server.player_pool import allowed_players, check_spec
+from cc_env.server.player_pool import allowed_players, normalize_spec
 from cc_env.server.requests import cancel_on_disconnect, client_address, read_json, read_tokens
 
 # The HTTP status of a request whose client has disconnected, as in nginx.
@@ -91,10 +91,10 @@ async def _search(
 
 def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     """Return a game in a text, or a start position; raise CcEnvError for an invalid request."""
-    text, name = fields.get("text"), fields.get("game")
-    game = parse_game(name, fields.get("options") or {}) if name else None
+    text = fields.get("text")
+    game = parse_game(fields) if fields.get("game") else None
     if text is None and game:
-        return _game_data(ImportedGame(game, parse_start(fields.get("start"), game)))
+        return _game_data(ImportedGame(game, parse_start(fields, game)))
     if not isinstance(text, str):
         raise invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
@@ -116,14 +116,14 @@ def _player_job(
     """Return the job of a requested analysis; raise CcEnvError if the request is invalid."""
     session = _replay(fields, limits)
     session.check_in_progress()
-    spec = check_spec(fields.get("player", "minimax:extreme"), session.game)
+    spec = normalize_spec(fields.get("player", "minimax:extreme"), session.game)
     return PlayerJob(function, spec, session.game, session.position)
 
 
 def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
     """Return a game after the requested decisions; raise CcEnvError for an invalid request."""
-    game = parse_game(fields.get("game"), fields.get("options") or {})
-    start = parse_start(fields.get("start"), game)
+    game = parse_game(fields)
+    start = parse_start(fields, game)
     unlimited = Limits(max_turns=None, repetitions=None)
     session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
     for action in _parse_actions(fields.get("actions", []), limits.max_analyzed_decisions):
@@ -152,8 +152,8 @@ def _import_data(imported: ImportedGames) -> Data:
 
 def _players_data(fields: Fields) -> Data:
     """Return the player specs that the page offers for a game, and the side that moves first."""
-    game = parse_game(fields.get("game"), fields.get("options") or {})
-    start = parse_start(fields.get("start"), game)
+    game = parse_game(fields)
+    start = parse_start(fields, game)
     return {"players": allowed_players(game), "mover": game.to_move(start)}
 
 

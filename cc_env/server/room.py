@@ -17,10 +17,9 @@ from cc_env.errors import (
     BadOption,
     CcEnvError,
     IllegalAction,
-    UnknownOption,
     check_integer,
+    check_name,
     check_number,
-    format_list,
 )
 from cc_env.match.match import FAULTS, RESIGNED
 from cc_env.match.referee import Response
@@ -418,13 +417,9 @@ class Room(SavedGame):
             "take_back": self.take_back_requested_by,
             "rematch": self.rematch_offered_by,
         }
-        if not isinstance(offer, str) or offer not in offers:
-            raise UnknownOption(
-                f"unknown offer {str(offer)[:40]!r}; expected: {format_list(offers)}"
-            )
-        player = offers[offer]
+        player = offers[name := check_name("offer", offer, offers)]
         if player is None or client.seats <= {player}:
-            raise IllegalAction(f"the other player does not offer: {offer.replace('_', ' ')}")
+            raise IllegalAction(f"the other player does not offer: {name.replace('_', ' ')}")
         self._change("decline", offer=offer)
         self.broadcast("declined", offer=offer, player=1 - player)
 

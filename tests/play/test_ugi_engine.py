@@ -187,8 +187,8 @@ def test_bestmove_is_a_complete_turn():
         ("setgame checkers size=9 sise=8", UnknownOption, "checkers has no option sise, size"),
         ("setgame checkers crowning=1e3", BadOption, "crowning='1e3'; expected: continue or ends"),
         ("setoption name Hash value 16", UnknownOption, "setoption 'name Hash value 16'; "),
-        ("setoption name Seed value -1", BadOption, "Seed -1; "),
-        ("setoption name Seed value 99999999999", BadOption, "Seed 99999999999; "),
+        ("setoption name Seed value -1", BadOption, "Seed=-1; "),
+        ("setoption name Seed value 99999999999", BadOption, "Seed=99999999999; "),
         ("query mood", UnknownOption, "expected: gameover, p1turn, result"),
     ],
 )

@@ -95,7 +95,7 @@ def test_invalid_player_specs_are_rejected():
         ),
         ("random:3=4", UnknownOption, "option 3"),
     ):
-        check_error(error_type, text, player_pool.check_spec, name, game)
+        check_error(error_type, text, player_pool.normalize_spec, name, game)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
-from cc_env.players.builtin import load_tables
+from cc_env.players.builtin import as_tables
 from cc_env.search.workspace import MAX_DEPTH
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training.distillation.teacher import Teacher
@@ -126,7 +126,7 @@ class Config(GameSettings, NetworkConfig):
 
     def load_tables(self, game: Game) -> Tablebase | None:
         """Return the teacher's tables; raise as `check` if they cannot be used."""
-        return load_tables(game, SHIPPED if self.tables == "shipped" else self.tables)
+        return as_tables(game, SHIPPED if self.tables == "shipped" else self.tables)
 
 
 class Training(NetworkTraining[Config]):
