@@ -12,6 +12,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# Imports write the bytecode of the few modules that are used.
+INSTALL := $(BIN)/pip install --quiet --no-compile
 PROCESSES ?= 3
 # A test that hangs for twenty minutes ends the run, which names it.
 HANGS := --max-worker-restart 0 -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
@@ -19,13 +21,20 @@ PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadsco
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all test-pythons test-numba test-arm checks demo play docs examples bench lock clean
+.PHONY: test test-all checks-and-compilation compiled test-pythons test-numba test-arm checks demo play docs examples bench lock clean
 
-test: checks
+test: checks-and-compilation
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
 
-test-all: checks
+test-all: checks-and-compilation
 	$(PYTEST) --durations=20 --durations-min=5
+
+# Compiling needs few packages, so it begins while pip still installs the others.
+checks-and-compilation:
+	$(MAKE) --no-print-directory --jobs=2 checks compiled
+
+compiled: .venv/core
+	$(BIN)/python -m cc_env warm
 
 test-pythons:
 	$(PYTHON) tests/pythons.py
@@ -58,21 +67,25 @@ examples: .venv-examples/ready
 bench: .venv/bench
 	$(BIN)/python -m benchmarks
 
-.venv/ready: requirements.lock setup.cfg pyproject.toml
+.venv/core: requirements.lock setup.cfg pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cc_env needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL) --constraint requirements.lock setuptools
+	$(INSTALL) --constraint requirements.lock --no-build-isolation --editable .[cli]
+	touch $@
+
+.venv/ready: .venv/core
+	$(INSTALL) -r requirements.lock
 	$(BIN)/pip check
 	touch $@
 
 .venv/bench: .venv/ready requirements-bench.lock
-	$(BIN)/pip install --quiet -r requirements-bench.lock
+	$(INSTALL) -r requirements-bench.lock
 	touch $@
 
 .venv-examples/ready: requirements-examples.lock setup.cfg
 	$(PYTHON) -m venv .venv-examples
-	.venv-examples/bin/pip install --quiet -r requirements-examples.lock
+	.venv-examples/bin/pip install --quiet --no-compile -r requirements-examples.lock
 	.venv-examples/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	.venv-examples/bin/pip check
 	touch $@

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.progress import track
+from typer import Argument, Option
 
 from cc_env.cli.arguments import (
     FILE,
@@ -34,18 +34,17 @@ console = Terminal()
 
 def dataset(
     file: Annotated[
-        Path | None,
-        typer.Argument(**FILE, help="The npz file to create.", show_default=False),
+        Path | None, Argument(**FILE, help="The npz file to create.", show_default=False)
     ] = None,
     player: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--player", "-p", metavar="SPEC", help="A player; name two to play against each other."
         ),
     ] = None,
     records: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             "--records",
             "-r",
             parser=file_path,
@@ -55,7 +54,7 @@ def dataset(
     ] = None,
     game: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--game",
             "-g",
             help="The game; `games` lists them.",
@@ -65,12 +64,11 @@ def dataset(
     size: Size = None,
     option: GameOptions = None,
     games: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of games to play.", show_default=f"{GAMES}"),
+        int | None, Option(min=1, help="Number of games to play.", show_default=f"{GAMES}")
     ] = None,
     opening_turns: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=0,
             help="Random turns before each game, which are not part of it.",
             show_default=f"{OPENING_TURNS}",
@@ -78,7 +76,7 @@ def dataset(
     ] = None,
     max_turns: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Turns after which a game is a draw.",
             show_default=f"{Limits().max_turns}",
@@ -86,22 +84,19 @@ def dataset(
     ] = None,
     repetitions: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=0,
             help="A game is a draw at the Nth occurrence of a position; 0: never.",
             show_default=f"{Limits().repetitions}",
         ),
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="The same seed gives the same games.", show_default="0"),
+        int | None, Option(min=0, help="The same seed gives the same games.", show_default="0")
     ] = None,
     tables: TablesFolder = None,
     minari: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID", help="Also create this Minari data set, such as checkers/greedy-v0."
-        ),
+        Option(metavar="ID", help="Also create this Minari data set, such as checkers/greedy-v0."),
     ] = None,
 ) -> None:
     """Write games as a data set: npz with NumPy arrays, or Minari.

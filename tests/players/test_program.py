@@ -23,9 +23,9 @@ from cc_env.match import record
 from cc_env.match.match import Limits
 from cc_env.match.record import append_record, read_records
 from cc_env.match.referee import Clock, play_match, player_for_new_game
+from cc_env.players.program import ProgramConnection
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import channel, process
-from cc_env.protocols.program import ProgramConnection
 from cc_env.protocols.ugi_driver import UGIDriver
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import untrusted_names
