@@ -666,7 +666,7 @@ def _write_planes(
 
 @jit
 def _fill(plane: NDArray[np.int8], count: Int) -> None:
-    value = np.int8(min(count, MAX_COUNT))
+    value = np.int8(count if count < MAX_COUNT else MAX_COUNT)
     for row in range(plane.shape[0]):
         for column in range(plane.shape[1]):
             plane[row, column] = value
