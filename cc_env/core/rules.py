@@ -73,7 +73,7 @@ def outcome(position: Position) -> int:
 @jit
 def reward(outcome: Int, player: Int) -> float:
     """Return a player's reward for an outcome: 1 for a win, -1 for a loss, else 0."""
-    if outcome in (DRAW, ONGOING):
+    if outcome == DRAW or outcome == ONGOING:  # noqa: SIM109 (compiled)
         return 0.0
     return 1.0 if outcome == player else -1.0
 

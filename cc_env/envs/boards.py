@@ -213,6 +213,7 @@ class Boards:
         # Whether the masks of the batch are valid; before the first reset they are written late.
         self._has_masks = False
         self._all_boards = np.ones(count, np.bool_)
+        self._initial = np.array([game.initial], np.uint64)
 
     def __getstate__(self) -> dict[str, object]:
         # Policies contain large buffers.
@@ -268,7 +269,8 @@ class Boards:
         if streams is not None:
             self._batch.episodes["stream"][selected] = streams[selected]
         kind = StepKind.RESET_TO_POSITION if starts else StepKind.RESET
-        self._begin_games(selected, kind, np.array(starts or [self.game.initial], np.uint64))
+        rows = np.array(starts, np.uint64) if starts else self._initial
+        self._begin_games(selected, kind, rows)
         self.was_illegal &= ~selected
 
     def _begin_games(
@@ -363,7 +365,7 @@ class Boards:
             self.outcomes,
         ]
         ended = [array[is_finished] for array in arrays]
-        self._begin_games(is_finished, StepKind.RESET, np.array([self.game.initial], np.uint64))
+        self._begin_games(is_finished, StepKind.RESET, self._initial)
         for array, values in zip(arrays, ended, strict=True):
             array[is_finished] = values
 

@@ -318,15 +318,18 @@ def _step_board(
     row, episode = batch.positions[number], batch.episodes[number]
     board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
     is_decision = kind == StepKind.DECISION
-    if is_decision and board.episode.status == EpisodeStatus.RUNNING:
-        _play_action(action, start, settings, batch, policy, board)
-    elif kind != StepKind.SKIP:
-        first = start if is_decision else rules.load(board.position, start)
-        has_opening = kind != StepKind.RESET_TO_POSITION
-        position = _begin_game(first, has_opening, settings, policy, board)
+    first = start if is_decision else rules.load(board.position, start)
+    position, begins = first, kind != StepKind.SKIP
+    if is_decision and episode.status == EpisodeStatus.RUNNING:
+        position, begins = _play_action(action, start, settings, batch, policy, board)
+    elif begins:
         batch.rewards[number] = 0.0
         batch.terminated[number] = batch.truncated[number] = False
         batch.outcomes[number] = ONGOING
+    if begins:
+        has_opening = kind != StepKind.RESET_TO_POSITION
+        position = _begin_game(first, has_opening, settings, policy, board)
+    if kind != StepKind.SKIP:
         _write_board(position, settings, batch, board)
 
 
@@ -353,12 +356,11 @@ def play_replies(
         board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
         position = _advance(rules.load(board.position, start), np.int64(actions[index]), board)
         result, status = _status(position, settings, board)
-        if episode.has_step:
-            seat = np.int64(episode.seat)
-            _conclude(position, seat, result, status, start, settings, batch, policy, board)
-        else:
+        if not episode.has_step:
             episode.status = status
-            _write_board(position, settings, batch, board)
+        elif _conclude(position, np.int64(episode.seat), result, status, settings, batch, board):
+            position = _begin_game(start, np.bool_(True), settings, policy, board)
+        _write_board(position, settings, batch, board)
 
 
 @jit
@@ -446,8 +448,11 @@ def observe(start: Position, packed_settings: SettingsTuple, packed_batch: Batch
 @jit
 def _play_action(
     action: Int, start: Position, settings: Settings, batch: Batch, policy: Policy, board: Board
-) -> None:
-    """Play an action of the action space, and the policy's replies to it."""
+) -> tuple[Position, Bool]:
+    """Play an action of the action space, and the policy's replies to it.
+
+    Return the position, and whether the next game begins in the same step.
+    """
     before = rules.load(board.position, start)
     player = np.int64(rules.to_move(before))
     viewer = np.int64(board.episode.seat) if settings.opponent_mode else player
@@ -460,7 +465,8 @@ def _play_action(
         legal_action = action if is_legal else _draw(before, board)
         after = _advance(before, legal_action, board)
         position, result, status = _reply(after, settings, policy, board)
-    _conclude(position, viewer, result, status, start, settings, batch, policy, board)
+    begins = _conclude(position, viewer, result, status, settings, batch, board)
+    return position, begins
 
 
 @jit
@@ -469,31 +475,27 @@ def _conclude(
     viewer: Int,
     result: Int,
     status: Int,
-    start: Position,
     settings: Settings,
     batch: Batch,
-    policy: Policy,
     board: Board,
-) -> None:
-    """Write reward, flags and outcome for `viewer`; with SAME_STEP, restart a finished game.
+) -> Bool:
+    """Write reward, flags and outcome for `viewer`; return whether the next game begins at once.
 
     `result` is the outcome, `status` an `EpisodeStatus`.
     """
     number, episode = board.number, board.episode
     batch.rewards[number] = rules.reward(result, viewer)
-    episode.status = status
     batch.terminated[number] = result != ONGOING
     batch.truncated[number] = status >= EpisodeStatus.TURN_LIMIT
-    if status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP:
+    batch.outcomes[number] = result
+    episode.status = status
+    begins = status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP
+    if begins:
         planes = batch.final_observations[number]
         _observe(position, settings, episode, board.keys, planes)
         rules.store(position, batch.final_positions[number])
         batch.final_episodes[number] = episode
-        # The constant True has a type of its own, for which numba would compile again.
-        has_opening = np.bool_(True)
-        position = _begin_game(start, has_opening, settings, policy, board)
-    _write_board(position, settings, batch, board)
-    batch.outcomes[number] = result
+    return begins
 
 
 @jit
@@ -664,7 +666,7 @@ def _write_planes(
 
 @jit
 def _fill(plane: NDArray[np.int8], count: Int) -> None:
-    value = np.int8(min(count, MAX_COUNT))
+    value = np.int8(count if count < MAX_COUNT else MAX_COUNT)
     for row in range(plane.shape[0]):
         for column in range(plane.shape[1]):
             plane[row, column] = value

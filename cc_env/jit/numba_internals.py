@@ -10,6 +10,7 @@ numba may change it in any release; `make test-numba` tries the newest one. What
   compared whenever numba looks up one of its own functions.
 - `dispatcher`, `registry`: `CPUDispatcher` is what `numba.njit` returns; it infers the types of
   arguments and calls its `_compiler` for new ones. `cpu_target` holds the contexts for all of them.
+- `event`, `global_compiler_lock`: what profiles listen to, and the lock of all compilations.
 - `errors`, `config`: the errors of compilation, and the settings from environment variables.
 - `cgutils`, `models`: helpers for LLVM code, and how types are represented in it.
 - `Context`, `BaseContext`: functions by the types of their arguments, for type inference and for
@@ -19,6 +20,7 @@ numba may change it in any release; `make test-numba` tries the newest one. What
 - `to_fixed_tuple`: the first elements of an array as a tuple.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -33,11 +35,13 @@ from numba.core import (
     config,
     dispatcher,
     errors,
+    event,
     registry,
     sigutils,
 )
 from numba.core.base import BaseContext
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.datamodel import DataModelManager
 from numba.core.registry import cpu_target
 from numba.core.typing import Context, Signature, signature
@@ -184,6 +188,39 @@ class _Flags(compiler.Flags):
         return bool(super().__eq__(other))
 
 
+class _TypingContext:
+    """numba's context for type inference, which remembers the signatures of functions of numbers.
+
+    numba infers the type of each operation several times, each time among all signatures.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._signatures: dict[tuple[object, ...], Signature | None] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._context, name)
+
+    def resolve_function_type(
+        self, function: object, args: Sequence[types.Type], kws: Mapping[str, types.Type]
+    ) -> Signature | None:
+        """Return the signature of a call, None if there is none."""
+        is_own = isinstance(function, types.Type) and not isinstance(
+            function, types.Function | types.NumberClass
+        )
+        if is_own or kws or not all(isinstance(a, types.Number | types.Boolean) for a in args):
+            return self._context.resolve_function_type(function, args, kws)
+        key = function, *args
+        if key not in self._signatures:
+            self._signatures[key] = self._context.resolve_function_type(function, args, kws)
+        return self._signatures[key]
+
+
+@functools.cache
+def _remembering(context: Context) -> _TypingContext:
+    return _TypingContext(context)
+
+
 class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
     """Compiler with a library class and additional flags."""
 
@@ -201,7 +238,7 @@ class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
         library = self._library_class(context.codegen(), self.py_func.__qualname__)
         library.enable_object_caching()
         return compiler.compile_extra(
-            self.targetdescr.typing_context,
+            _remembering(self.targetdescr.typing_context),
             context,
             self.py_func,
             args=args,
@@ -290,11 +327,19 @@ class InlinedDispatcher(registry.CPUDispatcher):
     def compile(self, signature: tuple[types.Type, ...]) -> object:
         """Return the key of the code for these types, which is compiled if it does not exist yet.
 
-        Type inference calls this for every call, several times.
+        Type inference calls this for every call, several times. numba's own method also measures
+        the time of every function, which at each level of calls costs more.
         """
-        args, _ = sigutils.normalize_signature(signature)
-        result = self.overloads.get(tuple(args))
-        return super().compile(signature) if result is None else result.entry_point
+        args, return_type = sigutils.normalize_signature(signature)
+        if tuple(args) not in self.overloads:
+            data = {"dispatcher": self, "args": args, "return_type": return_type}
+            with (
+                global_compiler_lock,
+                self._compiling_counter,
+                event.trigger_event("numba:compile", data=data),
+            ):
+                self.add_overload(self._compiler.compile(args, return_type))
+        return self.overloads[tuple(args)].entry_point
 
     def add_overload(self, result: CompileResult) -> None:
         """Record the compiled code, which has no Python entry point."""

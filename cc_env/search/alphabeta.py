@@ -282,7 +282,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     if ply < MAX_PLIES - 1:
         count = rules.tactical_actions(position, context.workspace.tactical[base:])
     for index in range(count):
-        alpha = max(alpha, best)
+        alpha = best if best > alpha else alpha
         if alpha >= beta:
             break
         after = rules.apply(position, np.int64(context.workspace.tactical[base + index]))
@@ -294,7 +294,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
             low, high = (alpha, beta) if same else (-beta, -alpha)
             value = _quiesce(after, Frame(depth, ply + 1, low, high), context)
             value = value if same else -value
-        best = max(best, value)
+        best = value if value > best else best
     return best
 
 
@@ -310,7 +310,8 @@ def _rank(position: Position, frame: Frame, without: Int, context: Context) -> I
         action = np.int64(workspace.legal[index])
         if action == without:
             continue
-        rank = min(workspace.history[player, action], _MOST_HISTORY)
+        history = workspace.history[player, action]
+        rank = history if history < _MOST_HISTORY else _MOST_HISTORY
         if action == workspace.killers[ply, 0] or action == workspace.killers[ply, 1]:
             rank += _KILLER
         if frame.depth > 1:

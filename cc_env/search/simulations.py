@@ -284,7 +284,7 @@ def _back_up(forest: Forest, settings: PUCTSettings, slot: Int, repeated: Bool) 
     tree, leaf_depth = forest.leaves.trees[slot], forest.leaves.depths[slot]
     nodes, edges = forest.nodes[tree], forest.edges[tree]
     for depth in range(leaf_depth, -1, -1):
-        node = forest.leaves.paths[slot, depth, 0]
+        node = np.int64(forest.leaves.paths[slot, depth, 0])
         nodes[node]["in_flight"] -= 1
         if depth < leaf_depth or repeated:
             _update(nodes, edges, settings, node)

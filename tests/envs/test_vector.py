@@ -467,7 +467,8 @@ def test_rejected_step_changes_no_board(actions, why):
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "expected: an integer, 4 to 8"),
         ({"seat": "red"}, "seat"),
-        ({"num_envs": 0}, "expected: an integer, 1 to 2,147,483,647"),
+        ({"num_envs": 0}, "num_envs=0; expected: an integer, 1 or more"),
+        ({"num_envs": 2**31}, "expected: an integer, 1 to 2,147,483,647"),
     ],
 )
 def test_invalid_arguments_are_rejected(arguments, why):

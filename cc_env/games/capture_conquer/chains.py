@@ -447,7 +447,7 @@ def _trace(
     previous = lowest_bit(hop(cell, falling, rising, frontier))
     start, end = lowest_index(previous), lowest_index(cell)
     middle = ONE << ((start + end) >> ONE)
-    if max(start, end) - min(start, end) == _RISING_HOP:
+    if start + _RISING_HOP == end or end + _RISING_HOP == start:
         return previous, used_falling, used_rising | middle
     return previous, used_falling | middle, used_rising
 
