@@ -35,7 +35,7 @@ from cc_env.search.workspace import MAX_DEPTH
 from training import arena
 from training.arena.wording import interval, percent
 from training.parallel.tasks import run_tasks, task_mapper
-from training.runs.config import check_between, check_integers
+from training.runs import checked
 from training.selfplay import search_games
 from training.selfplay.search_games import PlaySettings
 
@@ -49,32 +49,29 @@ console = Terminal()
 class Config:
     """The settings of tuning."""
 
-    rounds: int = 6
+    rounds: checked.Count = 6
     # Self-play decisions per round.
-    positions: int = 100_000
+    positions: Annotated[int, checked.integers(1000)] = 100_000
     # Games in the match between the new and the best weights.
-    games: int = 400
+    games: Annotated[int, checked.integers(2)] = 400
     # Search depth in self-play and the match, in turns.
-    depth: int = 3
+    depth: Annotated[int, checked.integers(1, MAX_DEPTH)] = 3
     # Self-play begins after 0 to `max_opening_turns` random turns, games of the match after exactly
     # as many.
-    max_opening_turns: int = 6
+    max_opening_turns: Annotated[int, checked.integers(0, search_games.MAX_TURNS)] = 6
     # Fraction of random decisions after the opening.
-    exploration: float = 0.05
+    exploration: checked.Fraction = 0.05
     # Number of latest rounds to fit.
-    remembered: int = 4
+    remembered: checked.Count = 4
     # L2 regularization of the weights.
-    penalty: float = 2e-5
-    seed: int = 0
+    penalty: checked.Fraction = 2e-5
+    seed: checked.Natural = 0
     # Number of processes; None: one per core, 0: this process.
     workers: int | None = None
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_integers(self, rounds=1, positions=1000, games=2, depth=(1, MAX_DEPTH))
-        check_integers(self, max_opening_turns=(0, search_games.MAX_TURNS))
-        check_integers(self, remembered=1, seed=0)
-        check_between(self, 0, 1, "exploration", "penalty")
+        checked.check_fields(self)
 
 
 class Sample(NamedTuple):
