@@ -111,20 +111,18 @@ def _bounds(shape: Shape) -> tuple[int, int, int, int]:
     """Return the left, upper, right and lower edge of a shape, rounded outwards."""
     match shape:
         case Square(x, y, edge):
-            corners = [(x, y), (x + edge, y + edge)]
-            reach_x = reach_y = 0.0
+            corners, reach = [(x, y), (x + edge, y + edge)], 0.0
         case Disc(x, y, radius, _, _, width):
-            corners, reach_x = [(x, y)], radius + width / 2
-            reach_y = reach_x
+            corners, reach = [(x, y)], radius + width / 2
         case Polyline(points, _, width):
-            corners, reach_x = list(points), width / 2 + 1
-            reach_y = reach_x
+            corners, reach = list(points), width / 2 + 1
         case Label(x, y, text):
-            corners = [(x, y)]
-            reach_x, reach_y = (length / SCALE / 2 + 1 for length in _font(shape).size(text))
+            half_width, half_height = (length / SCALE / 2 for length in _font(shape).size(text))
+            corners = [(x - half_width, y - half_height), (x + half_width, y + half_height)]
+            reach = 1.0
     columns, rows = zip(*corners, strict=True)
-    low_x, low_y = math.floor(min(columns) - reach_x), math.floor(min(rows) - reach_y)
-    return low_x, low_y, math.ceil(max(columns) + reach_x), math.ceil(max(rows) + reach_y)
+    left, top = math.floor(min(columns) - reach), math.floor(min(rows) - reach)
+    return left, top, math.ceil(max(columns) + reach), math.ceil(max(rows) + reach)
 
 
 def _edge_color(shape: Shape) -> str:
