@@ -43,11 +43,11 @@ from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadOption, check_integer
-from cc_env.match.match import Limits, effective_repetition_limit
 from training.arena import make_players
 from training.runs import checked, command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.training_run import Run, State
+from training.selfplay.selfplay_env import SelfPlayEnv
 from training.selfplay.training import BEST, BaseConfig, BaseTraining, train
 
 # Q-value of illegal actions; returns are between -1 and 1.
@@ -209,16 +209,12 @@ class Training(BaseTraining[Config]):
 
 def make_env(game: Game, config: Config) -> "MaskedObservations":
     """Return the environment of a run; its games have the limits of the arena, which are draws."""
-    limits = Limits()
-    env = OpponentVecEnv(
-        game.name,
+    env = SelfPlayEnv(
+        game,
         config.boards,
-        opponents=config.opponents,
-        max_turns=limits.max_turns,
-        repetitions=effective_repetition_limit(game, limits.repetitions),
-        draw_at_limits=True,
+        config.opponents,
+        seed=config.seed,
         max_opening_turns=config.max_opening_turns,
-        **game.options,
     )
     return MaskedObservations(env)
 

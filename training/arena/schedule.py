@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, check_number_of_games, format_list
+from cc_env.errors import BadOption, BadPlayer, check_name, check_number_of_games, format_list
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.openings import random_openings
@@ -61,10 +61,8 @@ class Config:
             names = format_list(self.players) or "none"
             raise BadOption(f"players: {names}; expected: two or more")
         check_number_of_games(self.games)
-        if self.anchor is not None and self.anchor not in self.players:
-            raise BadOption(
-                f"unknown anchor {self.anchor!r}; expected: {format_list(self.players)}"
-            )
+        if self.anchor is not None:
+            check_name("anchor", self.anchor, self.players)
         if self.learn and self.opening_turns:
             raise BadOption(
                 f"opening_turns={self.opening_turns} with learn=True; expected: 0, because "

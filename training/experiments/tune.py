@@ -21,12 +21,9 @@ from scipy.optimize import minimize
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
-from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import Position
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
-from cc_env.jit.compiler import jit
 from cc_env.match.confidence import Interval
 from cc_env.output import Terminal
 from cc_env.players.builtin import MinimaxPlayer
@@ -165,29 +162,12 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
 
 def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
     """Return the features int16[N, K] of positions uint64[N, F]: the factor of each weight."""
-    evaluation = _evaluation(game)
-    units = np.eye(len(evaluation.weights), dtype=np.int64)
-    out = np.zeros((len(positions), len(units)), np.int16)
-    _write_features(
-        game.initial, positions, evaluation._replace(weights=units[0].copy()), units, out
-    )
-    return out
-
-
-@jit
-def _write_features(
-    like: Position,
-    rows: NDArray[np.uint64],
-    evaluation: Any,
-    units: NDArray[np.int64],
-    out: NDArray[np.int16],
-) -> None:
-    """Evaluate each position with each unit vector as weights; write the values to `out`."""
-    for unit in range(len(units)):
-        evaluation.weights[:] = units[unit]
-        for row in range(len(rows)):
-            position = rules.load(rows[row], like)
-            out[row, unit] = rules.evaluate(position, rules.to_move(position), evaluation)
+    units = np.eye(len(_evaluation(game).weights), dtype=np.int64)
+    scores = [
+        search_games.evaluate_positions(game, _evaluation_with_weights(game, unit), positions)
+        for unit in units
+    ]
+    return np.stack(scores, 1).astype(np.int16)
 
 
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:

@@ -31,13 +31,13 @@ from agents.weight_files import checked_array
 from cc_env.envs.boards import MAX_THREADS
 from cc_env.errors import BadCheckpoint, check_integer
 from training.arena import make_players
-from training.ppo import selfplay_env
 from training.ppo.masked_policy import Policy
 from training.ppo.opponents import ITSELF, SNAPSHOTS, LearningOpponents, PoolSettings
 from training.ppo.overlapped import OverlappedPPO
 from training.runs import checked, command_line, state
 from training.runs.checkpoints import Checkpoint
 from training.runs.training_run import Run, State
+from training.selfplay import selfplay_env
 from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
 

@@ -3,22 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from cc_env.errors import (
-    BadOption,
-    UnknownOption,
-    format_list,
-    is_integer,
-    is_number,
-)
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer, is_number
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -25,7 +25,7 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, check_number_of_games, format_list
+from cc_env.errors import check_name, check_number_of_games
 from cc_env.jit.threads import available_cores
 from cc_env.match.referee import Player
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
@@ -55,8 +55,7 @@ class EvaluationOpponents:
     def __post_init__(self) -> None:
         """Raise BadOption for an invalid player spec, anchor or number."""
         checked.check_fields(self)
-        if self.anchor not in self.names:
-            raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
+        check_name("anchor", self.anchor, self.names)
         check_number_of_games(self.games, checked.MAX_EVALUATIONS)
 
 
