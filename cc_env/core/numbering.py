@@ -7,7 +7,7 @@ numbers the positions of each material.
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,10 @@ class Numbering:
     rules: Mapping[str, int] = field(default_factory=dict)
     # Whether no position can repeat.
     is_acyclic: bool = False
+    # The function registered as `rules.unmoves`.
+    unmoves: Callable[..., Any] | None = None
+    # Limit of the pieces that a turn captures.
+    max_captures: int = MAX_CELLS
 
     @property
     def num_cells(self) -> int:
@@ -122,13 +126,26 @@ class Numbering:
         return sum(w * count for w, count in zip(weights, material, strict=True))
 
     def prerequisites(self, material: Material) -> list[Material]:
-        """Return the materials to solve before this one, in the order in which they are solved.
+        """Return the materials that turns may lead to, in the order in which they are solved.
 
-        They weigh less and have at most as many pieces on either side, so turns may reach them.
+        They weigh less; one side has as many pieces, the other has lost at most `max_captures`.
         """
-        own, enemy = sum(material[::2]), sum(material[1::2])
-        below = self.materials((max(own, enemy), min(own, enemy)), own + enemy)
-        return [other for other in below if self.weight(other) < self.weight(material)]
+        sides = sum(material[::2]), sum(material[1::2])
+        below = self.materials((max(sides), min(sides)), sum(sides))
+        return [
+            other
+            for other in below
+            if self.weight(other) < self.weight(material) and self._can_capture(material, other)
+        ]
+
+    def _can_capture(self, material: Material, other: Material) -> bool:
+        """Return whether captures of one side may turn the numbers of pieces into the others."""
+        before, after = ((sum(m[::2]), sum(m[1::2])) for m in (material, other))
+        return any(
+            mover == before[side] and 0 <= before[1 - side] - opponent <= self.max_captures
+            for side in (0, 1)
+            for mover, opponent in (after, after[::-1])
+        )
 
 
 def swap_sides(material: Material) -> Material:

@@ -19,7 +19,7 @@ import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
-from cc_env.core.bitboard import ZERO, mix
+from cc_env.core.bitboard import ZERO, mix, popcount
 from cc_env.jit import fingerprints
 from cc_env.jit.compiler import jit, rule
 
@@ -146,6 +146,32 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
 
     All other properties, such as the size of the board, are copied from `like`.
     """
+
+
+@rule
+def unmoves(position: Position, out: NDArray[np.uint64]) -> int:
+    """Write the positions from which a quiet turn leads to `position`; return their number.
+
+    A turn is quiet if it keeps the numbers of pieces and all pieces of the opponent. Each position
+    is written to a row of `out` (uint64[M, >= F]) by `store`, as it is after `pass_turn`. Finished
+    games may be included.
+    """
+
+
+@rule
+def loud_turns(
+    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]
+) -> tuple[int, int]:
+    """Write the positions after the turns that are not quiet; return the numbers of both kinds.
+
+    The number of quiet turns comes first. The positions are written to the rows of `out`
+    (uint64[M, >= F]) by `store`. `legal` (int32[>= 4 * A]) is a buffer.
+    """
+
+
+@rule
+def pass_turn(position: Position) -> Position:
+    """Return the position between turns with the other player to move."""
 
 
 @rule(dispatch_on=(1,))
@@ -296,6 +322,58 @@ def register_numbering(
 
     `cc_env.core.numbering` describes the sets. By default they contain all of a position between
     turns.
+    """
+    functions = {name: value for name, value in locals().items() if name != "position_class"}
+    _add(position_class, functions)
+
+
+@jit
+def _loud_turns(
+    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]
+) -> tuple[Int, Int]:
+    return _add_loud_turns(position, legal, out, np.int64(0), np.int64(0))
+
+
+@jit
+def _add_loud_turns(
+    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64], quiet: Int, loud: Int
+) -> tuple[Int, Int]:
+    """Do the work of `loud_turns`, given the numbers of turns found so far."""
+    count = legal_actions(position, legal)
+    if count == 0:
+        return quiet, loud
+    for index in range(count):
+        after = apply(position, np.int64(legal[index]))
+        if mid_turn(after):
+            quiet, loud = _add_loud_turns(after, legal[count:], out, quiet, loud)
+        elif _has_equal_material(position, after):
+            quiet += 1
+        else:
+            store(after, out[loud])
+            loud += 1
+    return quiet, loud
+
+
+@jit
+def _has_equal_material(position: Position, after: Position) -> Bool:
+    """Return whether the sets have the same sizes after a turn, which swaps the sides."""
+    sets, sets_after = to_sets(position), to_sets(after)
+    is_equal = True
+    for index in range(len(sets)):
+        is_equal = is_equal and popcount(sets[index]) == popcount(sets_after[index ^ 1])
+    return is_equal
+
+
+def register_unmoves(
+    position_class: type,
+    *,
+    unmoves: _Function,
+    pass_turn: _Function,
+    loud_turns: _Function = _loud_turns,
+) -> None:
+    """Register the unmoves of a game, so that it is solved by predecessors.
+
+    By default, `loud_turns` follows all legal actions.
     """
     functions = {name: value for name, value in locals().items() if name != "position_class"}
     _add(position_class, functions)

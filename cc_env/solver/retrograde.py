@@ -24,7 +24,13 @@ from cc_env.core import rules
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.tablebase.ranking import NO_INDEX, RankingTables, decode_position, index_of
+from cc_env.tablebase.ranking import (
+    NO_INDEX,
+    RankingTables,
+    decode_position,
+    image_indices,
+    index_of,
+)
 from cc_env.tablebase.values import (
     LOST,
     UNKNOWN,
@@ -53,6 +59,9 @@ class Work(NamedTuple):
     material: NDArray[np.int64]  # [K]
     # Index of the first value of the material.
     start: np.int64
+    # For each number, the turns not known to lose of the position before a pass; 0 if these do not
+    # matter. Empty unless the material is solved by predecessors.
+    open_turns: NDArray[np.uint8]
 
 
 class Pass(NamedTuple):
@@ -134,7 +143,7 @@ def _verdict(
         if rules.mid_turn(after):
             reply = _verdict(after, work, sought, legal[count:], counts)
         else:
-            reply = _turn_verdict(_read(after, work, counts), sought)
+            reply = _turn_verdict(read_value(after, work, counts), sought)
         if reply == _WINS:
             return reply
         if reply == _OPEN:
@@ -145,7 +154,7 @@ def _verdict(
 
 
 @jit
-def _read(position: Position, work: Work, counts: NDArray[np.int64]) -> Int:
+def read_value(position: Position, work: Work, counts: NDArray[np.int64]) -> Int:
     """Return the value at the end of a turn: from the tables, or that of a finished game.
 
     UNKNOWN for other positions, which are counted in `counts[MISSING]`.
@@ -229,21 +238,72 @@ def verify(
     """Check that each value follows from those that the position's turns lead to.
 
     Also check that each position has the number that it was decoded from. Draws must be marked.
-    `faults`, int64[3], receives the number of faults, the number of the first faulty position, and
-    the number of turns that lead to no value.
+    `faults`, int64[3], receives the number of faults, the index of the first faulty position, and
+    the number of turns that lead to no value. `legal`, int32[>= 4 * A], is a buffer.
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
+    images = np.empty(len(work.numbers.cell_maps), np.int64)
     for number in range(low, high):
-        place = work.start + number
         position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
-        value = terminal_value(position)
-        if value == UNKNOWN:
-            value = _best_turn(position, work, legal, faults)
-        if value != work.values[place] or index_of(position, work.numbers) != place:
-            if not faults[0]:
-                faults[1] = number
-            faults[0] += 1
+        _verify_number(position, work.start + number, work, faults)
+        _verify_value(position, work, images, legal, faults)
+
+
+@jit(nogil=True)
+def verify_after_pass(
+    work: Work,
+    like: Position,
+    low: Int,
+    high: Int,
+    legal: NDArray[np.int32],
+    faults: NDArray[np.int64],
+) -> None:
+    """Do the checks of `verify`, of the values of the positions before a pass.
+
+    In this order, most turns lead to numbers that are near to each other.
+    """
+    work, legal = as_raw(work), as_raw(legal)
+    sets = np.empty(len(work.material), np.uint64)
+    images = np.empty(len(work.numbers.cell_maps), np.int64)
+    for number in range(low, high):
+        passed = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        _verify_number(passed, work.start + number, work, faults)
+        _verify_value(rules.pass_turn(passed), work, images, legal, faults)
+
+
+@jit
+def _verify_number(position: Position, index: Int, work: Work, faults: NDArray[np.int64]) -> None:
+    """Check the index of a position."""
+    if index_of(position, work.numbers) != index:
+        _add_fault(index, faults)
+
+
+@jit
+def _verify_value(
+    position: Position,
+    work: Work,
+    images: NDArray[np.int64],
+    legal: NDArray[np.int32],
+    faults: NDArray[np.int64],
+) -> None:
+    """Check the value of a position, at the indices of all its images.
+
+    `images`, int64[G], and `legal`, int32[>= 4 * A], are buffers.
+    """
+    value = terminal_value(position)
+    if value == UNKNOWN:
+        value = _best_turn(position, work, legal, faults)
+    for image in range(image_indices(position, work.numbers, images)):
+        if work.values[images[image]] != value:
+            _add_fault(images[image], faults)
+
+
+@jit
+def _add_fault(index: Int, faults: NDArray[np.int64]) -> None:
+    if not faults[0]:
+        faults[1] = index
+    faults[0] += 1
 
 
 @jit
@@ -261,7 +321,7 @@ def _best_turn(
         if rules.mid_turn(after):
             value = _best_turn(after, work, legal[count:], counts)
         else:
-            value = _read(after, work, counts)
+            value = read_value(after, work, counts)
             value = value if value == UNKNOWN else value_before_turn(value)
         if value == UNKNOWN:
             return value

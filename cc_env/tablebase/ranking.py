@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
+from cc_env.core.bitboard import ONE, ZERO, highest_index, lowest_bit, lowest_index, popcount
 from cc_env.core.numbering import MAX_CELLS, Material, Numbering, swap_sides
 from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
@@ -36,8 +36,6 @@ from cc_env.jit.compiler import jit
 NO_INDEX = -1
 # Values in a block; the values of each material begin with a new block.
 BLOCK_SIZE = 2**15
-
-_63 = np.uint64(63)
 
 
 def both_views(materials: Iterable[Material]) -> list[Material]:
@@ -67,6 +65,8 @@ class RankingTables(NamedTuple):
     symmetries: NDArray[np.int8]  # [R]
     representatives_at: NDArray[np.int64]  # [limit + 2]
     representatives: NDArray[np.uint64]  # [O]
+    # Whether a symmetry other than the identity maps a representative to itself.
+    is_symmetric: NDArray[np.bool_]  # [O]
     # For each material, the number of its positions before each representative, and their total;
     # `before_at` is where the entries of a material start.
     before_at: NDArray[np.int64]  # [C]
@@ -101,7 +101,7 @@ def unrank(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
     cells = ZERO
     below = popcount(free)
     while size:
-        cell = ONE << (_63 - lowest_index(reverse_bits(free)))
+        cell = ONE << highest_index(free)
         free ^= cell
         below -= 1
         if choose[below, size] <= number:
@@ -124,8 +124,41 @@ def transform(cells: np.uint64, cell_map: NDArray[np.uint64]) -> np.uint64:
 @jit
 def index_of(position: Position, numbers: RankingTables) -> Int:
     """Return the index of a position's value; NO_INDEX if it has none."""
-    state = rules.numbering_state(position)
-    sets = rules.to_sets(position)
+    sets, state = rules.to_sets(position), rules.numbering_state(position)
+    code = _code_of(sets, state, numbers)
+    if code == NO_INDEX:
+        return code
+    row = numbers.first[popcount(sets[0])] + rank(sets[0], numbers.cells[0], numbers.choose)
+    rest = rank_others(sets, state, np.int64(numbers.symmetries[row]), numbers)
+    return _first_index(code, np.int64(numbers.orbits[row]), numbers) + rest
+
+
+@jit
+def image_indices(position: Position, numbers: RankingTables, indices: NDArray[np.int64]) -> Int:
+    """Write the indices of all images of a position that have one to `indices`, int64[G].
+
+    Return their number: 1, the index of the position, unless its first set is symmetric. The
+    position must have an index; indices may be repeated.
+    """
+    indices[0] = index_of(position, numbers)
+    sets, state = rules.to_sets(position), rules.numbering_state(position)
+    row = numbers.first[popcount(sets[0])] + rank(sets[0], numbers.cells[0], numbers.choose)
+    first = numbers.representatives_at[popcount(sets[0])] + np.int64(numbers.orbits[row])
+    if not numbers.is_symmetric[first]:
+        return np.int64(1)
+    start = indices[0] - rank_others(sets, state, np.int64(numbers.symmetries[row]), numbers)
+    count: Int = np.int64(1)
+    for symmetry in range(len(numbers.cell_maps)):
+        image = transform(sets[0], numbers.cell_maps[symmetry])
+        if image == numbers.representatives[first] and symmetry != numbers.symmetries[row]:
+            indices[count] = start + rank_others(sets, state, np.int64(symmetry), numbers)
+            count += 1
+    return count
+
+
+@jit
+def _code_of(sets: tuple[np.uint64, ...], state: Int, numbers: RankingTables) -> Int:
+    """Return the code of the material of the sets; NO_INDEX if their positions have no index."""
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     is_within = 0 <= state < numbers.states
@@ -133,12 +166,25 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
         size = popcount(sets[set_index])
         is_within = is_within and size <= limit and not sets[set_index] & ~numbers.cells[set_index]
         code = code * (limit + 1) + size
-    if not is_within or numbers.start[code] < 0:
-        return np.int64(NO_INDEX)
-    own = sets[0]
-    row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
-    symmetry, orbit = np.int64(numbers.symmetries[row]), np.int64(numbers.orbits[row])
-    occupied = own if symmetry == 0 else transform(own, numbers.cell_maps[symmetry])
+    return code if is_within and numbers.start[code] >= 0 else np.int64(NO_INDEX)
+
+
+@jit
+def _first_index(code: Int, orbit: Int, numbers: RankingTables) -> Int:
+    """Return the index of the first position of a material whose first set is in this orbit."""
+    index: Int = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
+    return index
+
+
+@jit
+def rank_others(
+    sets: tuple[np.uint64, ...], state: Int, symmetry: Int, numbers: RankingTables
+) -> Int:
+    """Return the rank of a position among those with the same first set.
+
+    `symmetry` maps the first set to its representative.
+    """
+    occupied = transform(sets[0], numbers.cell_maps[symmetry]) if symmetry else sets[0]
     rest: Int = np.int64(0)
     for set_index in range(1, len(sets)):
         cells = sets[set_index]
@@ -148,9 +194,7 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
         rest *= numbers.choose[popcount(free), popcount(cells)]
         rest += rank(cells, free, numbers.choose)
         occupied |= cells
-    first = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
-    index: Int = first + rest * numbers.states + state
-    return index
+    return rest * numbers.states + state
 
 
 @jit
@@ -223,10 +267,11 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
     orbits, symmetries = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
-    representatives = [
+    found = [
         _find_orbits(cells[0], choose, cell_maps, size, orbits[low:high], symmetries[low:high])
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
+    representatives, is_symmetric = zip(*found, strict=True)
     num_codes = (limit + 1) ** len(cells)
     numbers = RankingTables(
         cells=cells,
@@ -237,6 +282,7 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
         symmetries=symmetries,
         representatives_at=_ends(map(len, representatives)),
         representatives=np.concatenate(representatives),
+        is_symmetric=np.concatenate(is_symmetric),
         before_at=np.full(num_codes, NO_INDEX, np.int64),
         before=np.empty(0, np.int64),
         start=np.full(num_codes, NO_INDEX, np.int64),
@@ -349,12 +395,13 @@ def _find_orbits(
     size: int,
     orbits: NDArray[np.int32],
     symmetries: NDArray[np.int8],
-) -> NDArray[np.uint64]:
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Write the orbits of the first sets of `size` cells, and the symmetries to representatives.
 
-    Return the representatives, the images with the lowest rank.
+    Return the representatives, the images with the lowest rank, and whether each is symmetric.
     """
     representatives = np.empty(len(orbits), np.uint64)
+    is_symmetric = np.zeros(len(orbits), np.bool_)
     count = 0
     for row in range(len(orbits)):
         first_set = unrank(np.int64(row), np.int64(size), cells, choose)
@@ -364,13 +411,15 @@ def _find_orbits(
             other = rank(transform(first_set, cell_maps[symmetry]), cells, choose)
             if other < lowest:
                 lowest, lowest_symmetry = other, np.int64(symmetry)
+            elif other == row:
+                is_symmetric[count] = True
         symmetries[row] = lowest_symmetry
         if lowest_symmetry == 0:
             orbits[row], representatives[count] = count, first_set
             count += 1
         else:
-            orbits[row] = orbits[lowest]
-    return representatives[:count]
+            orbits[row], is_symmetric[count] = orbits[lowest], False
+    return representatives[:count], is_symmetric[:count]
 
 
 def parse_pieces(text: str) -> tuple[tuple[int, int], int]:
