@@ -27,7 +27,7 @@ from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.solver.retrograde import LOSSES, WINS, Work, read_value
-from cc_env.tablebase.ranking import decode_position, image_indices, rank_others
+from cc_env.tablebase.ranking import decode_next, decode_position, image_indices, rank_others
 from cc_env.tablebase.values import (
     DRAW_VALUE,
     LOST,
@@ -66,8 +66,10 @@ def count_turns(
     sets = np.empty(len(work.material), np.uint64)
     images = np.empty(len(work.numbers.cell_maps), np.int64)
     after = np.empty((MAX_LOUD_TURNS, len(like)), np.uint64)
+    passed = decode_position(np.int64(low), work.material, work.numbers, like, sets)
     for number in range(low, high):
-        passed = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        if number > low:
+            passed = decode_next(np.int64(number), passed, work.material, work.numbers, sets)
         position = rules.pass_turn(passed)
         value, quiet = terminal_value(position), 0
         if value == UNKNOWN:

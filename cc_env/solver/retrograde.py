@@ -27,6 +27,7 @@ from cc_env.jit.raw_arrays import as_raw
 from cc_env.tablebase.ranking import (
     NO_INDEX,
     RankingTables,
+    decode_next,
     decode_position,
     image_indices,
     index_of,
@@ -266,8 +267,10 @@ def verify_after_pass(
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     images = np.empty(len(work.numbers.cell_maps), np.int64)
+    passed = decode_position(np.int64(low), work.material, work.numbers, like, sets)
     for number in range(low, high):
-        passed = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        if number > low:
+            passed = decode_next(np.int64(number), passed, work.material, work.numbers, sets)
         _verify_number(passed, work.start + number, work, faults)
         _verify_value(rules.pass_turn(passed), work, images, legal, faults)
 

@@ -511,7 +511,7 @@ class Solver:
         if state.stage != stage:
             state.stage, state.done = stage, 0
         tasks = list(self._tasks())
-        total = sum(task.high - task.low for task in tasks)
+        ends = np.cumsum([task.high - task.low for task in tasks]).tolist()
         began = time.perf_counter()
         while state.done < len(tasks):
             wave = tasks[state.done : state.done + self._threads * _CHUNKS_PER_WAVE]
@@ -523,8 +523,8 @@ class Solver:
             finally:
                 state.done += len(finished)
             yield from finished
-            done = sum(task.high - task.low for task in tasks[: state.done])
-            self.report(Progress(self.step.label, stage, done, total, time.perf_counter() - began))
+            seconds = time.perf_counter() - began
+            self.report(Progress(self.step.label, stage, ends[state.done - 1], ends[-1], seconds))
             if time.monotonic() > self._next_save:
                 self._save()
 
