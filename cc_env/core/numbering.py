@@ -126,25 +126,29 @@ class Numbering:
         return sum(w * count for w, count in zip(weights, material, strict=True))
 
     def prerequisites(self, material: Material) -> list[Material]:
-        """Return the materials that turns may lead to, in the order in which they are solved.
-
-        They weigh less; one side has as many pieces, the other has lost at most `max_captures`.
-        """
-        sides = sum(material[::2]), sum(material[1::2])
-        below = self.materials((max(sides), min(sides)), sum(sides))
+        """Return the materials that turns may lead to, in the order in which they are solved."""
+        own, enemy = sum(material[::2]), sum(material[1::2])
         return [
             other
-            for other in below
-            if self.weight(other) < self.weight(material) and self._can_capture(material, other)
+            for other in self.materials((max(own, enemy), min(own, enemy)), own + enemy)
+            if any(
+                self.leads_to(before, after)
+                for before in (material, swap_sides(material))
+                for after in (other, swap_sides(other))
+            )
         ]
 
-    def _can_capture(self, material: Material, other: Material) -> bool:
-        """Return whether captures of one side may turn the numbers of pieces into the others."""
-        before, after = ((sum(m[::2]), sum(m[1::2])) for m in (material, other))
-        return any(
-            mover == before[side] and 0 <= before[1 - side] - opponent <= self.max_captures
-            for side in (0, 1)
-            for mover, opponent in (after, after[::-1])
+    def leads_to(self, material: Material, other: Material) -> bool:
+        """Return whether a turn may lead to another material, each with the player to move first.
+
+        The other one weighs less, the turn captures at most `max_captures` pieces, and the player
+        who makes it loses none.
+        """
+        captures = sum(material[1::2]) - sum(other[::2])
+        return (
+            self.weight(other) < self.weight(material)
+            and sum(other[1::2]) == sum(material[::2])
+            and 0 <= captures <= self.max_captures
         )
 
 

@@ -349,7 +349,8 @@ def _add_loud_turns(
         elif _has_equal_material(position, after):
             quiet += 1
         else:
-            store(after, out[loud])
+            if loud < len(out):
+                store(after, out[loud])
             loud += 1
     return quiet, loud
 

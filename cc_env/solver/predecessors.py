@@ -42,8 +42,8 @@ from cc_env.tablebase.values import (
 
 # Limit of the number of quiet turns of a position.
 MAX_QUIET_TURNS = 254
-# Limit of the number of the other turns.
-MAX_LOUD_TURNS = 4096
+# Limit of the number of the other turns; no position reaches it.
+MAX_LOUD_TURNS = 2**15
 # A bit of a loss that quiet turns may avoid; the margin of these losses is 1.
 PROVISIONAL = 1 << (MARGIN_SHIFT + 1)
 

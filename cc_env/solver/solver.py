@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.core.numbering import Material
+from cc_env.core.numbering import Material, Numbering
 from cc_env.errors import (
     BadOption,
     BadTable,
@@ -55,6 +55,7 @@ from cc_env.solver.retrograde import (
 )
 from cc_env.tablebase.ranking import (
     BLOCK_SIZE,
+    NO_INDEX,
     RankingTables,
     both_views,
     count_positions,
@@ -67,7 +68,7 @@ from cc_env.tablebase.ranking import (
 )
 from cc_env.tablebase.table_file import SUFFIX, TableHeader, TableView, write_table
 from cc_env.tablebase.tablebase import open_table
-from cc_env.tablebase.values import MAX_MARGIN, MAX_TURNS, UNKNOWN, loss_value, margin_of, turns_of
+from cc_env.tablebase.values import MAX_MARGIN, MAX_TURNS, loss_value, margin_of, turns_of
 
 STATE_SUFFIX = ".part"
 # Positions in a task of a thread.
@@ -162,7 +163,7 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
     needed = tuple(numbering.prerequisites(material))
-    numbers = make_ranking_tables(numbering, (*needed, material))
+    numbers = _make_tables(numbering, material)
     views = both_views([material])
     sizes = [material_size(view, numbers) for view in views]
     label = numbering.label(material)
@@ -195,6 +196,17 @@ def _has_predecessors(game: Game, material: Material) -> bool:
     own, enemy = sum(material[::2]), sum(material[1::2])
     max_turns = max(own, enemy) * (numbering.num_cells - own - enemy)
     return max_turns <= MAX_QUIET_TURNS and game.max_margin == 1
+
+
+def _make_tables(numbering: Numbering, material: Material) -> RankingTables:
+    """Return the ranking tables of a material, the last one, and of those that turns lead to."""
+    needed = numbering.prerequisites(material)
+    unreachable = {
+        view
+        for view in both_views(needed)
+        if not any(numbering.leads_to(before, view) for before in both_views([material]))
+    }
+    return make_ranking_tables(numbering, (*needed, material), without_values=unreachable)
 
 
 def _num_values(material: Material, numbers: RankingTables) -> int:
@@ -300,7 +312,7 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     if numbering is None or not remaining:
         return 0.0, 0.0
     largest = max(remaining, key=lambda step: step.numbers)
-    numbers = make_ranking_tables(numbering, (*largest.needed, largest.material))
+    numbers = _make_tables(numbering, largest.material)
     view = both_views([largest.material])[-1]
     size = material_size(view, numbers)
     # Only read, so no memory pages are allocated.
@@ -335,7 +347,7 @@ class Solver:
         # Called after each wave of chunks.
         self.report: ProgressCallback = lambda progress: None
         self._threads = threads or available_cores()
-        self._numbers = make_ranking_tables(self._numbering, (*step.needed, step.material))
+        self._numbers = _make_tables(self._numbering, step.material)
         self._views = both_views([step.material])
         self._has_predecessors = _has_predecessors(game, step.material)
         self._open_turns = {
@@ -344,7 +356,7 @@ class Solver:
             )
             for view in self._views
         }
-        self._values = np.full(_num_values(step.material, self._numbers), UNKNOWN, np.uint16)
+        self._values = np.empty(_num_values(step.material, self._numbers), np.uint16)
         # Number of losses and wins by margin and turns.
         self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)
         for material in step.needed:
@@ -361,8 +373,10 @@ class Solver:
             table = open_table(path, self.game, material, self._numbers)
         except FileNotFoundError:
             raise BadTable(f"{path}: this table is required and missing") from None
-        for part in table.read([self._part(view) for view in both_views([material])]):
-            count_values(part, self._census)
+        for index, view in enumerate(both_views([material])):
+            if material_start(view, self._numbers) != NO_INDEX:
+                table.read_view(index, self._part(view))
+                count_values(self._part(view), self._census)
         table.close()
         return table.header
 

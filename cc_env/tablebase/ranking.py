@@ -18,7 +18,7 @@ cells that the first set can be, of all sizes up to `limit`; O representatives o
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from math import comb
 from typing import Any, NamedTuple
 
@@ -323,10 +323,13 @@ def _decode_other_sets(
             num_free -= material[index + 1]
 
 
-def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> RankingTables:
+def make_ranking_tables(
+    numbering: Numbering, materials: Iterable[Material], *, without_values: Container[Material] = ()
+) -> RankingTables:
     """Return the tables for these materials, in the frames of both sides.
 
-    The values of the materials are in this order, each starting at a multiple of BLOCK_SIZE.
+    The values of the materials are in this order, each starting at a multiple of BLOCK_SIZE. Views
+    in `without_values` have numbers, but no indices of values.
     """
     views = both_views(materials)
     limit = max((size for view in views for size in view), default=0)
@@ -356,10 +359,12 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
         start=np.full(num_codes, NO_INDEX, np.int64),
         states=np.int64(numbering.num_states),
     )
-    return numbers._replace(before=_lay_out(views, numbers))
+    return numbers._replace(before=_lay_out(views, without_values, numbers))
 
 
-def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]:
+def _lay_out(
+    views: list[Material], without_values: Container[Material], numbers: RankingTables
+) -> NDArray[np.int64]:
     """Fill in `start` and `before_at`; return `before`."""
     befores = [np.empty(0, np.int64)]
     start = 0
@@ -367,11 +372,12 @@ def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]
         low, high = numbers.representatives_at[view[0] : view[0] + 2]
         code = material_code(view, numbers)
         numbers.before_at[code] = sum(map(len, befores))
-        numbers.start[code] = start
         befores.append(
             _ends(_count_completions(numbers.representatives[low:high], view, numbers).tolist())
         )
-        start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
+        if view not in without_values:
+            numbers.start[code] = start
+            start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
     return np.concatenate(befores)
 
 

@@ -180,17 +180,17 @@ class ExactTable:
         except ValueError as error:
             raise BadTable(f"{self.path}: block {index}: {error}") from None
 
-    def read(self, views: Sequence[NDArray[np.uint16]] | None = None) -> list[NDArray[np.uint16]]:
-        """Return all values, uint16[numbers] by view; raise BadTable if a block is damaged.
-
-        They are written to `views` if given.
-        """
-        if views is None:
-            views = [np.empty(view.numbers, np.uint16) for view in self.header.views]
+    def read(self) -> list[NDArray[np.uint16]]:
+        """Return all values, uint16[numbers] by view; raise BadTable if a block is damaged."""
+        views = [np.empty(view.numbers, np.uint16) for view in self.header.views]
         for view, values in enumerate(views):
-            for number, begin in enumerate(range(0, len(values), BLOCK_SIZE)):
-                values[begin : begin + BLOCK_SIZE] = self.block(view, number)
-        return list(views)
+            self.read_view(view, values)
+        return views
+
+    def read_view(self, view: int, values: NDArray[np.uint16]) -> None:
+        """Read a view into `values`, uint16[numbers]; raise BadTable if a block is damaged."""
+        for number, begin in enumerate(range(0, len(values), BLOCK_SIZE)):
+            values[begin : begin + BLOCK_SIZE] = self.block(view, number)
 
 
 def _parse_header(encoded: bytes) -> TableHeader:
