@@ -44,6 +44,8 @@ from cc_env.tablebase.values import (
 MAX_QUIET_TURNS = 254
 # Limit of the number of the other turns; no position reaches it.
 MAX_LOUD_TURNS = 2**15
+# Wins and losses that are written together.
+_MAX_FOUND = 1024
 # A bit of a loss that quiet turns may avoid; the margin of these losses is 1.
 PROVISIONAL = 1 << (MARGIN_SHIFT + 1)
 
@@ -120,6 +122,7 @@ def spread(
     sets = np.empty(len(work.material), np.uint64)
     images = np.empty(len(work.numbers.cell_maps), np.int64)
     before = np.empty((2 * MAX_QUIET_TURNS, len(like)), np.uint64)
+    found, num_found = np.empty(_MAX_FOUND + len(images), np.int64), 0
     won, lost = win_value(np.int64(1), turns - 1), loss_value(np.int64(1), turns - 1)
     for number in range(low, high):
         value = np.int64(work.values[work.start + number])
@@ -137,7 +140,23 @@ def spread(
             if value == lost or not remaining:
                 counts[WINS if value == lost else LOSSES] += 1
                 for image in range(image_indices(rules.pass_turn(passed), work.numbers, images)):
-                    _improve(work.values, images[image], value_before_turn(value))
+                    found[num_found] = images[image] * 2 + (value == won)
+                    num_found += 1
+                if num_found >= _MAX_FOUND:
+                    _write_found(found[:num_found], turns, work.values)
+                    num_found = 0
+    _write_found(found[:num_found], turns, work.values)
+
+
+@jit
+def _write_found(found: NDArray[np.int64], turns: Int, values: NDArray[np.uint16]) -> None:
+    """Write wins and losses in `turns` turns: twice their indices, and 1 for a loss.
+
+    Separate writes could not be executed in parallel.
+    """
+    win, loss = win_value(np.int64(1), turns), loss_value(np.int64(1), turns)
+    for place in found:
+        _improve(values, place >> 1, loss if place & 1 else win)
 
 
 @jit

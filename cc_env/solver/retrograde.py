@@ -27,6 +27,7 @@ from cc_env.jit.raw_arrays import as_raw
 from cc_env.tablebase.ranking import (
     NO_INDEX,
     RankingTables,
+    cached_index_of,
     decode_next,
     decode_position,
     image_indices,
@@ -63,6 +64,8 @@ class Work(NamedTuple):
     # For each number, the turns not known to lose of the position before a pass; 0 if these do not
     # matter. Empty unless the material is solved by predecessors.
     open_turns: NDArray[np.uint8]
+    # A cache of the thread.
+    first_sets: NDArray[np.int64]  # [FIRST_SETS, 4]
 
 
 class Pass(NamedTuple):
@@ -160,7 +163,7 @@ def read_value(position: Position, work: Work, counts: NDArray[np.int64]) -> Int
 
     UNKNOWN for other positions, which are counted in `counts[MISSING]`.
     """
-    place = index_of(position, work.numbers)
+    place = cached_index_of(position, work.numbers, work.first_sets)
     if place != NO_INDEX:
         return np.int64(work.values[place])
     value = terminal_value(position)

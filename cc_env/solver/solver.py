@@ -55,6 +55,7 @@ from cc_env.solver.retrograde import (
 )
 from cc_env.tablebase.ranking import (
     BLOCK_SIZE,
+    FIRST_SETS,
     NO_INDEX,
     RankingTables,
     both_views,
@@ -222,7 +223,8 @@ def _make_work(
     open_turns: NDArray[np.uint8] = _NO_OPEN_TURNS,
 ) -> Work:
     start = np.int64(material_start(view, numbers))
-    return Work(numbers, values, np.array(view, np.int64), start, open_turns)
+    first_sets = np.zeros((FIRST_SETS, 4), np.int64)
+    return Work(numbers, values, np.array(view, np.int64), start, open_turns, first_sets)
 
 
 def check_space(steps: Sequence[Step], folder: Path) -> None:
@@ -548,7 +550,8 @@ class Solver:
         """Run a compiled function over a chunk; return its counts, int64[3]."""
         counts = np.zeros(3, np.int64)
         legal = np.empty(_LISTS * self.game.num_actions, np.int32)
-        function(task.work, self._numbering.like, *arguments, task.low, task.high, legal, counts)
+        work = task.work._replace(first_sets=np.zeros_like(task.work.first_sets))
+        function(work, self._numbering.like, *arguments, task.low, task.high, legal, counts)
         return counts
 
     def _tasks(self) -> Iterator["_Task"]:
