@@ -19,7 +19,7 @@ import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
-from cc_env.core.bitboard import ZERO, mix, popcount
+from cc_env.core.bitboard import ZERO, mix
 from cc_env.jit import fingerprints
 from cc_env.jit.compiler import jit, rule
 
@@ -159,13 +159,11 @@ def unmoves(position: Position, out: NDArray[np.uint64]) -> int:
 
 
 @rule
-def loud_turns(
-    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]
-) -> tuple[int, int]:
-    """Write the positions after the turns that are not quiet; return the numbers of both kinds.
+def turns(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> int:
+    """Write the positions after all turns of an unfinished game; return their number.
 
-    The number of quiet turns comes first. The positions are written to the rows of `out`
-    (uint64[M, >= F]) by `store`. `legal` (int32[>= 4 * A]) is a buffer.
+    They are written to the rows of `out` (uint64[M, >= F]) by `store`. `legal` (int32[>= 4 * A]) is
+    a buffer.
     """
 
 
@@ -328,41 +326,18 @@ def register_numbering(
 
 
 @jit
-def _loud_turns(
-    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]
-) -> tuple[Int, Int]:
-    return _add_loud_turns(position, legal, out, np.int64(0), np.int64(0))
-
-
-@jit
-def _add_loud_turns(
-    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64], quiet: Int, loud: Int
-) -> tuple[Int, Int]:
-    """Do the work of `loud_turns`, given the numbers of turns found so far."""
+def apply_all(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> int:
+    """Do the work of `turns` by the legal actions."""
     count = legal_actions(position, legal)
-    if count == 0:
-        return quiet, loud
+    written = 0
     for index in range(count):
         after = apply(position, np.int64(legal[index]))
         if mid_turn(after):
-            quiet, loud = _add_loud_turns(after, legal[count:], out, quiet, loud)
-        elif _has_equal_material(position, after):
-            quiet += 1
-        else:
-            if loud < len(out):
-                store(after, out[loud])
-            loud += 1
-    return quiet, loud
-
-
-@jit
-def _has_equal_material(position: Position, after: Position) -> Bool:
-    """Return whether the sets have the same sizes after a turn, which swaps the sides."""
-    sets, sets_after = to_sets(position), to_sets(after)
-    is_equal = True
-    for index in range(len(sets)):
-        is_equal = is_equal and popcount(sets[index]) == popcount(sets_after[index ^ 1])
-    return is_equal
+            written += apply_all(after, legal[count:], out[written:])
+        elif written < len(out):
+            store(after, out[written])
+            written += 1
+    return written
 
 
 def register_unmoves(
@@ -370,11 +345,11 @@ def register_unmoves(
     *,
     unmoves: _Function,
     pass_turn: _Function,
-    loud_turns: _Function = _loud_turns,
+    turns: _Function = apply_all,
 ) -> None:
     """Register the unmoves of a game, so that it is solved by predecessors.
 
-    By default, `loud_turns` follows all legal actions.
+    By default, `turns` applies all legal actions.
     """
     functions = {name: value for name, value in locals().items() if name != "position_class"}
     _add(position_class, functions)

@@ -23,10 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
+from cc_env.core.bitboard import popcount
 from cc_env.core.rules import Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.solver.retrograde import LOSSES, WINS, Work, read_value
+from cc_env.solver.retrograde import (
+    LOSSES,
+    MAX_PENDING,
+    MAX_TURNS_OF_POSITION,
+    VALUE_BITS,
+    WINS,
+    Work,
+    append_images,
+    read_value,
+)
 from cc_env.tablebase.ranking import decode_next, decode_position, image_indices, rank_others
 from cc_env.tablebase.values import (
     DRAW_VALUE,
@@ -42,10 +52,6 @@ from cc_env.tablebase.values import (
 
 # Limit of the number of quiet turns of a position.
 MAX_QUIET_TURNS = 254
-# Limit of the number of the other turns; no position reaches it.
-MAX_LOUD_TURNS = 2**15
-# Wins and losses that are written together.
-_MAX_FOUND = 1024
 # A bit of a loss that quiet turns may avoid; the margin of these losses is 1.
 PROVISIONAL = 1 << (MARGIN_SHIFT + 1)
 
@@ -67,40 +73,56 @@ def count_turns(
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     images = np.empty(len(work.numbers.cell_maps), np.int64)
-    after = np.empty((MAX_LOUD_TURNS, len(like)), np.uint64)
+    after = np.empty((MAX_TURNS_OF_POSITION, len(like)), np.uint64)
     passed = decode_position(np.int64(low), work.material, work.numbers, like, sets)
     for number in range(low, high):
         if number > low:
             passed = decode_next(np.int64(number), passed, work.material, work.numbers, sets)
         position = rules.pass_turn(passed)
-        value, quiet = terminal_value(position), 0
+        value: Int = terminal_value(position)
+        quiet: Int = np.int64(0)
         if value == UNKNOWN:
-            quiet, loud = rules.loud_turns(position, legal, after)
-            value = _best_value(after[:loud], work, like, counts)
-        if quiet and value == DRAW_VALUE:
-            # The draw counts as an open turn that stays open.
-            value, quiet = np.int64(UNKNOWN), quiet + 1
-        elif quiet and value != UNKNOWN and value & LOST:
-            value |= PROVISIONAL
+            count = rules.turns(position, legal, after)
+            value, quiet = _examine(after[:count], work, like, counts)
         work.open_turns[number] = quiet
         for index in range(image_indices(position, work.numbers, images)):
             work.values[images[index]] = value
 
 
 @jit
-def _best_value(
+def _examine(
     after: NDArray[np.uint64], work: Work, like: Position, counts: NDArray[np.int64]
-) -> Int:
-    """Return the value of the best turn to one of these positions, uint64[M, F]; UNKNOWN if M is 0.
+) -> tuple[Int, Int]:
+    """Return the first value and the number of open turns, given the positions after all turns.
 
-    The number of positions without a value is added to `counts[MISSING]`.
+    These are uint64[M, F]. The number of positions without a value is added to `counts[MISSING]`.
     """
     best: Int = np.int64(UNKNOWN)
+    quiet: Int = np.int64(0)
     for index in range(len(after)):
-        value = value_before_turn(read_value(rules.load(after[index], like), work, counts))
+        position = rules.load(after[index], like)
+        if _has_material(position, work.material):
+            quiet += 1
+            continue
+        value = value_before_turn(read_value(position, work, counts))
         if best == UNKNOWN or ordering(value) > ordering(best):
             best = value
-    return best
+    if quiet and best == DRAW_VALUE:
+        # The draw counts as an open turn that stays open.
+        return np.int64(UNKNOWN), quiet + 1
+    if quiet and best != UNKNOWN and best & LOST:
+        best |= PROVISIONAL
+    return best, quiet
+
+
+@jit
+def _has_material(position: Position, material: NDArray[np.int64]) -> bool:
+    """Return whether the sets of a position have these sizes, int64[K]."""
+    sets = rules.to_sets(position)
+    is_equal = True
+    for index in range(len(sets)):
+        is_equal = is_equal and popcount(sets[index]) == material[index]
+    return is_equal
 
 
 @jit(nogil=True)
@@ -120,9 +142,9 @@ def spread(
     """
     work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
-    images = np.empty(len(work.numbers.cell_maps), np.int64)
     before = np.empty((2 * MAX_QUIET_TURNS, len(like)), np.uint64)
-    found, num_found = np.empty(_MAX_FOUND + len(images), np.int64), 0
+    pending = np.empty(MAX_PENDING + len(work.numbers.cell_maps), np.int64)
+    count: Int = np.int64(0)
     won, lost = win_value(np.int64(1), turns - 1), loss_value(np.int64(1), turns - 1)
     for number in range(low, high):
         value = np.int64(work.values[work.start + number])
@@ -139,31 +161,27 @@ def spread(
             work.open_turns[place] = remaining if value == won else 0
             if value == lost or not remaining:
                 counts[WINS if value == lost else LOSSES] += 1
-                for image in range(image_indices(rules.pass_turn(passed), work.numbers, images)):
-                    found[num_found] = images[image] * 2 + (value == won)
-                    num_found += 1
-                if num_found >= _MAX_FOUND:
-                    _write_found(found[:num_found], turns, work.values)
-                    num_found = 0
-    _write_found(found[:num_found], turns, work.values)
+                count = append_images(
+                    rules.pass_turn(passed), value_before_turn(value), work, pending, count
+                )
+                if count >= MAX_PENDING:
+                    _write_pending(pending[:count], work.values)
+                    count = np.int64(0)
+    _write_pending(pending[:count], work.values)
 
 
 @jit
-def _write_found(found: NDArray[np.int64], turns: Int, values: NDArray[np.uint16]) -> None:
-    """Write wins and losses in `turns` turns: twice their indices, and 1 for a loss.
-
-    Separate writes could not be executed in parallel.
-    """
-    win, loss = win_value(np.int64(1), turns), loss_value(np.int64(1), turns)
-    for place in found:
-        _improve(values, place >> 1, loss if place & 1 else win)
+def _write_pending(pending: NDArray[np.int64], values: NDArray[np.uint16]) -> None:
+    """Write the values of `pending` unless there are better ones."""
+    for entry in pending:
+        _improve(values, entry >> VALUE_BITS, entry & UNKNOWN)
 
 
 @jit
 def _rank_within_block(position: Position, work: Work) -> Int:
     """Return the rank of a position among those with its first set, a representative."""
     sets, state = rules.to_sets(position), rules.numbering_state(position)
-    return rank_others(sets, state, np.int64(0), work.numbers)
+    return rank_others(sets, state, sets[0], np.int64(0), work.numbers)
 
 
 @jit

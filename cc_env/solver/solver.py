@@ -223,7 +223,7 @@ def _make_work(
     open_turns: NDArray[np.uint8] = _NO_OPEN_TURNS,
 ) -> Work:
     start = np.int64(material_start(view, numbers))
-    first_sets = np.zeros((FIRST_SETS, 4), np.int64)
+    first_sets = np.zeros((FIRST_SETS, 5), np.uint64)
     return Work(numbers, values, np.array(view, np.int64), start, open_turns, first_sets)
 
 
@@ -398,7 +398,7 @@ class Solver:
         try:
             if self._state.stage != _VERIFYING:
                 self._find_values()
-            self._verify()
+            self._verify(verify_after_pass if self._has_predecessors else retrograde.verify)
         except BadTable:
             # The next run must not resume from wrong values.
             self._state.remove()
@@ -437,7 +437,7 @@ class Solver:
         the counts in the header differ from those of the values.
         """
         header = self._read_table(self.step.material)
-        self._verify()
+        self._verify(retrograde.verify)
         table_views = tuple(map(self._view, self._views))
         if table_views != header.views:
             raise BadTable(
@@ -479,11 +479,10 @@ class Solver:
         self._census[_WON, margin, turns + 1] += changed[WINS]
         self._census[_LOST, margin, turns + 1] += changed[LOSSES]
 
-    def _verify(self) -> None:
-        """Raise BadTable if a value does not follow from those that its turns lead to."""
+    def _verify(self, function: Any) -> None:
+        """Raise BadTable if a function finds values that do not follow from those after a turn."""
         faults = 0
-        verify = retrograde.verify if self._numbering.unmoves is None else verify_after_pass
-        for counts in self._run_chunks(_VERIFYING, verify):
+        for counts in self._run_chunks(_VERIFYING, function):
             if counts[0] and not faults:
                 position = self._position_at(int(counts[1]))
             faults += int(counts[0])

@@ -63,13 +63,13 @@ class RankingTables(NamedTuple):
     # Index of the image of a cell.
     cell_maps: NDArray[np.uint64]  # [G, 64]
     first: NDArray[np.int64]  # [limit + 2]
-    # Index of the representative of a first set, and the symmetry that leads to it.
+    # Index of the representative of a first set, and a symmetry that leads to it.
     orbits: NDArray[np.int32]  # [R]
     symmetries: NDArray[np.int8]  # [R]
+    # Whether several symmetries lead to the representative.
+    is_symmetric: NDArray[np.bool_]  # [R]
     representatives_at: NDArray[np.int64]  # [limit + 2]
     representatives: NDArray[np.uint64]  # [O]
-    # Whether a symmetry other than the identity maps a representative to itself.
-    is_symmetric: NDArray[np.bool_]  # [O]
     # For each material, the number of its positions before each representative, and their total;
     # `before_at` is where the entries of a material start.
     before_at: NDArray[np.int64]  # [C]
@@ -131,34 +131,31 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
     code = _code_of(sets, state, numbers)
     if code == NO_INDEX:
         return code
-    row = numbers.first[popcount(sets[0])] + rank(sets[0], numbers.cells[0], numbers.choose)
-    rest = rank_others(sets, state, np.int64(numbers.symmetries[row]), numbers)
-    return _first_index(code, np.int64(numbers.orbits[row]), numbers) + rest
+    start, first, symmetry = _find_first_set(sets[0], code, numbers)
+    index: Int = start + rank_others(sets, state, first, symmetry, numbers)
+    return index
 
 
 @jit
 def cached_index_of(
-    position: Position, numbers: RankingTables, first_sets: NDArray[np.int64]
+    position: Position, numbers: RankingTables, first_sets: NDArray[np.uint64]
 ) -> Int:
     """Return what `index_of` returns, faster if few first sets occur.
 
-    `first_sets`, int64[FIRST_SETS, 4], is a cache, initially 0: by a hash of the first set, the
-    set, the code of the material, the index of the first position, and the symmetry to the
-    representative.
+    `first_sets`, uint64[FIRST_SETS, 5], is a cache, initially 0. Its rows have the first set, the
+    code of the material, and what `_find_first_set` returns.
     """
     sets, state = rules.to_sets(position), rules.numbering_state(position)
     code = _code_of(sets, state, numbers)
     if code == NO_INDEX:
         return code
-    own = sets[0]
-    entry = first_sets[np.int64(mix(own) & _LAST_FIRST_SET)]
-    if np.uint64(entry[0]) != own or entry[1] != code:
-        row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
-        entry[0], entry[1] = np.int64(own), code
-        entry[2] = _first_index(code, np.int64(numbers.orbits[row]), numbers)
-        entry[3] = numbers.symmetries[row]
-    index: Int = entry[2] + rank_others(sets, state, entry[3], numbers)
-    return index
+    row = first_sets[np.int64(mix(sets[0]) & _LAST_FIRST_SET)]
+    if row[0] != sets[0] or row[1] != np.uint64(code):
+        start, first, symmetry = _find_first_set(sets[0], code, numbers)
+        row[0], row[1], row[2] = sets[0], np.uint64(code), np.uint64(start)
+        row[3], row[4] = first, np.uint64(symmetry)
+    rest = rank_others(sets, state, row[3], np.int64(row[4]), numbers)
+    return np.int64(row[2]) + rest
 
 
 @jit
@@ -172,19 +169,15 @@ def image_indices(position: Position, numbers: RankingTables, indices: NDArray[n
     code = _code_of(sets, state, numbers)
     if code == NO_INDEX:
         return np.int64(0)
-    size = popcount(sets[0])
-    row = numbers.first[size] + rank(sets[0], numbers.cells[0], numbers.choose)
-    orbit, to_representative = np.int64(numbers.orbits[row]), np.int64(numbers.symmetries[row])
-    start = _first_index(code, orbit, numbers)
-    indices[0] = start + rank_others(sets, state, to_representative, numbers)
+    start, first, to_first = _find_first_set(sets[0], code, numbers)
+    indices[0] = start + rank_others(sets, state, first, to_first, numbers)
     count: Int = np.int64(1)
-    representative = numbers.representatives_at[size] + orbit
-    if numbers.is_symmetric[representative]:
-        for symmetry in range(len(numbers.cell_maps)):
-            image = transform(sets[0], numbers.cell_maps[symmetry])
-            if image == numbers.representatives[representative] and symmetry != to_representative:
-                indices[count] = start + rank_others(sets, state, np.int64(symmetry), numbers)
-                count += 1
+    if not numbers.is_symmetric[_row_of(sets[0], numbers)]:
+        return count
+    for symmetry in range(len(numbers.cell_maps)):
+        if symmetry != to_first and transform(sets[0], numbers.cell_maps[symmetry]) == first:
+            indices[count] = start + rank_others(sets, state, first, np.int64(symmetry), numbers)
+            count += 1
     return count
 
 
@@ -202,21 +195,41 @@ def _code_of(sets: tuple[np.uint64, ...], state: Int, numbers: RankingTables) ->
 
 
 @jit
-def _first_index(code: Int, orbit: Int, numbers: RankingTables) -> Int:
-    """Return the index of the first position of a material whose first set is in this orbit."""
-    index: Int = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
-    return index
+def _row_of(first_set: np.uint64, numbers: RankingTables) -> Int:
+    """Return the row of a first set in the tables of first sets."""
+    size = popcount(first_set)
+    row: Int = numbers.first[size] + rank(first_set, numbers.cells[0], numbers.choose)
+    return row
+
+
+@jit
+def _find_first_set(
+    first_set: np.uint64, code: Int, numbers: RankingTables
+) -> tuple[Int, np.uint64, Int]:
+    """Return the index of the first position of a material with the representative of a first set.
+
+    Also return the representative, and the symmetry that leads to it.
+    """
+    row, size = _row_of(first_set, numbers), popcount(first_set)
+    orbit = np.int64(numbers.orbits[row])
+    start = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
+    representative = numbers.representatives[numbers.representatives_at[size] + orbit]
+    return start, representative, np.int64(numbers.symmetries[row])
 
 
 @jit
 def rank_others(
-    sets: tuple[np.uint64, ...], state: Int, symmetry: Int, numbers: RankingTables
+    sets: tuple[np.uint64, ...],
+    state: Int,
+    first: np.uint64,
+    symmetry: Int,
+    numbers: RankingTables,
 ) -> Int:
     """Return the rank of a position among those with the same first set.
 
-    `symmetry` maps the first set to its representative.
+    `symmetry` maps the first set to its representative `first`.
     """
-    occupied = transform(sets[0], numbers.cell_maps[symmetry]) if symmetry else sets[0]
+    occupied = first
     rest: Int = np.int64(0)
     for set_index in range(1, len(sets)):
         cells = sets[set_index]
@@ -302,7 +315,7 @@ def _advance_other_sets(
 @jit
 def _free_cells(index: Int, numbers: RankingTables, sets: NDArray[np.uint64]) -> np.uint64:
     """Return the cells that the sets before this one leave free."""
-    free = numbers.cells[index]
+    free: np.uint64 = numbers.cells[index]
     for other in range(index):
         free &= ~sets[other]
     return free
@@ -367,11 +380,19 @@ def make_ranking_tables(
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
     orbits, symmetries = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
-    found = [
-        _find_orbits(cells[0], choose, cell_maps, size, orbits[low:high], symmetries[low:high])
+    is_symmetric = np.zeros(first[-1], np.bool_)
+    representatives = [
+        _find_orbits(
+            cells[0],
+            choose,
+            cell_maps,
+            size,
+            orbits[low:high],
+            symmetries[low:high],
+            is_symmetric[low:high],
+        )
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
-    representatives, is_symmetric = zip(*found, strict=True)
     num_codes = (limit + 1) ** len(cells)
     numbers = RankingTables(
         cells=cells,
@@ -380,9 +401,9 @@ def make_ranking_tables(
         first=first,
         orbits=orbits,
         symmetries=symmetries,
+        is_symmetric=is_symmetric,
         representatives_at=_ends(map(len, representatives)),
         representatives=np.concatenate(representatives),
-        is_symmetric=np.concatenate(is_symmetric),
         before_at=np.full(num_codes, NO_INDEX, np.int64),
         before=np.empty(0, np.int64),
         start=np.full(num_codes, NO_INDEX, np.int64),
@@ -498,13 +519,13 @@ def _find_orbits(
     size: int,
     orbits: NDArray[np.int32],
     symmetries: NDArray[np.int8],
-) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    is_symmetric: NDArray[np.bool_],
+) -> NDArray[np.uint64]:
     """Write the orbits of the first sets of `size` cells, and the symmetries to representatives.
 
-    Return the representatives, the images with the lowest rank, and whether each is symmetric.
+    Return the representatives, the images with the lowest rank.
     """
     representatives = np.empty(len(orbits), np.uint64)
-    is_symmetric = np.zeros(len(orbits), np.bool_)
     count = 0
     for row in range(len(orbits)):
         first_set = unrank(np.int64(row), np.int64(size), cells, choose)
@@ -515,14 +536,14 @@ def _find_orbits(
             if other < lowest:
                 lowest, lowest_symmetry = other, np.int64(symmetry)
             elif other == row:
-                is_symmetric[count] = True
+                is_symmetric[row] = True
         symmetries[row] = lowest_symmetry
         if lowest_symmetry == 0:
             orbits[row], representatives[count] = count, first_set
             count += 1
         else:
-            orbits[row], is_symmetric[count] = orbits[lowest], False
-    return representatives[:count], is_symmetric[:count]
+            orbits[row], is_symmetric[row] = orbits[lowest], is_symmetric[lowest]
+    return representatives[:count]
 
 
 def parse_pieces(text: str) -> tuple[tuple[int, int], int]:

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest_bit, popcount
+from cc_env.core.bitboard import ONE, ZERO, lowest_bit
 from cc_env.core.rules import Int
 from cc_env.games.capture_conquer.chains import (
     Field,
+    Word,
     between,
     ends_capturing,
     hops_over,
@@ -48,35 +49,43 @@ def unmoves(position: Position, out: NDArray[np.uint64]) -> Int:
 
 
 @jit
-def loud_turns(
-    position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]
-) -> tuple[Int, Int]:
-    """Write the positions after captures to uint64[M, F]; return the numbers of quiet and of these.
+def turns(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> Int:
+    """Write the positions after all turns to uint64[M, F]; return their number.
 
-    `legal` is not used.
+    All chains of a piece that capture the same victim are found together. `legal` is not used.
     """
     own, enemy, size = position.own, position.enemy, position.size
     empty = BOARD[size] & ~(own | enemy)
     over_own, over_enemy = hops_over(own, empty), takeoffs(hops_over(enemy, empty))
     field = Field(own, own | enemy, empty, hops_over(own | enemy, empty))
-    quiet, loud = np.int64(0), np.int64(0)
-    remaining = own
-    while remaining:
-        start = lowest_bit(remaining)
-        remaining ^= start
+    count: Int = np.int64(0)
+    pieces = own
+    while pieces:
+        start = lowest_bit(pieces)
+        pieces ^= start
         before = reachable(start, over_own, own, empty)
-        quiet += popcount(steps(start, empty) | before ^ start)
+        ends = steps(start, empty) | before ^ start
+        count = _write_turns(position, start, ends, ZERO, out, count)
         victims = between(before, empty, enemy) if before & over_enemy else ZERO
         while victims:
             victim = lowest_bit(victims)
             victims ^= victim
             ends = ends_capturing(start, before, victim, empty, remove_victim(victim, field))
-            while ends:
-                end = lowest_bit(ends)
-                ends ^= end
-                rules.store(play_jump(position, start, end, victim), out[loud])
-                loud += 1
-    return quiet, loud
+            count = _write_turns(position, start, ends, victim, out, count)
+    return count
+
+
+@jit
+def _write_turns(
+    position: Position, start: Word, ends: Word, victim: Word, out: NDArray[np.uint64], count: Int
+) -> Int:
+    """Append the positions after the turns from `start` to `ends`; return the new count."""
+    while ends:
+        end = lowest_bit(ends)
+        ends ^= end
+        rules.store(play_jump(position, start, end, victim), out[count])
+        count += 1
+    return count
 
 
 @jit
@@ -86,4 +95,4 @@ def pass_turn(position: Position) -> Position:
     return Position(own, enemy, ZERO, position.player ^ ONE, position.size)
 
 
-rules.register_unmoves(Position, unmoves=unmoves, pass_turn=pass_turn, loud_turns=loud_turns)
+rules.register_unmoves(Position, unmoves=unmoves, pass_turn=pass_turn, turns=turns)
