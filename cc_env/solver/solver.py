@@ -82,9 +82,8 @@ SIGNAL_POLL_SECONDS = 0.5
 _CHUNKS_PER_WAVE = 64
 # Samples, and positions in each, to measure speed with.
 _SAMPLES, _SAMPLE_SIZE = 32, 256
-# Estimated number of passes: best and worst case; by predecessors, with the work of other stages.
-_MIN_PASSES, _MAX_PASSES = 3, 40
-_MIN_STAGES, _MAX_STAGES = 2, 4
+# Estimated number of passes, least and most; by predecessors, of stages that take as long as one.
+_PASSES, _STAGES = (3, 40), (1, 3)
 # Size of a buffer for the legal actions at each decision of a line of play, in lists of actions.
 _LISTS = 256
 _VALUE_BYTES = 2
@@ -320,18 +319,19 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     # Only read, so no memory pages are allocated.
     work = _make_work(view, numbers, np.zeros(_num_values(largest.material, numbers), np.uint16))
     buffer, faults = np.empty(_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
+    has_predecessors = _has_predecessors(game, largest.material)
+    verify = verify_after_pass if has_predecessors else retrograde.verify
     # The first call compiles.
-    retrograde.verify(work, numbering.like, 0, 1, buffer, faults)
+    verify(work, numbering.like, 0, 1, buffer, faults)
     starts = np.linspace(0, max(size - _SAMPLE_SIZE, 0), _SAMPLES, dtype=np.int64).tolist()
     samples = [(low, min(low + _SAMPLE_SIZE, size)) for low in starts]
     began = time.process_time()
     for low, high in samples:
-        retrograde.verify(work, numbering.like, low, high, buffer, faults)
+        verify(work, numbering.like, low, high, buffer, faults)
     cost = (time.process_time() - began) / max(sum(high - low for low, high in samples), 1)
     seconds_per_pass: float = cost * sum(step.numbers for step in remaining)
-    if _has_predecessors(game, largest.material):
-        return _MIN_STAGES * seconds_per_pass, _MAX_STAGES * seconds_per_pass
-    return _MIN_PASSES * seconds_per_pass, _MAX_PASSES * seconds_per_pass
+    least, most = _STAGES if has_predecessors else _PASSES
+    return least * seconds_per_pass, most * seconds_per_pass
 
 
 class Solver:
