@@ -1,6 +1,7 @@
 # make test      set up .venv from the lock file, check format, lint, types and imports, run the quick tests (3 to 8 minutes)
 # make test-all  the same with all tests, as CI does (10 to 30 minutes)
 # make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.15 (minutes each)
+# make test-numba    run them with numba's newest release or release candidate (minutes)
 # make test-arm  compare values with those on two emulated ARM processors (an hour; needs Debian's qemu)
 # make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
 # make play      start the web page, until Ctrl+C
@@ -11,6 +12,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# Imports write the bytecode of the few modules that are used.
+INSTALL := $(BIN)/pip install --quiet --no-compile
 PROCESSES ?= 3
 # A test that hangs for twenty minutes ends the run, which names it.
 HANGS := --max-worker-restart 0 -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
@@ -18,16 +21,26 @@ PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadsco
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: test test-all test-pythons test-arm checks demo play docs examples bench lock clean
+.PHONY: test test-all checks-and-compilation compiled test-pythons test-numba test-arm checks demo play docs examples bench lock clean
 
-test: checks
+test: checks-and-compilation
 	$(PYTEST) -m "not slow" --durations=10 --durations-min=5
 
-test-all: checks
+test-all: checks-and-compilation
 	$(PYTEST) --durations=20 --durations-min=5
+
+# Compiling needs few packages, so it begins while pip still installs the others.
+checks-and-compilation:
+	$(MAKE) --no-print-directory --jobs=2 checks compiled
+
+compiled: .venv/core
+	$(BIN)/python -m cc_env warm
 
 test-pythons:
 	$(PYTHON) tests/pythons.py
+
+test-numba:
+	$(PYTHON) tests/pythons.py --newest-numba
 
 test-arm: .venv/ready
 	$(BIN)/python tests/portability/emulated_arm.py
@@ -54,21 +67,25 @@ examples: .venv-examples/ready
 bench: .venv/bench
 	$(BIN)/python -m benchmarks
 
-.venv/ready: requirements.lock setup.cfg pyproject.toml
+.venv/core: requirements.lock setup.cfg pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cc_env needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL) --constraint requirements.lock setuptools
+	$(INSTALL) --constraint requirements.lock --no-build-isolation --editable .[cli]
+	touch $@
+
+.venv/ready: .venv/core
+	$(INSTALL) -r requirements.lock
 	$(BIN)/pip check
 	touch $@
 
 .venv/bench: .venv/ready requirements-bench.lock
-	$(BIN)/pip install --quiet -r requirements-bench.lock
+	$(INSTALL) -r requirements-bench.lock
 	touch $@
 
 .venv-examples/ready: requirements-examples.lock setup.cfg
 	$(PYTHON) -m venv .venv-examples
-	.venv-examples/bin/pip install --quiet -r requirements-examples.lock
+	.venv-examples/bin/pip install --quiet --no-compile -r requirements-examples.lock
 	.venv-examples/bin/pip install --quiet --no-deps --no-build-isolation --editable .
 	.venv-examples/bin/pip check
 	touch $@

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 from agents.defaults import CONTEMPT
-from agents.memory_player import MemoryPlayer
+from agents.reproductions.memory_player import MemoryPlayer
 from agents.shipped_weights import shipped_path, weights_file
 from cc_env.core.game import Game
 from cc_env.match.referee import Player
-from cc_env.players.builtin import load_tables
+from cc_env.players.builtin import as_tables
 from cc_env.players.specs import PLAYERS, make_player, register_player
 
 __all__ = ["PLAYERS", "make_player", "register_player"]
@@ -88,7 +88,7 @@ def alphazero(
         batch=batch,
         exploration=exploration,
         contempt=contempt,
-        tables=load_tables(game, tables),
+        tables=as_tables(game, tables),
         evaluation=evaluation,
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.inference import CompiledNetwork
+from agents.inference import CompiledNetwork, all_finite
 from agents.network_weights import NetworkWeights, load_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, TrainingDiverged
@@ -47,7 +47,8 @@ class Evaluator:
         """
         self.mirrored, self.fingerprint = mirrored, fingerprint
         weights = network if isinstance(network, NetworkWeights) else network.to_weights()
-        self._evaluate: Evaluate = (
+        # The same function for callers that check the outputs themselves.
+        self.unchecked: Evaluate = (
             CompiledNetwork(weights) if device == "cpu" else _load_on_gpu(weights, device)
         )
 
@@ -56,8 +57,8 @@ class Evaluator:
 
         Raises TrainingDiverged if one is not finite.
         """
-        logits, values = self._evaluate(planes)
-        if not (np.isfinite(logits).all() and np.isfinite(values).all()):
+        logits, values = self.unchecked(planes)
+        if not (all_finite(logits.ravel()) and all_finite(values)):
             advice = "if it is being trained, a lower learning rate may help"
             raise TrainingDiverged(f"the outputs of the network are not finite; {advice}")
         return logits, values

@@ -26,9 +26,7 @@ app = create_app()
 console = Terminal()
 
 
-@app.command(
-    help="Write a network as an ONNX model, for ONNX Runtime, browsers and other languages."
-)
+@app.command()
 def export_onnx(
     file: Annotated[Path, typer.Argument(**FILE, help="The file to create.", show_default=False)],
     network: Annotated[
@@ -43,7 +41,7 @@ def export_onnx(
     size: Size = None,
     option: GameOptions = None,
 ) -> None:
-    """Write a network as an ONNX model."""
+    """Write a network as an ONNX model, for ONNX Runtime, browsers and other languages."""
     exported_game = make_game(game, **game_options(option, size, game))
     weights = find_weights(network, exported_game)
     check_new_file(file)

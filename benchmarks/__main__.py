@@ -3,11 +3,10 @@
 import os
 import sys
 
+from training.parallel.processes import THREAD_VARIABLES
+
 ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
+    **dict.fromkeys(THREAD_VARIABLES, "1"),
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
     # The greeting would be printed into the table.

@@ -107,16 +107,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _format_rate(value: float) -> str:
     """Format a rate with three significant digits, at most two decimals, and the suffix M or k."""
     # Values that three digits would round up to the next power of ten get its format.
-    if value >= 999_500:
-        scaled, suffix = value / 1e6, " M"
-    elif value >= 999.5:
-        scaled, suffix = value / 1e3, " k"
-    else:
-        scaled, suffix = value, ""
-    if scaled >= 99.95:
-        decimals = 0
-    elif scaled >= 9.995:
-        decimals = 1
-    else:
-        decimals = 2
+    scale, suffix = (1e6, " M") if value >= 999_500 else (1e3, " k") if value >= 999.5 else (1, "")
+    scaled = value / scale
+    decimals = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
     return f"{scaled:.{decimals}f}{suffix}"

@@ -19,7 +19,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -190,21 +190,19 @@ async def memory(server: Server) -> None:
 
 
 async def idle(server: Server) -> None:
-    """Play while 300 connections are idle, more than the server may open files."""
-    sockets = []
-    for number in range(300):
-        with suppress(OSError):
-            address = ATTACKER.format(number % 250 + 1)
-            sockets.append(
-                socket.create_connection((LOCAL, server.port), source_address=(address, 0))
-            )
-    latencies = await quiet_moves(server, SECONDS)
-    for number in range(10):
-        await server.create_game("mini_checkers", PEOPLE, client_address(number + 1))
-    late = 1e3 * np.quantile(latencies, 0.99)
-    print(f"  {len(latencies)} moves, p99 {late:.1f} ms; 10 of 10 games opened")
-    for connection in sockets:
-        connection.close()
+    """Play while 300 connections are idle: more than the number of files the server may open."""
+    with ExitStack() as sockets:
+        for number in range(300):
+            with suppress(OSError):
+                source = ATTACKER.format(number % 250 + 1), 0
+                address = LOCAL, server.port
+                sockets.enter_context(socket.create_connection(address, source_address=source))
+        latencies = await quiet_moves(server, SECONDS)
+        games = [
+            await server.create_game("mini_checkers", PEOPLE, client_address(number + 1))
+            for number in range(10)
+        ]
+    print(f"  {len(latencies)} moves, {format_latencies(latencies)}; {len(games)} games created")
 
 
 async def terminate(server: Server, work: str) -> None:
@@ -245,13 +243,12 @@ def journal() -> None:
         while len(session.match.turns) < 192:
             action = int(rng.choice(session.match.legal_actions))
             session.play(action)
-            journal_file.append_entries(decision_entry(session.decisions[-1], 0.1))
+            journal_file.append(decision_entry(session.decisions[-1]))
         turns = len(session.match.turns)
         last = session.decisions[-1]
         session.take_back()
         for _ in range(3000):
-            journal_file.append("take_back")
-            journal_file.append_entries(decision_entry(last, 0.1))
+            journal_file.append({"do": "take_back"}, decision_entry(last))
         start = time.perf_counter()
         journal_file.read(make_player)
         print(f"  {turns} turns, 3,000 take-backs: {time.perf_counter() - start:.2f} s", flush=True)

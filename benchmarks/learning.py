@@ -139,10 +139,10 @@ def _make_thread_play() -> Callable[[], list[Any]]:
 
     It returns the tally of each thread.
     """
-    from training.selfplay.engines import ThreadEngine
+    from training.alphazero import ThreadEngine
 
     game, network = _load_network()
-    engine = ThreadEngine(game, _self_play_settings(), 2, (0,), "cpu")
+    engine = ThreadEngine(game, _self_play_settings(), 2, (0,))
 
     def play() -> list[Any]:
         engine.start(network, DECISIONS)

@@ -18,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -256,23 +257,19 @@ async def _play_thinker(connection: Connection, game: str, until: float) -> None
     await connection.leave()
 
 
-async def _open_games(server: Server, load: Load, rng: random.Random) -> list[Connection]:
-    """Create and join all measured games."""
+async def _open_games(server: Server, names: Sequence[str], rng: random.Random) -> list[Connection]:
+    """Create and join the measured games, of which `names` are those of the catalogue."""
     slots = asyncio.Semaphore(CONCURRENT_OPENINGS)
     connections = [
         Connection(server, random.Random(rng.random()), client_address(number))
-        for number in range(load.games)
+        for number in range(len(names))
     ]
 
-    async def start(index: int, connection: Connection) -> None:
+    async def start(connection: Connection, name: str) -> None:
         async with slots:
-            await connection.start_game(
-                load.game_names[index % len(load.game_names)], (HUMAN, HUMAN)
-            )
+            await connection.start_game(name, (HUMAN, HUMAN))
 
-    await asyncio.gather(
-        *(start(index, connection) for index, connection in enumerate(connections))
-    )
+    await asyncio.gather(*map(start, connections, names))
     return connections
 
 
@@ -289,21 +286,19 @@ async def _run(server: Server, load: Load) -> Measurements:
             await connection.move()
             await connection.wait_for_turn()
             await connection.leave()
+    names = list(islice(cycle(load.game_names), max(load.games, load.thinking_games)))
     before = server.kilobytes
-    connections = await _open_games(server, load, rng)
+    connections = await _open_games(server, names[: load.games], rng)
     measurements.kilobytes_per_game = (server.kilobytes - before) / load.games
     until = time.perf_counter() + load.seconds
-    names = [load.game_names[index % len(load.game_names)] for index in range(load.games)]
     # Pauses of the clients would count as latency.
     gc.disable()
     measured_games = [
         _play_measured(connection, game, until, measurements)
-        for connection, game in zip(connections, names, strict=True)
+        for connection, game in zip(connections, names, strict=False)
     ]
     thinker_games = [
-        _play_thinker(
-            Connection(server, rng, client_address(index)), names[index % len(names)], until
-        )
+        _play_thinker(Connection(server, rng, client_address(index)), names[index], until)
         for index in range(load.thinking_games)
     ]
     cpu_seconds = server.cpu_seconds

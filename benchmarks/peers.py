@@ -42,22 +42,15 @@ def _open_spiel_tasks() -> list[Task]:
     search = partial(_open_spiel_task, loops.playouts, "simulations/s")
     play_note = "Python: legal_actions + apply_action, no observation"
     search_note = "its C++ search, from the start, random playouts"
+    task = partial(Task, package="open_spiel")
+    steps_note = "observation and legal actions"
+    alpha_beta_note = (
+        "OpenSpiel's Python search; its C++ one is not exposed; depth 6 from the start"
+    )
     return [
         *(play(title, name, play_note) for title, name in SPIEL_GAMES.items()),
-        Task(
-            "rl_environment, checkers",
-            "decisions/s",
-            timed(lambda: _time_steps("checkers")),
-            "observation and legal actions",
-            "open_spiel",
-        ),
-        Task(
-            "alpha-beta, checkers",
-            "leaves/s",
-            timed(lambda: _alpha_beta("checkers", 6)),
-            "OpenSpiel's Python search; its C++ one is not exposed; depth 6 from the start",
-            "open_spiel",
-        ),
+        task("rl_environment, checkers", "decisions/s", timed(_time_steps), steps_note),
+        task("alpha-beta, checkers", "leaves/s", timed(_alpha_beta), alpha_beta_note),
         *(search(f"MCTS, {title}", name, search_note) for title, name in SPIEL_GAMES.items()),
     ]
 
@@ -131,11 +124,11 @@ def _gymnasium_tasks() -> list[Task]:
     ]
 
 
-def _time_steps(name: str) -> Chunk:
-    """Return random play through OpenSpiel's RL environment."""
+def _time_steps() -> Chunk:
+    """Return random play of checkers through OpenSpiel's RL environment."""
     from open_spiel.python import rl_environment
 
-    env = rl_environment.Environment(name)
+    env = rl_environment.Environment("checkers")
     rng, time_step = random.Random(0), env.reset()
 
     def chunk(steps: int = 500) -> int:
@@ -151,12 +144,12 @@ def _time_steps(name: str) -> Chunk:
     return chunk
 
 
-def _alpha_beta(name: str, depth: int) -> Chunk:
-    """Return OpenSpiel's alpha-beta search from the start; its units are evaluated leaves."""
+def _alpha_beta() -> Chunk:
+    """Return OpenSpiel's alpha-beta search of checkers; its units are evaluated leaves."""
     import pyspiel
     from open_spiel.python.algorithms import minimax
 
-    game = pyspiel.load_game(name)
+    game = pyspiel.load_game("checkers")
 
     def chunk() -> int:
         leaves = 0
@@ -168,7 +161,7 @@ def _alpha_beta(name: str, depth: int) -> Chunk:
             return float(leaves * 7919 % 100)
 
         minimax.alpha_beta_search(
-            game, value_function=evaluate, maximum_depth=depth, maximizing_player_id=0
+            game, value_function=evaluate, maximum_depth=6, maximizing_player_id=0
         )
         return leaves
 

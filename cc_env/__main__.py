@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from cc_env.cli.tools import TOOLS, extra_of_command
+from cc_env.cli.tools import TOOLS
 from cc_env.errors import MissingExtra
 from cc_env.registry.plugins import make_importable
 
@@ -37,13 +37,13 @@ def _run() -> int:
         # As with `python -m`, games and players can be modules of the current folder.
         sys.path.append(str(Path.cwd()))
     command, *arguments = sys.argv[1:] or [""]
-    name, extra = f"cc_env {command}".rstrip(), extra_of_command(command)
+    name = f"cc_env {command}".rstrip()
     if command not in TOOLS:
-        return run_app("cc_env.cli.commands", name, extra)
+        return run_app("cc_env.cli.commands", name, "play" if command == "serve" else "cli")
     if not make_importable():
         print(f"error: {name} needs the packages agents and training", file=sys.stderr)
         return 2
-    return run_app(TOOLS[command], name, extra, arguments)
+    return run_app(TOOLS[command].module, name, TOOLS[command].extra, arguments)
 
 
 def _address_space_bytes() -> float:

@@ -16,8 +16,9 @@ import numpy as np
 # Similarity ratio of `difflib`, 0 to 1, at which a word is suggested as a correction.
 _MIN_SIMILARITY = 0.7
 
-# Characters of a file name that a message contains.
+# Characters of a file name, and of an invalid value, that a message contains.
 _MAX_FILE_NAME_LENGTH = 200
+_MAX_VALUE_LENGTH = 40
 
 # C0 and C1 controls and DEL, which terminals interpret; line separators; lone surrogates, which
 # cannot be encoded; the Bidi_Control characters of Unicode (UAX #9), which reorder a line.
@@ -175,10 +176,9 @@ def as_int(value: object) -> int | None:
 
 
 def is_integer(value: object, minimum: int, maximum: int = MAX_INTEGER) -> bool:
-    """Return whether the value is a Python or NumPy integer in `minimum`..`maximum`."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
-        return False
-    return bool(minimum <= value <= maximum)
+    """Return whether the value is an integer, as in `as_int`, in `minimum`..`maximum`."""
+    number = as_int(value)
+    return number is not None and minimum <= number <= maximum
 
 
 def is_number(value: object, minimum: float = -math.inf, maximum: float = math.inf) -> bool:
@@ -193,24 +193,39 @@ def is_number(value: object, minimum: float = -math.inf, maximum: float = math.i
 
 def check_integer(
     name: str, value: object, minimum: int, maximum: int = MAX_INTEGER, note: str = ""
-) -> None:
-    """Raise BadOption unless the value is a Python or NumPy integer in `minimum`..`maximum`.
+) -> int:
+    """Return an integer, as in `as_int`; raise BadOption unless it is in `minimum`..`maximum`.
 
     The message ends with `note`.
     """
-    if not is_integer(value, minimum, maximum):
-        is_too_large = isinstance(value, int | np.integer) and value > maximum
-        is_open = maximum == MAX_INTEGER and not is_too_large
+    number = as_int(value)
+    if number is None or not minimum <= number <= maximum:
+        is_open = maximum == MAX_INTEGER and (number is None or number < minimum)
         valid = f"{minimum} or more" if is_open else f"{minimum} to {maximum:,}"
-        raise BadOption(f"{name}={value!r}; expected: an integer, {valid}{note}")
+        raise invalid_value(name, value, f"an integer, {valid}{note}")
+    return number
+
+
+def check_number(name: str, value: object, minimum: float, maximum: float, note: str = "") -> float:
+    """Return a number as a float; raise BadOption unless it is in `minimum`..`maximum`.
+
+    The message ends with `note`.
+    """
+    if not is_number(value, minimum, maximum):
+        raise invalid_value(name, value, f"{minimum:g} to {maximum:g}{note}")
+    return float(cast(float, value))
+
+
+def invalid_value(name: str, value: object, expected: str) -> BadOption:
+    """Return the error for an invalid value; of a long one it shows the beginning."""
+    return BadOption(f"{name}={value!r:.{_MAX_VALUE_LENGTH}}; expected: {expected}")
 
 
 def check_number_of_games(games: object, maximum: int = MAX_INTEGER) -> None:
     """Raise BadOption unless the number of games is even, 2..`maximum`: half for each seat."""
     if not is_integer(games, 2, maximum) or cast(int, games) % 2:
         valid = "2 or more" if maximum == MAX_INTEGER else f"2 to {maximum:,}"
-        note = "half of them for each seat"
-        raise BadOption(f"games={games!r}; expected: an even number, {valid}, {note}")
+        raise invalid_value("games", games, f"an even number, {valid}, half of them for each seat")
 
 
 def check_bool(name: str, value: object) -> None:
@@ -225,6 +240,21 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     is_comparable = isinstance(value, Hashable) and not isinstance(value, bool)
     if not is_comparable or value not in list(choices):
         raise BadOption(f"{name}={value!r}; expected: {' or '.join(map(str, choices))}")
+
+
+def check_name(kind: str, name: object, valid_names: Collection[str]) -> str:
+    """Return the name of something of a kind; raise UnknownOption if it is not valid."""
+    if not isinstance(name, str) or name not in valid_names:
+        known = format_list(valid_names, 99) or "none"
+        raise UnknownOption(f"unknown {kind} {str(name)[:_MAX_VALUE_LENGTH]!r}; expected: {known}")
+    return name
+
+
+def check_no_others(owner: str, kind: str, names: Iterable[object], valid: Collection[str]) -> None:
+    """Raise UnknownOption if any of the names, of the options or fields of an owner, is invalid."""
+    if unknown := [str(name)[:_MAX_VALUE_LENGTH] for name in names if name not in valid]:
+        known = format_list(valid) or "none"
+        raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {known}")
 
 
 def format_list(items: Iterable[object], limit: int = 12) -> str:

@@ -2,6 +2,8 @@
 
 A Python is installed if `python3.X` runs or pyenv has it. Each has a virtual environment of its
 own, in which the library is installed as its users install it.
+
+make test-numba: the same by one Python, with numba's newest release or release candidate.
 """
 
 import shutil
@@ -19,6 +21,7 @@ TESTS = (
     *("games/test_every_game.py", "envs/test_every_environment.py", "envs/test_aec.py"),
     "match/test_match.py",
 )
+NEWEST_NUMBA = "--newest-numba"
 
 
 def pythons() -> dict[str, str]:
@@ -42,14 +45,19 @@ def _version(python: str) -> str:
     return subprocess.run([python, "-c", ask], capture_output=True, text=True).stdout.strip()
 
 
-def check(version: str, python: str) -> bool:
+def check(version: str, python: str, newest_numba: bool = False) -> bool:
     """Return whether the tests pass with a Python, in a new venv."""
     venv = ROOT / "build" / f"python{version}"
     ours = str(venv / "bin/python")
     subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
     pip = [ours, "-m", "pip", "install", "--quiet", *PIP_OPTIONS.get(version, [])]
     subprocess.run([*pip, f"{ROOT}[{EXTRAS}]", *NEEDED], check=True)
-    tests = [str(ROOT / "tests" / name) for name in TESTS]
+    if newest_numba:
+        subprocess.run([*pip, "--upgrade", "--pre", "numba"], check=True)
+        subprocess.run(
+            [ours, "-c", "import numba; print(f'numba {numba.__version__}')"], check=True
+        )
+    tests = [str(ROOT / "tests" / name) for name in (*TESTS, *["jit"] * newest_numba)]
     # Stable-Baselines3 is not installed.
     selection = ["-m", "not slow", "-k", "not stable_baselines"]
     return not subprocess.run([ours, "-m", "pytest", *selection, *tests], cwd=ROOT).returncode
@@ -57,6 +65,8 @@ def check(version: str, python: str) -> bool:
 
 def main() -> int:
     """Test with the versions that are named, by default all installed ones; return the status."""
+    if sys.argv[1:] == [NEWEST_NUMBA]:
+        return not check("newest-numba", sys.executable, newest_numba=True)
     interpreters = pythons()
     named = sys.argv[1:]
     versions = [version for version in named or VERSIONS if version in interpreters]

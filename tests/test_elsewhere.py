@@ -26,7 +26,7 @@ from cc_env.verification.perft import perft
 from training import arena
 from training.alphazero import Config, main
 from training.selfplay import worker
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 NAME = "elsewhere.tictactoe"
 # Published perft counts.

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from agents import weight_files
+from agents.reproductions import memory_tree
 from cc_env import files
 from cc_env.accuracy.hard_positions import read_suite
 from cc_env.datasets.dataset import load_dataset
@@ -15,7 +16,6 @@ from cc_env.errors import BadRecord, CcEnvError
 from cc_env.files import read_lines
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
-from cc_env.games.morris import tree
 from cc_env.learned_evaluation.network_file import read_network
 from cc_env.match.record import Record, read_foreign, replay_records
 from cc_env.play.session import GameSession
@@ -111,7 +111,7 @@ def test_repeated_name_in_an_object_is_rejected():
         log.parse_message('{"meta": "", "action": "NORMAL", "data": "S 2 5 M 1 4", "data": ""}')
     choice = '{"wins": 1, "looses": 0, "phase": 1, "player": 2}'
     with pytest.raises(BadRecord, match="the name 'A' is twice"):
-        tree.read(make_game("morris"), f'{{"A": {choice}, "A": {choice}}}')
+        memory_tree.read(make_game("morris"), f'{{"A": {choice}, "A": {choice}}}')
 
 
 @pytest.mark.slow

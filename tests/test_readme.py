@@ -1,11 +1,9 @@
-"""The README: its examples run, its links lead somewhere, its figures are the measured ones."""
+"""The README: its examples run, its links lead somewhere, its rates are the measured ones."""
 
 import re
 from pathlib import Path
 
 import pytest
-
-from docs.make import strength
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -29,21 +27,6 @@ def test_links_and_pictures_exist():
     assert len(targets) > 10
     for target in targets:
         assert (ROOT / next(filter(None, target))).exists()
-
-
-def test_scores_agree_with_the_packaged_matches():
-    lines = [
-        line.split(" | ") for line in README.splitlines() if re.search(r"^\|.* % \([0-9]", line)
-    ]
-    rows = [*strength.matches()]
-    measured = {(row.player, row.opponent, row.score) for row in rows}
-    costs = {(row.player, row.score, row.cost["core_hours"]) for row in rows}
-    pairings = re.findall(r"`(\S+)`[^|]* against `(\S+)`", README)
-    assert (len(lines), len(pairings)) == (6, 2)
-    for _game, core_hours, *scores in lines:
-        assert ("policy", scores[0], float(core_hours)) in costs
-        for pairing, score in zip(pairings, scores, strict=True):
-            assert (*pairing, score.removesuffix(" |")) in measured
 
 
 def test_rates_agree_with_the_speed_page():

@@ -2,14 +2,22 @@
 
 Silver et al., "A general reinforcement learning algorithm that masters chess, shogi and Go through
 self-play", 2018; action selection at the root by Danihelka et al., "Policy improvement by planning
-with Gumbel", 2022.
+with Gumbel", 2022. A first example of an algorithm is docs/tutorials/reinforce.py, in one file.
 
-Training proceeds in rounds. In each round the workers play with the newest network, against itself
-and in a fraction of the games against other players; a small tree search makes every decision. At
-the same time, the learner fits the network to the policies of earlier searches and to the results
-of the games. Every few rounds the network, without search, plays the evaluation opponents and the
-best network so far in the arena. If its score against the best network is at least `gate`, it is
-promoted to `best.safetensors`.
+One round, in the order of its files:
+
+    training/alphazero.py         Training.step: start self-play in threads, learn meanwhile
+    selfplay/worker.py            a thread decides on many boards, in some games against opponents
+    cc_env/search/puct.py         tree searches of all boards, whose leaves are evaluated together
+    cc_env/envs/boards.py         the boards play the decisions
+    selfplay/replay_buffer.py     policies of searches and results of games become samples
+    selfplay/learner.py           gradient steps on samples of earlier rounds
+    selfplay/training.py          every few rounds: evaluation, and promotion of a better network
+    runs/training_run.py          the log and the checkpoint of the round
+
+The workers play with the newest network, against itself and in a fraction of the games against
+other players. For evaluation the network plays without search. If its score against the best
+network is at least `gate`, it is promoted to `best.safetensors`.
 
 The same seed gives the same run on the same machine if the run is limited by rounds, not minutes,
 and the workers are threads. A resumed run starts new games; unfinished ones are lost.
@@ -18,17 +26,29 @@ and the workers are threads. A resumed run starts new games; unfinished ones are
 import sys
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
+from agents.evaluator import Evaluator
+from agents.network import Network
 from cc_env.cli.application import run as run_command
+from cc_env.core.game import Game
 from training.parallel.tasks import MAX_WORKERS, check_engine
 from training.runs import command_line
 from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run
-from training.selfplay import engines, worker
-from training.selfplay.training import NetworkConfig, NetworkTraining, train
-from training.selfplay.worker import SelfPlayTally
+from training.selfplay.learner import NetworkConfig, NetworkTraining
+from training.selfplay.replay_buffer import Samples
+from training.selfplay.training import train
+from training.selfplay.worker import Results, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
+
+if TYPE_CHECKING:
+    from training.selfplay.actors import ClusterEngine
+
+
+ENGINES = "threads", "ray"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +56,7 @@ class Config(NetworkConfig):
     """The settings of a run; with the engine "threads", `device` also evaluates self-play."""
 
     minutes: float | None = 90
-    play: worker.SelfPlaySettings = field(default_factory=worker.SelfPlaySettings)
+    play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
     # Number of self-play workers, each with its own boards.
     workers: int = 2
     # "threads", or "ray" for a cluster.
@@ -58,7 +78,7 @@ class Config(NetworkConfig):
         check_integers(self, workers=(1, MAX_WORKERS), decisions=(1, MAX_SAMPLES))
         check_integers(self, warm_up=1, least_window=1)
         check_between(self, 0, 1, "window")
-        check_engine(self.engine, engines.ENGINES)
+        check_engine(self.engine, ENGINES)
 
     def check(self, resume: bool) -> None:
         """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
@@ -78,10 +98,17 @@ class Training(NetworkTraining[Config]):
         """
         super().__init__(config, run)
         run.restore(self.load)
-        seed = config.seed, 2, run.step
-        self.engine = engines.make_engine(
-            config.engine, self.game, config.play, config.workers, seed, config.device
-        )
+        self.engine = self.make_engine((config.seed, 2, run.step))
+
+    def make_engine(self, seed: tuple[int, ...]) -> "ThreadEngine | ClusterEngine":
+        """Return the workers; raise BadOption if the cluster is unreachable."""
+        config = self.config
+        if config.engine == "threads":
+            return ThreadEngine(self.game, config.play, config.workers, seed, config.device)
+        # Imported late: Ray is an extra.
+        from training.selfplay.actors import ClusterEngine
+
+        return ClusterEngine(self.game, config.play, config.workers, seed)
 
     def close(self) -> None:
         """Stop the workers."""
@@ -126,6 +153,42 @@ class Training(NetworkTraining[Config]):
         if "policy_loss" in newest:
             words.append(f"loss {newest['policy_loss']:.2f} + {newest['value_loss']:.2f}")
         return ", ".join(words)
+
+
+class ThreadEngine:
+    """Self-play workers in threads of this process; search and network release the GIL."""
+
+    def __init__(
+        self,
+        game: Game,
+        settings: SelfPlaySettings,
+        workers: int,
+        seed: tuple[int, ...],
+        device: str = "cpu",
+    ) -> None:
+        """Start the games; each worker has its own seed."""
+        self._device = device
+        self._workers = [SelfPlayWorker(game, settings, (*seed, n)) for n in range(workers)]
+        self._pool = ThreadPoolExecutor(workers)
+        self._futures: list[Future[tuple[Samples, SelfPlayTally]]] = []
+
+    def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
+        """Start self-play with this network in all threads: `decisions` on each board."""
+        evaluate = Evaluator(network, self._device).unchecked
+        self._futures = [
+            self._pool.submit(worker.play, evaluate, decisions, simulations)
+            for worker in self._workers
+        ]
+
+    def finish(self) -> Results:
+        """Wait for the self-play of `start`; return each worker's samples and tally."""
+        return [future.result() for future in self._futures]
+
+    def close(self) -> None:
+        """Stop the threads after their current decisions, and wait for them."""
+        for worker in self._workers:
+            worker.stop()
+        self._pool.shutdown()
 
 
 main = partial(train, Training)

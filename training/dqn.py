@@ -57,8 +57,7 @@ from training.runs.config import (
     check_integers,
 )
 from training.runs.training_run import Run, State
-from training.selfplay.promotion import BEST
-from training.selfplay.training import BaseConfig, BaseTraining, train
+from training.selfplay.training import BEST, BaseConfig, BaseTraining, train
 
 # Q-value of illegal actions; returns are between -1 and 1.
 ILLEGAL_VALUE = -1e8
@@ -134,13 +133,11 @@ class Training(BaseTraining[Config]):
         """
         super().__init__(config, run)
         self.network = Network(self.game, config.network)
-        # The best network; None before the first evaluation.
-        self.best: Network | None = None
         self.env = make_env(self.game, config)
         self.dqn = MaskedDQN(
             _Policy,
             self.env,
-            learning_rate=lambda _: self.interpolate(
+            learning_rate=lambda _: self.run.interpolate(
                 config.learning_rate, config.last_learning_rate
             ),
             buffer_size=config.replay,
@@ -160,16 +157,11 @@ class Training(BaseTraining[Config]):
         np.random.seed(exploration_seed)
         self.env.seed(env_seed)
 
-    def interpolate(self, first: float, last: float, share: float = 1) -> float:
-        """Return the value of a linear schedule that ends at the fraction `share` of the run."""
-        progress = self.run.progress()
-        return first + (last - first) * (min(1.0, progress / share) if share else 1.0)
-
     def step(self) -> dict[str, float]:
         """Play and learn; return the metrics."""
         config = self.config
         start = time.perf_counter()
-        exploration = self.interpolate(
+        exploration = self.run.interpolate(
             config.exploration, config.last_exploration, config.exploration_share
         )
         self.dqn.exploration_schedule = lambda _: exploration
@@ -186,18 +178,14 @@ class Training(BaseTraining[Config]):
         return {
             "steps_per_second": decisions / elapsed,
             "exploration": exploration,
-            "learning_rate": self.interpolate(config.learning_rate, config.last_learning_rate),
+            "learning_rate": self.run.interpolate(config.learning_rate, config.last_learning_rate),
             **losses,
             **({"learning": float(np.mean(points))} if points else {}),
         }
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the network and promote it if it is better; return the scores."""
-        newest = copy.deepcopy(self.network)
-        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
-        if is_promoted:
-            self.best = newest
-        return scores
+        return self.promote_if_better(self.network)
 
     def state(self) -> State:
         """Return the content of a checkpoint."""

@@ -17,6 +17,7 @@ from cc_env.errors import BadRecord, format_list
 from cc_env.match.match import Limits
 from training import arena
 from training.arena.tables import show
+from training.runs.command_line import Workers
 from training.runs.folder import INTERRUPTED, RUNS
 from training.runs.progress import console, games_progress
 
@@ -55,9 +56,7 @@ def evaluate(
     anchor: Annotated[
         str | None, typer.Option(help="Player whose Elo is 0.", show_default="the mean of all")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes; 0: this one.", show_default="one per core")
-    ] = None,
+    workers: Workers = None,
     engine: Annotated[
         str, typer.Option(help="Where games run: processes, or ray for a cluster.")
     ] = "processes",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from cc_env.errors import BadOption
 from cc_env.games.factory import parse_game_options
@@ -65,30 +66,22 @@ def game_options(
 
 # Only this machine can connect.
 LOOPBACK = "127.0.0.1"
-GameName = Annotated[str, typer.Option("--game", "-g", help="The game; `games` lists them.")]
+GameName = Annotated[str, Option("--game", "-g", help="The game; `games` lists them.")]
 GameOptions = Annotated[
     list[str] | None,
-    typer.Option(
-        "--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."
-    ),
+    Option("--option", "-o", metavar="NAME=VALUE", help="An option of the game, e.g. size=8."),
 ]
-Size = Annotated[int | None, typer.Option(help="Short form of -o size=…")]
+Size = Annotated[int | None, Option(help="Short form of -o size=…")]
 Address = Annotated[
-    str,
-    typer.Option("--host", help="The address to listen on; 0.0.0.0 lets other machines connect."),
+    str, Option("--host", help="The address to listen on; 0.0.0.0 lets other machines connect.")
 ]
-Port = Annotated[
-    int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any free one.")
-]
+Port = Annotated[int, Option(min=0, max=65535, help="The port to listen on; 0: any free one.")]
 PositionText = Annotated[
-    str | None,
-    typer.Option("--position", "-p", help="Position as text; default: the initial position."),
+    str | None, Option("--position", "-p", help="Position as text; default: the initial position.")
 ]
 ResultsFolder = Annotated[
-    Path | None,
-    typer.Option(**FOLDER, help="Folder of the results.", show_default="runs/…"),
+    Path | None, Option(**FOLDER, help="Folder of the results.", show_default="runs/…")
 ]
 TablesFolder = Annotated[
-    Path | None,
-    typer.Option(**FOLDER, help="Folder of the tables.", show_default="the packaged ones"),
+    Path | None, Option(**FOLDER, help="Folder of the tables.", show_default="the packaged ones")
 ]

@@ -15,6 +15,7 @@ from rich.console import Console as RichConsole
 from rich.progress import track
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from cc_env.cli import dataset_commands, program_commands, tablebase_commands
 from cc_env.cli.application import create_app
@@ -91,7 +92,7 @@ def _print_version(is_requested: bool) -> None:
 def _all(
     version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
@@ -122,13 +123,12 @@ def list_games() -> None:
 def perft(
     game: GameName = "capture_conquer",
     depth: Annotated[
-        int, typer.Option("--depth", "-d", min=1, max=100, help="Maximum number of turns.")
+        int, Option("--depth", "-d", min=1, max=100, help="Maximum number of turns.")
     ] = 5,
     option: GameOptions = None,
     position: PositionText = None,
     decisions: Annotated[
-        bool,
-        typer.Option("--decisions", help="Count decisions instead of turns."),
+        bool, Option("--decisions", help="Count decisions instead of turns.")
     ] = False,
 ) -> None:
     """Count the sequences of turns from a position, for each depth."""
@@ -145,7 +145,7 @@ def perft(
 
 @app.command()
 def warm(
-    game: Annotated[list[str] | None, typer.Argument(help="The games; default: all.")] = None,
+    game: Annotated[list[str] | None, Argument(help="The games; default: all.")] = None,
 ) -> None:
     """Precompile games, players and environments.
 
@@ -175,7 +175,7 @@ def warm(
 @app.command()
 def analyze(
     player: Annotated[
-        str, typer.Argument(help="The player, e.g. minimax:depth=8 or mcts:seconds=2.")
+        str, Argument(help="The player, e.g. minimax:depth=8 or mcts:seconds=2.")
     ] = "minimax:seconds=1",
     game: GameName = "capture_conquer",
     option: GameOptions = None,
@@ -198,29 +198,25 @@ def analyze(
 def play(
     game: GameName = "capture_conquer",
     first: Annotated[
-        str, typer.Option(help=f"The first player: {HUMAN}, or a player such as minimax:hard.")
+        str, Option(help=f"The first player: {HUMAN}, or a player such as minimax:hard.")
     ] = HUMAN,
-    second: Annotated[str, typer.Option(help="The second player.")] = "minimax:normal",
+    second: Annotated[str, Option(help="The second player.")] = "minimax:normal",
     option: GameOptions = None,
     position: PositionText = None,
     random_seats: Annotated[
-        bool, typer.Option("--random-seats", help="Choose at random who moves first.")
+        bool, Option("--random-seats", help="Choose at random who moves first.")
     ] = False,
-    hint_player: Annotated[
-        str, typer.Option(help="Player for hints and analysis.")
-    ] = "minimax:hard",
+    hint_player: Annotated[str, Option(help="Player for hints and analysis.")] = "minimax:hard",
     seconds_per_game: Annotated[
-        float | None, typer.Option(help="Time limit of each player for the whole game, in seconds.")
+        float | None, Option(help="Time limit of each player for the whole game, in seconds.")
     ] = None,
     seconds_per_turn: Annotated[
-        float | None, typer.Option(help="Time limit of each player for one turn, in seconds.")
+        float | None, Option(help="Time limit of each player for one turn, in seconds.")
     ] = None,
-    max_turns: Annotated[
-        int, typer.Option(min=1, help="Turns after which the game is a draw.")
-    ] = 200,
+    max_turns: Annotated[int, Option(min=1, help="Turns after which the game is a draw.")] = 200,
     pause: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             max=60,
             help="Seconds to wait after a player's turn; default: 1 when you watch two players.",
@@ -228,16 +224,13 @@ def play(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             **FILE,
             help="Save the game at the end, also after quit or Ctrl+C: .jsonl, .svg, "
             "checkers .pdn, Cannon .log; or its position: .txt.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of all random choices; default: random."),
-    ] = None,
+    seed: Annotated[int | None, Option(help="Seed of all random choices; default: random.")] = None,
 ) -> None:
     """Play in the terminal, against a player or another person.
 
@@ -272,10 +265,8 @@ def play(
 
 @app.command()
 def learn(
-    game: Annotated[str, typer.Argument(help="The game; `games` lists them.")],
-    lesson: Annotated[
-        int | None, typer.Argument(help="Number of the lesson; default: all.")
-    ] = None,
+    game: Annotated[str, Argument(help="The game; `games` lists them.")],
+    lesson: Annotated[int | None, Argument(help="Number of the lesson; default: all.")] = None,
 ) -> None:
     """Explain a game in short lessons with boards."""
     for line in lessons.format_lessons(load_guide(game), lesson):
@@ -286,25 +277,18 @@ def learn(
 def serve(
     host: Address = LOOPBACK,
     port: Port = 8000,
-    folder: Annotated[Path, typer.Option(**FOLDER, help="The folder of the games.")] = Path(
-        "runs/games"
-    ),
+    folder: Annotated[Path, Option(**FOLDER, help="The folder of the games.")] = Path("runs/games"),
     games_at_once: Annotated[
-        int, typer.Option("--games", min=1, help="Maximum number of games in memory.")
+        int, Option("--games", min=1, help="Maximum number of games in memory.")
     ] = 2000,
     seconds: Annotated[
-        float,
-        typer.Option(min=0.1, max=600, help="Maximum seconds of a player for a decision."),
+        float, Option(min=0.1, max=600, help="Maximum seconds of a player for a decision.")
     ] = 10.0,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A host name of this server, in addition to its addresses."
-        ),
+        Option(metavar="NAME", help="A host name of this server, in addition to its addresses."),
     ] = None,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser.")
-    ] = False,
+    open_page: Annotated[bool, Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Serve the page: play all games in the browser, until Ctrl+C."""
     from cc_env.server import app
@@ -330,19 +314,18 @@ def serve(
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             **FILE,
             help=f"Records, one JSON object per line; files of other programs: {_FORMAT_NAMES}.",
             show_default=False,
         ),
     ],
     line: Annotated[
-        int | None,
-        typer.Option("--line", "-l", min=1, help="Show the game of this line, turn by turn."),
+        int | None, Option("--line", "-l", min=1, help="Show the game of this line, turn by turn.")
     ] = None,
     game: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--game",
             "-g",
             help="The game of a file of another program; default: by the file's suffix"
@@ -353,24 +336,20 @@ def replay(
     option: GameOptions = None,
     to: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             **FILE,
             help="Write the games to this file, in the format of its suffix; records: .jsonl.",
         ),
     ] = None,
     dialect: Annotated[
-        str | None,
-        typer.Option(help="Read FILE with the conventions of a program: py-draughts (.pdn)."),
+        str | None, Option(help="Read FILE with the conventions of a program: py-draughts (.pdn).")
     ] = None,
     to_dialect: Annotated[
-        str | None,
-        typer.Option(help="Write --to with the conventions of a program: py-draughts (.pdn)."),
+        str | None, Option(help="Write --to with the conventions of a program: py-draughts (.pdn).")
     ] = None,
     keep_going: Annotated[
         bool,
-        typer.Option(
-            "--keep-going", "-k", help="Continue after invalid games and list them at the end."
-        ),
+        Option("--keep-going", "-k", help="Continue after invalid games and list them at the end."),
     ] = False,
 ) -> None:
     """Replay recorded games and print their results.
@@ -515,12 +494,11 @@ def _game_for_suffix(file: Path) -> str | None:
 @app.command()
 def check(
     file: Annotated[
-        Path | None,
-        typer.Argument(**FILE, help="File of reference positions.", show_default=False),
+        Path | None, Argument(**FILE, help="File of reference positions.", show_default=False)
     ] = None,
     game: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--game",
             "-g",
             help="The game; needed without a file, otherwise by default that of the file name.",

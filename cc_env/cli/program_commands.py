@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from cc_env.cli.arguments import LOOPBACK, Address, GameName, GameOptions, Port, game_options
 from cc_env.core.game import Game
@@ -18,29 +18,25 @@ from cc_env.errors import BadOption, escape_controls, format_count
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match import record
-from cc_env.match.match import Limits, check_seconds
+from cc_env.match.match import Limits, check_time_limits
 from cc_env.match.record import RESULTS
 from cc_env.match.referee import Clock, Player, play_match
 from cc_env.play.ugi_engine import UGIEngine, serve
+from cc_env.players.program import ProgramConnection, check_protocol
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import tcp
-from cc_env.protocols.cannon_tournament import server
-from cc_env.protocols.cannon_tournament.messages import MessageSocket
-from cc_env.protocols.cannon_tournament.program_lines import check_game
 from cc_env.protocols.channel import Channel, SocketChannel
-from cc_env.protocols.program import ProgramConnection, check_protocol
 from cc_env.protocols.ugi_driver import UGIDriver
+from cc_env.reproductions.cannon_tournament import server
+from cc_env.reproductions.cannon_tournament.messages import MessageSocket
+from cc_env.reproductions.cannon_tournament.program_lines import check_game
 
-ProtocolName = Annotated[
-    str, typer.Option(help="cannon (the protocol of the Cannon tournament) or ugi.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0, max=2**31 - 1)]
+ProtocolName = Annotated[str, Option(help="cannon (the protocol of the Cannon tournament) or ugi.")]
+Seed = Annotated[int, Option(help="Seed of all random choices.", min=0, max=2**31 - 1)]
 
 
 def engine(
-    player: Annotated[
-        str, typer.Argument(help="The player, e.g. minimax:hard.", show_default=False)
-    ],
+    player: Annotated[str, Argument(help="The player, e.g. minimax:hard.", show_default=False)],
     game: GameName = "capture_conquer",
     option: GameOptions = None,
     seed: Seed = 0,
@@ -62,26 +58,21 @@ def host(
     port: Port = 0,
     player: Annotated[
         list[str] | None,
-        typer.Option(
-            "--player", "-p", help="A local player, e.g. minimax:hard; twice for both seats."
-        ),
+        Option("--player", "-p", help="A local player, e.g. minimax:hard; twice for both seats."),
     ] = None,
     seat: Annotated[
         int,
-        typer.Option(
-            min=0, max=1, help="The seat of a single local player: 0 moves first, 1 second."
-        ),
+        Option(min=0, max=1, help="The seat of a single local player: 0 moves first, 1 second."),
     ] = 1,
     seconds: Annotated[
-        float, typer.Option(help="Time limit of each program for the game, in seconds.")
+        float, Option(help="Time limit of each program for the game, in seconds.")
     ] = 150,
     patience: Annotated[
-        float,
-        typer.Option(help="Seconds to wait for clients, and for each one to be ready or move."),
+        float, Option(help="Seconds to wait for clients, and for each one to be ready or move.")
     ] = 150,
     log_file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--log",
             metavar="FILE",
             help="Write the game to this file: a log; with UGI a record, .jsonl.",
@@ -93,7 +84,7 @@ def host(
 
     Local players can take seats, too.
     """
-    check_seconds(seconds=seconds, patience=patience)
+    check_time_limits(seconds=seconds, patience=patience)
     hosted_game = make_game(game, **game_options(option, game=game))
     specs = player or []
     if len(specs) > 2:
@@ -224,12 +215,12 @@ def _open_log(path: Path | None, stack: ExitStack) -> Callable[[str], None]:
 
 def join(
     address: Annotated[
-        str, typer.Argument(metavar="HOST", help="The address to connect to.", show_default=False)
+        str, Argument(metavar="HOST", help="The address to connect to.", show_default=False)
     ],
     port: Annotated[
-        int, typer.Argument(min=1, max=65535, help="The port to connect to.", show_default=False)
+        int, Argument(min=1, max=65535, help="The port to connect to.", show_default=False)
     ],
-    player: Annotated[str, typer.Argument(help="The player, e.g. minimax:hard.")],
+    player: Annotated[str, Argument(help="The player, e.g. minimax:hard.")],
     protocol: ProtocolName = "cannon",
     seed: Seed = 0,
 ) -> None:

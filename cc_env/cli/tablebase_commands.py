@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from typer import Argument, Option
 
 from cc_env.cli.arguments import FOLDER, GameOptions, game_options
 from cc_env.errors import format_count
@@ -27,28 +27,21 @@ console = Terminal()
 
 
 def solve(
-    game: Annotated[str, typer.Argument(help="The game; `games` lists them.", show_default=False)],
+    game: Annotated[str, Argument(help="The game; `games` lists them.", show_default=False)],
     pieces: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Maximum number of pieces: N in all, or by side, as in 3v3; fewer come first.",
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(**FOLDER, help="The folder of the tables."),
-    ] = Path("runs/tables"),
+    out: Annotated[Path, Option(**FOLDER, help="The folder of the tables.")] = Path("runs/tables"),
     option: GameOptions = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; default: one per core.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print size, memory and time.")
-    ] = False,
+    threads: Annotated[int | None, Option(min=1, help="Threads; default: one per core.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only print size, memory and time.")] = False,
     check_: Annotated[
         int,
-        typer.Option(
+        Option(
             "--check",
             metavar="N",
             min=0,
@@ -56,9 +49,9 @@ def solve(
         ),
     ] = 0,
     check_depth: Annotated[
-        int, typer.Option(metavar="TURNS", min=1, help="Search depth of that alpha-beta.")
+        int, Option(metavar="TURNS", min=1, help="Search depth of that alpha-beta.")
     ] = DEFAULT_DEPTH,
-    verify: Annotated[bool, typer.Option("--verify", help="Also verify existing tables.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Also verify existing tables.")] = False,
 ) -> None:
     """Solve a game with few pieces: verified tables of exact values.
 

@@ -1,33 +1,29 @@
-"""Commands of cc_env that are implemented in `agents` and `training`, and extras of commands."""
+"""Commands of cc_env that are implemented in `agents` and `training`."""
 
-# Modules by command.
+from typing import NamedTuple
+
+
+class Tool(NamedTuple):
+    """A command that a module implements."""
+
+    module: str
+    # The extra that installs its packages.
+    extra: str = "train"
+
+
 TOOLS = {
-    "arena": "training.evaluate",
-    "train-alphazero": "training.alphazero",
-    "train-ppo": "training.ppo.ppo",
-    "train-dqn": "training.dqn",
-    "train-evaluation": "training.learned_evaluation.fitting",
-    "train-distillation": "training.distillation.distillation",
-    "tune": "training.experiments.tune",
-    "accuracy": "training.experiments.accuracy",
-    "hard-positions": "training.experiments.hard_positions",
-    "published": "training.experiments.published",
-    "write-result": "training.baselines.write_result",
-    "verify-result": "training.baselines.verify_result",
-    "memory": "agents.memory_command",
-    "export-onnx": "agents.export_command",
+    "arena": Tool("training.evaluate", "arena"),
+    "train-alphazero": Tool("training.alphazero"),
+    "train-ppo": Tool("training.ppo.ppo"),
+    "train-dqn": Tool("training.dqn"),
+    "train-evaluation": Tool("training.learned_evaluation.fitting"),
+    "train-distillation": Tool("training.distillation.distillation"),
+    "tune": Tool("training.experiments.tune", "arena"),
+    "accuracy": Tool("training.experiments.accuracy", "arena"),
+    "hard-positions": Tool("training.experiments.hard_positions", "arena"),
+    "published": Tool("training.reproductions.published", "arena"),
+    "write-result": Tool("training.baselines.write_result", "arena"),
+    "verify-result": Tool("training.baselines.verify_result", "arena"),
+    "memory": Tool("agents.reproductions.memory_command", "cli"),
+    "export-onnx": Tool("agents.export_command", "onnx"),
 }
-
-# Extras by command; those of other commands are `train` for a tool and `cli` otherwise.
-_EXTRAS = {
-    "serve": "play",
-    "memory": "cli",
-    "export-onnx": "onnx",
-    **dict.fromkeys(("arena", "tune", "accuracy", "hard-positions", "published"), "arena"),
-    **dict.fromkeys(("write-result", "verify-result"), "arena"),
-}
-
-
-def extra_of_command(command: str) -> str:
-    """Return the extra that installs the packages of a command."""
-    return _EXTRAS.get(command, "train" if command in TOOLS else "cli")

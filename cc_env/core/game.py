@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ __all__ = [
 Bot = Callable[[Position, np.random.Generator], int]
 # The actions of one turn, in order.
 Turn = tuple[int, ...]
+CellStyle = Literal["notation", "input", "prose"]
 # The fields of a position that the default texts and pictures need.
 _DEFAULT_FIELDS = "own", "enemy", "player"
 # Turns in the message of an error.
@@ -385,16 +386,26 @@ class Game:
         one, as the labels of its row and column.
         """
         ends = self._ends(action, self.to_move(position))
-        return "-".join(map(self._cell_text, dict.fromkeys(ends))) or "pass"
+        return "-".join(map(self.cell_text, dict.fromkeys(ends))) or "pass"
 
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
         """Return other notations of an action that is a whole turn; `parse_turn` accepts them."""
         return ()
 
-    def _cell_text(self, cell: Cell) -> str:
+    def cell_text(self, cell: Cell, style: CellStyle = "notation") -> str:
+        """Return the name of a cell or, without one, the labels of its row and column.
+
+        They are written as in the notation, such as 41; as `input` of a player, such as 4 1; or as
+        `prose`, such as row 4, column 1.
+        """
         row, column = self.row_labels[cell[0]], self.column_labels[cell[1]]
         is_long = any(len(label) > 1 for label in (*self.row_labels, *self.column_labels))
-        return self.cell_names.get(cell) or f"{row}{',' if is_long else ''}{column}"
+        texts = {
+            "notation": f"{row},{column}" if is_long else f"{row}{column}",
+            "input": f"{row} {column}",
+            "prose": f"row {row}, column {column}",
+        }
+        return self.cell_names.get(cell, texts[style])
 
     def _ends(self, action: int, player: int) -> tuple[Cell, ...]:
         """Return the cells of the board where an action starts and ends, none if it has none."""

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ZERO, mix
 from cc_env.jit import fingerprints
 from cc_env.jit.compiler import jit, rule
+from cc_env.jit.numba_internals import to_fixed_tuple
 
 # The players.
 FIRST, SECOND = 0, 1
@@ -73,7 +73,7 @@ def outcome(position: Position) -> int:
 @jit
 def reward(outcome: Int, player: Int) -> float:
     """Return a player's reward for an outcome: 1 for a win, -1 for a loss, else 0."""
-    if outcome in (DRAW, ONGOING):
+    if outcome == DRAW or outcome == ONGOING:  # noqa: SIM109 (compiled)
         return 0.0
     return 1.0 if outcome == player else -1.0
 

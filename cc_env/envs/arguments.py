@@ -24,15 +24,6 @@ from cc_env.errors import (
 from cc_env.games.factory import game_option_defaults, make_game
 
 
-def as_int_in(name: str, value: object, valid: range, expected: str = "") -> int:
-    """Return an integer argument as an int; raise BadOption unless it is in `valid`."""
-    number = as_int(value)
-    if number is None or number not in valid:
-        expected = expected or f"an integer, {valid[0]} to {valid[-1]:,}"
-        raise BadOption(f"{name}={value!r}; expected: {expected}")
-    return number
-
-
 def as_seed(value: object) -> int | None:
     """Return a seed as an int, None as None; raise BadOption if it is not a seed."""
     number = as_int(value)

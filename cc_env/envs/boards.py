@@ -1,12 +1,11 @@
 """A batch of boards of one game, stepped by one compiled call; the environments are built on it.
 
-Shapes: N boards, M of them, or M starts; C planes, H rows and W columns of an observation; K keys
-of a game's positions.
+Shapes: N boards, M of them; F fields of a position; C planes, H rows and W columns of an
+observation; K keys of a game's positions.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +14,8 @@ from cc_env.core import random_streams, rules
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Position
 from cc_env.envs import kernels
-from cc_env.envs.arguments import as_int_in, check_reset_options
-from cc_env.envs.kernels import (
-    EPISODE,
-    OPPONENT,
-    SEAT,
-    STATUS,
-    STREAM,
-    TURNS,
-    Autoreset,
-    EpisodeStatus,
-)
+from cc_env.envs.arguments import check_reset_options
+from cc_env.envs.kernels import Autoreset, EpisodeStatus, OpponentMode, StepKind
 from cc_env.errors import (
     BadOption,
     BadPosition,
@@ -34,14 +24,17 @@ from cc_env.errors import (
     as_int,
     check_bool,
     check_choice,
+    check_integer,
+    invalid_value,
 )
 from cc_env.jit.compiler import specialize
+from cc_env.jit.shares import Shares
 from cc_env.jit.threads import ThreadPool
 from cc_env.rendering.picture import Picture, draw
-from cc_env.search.policies import Policy, decide_all, policy_of
+from cc_env.search.policies import Policy, RandomPolicy, decide_all, policy_of
 
 NO_EPISODE = "no episode is in progress"
-MAX_BOARDS = MAX_TURNS = 2**31 - 1
+MAX_BOARDS = 2**31 - 1
 MAX_THREADS = 1024
 MAX_OPENING_TURNS = 1000
 
@@ -68,11 +61,8 @@ ILLEGAL_MODES = {mode.name.lower(): mode for mode in kernels.IllegalMode}
 # Plain integers: NumPy compares arrays with enumerations five times slower.
 _RUNNING, _TERMINATED, _FAULT = map(int, list(EpisodeStatus)[:3])
 _TURN_LIMITS = int(EpisodeStatus.TURN_LIMIT_DRAW), int(EpisodeStatus.TURN_LIMIT)
-_RESET, _RESET_TO_POSITION = map(
-    np.int8, (kernels.StepKind.RESET, kernels.StepKind.RESET_TO_POSITION)
-)
 
-# (boards, numbers of boards on which the opponent is to move, int64[M]) -> legal actions, int64[M]
+# (boards, numbers of those on which the opponent is to move, int64[M]) -> legal actions, int64[M]
 ReplyFunction = Callable[["Boards", NDArray[np.int64]], NDArray[np.int64]]
 
 
@@ -103,17 +93,18 @@ class CompiledOpponent:
         """Return the decisions on the boards `numbers`, int64[M], as int64[M]."""
         actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
         start, positions = boards.game.initial, boards.positions[numbers]
-        policies = self.policies(boards.thread_count)
+        policies = self.policies(boards.threads.thread_count)
 
         def decide(thread: int, part: slice) -> None:
             arrays = positions[part], states[part], actions[part]
             decide_all(start, policies[thread], *arrays)
 
-        boards.run_slices(decide, len(numbers))
+        boards.threads.run_slices(decide, len(numbers))
         return actions
 
 
-BoardsOpponent = ReplyFunction | CompiledOpponent | kernels.OpponentMode
+# The opponent of `Boards`; None if the caller plays both sides.
+BoardsOpponent = ReplyFunction | CompiledOpponent | None
 
 
 class Ending(TypedDict):
@@ -130,7 +121,7 @@ class Ending(TypedDict):
 
 
 class Boards:
-    """A batch of N boards, in the state after the last `reset` or `step`.
+    """A batch of N boards, in the state after the last `reset` or `step`, divided among `threads`.
 
     The arrays are those of `kernels.Batch`; the next call overwrites them. `was_illegal`, bool[N],
     is true if the last action was illegal; it stays false if illegal actions raise errors
@@ -143,7 +134,7 @@ class Boards:
         game: Game,
         count: int = 1,
         *,
-        opponent: BoardsOpponent = kernels.OpponentMode.NONE,
+        opponent: BoardsOpponent = None,
         seat: int | None = None,
         max_turns: int | None = None,
         repetitions: int | None = None,
@@ -163,18 +154,20 @@ class Boards:
         these limits and the rules have. The boards are divided among `threads`; the games do not
         depend on their number.
         """
-        count = as_int_in("num_envs", count, range(1, MAX_BOARDS + 1))
-        threads = as_int_in("threads", threads, range(1, MAX_THREADS + 1))
+        count = check_integer("num_envs", count, 1, MAX_BOARDS)
+        threads = check_integer("threads", threads, 1, MAX_THREADS)
+        max_opening_turns = check_integer(
+            "max_opening_turns", max_opening_turns, 0, MAX_OPENING_TURNS
+        )
         check_choice("illegal", illegal, ILLEGAL_MODES)
         mode = ILLEGAL_MODES[illegal]
         check_bool("counters", counters)
         check_bool("draw_at_limits", draw_at_limits)
-        turns = range(MAX_OPENING_TURNS + 1)
         self._settings = _settings(game, opponent, seat, max_turns, repetitions)._replace(
             draw_at_limits=int(draw_at_limits),
             autoreset=int(autoreset),
             illegal=int(mode),
-            max_opening_turns=as_int_in("max_opening_turns", max_opening_turns, turns),
+            max_opening_turns=max_opening_turns,
         )
         limits = _counter_limits(game, self._settings) if counters else {}
         self._settings = self._settings._replace(counters=sum(limits))
@@ -185,32 +178,28 @@ class Boards:
         """The greatest value in each plane, int8[C]; the least is 0."""
         self.game = game
         self.count = count
-        self._opponent: ReplyFunction | None = None
-        self._compiled_opponent: CompiledOpponent | None = None
-        if isinstance(opponent, CompiledOpponent):
-            self._compiled_opponent = opponent
-        elif not isinstance(opponent, kernels.OpponentMode):
-            self._opponent = opponent
+        is_compiled = isinstance(opponent, CompiledOpponent)
+        self._compiled_opponent = cast(CompiledOpponent, opponent) if is_compiled else None
+        self._opponent = None if is_compiled else opponent
         # Whether a step can begin a game that the opponent's first replies end.
-        opponent_mode = self._settings.opponent_mode
-        has_replies = opponent_mode != kernels.OpponentMode.NONE
-        # The kernel begins again after random replies.
-        is_repeated = opponent_mode == kernels.OpponentMode.RANDOM
-        self._may_begin_finished = (
-            has_replies and not is_repeated and autoreset != Autoreset.DISABLED
-        )
-        self._threads = ThreadPool(threads)
+        may_begin = self._opponent is not None and autoreset != Autoreset.DISABLED
+        self._may_begin_finished = may_begin
+        self.threads = ThreadPool(min(threads, count))
         try:
-            self._policies = self._make_policies()
+            policies = self._make_policies()
             keys = _keys_per_board(self._settings, count)
             self._batch = _allocate(game, count, keys, self.observation_shape, autoreset)
         except MemoryError:
             reason = "this machine does not have enough memory"
             raise BadOption(f"num_envs={count}: {reason}") from None
-        self._batch.rows[:, STATUS] = EpisodeStatus.TERMINATED
-        self._batch.rows[:, STREAM] = self.streams(None)
-        arrays: kernels.BatchTuple = tuple(self._batch)
-        self._kernel_arguments = game.initial, tuple(self._settings), arrays
+        episodes, streams = self._batch.episodes, self.streams(None)
+        episodes["status"], episodes["stream"] = EpisodeStatus.TERMINATED, streams
+        # Between calls, all boards are to make a decision.
+        self._kinds = np.full(count, StepKind.DECISION, np.int8)
+        self._actions = np.zeros(count, np.int64)
+        # An opponent in Python needs the cores between the steps.
+        self._shares = Shares.make(count, threads, helpers_wait=self._opponent is None)
+        self._set_arguments(policies)
         self.observations = self._batch.observations
         self.rewards = self._batch.rewards
         self.outcomes = self._batch.outcomes
@@ -223,38 +212,33 @@ class Boards:
         self.has_begun = False
         # Whether the masks of the batch are valid; before the first reset they are written late.
         self._has_masks = False
-        self._action = np.zeros(1, np.int64)
-        self._no_actions = np.zeros(count, np.int64)
         self._all_boards = np.ones(count, np.bool_)
-        self._decisions = np.full(count, kernels.StepKind.DECISION, np.int8)
         self._initial = np.array([game.initial], np.uint64)
-        self._specialized_step: Callable[..., int] | None = None
 
     def __getstate__(self) -> dict[str, object]:
         # Policies contain large buffers.
-        return {**vars(self), "_specialized_step": None, "_policies": []}
+        return {**vars(self), "_arguments": [], "_compiled_step": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._policies = self._make_policies()
+        self._set_arguments(self._make_policies())
 
     def _make_policies(self) -> list[Policy]:
-        """Return the policies of the compiled opponent, one for each thread; [] without one."""
-        if self._compiled_opponent is None:
-            return []
-        return self._compiled_opponent.policies(min(self.thread_count, self.count))
+        """Return the policies of the compiled opponent, one for each thread, random without it."""
+        thread_count = self.threads.thread_count
+        if self._compiled_opponent:
+            return self._compiled_opponent.policies(thread_count)
+        return [RandomPolicy.make(self.game) for _ in range(thread_count)]
 
-    @property
-    def thread_count(self) -> int:
-        """The number of threads."""
-        return self._threads.thread_count
-
-    def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
-        """Divide `length` items among the threads; call `function(thread, slice)` in each."""
-        if self.thread_count == 1:
-            function(0, slice(length))
-        else:
-            self._threads.run_slices(function, length)
+    def _set_arguments(self, policies: Sequence[Policy]) -> None:
+        """Set the arguments of `kernels.step` in each thread."""
+        start, settings = self.game.initial, tuple(self._settings)
+        batch: kernels.BatchTuple = tuple(self._batch)
+        self._arguments = [
+            (start, settings, batch, policy, self._kinds, self._actions) for policy in policies
+        ]
+        # `kernels.step` for arguments of these types, once it is compiled.
+        self._compiled_step: Callable[..., int] | None = None
 
     def streams(self, seed: int | list[int | None] | None) -> NDArray[np.uint64]:
         """Return random streams for `reset`, uint64[N], from one seed or a list of N seeds.
@@ -282,31 +266,40 @@ class Boards:
         all boards must be reset.
         """
         selected = self._all_boards if selected is None else selected
-        rows = np.array(starts, np.uint64) if starts else self._initial
         if streams is not None:
-            self._batch.rows[selected, STREAM] = streams[selected]
-        self._reset_until_unfinished(selected, _RESET_TO_POSITION if starts else _RESET, rows)
+            self._batch.episodes["stream"][selected] = streams[selected]
+        kind = StepKind.RESET_TO_POSITION if starts else StepKind.RESET
+        rows = np.array(starts, np.uint64) if starts else self._initial
+        self._begin_games(selected, kind, rows)
         self.was_illegal &= ~selected
 
-    def _reset_until_unfinished(
-        self, selected: NDArray[np.bool_], kind: np.int8, rows: NDArray[np.uint64]
+    def _begin_games(
+        self, selected: NDArray[np.bool_], kind: StepKind, starts: NDArray[np.uint64]
     ) -> None:
         """Begin games on the boards `selected`, again while the opponent's first replies end them.
 
-        The last attempt has no random opening. Raises BadPosition if all attempts fail.
+        `starts` is uint64[1, F] or uint64[N, F]. The last attempt has no random opening; those of
+        compiled opponents are in `kernels.step`. Raises BadPosition if all attempts fail.
         """
         pending = selected
-        for attempt in range(kernels.MAX_RESET_ATTEMPTS):
-            is_last = attempt == kernels.MAX_RESET_ATTEMPTS - 1
-            kinds = pending * (_RESET_TO_POSITION if is_last else kind)
-            self._run_kernel(kinds, self._no_actions, rows)
+        for attempts_left in reversed(range(kernels.MAX_RESET_ATTEMPTS if self._opponent else 1)):
+            self.positions[pending] = starts[pending] if len(starts) > 1 else starts
+            self._kinds.fill(StepKind.SKIP)
+            is_last = self._opponent and not attempts_left
+            self._kinds[pending] = StepKind.RESET_TO_POSITION if is_last else kind
+            try:
+                self._run()
+            finally:
+                self._kinds.fill(StepKind.DECISION)
             self.has_begun = self._has_masks = True
             self._reply()
             pending = pending & self.done
             if not pending.any():
                 return
         self.has_begun = False
-        raise self._no_decision_error(self._position(rows[pending.argmax() % len(rows)]))
+        raise self._no_decision_error(
+            self.game.make_position(starts[pending.argmax() % len(starts)])
+        )
 
     def parse_start(self, text: str) -> Position:
         """Parse a position from text; raise BadPosition if it is invalid or the game is over."""
@@ -336,20 +329,22 @@ class Boards:
         has changed. If the opponent raises an error, or IllegalAction is raised for its choice, all
         boards need a reset.
         """
-        self._step(actions, self._run_kernel)
+        self._actions[:] = actions
+        self._step()
 
-    def _step(self, actions: NDArray[np.int64], run: Callable[..., int]) -> None:
+    def _step(self) -> None:
+        """Play the actions that are in `_actions`."""
         if not self.has_begun:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() before step()")
         if not self.raises:
-            self._set_was_illegal(actions)
+            self._set_was_illegal()
         try:
-            refused_board = run(self._decisions, actions, self._initial)
+            refused_board = self._run()
         except BaseException:
             self.has_begun = False
             raise
         if refused_board != kernels.ACCEPTED:
-            raise self._refusal_error(refused_board, actions[refused_board])
+            raise self._refusal_error(refused_board)
         if self._opponent:
             self._reply()
         if self._may_begin_finished:
@@ -370,7 +365,7 @@ class Boards:
             self.outcomes,
         ]
         ended = [array[is_finished] for array in arrays]
-        self._reset_until_unfinished(is_finished, _RESET, self._initial)
+        self._begin_games(is_finished, StepKind.RESET, self._initial)
         for array, values in zip(arrays, ended, strict=True):
             array[is_finished] = values
 
@@ -383,59 +378,32 @@ class Boards:
         if number is None:
             raise self.game.non_integer_action(action)
         try:
-            self._action[0] = number
+            self._actions[0] = number
         except OverflowError:
             raise self._illegal_error(0, action) from None
-        self._step(self._action, self._run_specialized)
+        self._step()
 
-    def _run_specialized(self, *arrays: NDArray[np.generic]) -> int:
-        """Call `kernels.step` with arrays of this object, so that their types are known."""
-        arguments = (*self._kernel_arguments, *arrays)
-        if self._specialized_step is None:
-            self._specialized_step = specialize(kernels.step, *arguments)
-        return self._play(self._specialized_step, 0, *arguments)
-
-    def _run_kernel(
-        self, kinds: NDArray[np.int8], actions: NDArray[np.int64], starts: NDArray[np.uint64]
-    ) -> int:
-        """Call `kernels.step`, on slices of the boards if there are several threads."""
-        if self.thread_count == 1:
-            return self._play(kernels.step, 0, *self._kernel_arguments, kinds, actions, starts)
-        _, settings, batch = self._kernel_arguments
-        refused_board = kernels.find_refused(settings, batch, kinds, actions)
+    def _run(self) -> int:
+        """Make the steps `_kinds`; return ACCEPTED or the first board that refuses its action."""
+        if self.threads.thread_count == 1:
+            if self._compiled_step:
+                return self._compiled_step(*self._arguments[0])
+            refused_board = kernels.step(*self._arguments[0])
+            self._compiled_step = specialize(kernels.step, *self._arguments[0])
+            return refused_board
+        _, settings, batch, *_ = self._arguments[0]
+        refused_board = kernels.open_step(settings, batch, self._kinds, self._actions, self._shares)
         if refused_board == kernels.ACCEPTED:
-            self._threads.run_slices(partial(self._run_slice, kinds, actions, starts), self.count)
+            self.threads.share(self._step_shares)
         return refused_board
 
-    def _run_slice(
-        self,
-        kinds: NDArray[np.int8],
-        actions: NDArray[np.int64],
-        starts: NDArray[np.uint64],
-        thread: int,
-        part: slice,
-    ) -> None:
-        start, settings, batch = self._kernel_arguments
-        arrays = tuple(array[part] for array in batch)
-        starts = starts[part] if len(starts) == self.count else starts
-        slices = kinds[part], actions[part], starts
-        self._play(kernels.step, thread, start, settings, arrays, *slices)
-
-    def _play(self, step: Callable[..., int], thread: int, *arguments: Any) -> int:
-        """Run `step`, which is `kernels.step` or its specialization, then the compiled opponent.
-
-        Each thread has its own policy of the opponent. Returns the result of `step`; if a board
-        refuses its action, the opponent does not reply.
-        """
-        refused_board = step(*arguments)
-        if self._policies and refused_board == kernels.ACCEPTED:
-            start, settings, arrays, kinds, *_ = arguments
-            kernels.play_policy(start, settings, arrays, kinds, self._policies[thread])
-        return refused_board
+    def _step_shares(self, thread: int) -> bool:
+        """Make a part of the steps in a thread; return whether all are finished."""
+        return kernels.step_shares(*self._arguments[thread], self._shares, thread > 0)
 
     def close(self) -> None:
         """End the threads that step the boards; the next step starts new ones."""
-        self._threads.close()
+        self.threads.close()
 
     def _reply(self) -> None:
         """Play the opponent's decisions on all boards until the seat is to move."""
@@ -445,18 +413,20 @@ class Boards:
                 if not len(numbers := np.flatnonzero(is_due)):
                     return
                 actions = self._opponent(self, numbers)
-                kernels.play_replies(*self._kernel_arguments, numbers, actions)
+                start, settings, batch, policy, *_ = self._arguments[0]
+                kernels.play_replies(start, settings, batch, policy, numbers, actions)
         except BaseException:
             self.has_begun = False
             raise
 
-    def _set_was_illegal(self, actions: NDArray[np.int64]) -> None:
+    def _set_was_illegal(self) -> None:
+        actions = self._actions
         is_valid = (actions >= 0) & (actions < self.game.num_actions)
         bits = self._batch.masks[np.arange(self.count), np.where(is_valid, actions, 0)]
         self.was_illegal[:] = ~self.done & (bits == 0)
 
-    def _refusal_error(self, board: int, action: int) -> IllegalAction | ResetNeeded:
-        prefix = f"board {board}: " if self.count > 1 else ""
+    def _refusal_error(self, board: int) -> IllegalAction | ResetNeeded:
+        action, prefix = self._actions[board], f"board {board}: " if self.count > 1 else ""
         if self.done[board]:
             return ResetNeeded(f"{prefix}the episode is over; call reset() before step({action})")
         return IllegalAction(f"{prefix}{self._illegal_error(board, int(action))}")
@@ -479,27 +449,27 @@ class Boards:
 
     def observe(self) -> None:
         """Write the observations again, in case a caller changed them."""
-        kernels.observe(*self._kernel_arguments)
+        kernels.observe(*self._arguments[0][:3])
 
     @property
     def seats(self) -> NDArray[np.int8]:
         """The learner's seats, int8[N]; a copy."""
-        return self._batch.rows[:, SEAT].astype(np.int8)
+        seats: NDArray[np.int8] = self._batch.episodes["seat"].copy()
+        return seats
 
     def seat(self, board: int = 0) -> int:
         """Return the learner's seat on a board."""
-        return self._batch.rows.item(board, SEAT)
+        return int(self._batch.episodes["seat"][board])
 
     @property
     def positions(self) -> NDArray[np.uint64]:
-        """The fields of the positions, uint64[N, fields]."""
-        return self._batch.rows[:, : len(self.game.initial)]
+        """The fields of the positions, uint64[N, F]."""
+        return self._batch.positions[:, 0]
 
     @property
     def positions_before(self) -> NDArray[np.uint64]:
-        """The fields of the positions in which the last turns began, uint64[N, fields]."""
-        fields = len(self.game.initial)
-        return self._batch.rows[:, fields : 2 * fields]
+        """The fields of the positions in which the last turns began, uint64[N, F]."""
+        return self._batch.positions[:, 1]
 
     @property
     def max_turns(self) -> int:
@@ -509,7 +479,7 @@ class Boards:
     @property
     def done(self) -> NDArray[np.bool_]:
         """Whether the episode on each board is over, bool[N]; a copy."""
-        return np.asarray(self._batch.rows[:, STATUS] != _RUNNING)
+        return np.asarray(self._batch.episodes["status"] != _RUNNING)
 
     @property
     def position_keys(self) -> NDArray[np.uint64]:
@@ -517,7 +487,7 @@ class Boards:
 
         K is 0 if neither a limit nor the rules count repetitions.
         """
-        turns = self._batch.rows[:, TURNS, np.newaxis]
+        turns = self._batch.episodes["turns"][:, np.newaxis]
         keys = self._batch.keys
         return np.where(np.arange(keys.shape[1]) <= turns, keys, np.uint64(0))
 
@@ -530,7 +500,7 @@ class Boards:
     ) -> NDArray[np.int8]:
         """Return the observations of `players`, int64[M], on these boards, int8[M, C, H, W]."""
         planes = np.empty((len(numbers), *self.observation_shape), np.int8)
-        kernels.observe_players(*self._kernel_arguments, numbers, players, planes)
+        kernels.observe_players(*self._arguments[0][:3], numbers, players, planes)
         return planes
 
     @property
@@ -540,35 +510,37 @@ class Boards:
         return len(self.planes), rows, columns
 
     @property
-    def episodes(self) -> NDArray[np.uint64]:
-        """The number of episodes begun on each board, uint64[N]; a copy."""
-        return self._batch.rows[:, EPISODE].copy()
+    def episodes(self) -> NDArray[np.int64]:
+        """The number of episodes begun on each board, int64[N]; a copy."""
+        numbers: NDArray[np.int64] = self._batch.episodes["number"].copy()
+        return numbers
 
     @property
     def opponents(self) -> NDArray[np.int64]:
         """The index of the opponent in each game, int64[N], -1 if none was drawn; a copy."""
-        return self._batch.rows[:, OPPONENT].astype(np.int64) - 1
+        return np.asarray(self._batch.episodes["opponent"] - 1)
 
     def opponent_index(self, board: int = 0) -> int:
         """Return the index of the opponent on a board, -1 if none was drawn."""
-        return self._batch.rows.item(board, OPPONENT) - 1
+        return int(self._batch.episodes["opponent"][board]) - 1
 
     def draw_opponents(
-        self, indices: NDArray[np.int64], cumulative_weights: NDArray[np.float64]
+        self, numbers: NDArray[np.int64], cumulative_shares: NDArray[np.float64]
     ) -> None:
-        """Draw opponents for the games on the boards `indices`, int64[M], that have none.
+        """Draw opponents for the games on the boards `numbers`, int64[M], that have none.
 
-        `cumulative_weights`, float64[K], are those of the opponents. Games whose opponent no longer
+        `cumulative_shares`, float64[K], are those of the opponents. Games whose opponent no longer
         exists get another.
         """
-        opponents = self._batch.rows[:, OPPONENT]
-        opponents[opponents > len(cumulative_weights)] = 0
-        kernels.draw_opponents(self._batch.rows, indices, cumulative_weights)
+        opponents = self._batch.episodes["opponent"]
+        opponents[opponents > len(cumulative_shares)] = 0
+        kernels.draw_opponents(self._batch.episodes, numbers, cumulative_shares)
 
-    def draw_states(self, indices: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def draw_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the states of the random streams of these boards, uint64[M]; advance them."""
-        states: NDArray[np.uint64] = self._batch.rows[indices, STREAM]
-        self._batch.rows[indices, STREAM] = random_streams.advance(states)
+        streams = self._batch.episodes["stream"]
+        states: NDArray[np.uint64] = streams[numbers]
+        streams[numbers] = random_streams.advance(states)
         return states
 
     def generator(self, board: int) -> np.random.Generator:
@@ -579,15 +551,11 @@ class Boards:
         """Return the position on a board; raise ResetNeeded if a reset is needed."""
         if not self.has_begun:
             raise ResetNeeded(f"{NO_EPISODE}; call reset() first")
-        return self._position(self._batch.rows[board])
-
-    def _position(self, row: NDArray[np.uint64]) -> Position:
-        """Return the position in the first columns of a board's row."""
-        return self.game.make_position(row[: len(self.game.initial)])
+        return self.game.make_position(self.positions[board])
 
     def turns(self, board: int = 0) -> int:
         """Return the number of turns played in a board's episode."""
-        return int(self._batch.rows[board, TURNS])
+        return int(self._batch.episodes["turns"][board])
 
     def picture(self, board: int = 0, select: Cell | None = None) -> Picture:
         """Return a picture of a board, its last turn and the targets of the piece on `select`.
@@ -596,8 +564,8 @@ class Boards:
         result unless the next episode began in the same step. Raises ResetNeeded if a reset is
         needed.
         """
-        before, after = self._position(self.positions_before[board]), self.position(board)
-        last = end = None
+        before, after = self.positions_before[board], self.position(board)
+        before, last, end = self.game.make_position(before), None, None
         if before != after:
             last = before, next(self.game.turns_between(before, after, unfinished=True))
         if self.has_ended(board) and self.done[board]:
@@ -607,8 +575,8 @@ class Boards:
 
     def result(self, board: int = 0) -> Ending:
         """Return how the episode ended that the last step ended, or that is over."""
-        game, outcome, row = self.game, int(self.outcomes[board]), self._last_row(board)
-        position, status, score = self._position(row), int(row[STATUS]), NO_SCORE
+        game, outcome, score = self.game, int(self.outcomes[board]), NO_SCORE
+        position, status = self.final_position(board), self._final_status(board)
         if status == _TERMINATED and not game.has_scores:
             # Faster than `Game.score`, which computes the outcome again.
             lead = 0 if outcome == DRAW else rules.margin(position)
@@ -618,7 +586,8 @@ class Boards:
         elif status == _FAULT and game.has_scores:
             score = game.score(position, 1 - outcome)
         first, second = map(float, score)
-        return {"outcome": outcome, "ending": self._ending(position, row), "score": (first, second)}
+        ending = self._ending(position, status)
+        return {"outcome": outcome, "ending": ending, "score": (first, second)}
 
     def results(self, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
         """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
@@ -627,60 +596,78 @@ class Boards:
         the player to_move int8[M], opponent int64[M], -1 if none was drawn, and action_mask
         int8[M, num_actions], all 1 if the game is terminated.
         """
-        rows = self._batch.final_rows[numbers]
-        to_move, margins = np.empty(len(rows), np.int8), np.empty(len(rows), np.int64)
-        masks = np.empty((len(rows), self.game.num_actions), np.int8)
-        kernels.write_final_states(self.game.initial, rows, to_move, margins, masks)
-        margins[rows[:, STATUS] != _TERMINATED] = 0
+        count, positions = len(numbers), self._batch.final_positions[numbers]
+        episodes = self._batch.final_episodes[numbers]
+        statuses, to_move = episodes["status"].copy(), np.empty(count, np.int8)
+        margins, masks = (
+            np.empty(count, np.int64),
+            np.empty((count, self.game.num_actions), np.int8),
+        )
+        start = self.game.initial
+        kernels.write_final_states(start, positions, statuses, to_move, margins, masks)
+        margins[statuses != _TERMINATED] = 0
         score = np.stack([margins, -margins], 1).astype(np.float64)
         if self.game.has_scores:
             score[:] = [self.result(board)["score"] for board in numbers.tolist()]
-        ending = np.full(len(rows), "", object)
-        ending[:] = list(map(self._ending, map(self._position, rows), rows))
+        ending = np.full(count, "", object)
+        ending[:] = list(map(self._ending, map(self.game.make_position, positions), statuses))
         return {
             "action_mask": masks,
             "to_move": to_move,
-            "seat": rows[:, SEAT].astype(np.int8),
-            "opponent": rows[:, OPPONENT].astype(np.int64) - 1,
+            "seat": episodes["seat"],
+            "opponent": episodes["opponent"] - 1,
             "outcome": self.outcomes[numbers],
             "ending": ending,
             "score": score,
         }
 
-    def _ending(self, position: Position, row: NDArray[np.uint64]) -> str:
-        """Return one word for the ending of the episode with this row, in its last position."""
-        status = int(row[STATUS])
+    def _ending(self, position: Position, status: int) -> str:
+        """Return one word for the ending of an episode in this position."""
         if status == _TERMINATED:
             return self.game.ending(position)
         if status == _FAULT:
             return "illegal"
         return "max_turns" if status in _TURN_LIMITS else "repetition"
 
-    def _last_row(self, board: int) -> NDArray[np.uint64]:
-        """Return the row of the episode that `result` describes."""
-        is_over = int(self._batch.rows[board, STATUS]) != _RUNNING
-        rows = self._batch.rows if is_over else self._batch.final_rows
-        row: NDArray[np.uint64] = rows[board]
-        return row
+    def _is_over(self, board: int) -> bool:
+        """Return whether the episode that `result` describes is the current one."""
+        return bool(self._batch.episodes["status"][board] != _RUNNING)
+
+    def _final_status(self, board: int) -> int:
+        """Return the status of the episode that `result` describes."""
+        batch = self._batch
+        episodes = batch.episodes if self._is_over(board) else batch.final_episodes
+        return int(episodes["status"][board])
 
     def final_position(self, board: int = 0) -> Position:
         """Return the last position of the episode that `result` describes."""
-        return self._position(self._last_row(board))
+        positions = self.positions if self._is_over(board) else self._batch.final_positions
+        return self.game.make_position(positions[board])
 
     def has_ended(self, board: int = 0) -> bool:
         """Return whether the episode on a board is over, or ended in the last step."""
         return bool(self.terminated[board] or self.truncated[board])
 
-    def snapshot(self) -> list[NDArray[np.generic]]:
-        """Return copies of the arrays of `kernels.Batch`, of any shape, for `restore`."""
-        return [array.copy() for array in self._batch]
+    def snapshot(self) -> dict[str, NDArray[np.generic]]:
+        """Return copies of the arrays of `kernels.Batch`, of any shape, by name, for `restore`.
 
-    def restore(self, snapshot: list[NDArray[np.generic]]) -> None:
+        The fields of the records are arrays of their own.
+        """
+        return {name: array.copy() for name, array in self._arrays()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[np.generic]]) -> None:
         """Restore the state of the boards from a `snapshot`, taken after a reset."""
-        _, _, arrays = self._kernel_arguments
-        for array, saved_array in zip(arrays, snapshot, strict=True):
-            array[...] = saved_array
+        for name, array in self._arrays():
+            array[...] = snapshot[name]
         self.has_begun = self._has_masks = True
+
+    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the arrays of the batch, and the fields of its records, with their names."""
+        for name, array in self._batch._asdict().items():
+            if array.dtype.names is None:
+                yield name, array
+            for field in array.dtype.names or ():
+                yield f"{name.removesuffix('s')}_{field}", array[field]
 
 
 def _settings(
@@ -692,26 +679,23 @@ def _settings(
 ) -> kernels.Settings:
     """Return the settings of boards without automatic resets; raise BadOption on bad values."""
     if seat is not None:
-        expected = "0 (the first player), 1, or None for a random seat"
-        seat = as_int_in("seat", seat, range(2), expected)
+        seat = check_integer("seat", seat, 0, 1, ", or None for a random seat")
     if max_turns is not None:
-        turns = range(1, MAX_TURNS + 1)
-        expected = "an integer, 1 or more, or None for no limit"
-        max_turns = as_int_in("max_turns", max_turns, turns, expected)
+        max_turns = check_integer("max_turns", max_turns, 1, note=", or None for no limit")
     if repetitions is not None:
-        counts = range(2, MAX_TURNS + 1) if max_turns else range(0)
-        expected = "None for no limit, or 2 or more with max_turns set"
-        repetitions = as_int_in("repetitions", repetitions, counts, expected)
+        if not max_turns:
+            expected = "None for no limit, or 2 or more with max_turns set"
+            raise invalid_value("repetitions", repetitions, expected)
+        repetitions = check_integer("repetitions", repetitions, 2, note=", or None for no limit")
         if game.repetition_limit:
             expected = f"None for {game.name}, whose own rules end a game that repeats itself"
             raise BadOption(f"repetitions={repetitions}; expected: {expected}")
-    if opponent is not kernels.OpponentMode.NONE and max_turns == 1 and seat != 0:
+    if opponent is not None and max_turns == 1 and seat != 0:
         raise BadOption("max_turns=1; expected: 2 or more if the opponent may move first")
-    mode = kernels.OpponentMode.EXTERNAL
-    if isinstance(opponent, kernels.OpponentMode):
-        mode = opponent
-    elif isinstance(opponent, CompiledOpponent):
-        mode = kernels.OpponentMode.POLICY
+    mode = OpponentMode.NONE
+    if opponent is not None:
+        is_compiled = isinstance(opponent, CompiledOpponent)
+        mode = OpponentMode.POLICY if is_compiled else OpponentMode.EXTERNAL
     return kernels.Settings(
         int(mode),
         -1 if seat is None else seat,
@@ -755,10 +739,10 @@ def _counter_limits(game: Game, settings: kernels.Settings) -> dict[kernels.Coun
 def _allocate(
     game: Game, count: int, keys: int, observation_shape: tuple[int, ...], autoreset: Autoreset
 ) -> kernels.Batch:
-    words = 2 * len(game.initial) + len(kernels.COLUMNS)
+    fields = len(game.initial)
     finals = count if autoreset == Autoreset.SAME_STEP else 0
     return kernels.Batch(
-        rows=np.zeros((count, words), np.uint64),
+        positions=np.zeros((count, 2, fields), np.uint64),
         keys=np.zeros((count, keys), np.uint64),
         observations=np.zeros((count, *observation_shape), np.int8),
         masks=np.zeros((count, game.num_actions), np.int8),
@@ -768,5 +752,7 @@ def _allocate(
         outcomes=np.zeros(count, np.int8),
         to_move=np.zeros(count, np.int8),
         final_observations=np.zeros((finals, *observation_shape), np.int8),
-        final_rows=np.zeros((finals, words), np.uint64),
+        final_positions=np.zeros((finals, fields), np.uint64),
+        final_episodes=np.zeros(finals, kernels.EPISODE),
+        episodes=np.zeros(count, kernels.EPISODE),
     )

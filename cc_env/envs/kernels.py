@@ -1,37 +1,49 @@
-"""Compiled core of the environments: resets, steps, random replies, limits and observations.
+"""Compiled core of the environments: resets, steps, replies, limits and observations.
 
-A board is a row of unsigned words: the fields of its position, the fields of the position in which
-the last turn began, then the columns named below.
-
-Shapes: N boards, M of them or M starts; C planes, H rows and W columns of an observation; K keys
-of a game's positions.
+Shapes: N boards, M of them; F fields of a position; C planes, H rows and W columns of an
+observation; K keys of a game's positions.
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import random_streams, rules
-from cc_env.core.bitboard import ZERO
+from cc_env.core.repetition import count_occurrences
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Bool, Int, Position
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import as_raw, by_reference
+from cc_env.jit.shares import Shares, finish_share, is_finished, open_shares, take_share
 from cc_env.search.policies import Policy, decide
 
-# Columns at the end of a row: whether the current episode has had a step, number of the opponent,
-# from 1, or 0 if none was drawn, episodes begun, turns played in the current one, state of the
-# random stream, the learner's seat (0 or 1), and an `EpisodeStatus`.
-HAS_STEP, OPPONENT, EPISODE, TURNS, STREAM, SEAT, STATUS = COLUMNS = tuple(range(-7, 0))
+# What a board stores besides positions and their keys.
+EPISODE = np.dtype(
+    [
+        # State of the random stream.
+        ("stream", np.uint64),
+        # Episodes begun, and turns played in the current one.
+        ("number", np.int64),
+        ("turns", np.int64),
+        # Index of the opponent plus 1; 0 if none was drawn.
+        ("opponent", np.int64),
+        # The learner's seat, 0 or 1.
+        ("seat", np.int8),
+        # An `EpisodeStatus`.
+        ("status", np.int8),
+        # Whether the episode has had a step.
+        ("has_step", np.bool_),
+    ],
+    align=True,
+)
 
 # Returned if every board accepts its action.
 ACCEPTED = -1
 
-# If the opponent's first reply ends the game, a reset draws again, at most this number of times.
+# If the opponent's first replies end a game, it begins again; the number of attempts.
 MAX_RESET_ATTEMPTS = 100
 
-_1 = np.uint64(1)
 # Resolution of the random number that selects an opponent.
 _RESOLUTION = 1 << 32
 
@@ -47,14 +59,13 @@ class Autoreset(IntEnum):
 class OpponentMode(IntEnum):
     """How the decisions of the seat's opponent are made.
 
-    NONE: the caller of `step` plays both sides. RANDOM: at random, within `step`. EXTERNAL: by the
-    caller of `play_replies`. POLICY: by `play_policy`, after each call of `step`.
+    NONE: the caller of `step` plays both sides. EXTERNAL: by the caller of `play_replies`. POLICY:
+    by a policy, within `step`.
     """
 
     NONE = 0
-    RANDOM = 1
-    EXTERNAL = 2
-    POLICY = 3
+    EXTERNAL = 1
+    POLICY = 2
 
 
 class IllegalMode(IntEnum):
@@ -89,7 +100,7 @@ class StepKind(IntEnum):
     """The effect of a step on a board.
 
     DECISION plays an action, or resets a finished board if it resets itself (`Autoreset`). RESET
-    begins a game after a random opening, RESET_TO_POSITION in the given position.
+    begins a game after a random opening from the board's position, RESET_TO_POSITION in it.
     """
 
     SKIP = 0
@@ -152,15 +163,15 @@ class Settings(NamedTuple):
 class Batch(NamedTuple):
     """The arrays of N boards, as seen by the seat or, without an opponent, by the player to move.
 
-    `rows` is described in the docstring of this module. `keys` has hashes of positions by turn; K
-    is 0 if repetitions are not counted. `masks` are 1 for the legal actions of the player to move,
-    and all 1 if the episode is terminated. `rewards` are the seat's or, without an
-    opponent, those of the player who moved last. `outcomes` are of the game that the last step
-    ended or continued. The final arrays describe games before they were reset in the same step;
-    they are empty in other modes.
+    `positions` has those of the boards, and those in which the last turns began. `keys` has hashes
+    of positions by turn; K is 0 if repetitions are not counted. `masks` are 1 for the legal actions
+    of the player to move, and all 1 if the episode is terminated. `rewards` are the seat's or,
+    without an opponent, those of the player who moved last. `outcomes` are of the game that the
+    last step ended or continued. The final arrays describe games before they were reset in the same
+    step; they are empty in other modes.
     """
 
-    rows: NDArray[np.uint64]  # [N, 2 * fields + 7]
+    positions: NDArray[np.uint64]  # [N, 2, F]
     keys: NDArray[np.uint64]  # [N, K]
     observations: NDArray[np.int8]  # [N, C, H, W]
     masks: NDArray[np.int8]  # [N, num_actions]
@@ -170,54 +181,28 @@ class Batch(NamedTuple):
     outcomes: NDArray[np.int8]  # [N]
     to_move: NDArray[np.int8]  # [N]
     final_observations: NDArray[np.int8]  # [N or 0, C, H, W]
-    final_rows: NDArray[np.uint64]  # [N or 0, 2 * fields + 7]
+    final_positions: NDArray[np.uint64]  # [N or 0, F]
+    final_episodes: NDArray[Any]  # EPISODE[N or 0]
+    episodes: NDArray[Any]  # EPISODE[N]
 
 
 # `Settings` and `Batch` as plain tuples: numba reads these in half the time of named tuples.
 SettingsTuple = tuple[int, ...]
-BatchTuple = tuple[NDArray[np.generic], ...]
+BatchTuple = tuple[NDArray[Any], ...]
 
 
 class Board(NamedTuple):
-    """One of the boards; `legal` is a buffer for a list of actions."""
+    """One of the boards; `legal` is a buffer for a list of actions.
+
+    A function cannot return it: numba does not return records.
+    """
 
     number: int
-    row: NDArray[np.uint64]  # [2 * fields + 7]
+    position: NDArray[np.uint64]  # [F]
+    turn_start: NDArray[np.uint64]  # [F]
+    episode: Any  # EPISODE
     keys: NDArray[np.uint64]  # [K]
     legal: NDArray[np.int32]  # [num_actions]
-
-
-@jit
-def _board(batch: Batch, number: int, legal: NDArray[np.int32]) -> Board:
-    return Board(number, batch.rows[number], batch.keys[number], legal)
-
-
-@jit
-def find_refused(
-    packed_settings: SettingsTuple,
-    packed_batch: BatchTuple,
-    kinds: NDArray[np.int8],
-    actions: NDArray[np.int64],
-) -> int:
-    """Return the first board that refuses its action, or ACCEPTED.
-
-    Board i is to take the step kinds[i] (int8[N], a `StepKind`), with actions[i] (int64[N]).
-    """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
-    return _find_refused(settings, batch, kinds, actions)
-
-
-@jit
-def _find_refused(
-    settings: Settings, batch: Batch, kinds: NDArray[np.int8], actions: NDArray[np.int64]
-) -> int:
-    for number in range(len(batch.rows)):
-        row, mask = batch.rows[number], batch.masks[number]
-        if kinds[number] == StepKind.DECISION and not _accepts(
-            settings, row, actions[number], mask
-        ):
-            return number
-    return ACCEPTED
 
 
 @jit(nogil=True)
@@ -225,31 +210,127 @@ def step(
     start: Position,
     packed_settings: SettingsTuple,
     packed_batch: BatchTuple,
+    packed_policy: Policy,
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
-    starts: NDArray[np.uint64],
 ) -> int:
     """Play actions[i] (int64[N]) or begin a game on board i, by its `StepKind` kinds[i] (int8[N]).
 
-    Return ACCEPTED or, if nothing has changed, the first board whose action is refused. Games begin
-    in row i % M of `starts`, uint64[M, fields], unfinished positions, or after a random opening
-    from there. With SAME_STEP, the next game begins in `start`, or after a random opening from it.
-    The class of `start` selects the rules, here and below.
+    Return ACCEPTED or, if nothing has changed, the first board whose action is refused. With POLICY
+    the policy, of `cc_env.search.policies`, replies until each seat is to move; if its replies
+    before the first decision end a game, another game begins. Boards that reset themselves begin
+    in `start`, or after a random opening from it. The class of `start` selects the rules, here and
+    below.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
+    policy = as_raw(packed_policy)
     refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
         return refused
     legal = np.empty(batch.masks.shape[1], np.int32)
-    for number in range(len(batch.rows)):
-        board = _board(batch, number, legal)
-        kind = kinds[number]
-        if kind == StepKind.DECISION and not board.row[STATUS]:
-            _play_action(np.int64(actions[number]), start, settings, batch, board)
-        elif kind != StepKind.SKIP:
-            first = rules.load(starts[number % len(starts)], start)
-            _reset_board(first, kind != StepKind.RESET_TO_POSITION, settings, batch, board)
+    for number in range(len(kinds)):
+        kind, action = kinds[number], actions[number]
+        _step_board(number, kind, action, start, settings, batch, policy, legal)
     return ACCEPTED
+
+
+@jit
+def open_step(
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
+    kinds: NDArray[np.int8],
+    actions: NDArray[np.int64],
+    shares: Shares,
+) -> int:
+    """Let threads that call `step_shares` make a step; return as `step`.
+
+    No thread makes it if a board refuses its action.
+    """
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
+    refused = _find_refused(settings, batch, kinds, actions)
+    if refused == ACCEPTED:
+        open_shares(shares)
+    return refused
+
+
+@jit(nogil=True)
+def step_shares(
+    start: Position,
+    packed_settings: SettingsTuple,
+    packed_batch: BatchTuple,
+    packed_policy: Policy,
+    kinds: NDArray[np.int8],
+    actions: NDArray[np.int64],
+    packed_shares: Shares,
+    is_helper: bool,
+) -> bool:
+    """Make a step as `step`, in shares of the boards; return whether all are finished.
+
+    A helper returns if no step begins for a while, another caller after the current step. The
+    policies of the threads differ.
+    """
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
+    policy, shares = as_raw(packed_policy), as_raw(packed_shares)
+    legal = np.empty(batch.masks.shape[1], np.int32)
+    share = take_share(shares, is_helper)
+    while share >= 0:
+        for number in range(shares.bounds[share], shares.bounds[share + 1]):
+            kind, action = kinds[number], actions[number]
+            _step_board(number, kind, action, start, settings, batch, policy, legal)
+        finish_share(shares)
+        share = take_share(shares, is_helper)
+    return is_finished(shares)
+
+
+@jit
+def _find_refused(
+    settings: Settings, batch: Batch, kinds: NDArray[np.int8], actions: NDArray[np.int64]
+) -> int:
+    for number in range(len(kinds)):
+        status, mask = batch.episodes[number].status, batch.masks[number]
+        if kinds[number] == StepKind.DECISION and not _accepts(
+            settings, status, actions[number], mask
+        ):
+            return number
+    return ACCEPTED
+
+
+@jit
+def _accepts(settings: Settings, status: Int, action: int, mask: NDArray[np.int8]) -> bool:
+    if status != EpisodeStatus.RUNNING:
+        return settings.autoreset == Autoreset.NEXT_STEP
+    is_action = 0 <= action < len(mask)
+    return is_action and (settings.illegal != IllegalMode.RAISE or mask[action] == 1)
+
+
+@jit
+def _step_board(
+    number: int,
+    kind: Int,
+    action: Int,
+    start: Position,
+    settings: Settings,
+    batch: Batch,
+    policy: Policy,
+    legal: NDArray[np.int32],
+) -> None:
+    """Make a step of this kind on a board, which accepts the action."""
+    row, episode = batch.positions[number], batch.episodes[number]
+    board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
+    is_decision = kind == StepKind.DECISION
+    first = start if is_decision else rules.load(board.position, start)
+    position, begins = first, kind != StepKind.SKIP
+    if is_decision and episode.status == EpisodeStatus.RUNNING:
+        position, begins = _play_action(action, start, settings, batch, policy, board)
+    elif begins:
+        batch.rewards[number] = 0.0
+        batch.terminated[number] = batch.truncated[number] = False
+        batch.outcomes[number] = ONGOING
+    if begins:
+        has_opening = kind != StepKind.RESET_TO_POSITION
+        position = _begin_game(first, has_opening, settings, policy, board)
+    if kind != StepKind.SKIP:
+        _write_board(position, settings, batch, board)
 
 
 @jit
@@ -257,6 +338,7 @@ def play_replies(
     start: Position,
     packed_settings: SettingsTuple,
     packed_batch: BatchTuple,
+    packed_policy: Policy,
     numbers: NDArray[np.int64],
     actions: NDArray[np.int64],
 ) -> None:
@@ -265,107 +347,43 @@ def play_replies(
     Replies before the seat's first decision leave `rewards`, `terminated` and `truncated`
     unchanged.
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
-    legal = np.empty(batch.masks.shape[1], np.int32)
-    for index in range(len(numbers)):
-        board = _board(batch, numbers[index], legal)
-        row = board.row
-        is_before_first_decision = row[HAS_STEP] == ZERO
-        position = _advance(rules.load(row, start), np.int64(actions[index]), board)
-        result, status = _status(position, settings, board)
-        if is_before_first_decision:
-            row[STATUS] = status
-            _write_board(position, settings, batch, board)
-        else:
-            seat = np.int64(row[SEAT])
-            _conclude(position, seat, result, status, start, settings, batch, board)
-
-
-@jit(nogil=True)
-def play_policy(
-    start: Position,
-    packed_settings: SettingsTuple,
-    packed_batch: BatchTuple,
-    kinds: NDArray[np.int8],
-    packed_policy: Policy,
-) -> None:
-    """Play the decisions of a policy of `cc_env.search.policies` until each seat is to move.
-
-    Its decisions before the seat's first one leave `rewards`, `terminated` and `truncated`
-    unchanged. If they end a game, it begins again unless kinds[i] (int8[N]) is RESET_TO_POSITION.
-    """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     legal = np.empty(batch.masks.shape[1], np.int32)
-    for number in range(len(batch.rows)):
-        board = _board(batch, number, legal)
-        # After the end of a game with SAME_STEP, the policy may begin the next one.
-        while _is_policy_to_move(board.row, batch.to_move[number]):
-            may_restart = kinds[number] != StepKind.RESET_TO_POSITION
-            _play_policy(policy, may_restart, start, settings, batch, board)
-
-
-@jit
-def _is_policy_to_move(row: NDArray[np.uint64], player: Int) -> Bool:
-    return bool(row[STATUS] == ZERO and np.uint64(player) != row[SEAT])
-
-
-@jit
-def _play_policy(
-    policy: Policy,
-    may_restart: Bool,
-    start: Position,
-    settings: Settings,
-    batch: Batch,
-    board: Board,
-) -> None:
-    """Play the policy's decisions on a board until the seat is to move or the game ends."""
-    row = board.row
-    is_before_first_decision = row[HAS_STEP] == ZERO
-    position = rules.load(row, start)
-    result: Int = np.int64(ONGOING)
-    status: Int = np.int64(EpisodeStatus.RUNNING)
-    attempts_left = MAX_RESET_ATTEMPTS if may_restart and is_before_first_decision else 0
-    while True:
-        seat = np.int64(row[SEAT])
-        while status == EpisodeStatus.RUNNING and rules.to_move(position) != seat:
-            state = row[STREAM]
-            row[STREAM] = random_streams.advance(state)
-            action = np.int64(decide(policy, position, state))
-            position = _advance(position, action, board)
-            result, status = _status(position, settings, board)
-        if status == EpisodeStatus.RUNNING or not attempts_left:
-            break
-        attempts_left -= 1
-        position = _start_episode(start, attempts_left > 0, settings, board)
-        status = np.int64(EpisodeStatus.RUNNING)
-    if is_before_first_decision:
-        row[STATUS] = status
+    for index in range(len(numbers)):
+        number = numbers[index]
+        row, episode = batch.positions[number], batch.episodes[number]
+        board = by_reference(Board(number, row[0], row[1], episode, batch.keys[number], legal))
+        position = _advance(rules.load(board.position, start), np.int64(actions[index]), board)
+        result, status = _status(position, settings, board)
+        if not episode.has_step:
+            episode.status = status
+        elif _conclude(position, np.int64(episode.seat), result, status, settings, batch, board):
+            position = _begin_game(start, np.bool_(True), settings, policy, board)
         _write_board(position, settings, batch, board)
-    else:
-        _conclude(position, seat, result, status, start, settings, batch, board)
 
 
 @jit
 def draw_opponents(
-    rows: NDArray[np.uint64], numbers: NDArray[np.int64], limits: NDArray[np.float64]
+    episodes: NDArray[Any], numbers: NDArray[np.int64], cumulative_shares: NDArray[np.float64]
 ) -> None:
-    """Draw opponents for the boards `numbers`, int64[M], that have none.
+    """Draw opponents for the boards `numbers`, int64[M], that have none, by their shares.
 
-    `limits`, float64[K], are the cumulative weights of the opponents.
+    `episodes` is EPISODE[N], `cumulative_shares` float64[K] for K opponents.
     """
-    last = len(limits) - 1
+    last = len(cumulative_shares) - 1
     for index in range(len(numbers)):
-        row = rows[numbers[index]]
-        if row[OPPONENT]:
+        episode = episodes[numbers[index]]
+        if episode.opponent:
             continue
         opponent = 0
         if last:
-            draw = limits[last] * random_streams.below(row[STREAM], _RESOLUTION) / _RESOLUTION
-            row[STREAM] = random_streams.advance(row[STREAM])
-            while opponent < last and draw >= limits[opponent]:
+            number = random_streams.below(episode.stream, _RESOLUTION)
+            episode.stream = random_streams.advance(episode.stream)
+            draw = cumulative_shares[last] * number / _RESOLUTION
+            while opponent < last and draw >= cumulative_shares[opponent]:
                 opponent += 1
-        row[OPPONENT] = np.uint64(opponent + 1)
+        episode.opponent = opponent + 1
 
 
 @jit
@@ -381,31 +399,34 @@ def observe_players(
 
     They are written into `planes`, int8[M, C, H, W].
     """
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     for index in range(len(numbers)):
-        row, keys = batch.rows[numbers[index]], batch.keys[numbers[index]]
-        position = rules.load(row, start)
-        _write_planes(position, players[index], settings, row, keys, planes[index])
+        number = numbers[index]
+        position = rules.load(batch.positions[number, 0], start)
+        turns, keys = batch.episodes[number].turns, batch.keys[number]
+        _write_planes(position, players[index], settings, turns, keys, planes[index])
 
 
 @jit
 def write_final_states(
     start: Position,
-    rows: NDArray[np.uint64],
+    positions: NDArray[np.uint64],
+    statuses: NDArray[np.int8],
     to_move: NDArray[np.int8],
     margins: NDArray[np.int64],
     masks: NDArray[np.int8],
 ) -> None:
     """Write the players to move, int8[M], margins, int64[M], and masks, int8[M, num_actions].
 
+    `positions`, uint64[M, F], are the last ones of episodes with these `EpisodeStatus`es, int8[M].
     The margin is the first player's, 0 for a draw and if the rules have not decided the game. A
     mask is 1 for legal actions, and all 1 if the episode is terminated.
     """
     legal = np.empty(masks.shape[1], np.int32)
-    for index in range(len(rows)):
-        position = rules.load(rows[index], start)
+    for index in range(len(positions)):
+        position = rules.load(positions[index], start)
         to_move[index] = rules.to_move(position)
-        _write_mask(position, np.int64(rows[index, STATUS]), legal, masks[index])
+        _write_mask(position, statuses[index], legal, masks[index])
         result = rules.outcome(position)
         margins[index] = 0
         if result == FIRST_WINS:
@@ -417,30 +438,35 @@ def write_final_states(
 @jit
 def observe(start: Position, packed_settings: SettingsTuple, packed_batch: BatchTuple) -> None:
     """Write the observation of every board into the `observations` of the batch."""
-    settings, batch = Settings(*packed_settings), Batch(*as_raw(packed_batch))
-    for number in range(len(batch.rows)):
-        row, keys = batch.rows[number], batch.keys[number]
-        _observe(rules.load(row, start), settings, row, keys, batch.observations[number])
+    settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
+    for number in range(len(batch.positions)):
+        position = rules.load(batch.positions[number, 0], start)
+        episode, keys = batch.episodes[number], batch.keys[number]
+        _observe(position, settings, episode, keys, batch.observations[number])
 
 
 @jit
 def _play_action(
-    action: Int, start: Position, settings: Settings, batch: Batch, board: Board
-) -> None:
-    """Play an action of the action space, and the random replies to it."""
-    before = rules.load(board.row, start)
-    viewer = np.int64(board.row[SEAT]) if settings.opponent_mode else rules.to_move(before)
-    board.row[HAS_STEP] = _1
+    action: Int, start: Position, settings: Settings, batch: Batch, policy: Policy, board: Board
+) -> tuple[Position, Bool]:
+    """Play an action of the action space, and the policy's replies to it.
+
+    Return the position, and whether the next game begins in the same step.
+    """
+    before = rules.load(board.position, start)
+    player = np.int64(rules.to_move(before))
+    viewer = np.int64(board.episode.seat) if settings.opponent_mode else player
+    board.episode.has_step = True
     is_legal = batch.masks[board.number, action] == 1
-    if not is_legal and settings.illegal == IllegalMode.LOSE:
-        position, status = before, np.int64(EpisodeStatus.FAULT)
-        result: Int = 1 - rules.to_move(before)
-    else:
+    position = before
+    result: Int = 1 - player
+    status: Int = np.int64(EpisodeStatus.FAULT)
+    if is_legal or settings.illegal != IllegalMode.LOSE:
         legal_action = action if is_legal else _draw(before, board)
-        position = _reply(_advance(before, legal_action, board), settings, board)
-        result, ended = _status(position, settings, board)
-        status = np.int64(ended)
-    _conclude(position, viewer, result, status, start, settings, batch, board)
+        after = _advance(before, legal_action, board)
+        position, result, status = _reply(after, settings, policy, board)
+    begins = _conclude(position, viewer, result, status, settings, batch, board)
+    return position, begins
 
 
 @jit
@@ -449,57 +475,46 @@ def _conclude(
     viewer: Int,
     result: Int,
     status: Int,
-    start: Position,
     settings: Settings,
     batch: Batch,
     board: Board,
-) -> None:
-    """Write reward, flags and outcome for `viewer`; with SAME_STEP, restart a finished game.
+) -> Bool:
+    """Write reward, flags and outcome for `viewer`; return whether the next game begins at once.
 
     `result` is the outcome, `status` an `EpisodeStatus`.
     """
-    number, row = board.number, board.row
+    number, episode = board.number, board.episode
     batch.rewards[number] = rules.reward(result, viewer)
-    row[STATUS] = status
     batch.terminated[number] = result != ONGOING
     batch.truncated[number] = status >= EpisodeStatus.TURN_LIMIT
-    if status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP:
-        _observe(position, settings, row, board.keys, batch.final_observations[number])
-        rules.store(position, row)
-        _copy(row, batch.final_rows[number])
-        position = _start_episode(start, True, settings, board)
-    _write_board(position, settings, batch, board)
     batch.outcomes[number] = result
+    episode.status = status
+    begins = status != EpisodeStatus.RUNNING and settings.autoreset == Autoreset.SAME_STEP
+    if begins:
+        planes = batch.final_observations[number]
+        _observe(position, settings, episode, board.keys, planes)
+        rules.store(position, batch.final_positions[number])
+        batch.final_episodes[number] = episode
+    return begins
 
 
 @jit
-def _copy(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> None:
-    # An assignment of slices takes longer to compile: it includes an error message.
-    for index in range(len(source)):
-        target[index] = source[index]
+def _begin_game(
+    start: Position, has_opening: Bool, settings: Settings, policy: Policy, board: Board
+) -> Position:
+    """Begin an episode in `start` or after a random opening from there.
 
-
-@jit
-def _accepts(
-    settings: Settings, row: NDArray[np.uint64], action: int, mask: NDArray[np.int8]
-) -> bool:
-    if row[STATUS]:
-        return settings.autoreset == Autoreset.NEXT_STEP
-    is_action = 0 <= action < len(mask)
-    return is_action and (settings.illegal != IllegalMode.RAISE or mask[action] == 1)
-
-
-@jit
-def _reset_board(
-    start: Position, has_opening: Bool, settings: Settings, batch: Batch, board: Board
-) -> None:
-    """Begin a game as `_start_episode`; write its observation and mask."""
-    position = _start_episode(start, has_opening, settings, board)
-    number = board.number
-    batch.rewards[number] = 0.0
-    batch.terminated[number] = batch.truncated[number] = False
-    batch.outcomes[number] = ONGOING
-    _write_board(position, settings, batch, board)
+    Return the position after the policy's replies, if it moves first. If they end the game, another
+    episode begins; the last attempt has no opening.
+    """
+    position = start
+    for attempts_left in range(MAX_RESET_ATTEMPTS - 1, -1, -1):
+        first = _start_episode(start, has_opening and attempts_left > 0, settings, board)
+        position, _, status = _reply(first, settings, policy, board)
+        board.episode.status = status
+        if status == EpisodeStatus.RUNNING:
+            break
+    return position
 
 
 @jit
@@ -508,10 +523,10 @@ def _random_opening(position: Position, settings: Settings, board: Board) -> Pos
 
     If all attempts end the game, it is the given position.
     """
-    row = board.row
+    episode = board.episode
     for _ in range(MAX_RESET_ATTEMPTS if settings.max_opening_turns else 0):
-        turns = random_streams.below(row[STREAM], settings.max_opening_turns + 1)
-        row[STREAM] = random_streams.advance(row[STREAM])
+        turns = random_streams.below(episode.stream, settings.max_opening_turns + 1)
+        episode.stream = random_streams.advance(episode.stream)
         after = position
         while turns > 0 and rules.outcome(after) == ONGOING:
             after = rules.apply(after, _draw(after, board))
@@ -525,71 +540,64 @@ def _random_opening(position: Position, settings: Settings, board: Board) -> Pos
 def _start_episode(
     start: Position, has_opening: Bool, settings: Settings, board: Board
 ) -> Position:
-    """Begin a game in `start` or after a random opening from there.
-
-    Return the position after random replies, if these are the opponent's. If they end a game, it
-    begins again with new random numbers; the last attempt has no opening.
-    """
-    row, keys = board.row, board.keys
-    row[HAS_STEP] = row[OPPONENT] = ZERO
-    row[EPISODE] += _1
-    row[SEAT] = settings.seat
+    """Begin an episode; return its first position: `start`, or one after a random opening."""
+    episode, keys = board.episode, board.keys
+    episode.has_step, episode.opponent, episode.turns = False, 0, 0
+    episode.number += 1
+    episode.seat = settings.seat
     if settings.seat < 0:
-        row[SEAT] = random_streams.below(row[STREAM], 2)
-        row[STREAM] = random_streams.advance(row[STREAM])
-    after = start
-    for attempts_left in range(MAX_RESET_ATTEMPTS - 1, -1, -1):
-        first = start
-        if has_opening and attempts_left:
-            first = _random_opening(start, settings, board)
-        if len(keys):
-            keys[0] = rules.key(first)
-        row[TURNS] = 0
-        rules.store(first, row[len(first) :])
-        after = _reply(first, settings, board)
-        _, status = _status(after, settings, board)
-        row[STATUS] = status
-        if status == EpisodeStatus.RUNNING:
-            break
-    return after
+        episode.seat = random_streams.below(episode.stream, 2)
+        episode.stream = random_streams.advance(episode.stream)
+    first = _random_opening(start, settings, board) if has_opening else start
+    if len(keys):
+        keys[0] = rules.key(first)
+    rules.store(first, board.turn_start)
+    return first
+
+
+@jit
+def _reply(
+    position: Position, settings: Settings, policy: Policy, board: Board
+) -> tuple[Position, Int, Int]:
+    """Play the policy's decisions until the seat is to move or the game ends.
+
+    Return the position, its outcome and `EpisodeStatus`. Without a policy, none is played.
+    """
+    episode = board.episode
+    result, status = _status(position, settings, board)
+    while (
+        settings.opponent_mode == OpponentMode.POLICY
+        and status == EpisodeStatus.RUNNING
+        and rules.to_move(position) != episode.seat
+    ):
+        state = episode.stream
+        episode.stream = random_streams.advance(state)
+        position = _advance(position, np.int64(decide(policy, position, state)), board)
+        result, status = _status(position, settings, board)
+    return position, result, status
 
 
 @jit
 def _advance(position: Position, action: Int, board: Board) -> Position:
     """Return the position after a legal action; count the turn if the action ends it."""
-    row, keys = board.row, board.keys
+    episode, keys = board.episode, board.keys
     if not rules.mid_turn(position):
-        rules.store(position, row[len(position) :])
+        rules.store(position, board.turn_start)
     position = rules.apply(position, action)
     if not rules.mid_turn(position):
-        row[TURNS] += _1
+        episode.turns += 1
         if len(keys):
-            keys[np.int64(row[TURNS]) % len(keys)] = rules.key(position)
-    return position
-
-
-@jit
-def _reply(position: Position, settings: Settings, board: Board) -> Position:
-    """Return the position after random replies until the seat is to move or the game ends.
-
-    With other opponents, it is the same position.
-    """
-    while settings.opponent_mode == OpponentMode.RANDOM and rules.to_move(position) != np.int64(
-        board.row[SEAT]
-    ):
-        _, status = _status(position, settings, board)
-        if status != EpisodeStatus.RUNNING:
-            break
-        position = _advance(position, _draw(position, board), board)
+            keys[episode.turns % len(keys)] = rules.key(position)
     return position
 
 
 @jit
 def _draw(position: Position, board: Board) -> Int:
     """Return a random legal action."""
+    episode = board.episode
     count = rules.legal_actions(position, board.legal)
-    action = board.legal[random_streams.below(board.row[STREAM], count)]
-    board.row[STREAM] = random_streams.advance(board.row[STREAM])
+    action = board.legal[random_streams.below(episode.stream, count)]
+    episode.stream = random_streams.advance(episode.stream)
     return np.int64(action)
 
 
@@ -601,9 +609,9 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
         return result, np.int64(EpisodeStatus.TERMINATED)
     if rules.mid_turn(position):
         return result, np.int64(EpisodeStatus.RUNNING)
-    turns = np.int64(board.row[TURNS])
+    turns = board.episode.turns
     if len(board.keys):
-        count = _repetitions(turns, settings, board.keys)
+        count = count_occurrences(board.keys, turns, settings.repetition_limit > 0)
         if settings.repetition_limit:
             if count >= settings.repetition_limit:
                 return rules.repetition_outcome(position), np.int64(EpisodeStatus.TERMINATED)
@@ -619,31 +627,15 @@ def _status(position: Position, settings: Settings, board: Board) -> tuple[Int, 
 
 
 @jit
-def _repetitions(turns: Int, settings: Settings, keys: NDArray[np.uint64]) -> Int:
-    """Return the occurrences of the position after the last turn.
-
-    The rules of a game, if they have a `repetition_limit`, do not count the start.
-    """
-    newest = keys[turns % len(keys)]
-    count: Int = np.int64(0)
-    for key in keys[: turns + 1]:
-        if key == newest:
-            count += 1
-    if settings.repetition_limit and turns < len(keys) and keys[0] == newest:
-        count -= 1
-    return count
-
-
-@jit
 def _observe(
     position: Position,
     settings: Settings,
-    row: NDArray[np.uint64],
+    episode: Any,
     keys: NDArray[np.uint64],
     planes: NDArray[np.int8],
 ) -> None:
-    viewer = np.int64(row[SEAT]) if settings.opponent_mode else rules.to_move(position)
-    _write_planes(position, viewer, settings, row, keys, planes)
+    viewer = np.int64(episode.seat) if settings.opponent_mode else rules.to_move(position)
+    _write_planes(position, viewer, settings, episode.turns, keys, planes)
 
 
 @jit
@@ -651,7 +643,7 @@ def _write_planes(
     position: Position,
     viewer: Int,
     settings: Settings,
-    row: NDArray[np.uint64],
+    turns: Int,
     keys: NDArray[np.uint64],
     planes: NDArray[np.int8],
 ) -> None:
@@ -659,10 +651,10 @@ def _write_planes(
     if not settings.counters:
         rules.observe(position, viewer, planes)
         return
-    plane, turns = len(planes), np.int64(row[TURNS])
+    plane = len(planes)
     if settings.counters & Counter.REPETITIONS:
         plane -= 1
-        _fill(planes[plane], _repetitions(turns, settings, keys))
+        _fill(planes[plane], count_occurrences(keys, turns, settings.repetition_limit > 0))
     if settings.counters & Counter.TURNS_LEFT:
         plane -= 1
         _fill(planes[plane], settings.max_turns - turns)
@@ -674,7 +666,7 @@ def _write_planes(
 
 @jit
 def _fill(plane: NDArray[np.int8], count: Int) -> None:
-    value = np.int8(min(count, MAX_COUNT))
+    value = np.int8(count if count < MAX_COUNT else MAX_COUNT)
     for row in range(plane.shape[0]):
         for column in range(plane.shape[1]):
             plane[row, column] = value
@@ -682,15 +674,12 @@ def _fill(plane: NDArray[np.int8], count: Int) -> None:
 
 @jit
 def _write_board(position: Position, settings: Settings, batch: Batch, board: Board) -> None:
-    """Store the position; write its observation and mask, unless `play_policy` will."""
-    number, row = board.number, board.row
-    rules.store(position, row)
+    """Store the position; write its observation and mask."""
+    number, episode = board.number, board.episode
+    rules.store(position, board.position)
     batch.to_move[number] = rules.to_move(position)
-    is_policy = settings.opponent_mode == OpponentMode.POLICY
-    if is_policy and _is_policy_to_move(row, batch.to_move[number]):
-        return
-    _observe(position, settings, row, board.keys, batch.observations[number])
-    _write_mask(position, np.int64(row[STATUS]), board.legal, batch.masks[number])
+    _observe(position, settings, episode, board.keys, batch.observations[number])
+    _write_mask(position, episode.status, board.legal, batch.masks[number])
 
 
 @jit
@@ -702,9 +691,9 @@ def _write_mask(
     Once the episode is terminated, the mask is all 1, so that a policy that normalizes over the
     mask stays finite. A truncated position has its legal actions.
     """
-    if EpisodeStatus.RUNNING < status < EpisodeStatus.TURN_LIMIT:
-        mask[:] = 1
-        return
-    mask[:] = 0
-    for index in range(rules.legal_actions(position, legal)):
-        mask[legal[index]] = 1
+    is_terminated = EpisodeStatus.RUNNING < status < EpisodeStatus.TURN_LIMIT
+    for action in range(len(mask)):
+        mask[action] = is_terminated
+    if not is_terminated:
+        for index in range(rules.legal_actions(position, legal)):
+            mask[legal[index]] = 1

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from cc_env.core.game import Game
 from cc_env.envs.arguments import check_actions
 from cc_env.envs.boards import Boards, BoardsOpponent, CompiledOpponent
-from cc_env.envs.kernels import OpponentMode
 from cc_env.errors import BadOption, as_int, is_number
 from cc_env.match.referee import (
     Clock,
@@ -84,14 +83,11 @@ _Replies = Callable[[Boards, NDArray[np.int64]], Sequence[object] | NDArray[np.i
 def make_opponent(opponent: AnyOpponent | None, game: Game) -> BoardsOpponent:
     """Return the opponent of an environment, for `Boards`.
 
-    It is `OpponentMode.NONE` for None, if the caller plays both sides; the compiled code of a
-    single player that has it, unless it is that of an `Opponent`, which may change; and otherwise a
-    pool. Raises as `OpponentPool`.
+    It is None for None; the compiled code of a single player that has it, unless it is that of an
+    `Opponent`, which may change; and otherwise a pool. Raises as `OpponentPool`.
     """
     if opponent is None:
-        return OpponentMode.NONE
-    if isinstance(opponent, str) and opponent == "random":
-        return OpponentMode.RANDOM
+        return None
     pool = OpponentPool(opponent, game)
     entries = opponent if isinstance(opponent, list | tuple) else [opponent]
     if any(isinstance(entry, Opponent) for entry in entries):
@@ -105,7 +101,7 @@ def opponent_names(opponent: BoardsOpponent) -> tuple[str, ...]:
         return tuple(each.name for each in opponent.opponents)
     if isinstance(opponent, CompiledOpponent):
         return (opponent.name,)
-    return () if opponent is OpponentMode.NONE else ("random",)
+    return ()
 
 
 def sampling_pool(opponent: BoardsOpponent) -> "OpponentPool | None":
@@ -143,7 +139,7 @@ class OpponentPool:
         is_only = len(self.opponents) == 1 and isinstance(replies, CompiledOpponent)
         return cast(CompiledOpponent, replies) if is_only else None
 
-    def indices(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def opponent_indices(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the indices of the opponents on the boards `numbers`, int64[M].
 
         The random streams of the boards draw the opponents of new games.
@@ -151,11 +147,11 @@ class OpponentPool:
         boards.draw_opponents(numbers, self._cumulative_shares())
         return boards.opponents[numbers]
 
-    def index(self, boards: Boards) -> int:
-        """Return the index of the opponent on the first board, as `indices`, but in less time."""
+    def opponent_index(self, boards: Boards) -> int:
+        """Return the index of the opponent on the first board; faster than `opponent_indices`."""
         index = boards.opponent_index()
         is_sampled = 0 <= index < len(self.opponents)
-        return index if is_sampled else int(self.indices(boards, _FIRST_BOARD)[0])
+        return index if is_sampled else int(self.opponent_indices(boards, _FIRST_BOARD)[0])
 
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.
@@ -163,7 +159,7 @@ class OpponentPool:
         Raises IllegalAction if an opponent chooses anything else, and its own errors.
         """
         began = time.perf_counter()
-        actions, indices = np.empty(len(numbers), np.int64), self.indices(boards, numbers)
+        actions, indices = np.empty(len(numbers), np.int64), self.opponent_indices(boards, numbers)
         for index in np.unique(indices).tolist():
             own = np.flatnonzero(indices == index)
             actions[own] = self.reply(index, boards, numbers[own])
@@ -178,7 +174,7 @@ class OpponentPool:
         """Record the learner's points on the boards `ended`, bool[N]."""
         numbers = np.flatnonzero(ended)
         points = (1 + boards.rewards[numbers]) / 2
-        results = zip(self.indices(boards, numbers).tolist(), points.tolist(), strict=True)
+        results = zip(self.opponent_indices(boards, numbers).tolist(), points.tolist(), strict=True)
         for index, point in results:
             self.opponents[index].points.append(point)
 

@@ -189,7 +189,7 @@ class OpponentVecEnv(VecEnv):
         """Return the infos of all boards; games have ended on the boards `ended_boards`."""
         boards, seconds = self.boards, round(time.perf_counter() - self._created, 6)
         running = {"outcome": ONGOING, "illegal_action": False, "TimeLimit.truncated": False}
-        opponents = self._pool.indices(boards, self._numbers).tolist()
+        opponents = self._pool.opponent_indices(boards, self._numbers).tolist()
         infos: list[dict[str, Any]] = [
             {"seat": seat, "opponent": opponent, **running}
             for seat, opponent in zip(boards.seats.tolist(), opponents, strict=True)

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING, Position
-from cc_env.envs.arguments import as_int_in, as_seed
+from cc_env.envs.arguments import as_seed
 from cc_env.envs.boards import MAX_OPENING_TURNS
 from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.vector import BoardGameVectorEnv
-from cc_env.errors import BadOption, UnknownKeyword, check_number_of_games
+from cc_env.errors import BadOption, UnknownKeyword, check_integer, check_number_of_games
 from cc_env.match.confidence import clustered_interval
 from cc_env.match.openings import exact_opening
 
 # observations int8[N, C, H, W] and masks int8[N, A] -> legal actions int[N]
-Policy = Callable[[NDArray[np.int8], NDArray[np.int8]], object]
+VectorPolicy = Callable[[NDArray[np.int8], NDArray[np.int8]], object]
 
 MAX_GAMES = 2**20
 # Share of repeated games above which `score` warns.
@@ -55,7 +55,7 @@ class Score:
 
 
 def score(
-    choose: Policy,
+    choose: VectorPolicy,
     game: str,
     opponent: AnyOpponent = "random",
     games: int = 200,
@@ -84,7 +84,7 @@ def score(
     """
     _check_arguments(opponent, arguments)
     check_number_of_games(games, MAX_GAMES)
-    opening_turns = as_int_in("opening_turns", opening_turns, range(MAX_OPENING_TURNS + 1))
+    opening_turns = check_integer("opening_turns", opening_turns, 0, MAX_OPENING_TURNS)
     seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
     envs_by_seat = [
         BoardGameVectorEnv(
@@ -97,8 +97,8 @@ def score(
         )
         for seat in (0, 1)
     ]
-    rng, rules = np.random.default_rng(seeds[2]), envs_by_seat[0].game
-    starts = [rules.to_text(_opening(rules, opening_turns, rng)) for _ in range(games // 2)]
+    rng, played = np.random.default_rng(seeds[2]), envs_by_seat[0].game
+    starts = [played.to_text(_opening(played, opening_turns, rng)) for _ in range(games // 2)]
     points: list[float] = []
     hashes: list[list[int]] = []
     for seat, envs in enumerate(envs_by_seat):
@@ -139,7 +139,7 @@ def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 
 
 def _play_first_games(
-    choose: Policy, envs: BoardGameVectorEnv, starts: list[str], seed: int
+    choose: VectorPolicy, envs: BoardGameVectorEnv, starts: list[str], seed: int
 ) -> tuple[list[float], list[int]]:
     """Return the points of the first game on each board, and a hash of its moves."""
     points = np.full(envs.num_envs, np.nan)

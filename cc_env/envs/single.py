@@ -191,7 +191,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
             "action_mask": boards.masks[0].copy(),
             "to_move": boards.to_move.item(),
             "seat": self._seat,
-            "opponent": 0 if self._pool is None else self._pool.index(boards),
+            "opponent": 0 if self._pool is None else self._pool.opponent_index(boards),
             "illegal_action": boards.was_illegal.item(),
             "outcome": ONGOING,
             "ending": "",

@@ -28,10 +28,10 @@ from cc_env.envs.rendering import (
 from cc_env.envs.spaces import CopyableEnv, LegalActionBatchSpace, make_observation_space
 from cc_env.errors import BadOption, UnknownOption, as_int, check_bool, format_list
 
-Batch = NDArray[np.int8]
+Observations = NDArray[np.int8]
 Info = dict[str, Any]
 Scalar = TypeVar("Scalar", bound=np.generic)
-Step = tuple[Batch, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
+Step = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]
 
 RESET_OPTIONS = "position", "reset_mask"
 # Suffix of the render modes that collect frames.
@@ -39,7 +39,9 @@ LIST = "_list"
 VECTOR_MODES = "ansi", "rgb_array", f"ansi{LIST}", f"rgb_array{LIST}"
 
 
-class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArray[np.generic]]):
+class BoardGameVectorEnv(
+    CopyableEnv, VectorEnv[Observations, NDArray[np.int64], NDArray[np.generic]]
+):
     """Many boards of one game; against an opponent, or two-sided for self-play.
 
     With an opponent each board is as in `BoardGameEnv`. The players random, greedy, minimax, mcts
@@ -142,7 +144,6 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
         self.action_space = LegalActionBatchSpace(self._boards)
-        self._actions = np.zeros(num_envs, np.int64)
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
         self._numbers = np.arange(num_envs)
@@ -155,7 +156,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         *,
         seed: int | Sequence[int] | None = None,
         options: dict[str, object] | None = None,
-    ) -> tuple[Batch, Info]:
+    ) -> tuple[Observations, Info]:
         """Begin an episode on all boards, or on those in `options["reset_mask"]`, bool[N].
 
         `seed` is one seed or a list of N; without it the random streams continue.
@@ -185,10 +186,9 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         Raises IllegalAction or ResetNeeded, naming the first board that refuses its action; then no
         board has changed. Errors of an opponent are passed on; then all boards need a reset.
         """
-        self._actions[:] = check_actions(actions, self.num_envs)
-        boards = self._boards
+        boards, actions = self._boards, check_actions(actions, self.num_envs)
         episodes = boards.episodes if self._collects else None
-        boards.step(self._actions)
+        boards.step(actions)
         self._collect_frames(episodes)
         info = self._info()
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
@@ -260,10 +260,10 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
             return tuple(frames)
         return tuple(map(self._draw_frame, range(self.num_envs)))
 
-    def _collect_frames(self, episodes: NDArray[np.uint64] | None) -> None:
+    def _collect_frames(self, episodes: NDArray[np.int64] | None) -> None:
         """Append a frame of each board to its list; do nothing if `episodes` is None.
 
-        `episodes` are the numbers of the episodes before the step, uint64[N]. If another episode
+        `episodes` are the numbers of the episodes before the step, int64[N]. If another episode
         has begun on a board, its list is cleared first.
         """
         if episodes is None:
@@ -333,7 +333,7 @@ class BoardGameVectorEnv(CopyableEnv, VectorEnv[Batch, NDArray[np.int64], NDArra
         """Return the index of the opponent of each game, int64[N]; draw it if a game has none."""
         if self._pool is None:
             return self._fixed_opponents
-        return self._pool.indices(self._boards, self._numbers)
+        return self._pool.opponent_indices(self._boards, self._numbers)
 
     def _final_infos(self) -> Info:
         """Return final_obs and final_info."""

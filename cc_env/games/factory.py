@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any
 
 from cc_env.core import rules
 from cc_env.core.game import Game
@@ -21,7 +21,7 @@ from cc_env.learned_evaluation.network_file import add_learned_evaluation
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import import_if_allowed
-from cc_env.registry.options import parse_options, text_options
+from cc_env.registry.options import option_annotations, parse_options, text_options
 
 
 def make_game(name: str, /, **options: Any) -> Game:
@@ -108,16 +108,9 @@ def parse_game_options(name: str, pairs: Iterable[str]) -> dict[str, Any]:
     return parse_options(pairs, text_options(game_module(name).make))
 
 
-def game_option_types(name: str, *, include_extras: bool = False) -> dict[str, Any]:
-    """Return the types of the annotated options of the game `name`; raise UnknownOption.
-
-    With `include_extras`, types may be `Annotated`.
-    """
-    options = game_option_defaults(name)
-    make = game_module(name).make
-    function = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]
-    hints = get_type_hints(function, include_extras=include_extras)
-    return {option: hint for option, hint in hints.items() if option in options}
+def game_option_types(name: str) -> dict[str, Any]:
+    """Return the annotations of the options of the game `name`; raise UnknownOption."""
+    return option_annotations(game_module(name).make)
 
 
 def game_option_values(name: str) -> dict[str, list[Any]]:
@@ -125,7 +118,7 @@ def game_option_values(name: str) -> dict[str, list[Any]]:
 
     They are the metadata of the `Annotated` type of the option. Raises UnknownOption.
     """
-    hints = game_option_types(name, include_extras=True)
+    hints = game_option_types(name)
     values = {option: getattr(hint, "__metadata__", ()) for option, hint in hints.items()}
     return {option: list(metadata[0]) for option, metadata in values.items() if metadata}
 

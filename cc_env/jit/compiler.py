@@ -15,16 +15,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypeVar, overload
 
-from llvmlite.binding import Linkage
 from numba import typeof, types
-from numba.core import codegen, compiler, dispatcher, errors, registry
-from numba.core.compiler import CompileResult
-from numba.core.datamodel import models, register_default
-from numba.core.typing import Context, Signature
+from numba.extending import models, register_model
 
 from cc_env.errors import BadGame
 from cc_env.jit import fingerprints, processor_features
 from cc_env.jit.disk_cache import QUIET_VARIABLE, DiskCache, modules_of
+from cc_env.jit.numba_internals import (
+    CompileResult,
+    Context,
+    EntryCompiler,
+    EntryDispatcher,
+    Signature,
+    errors,
+)
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Result = TypeVar("Result")
@@ -43,105 +47,9 @@ _OPTIONS: dict[str, bool | str] = {
 processor_features.select_features()
 
 
-class _IntermediateLibrary(codegen.JITCodeLibrary):
-    """IR of a function and its callees, to be linked into its callers."""
-
-    def finalize(self) -> None:
-        """Link the callees' IR without generating machine code."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        for function in self._final_module.functions:
-            if not function.is_declaration:
-                function.linkage = "linkonce_odr"
-        self._shared_module = self._final_module
-        self._finalized = True
-
-
-class _EntryLibrary(codegen.JITCodeLibrary):
-    """Code of a function called by Python; callees are internal, so LLVM drops inlined ones."""
-
-    def _optimize_final_module(self) -> None:
-        # Global variables with this prefix belong to functions that were called before compilation.
-        prefix = self._codegen._rtlinker.PREFIX
-        if any(var.name.startswith(prefix) for var in self._final_module.global_variables):
-            raise errors.UnsupportedError(
-                f"{self.name}: unsupported recursion; a recursive function must call itself "
-                "directly, with arguments of the same types"
-            )
-        for function in self._final_module.functions:
-            if function.linkage == Linkage.linkonce_odr:
-                function.linkage = "internal"
-        super()._optimize_final_module()
-
-
-class _Compiler(dispatcher._FunctionCompiler):  # type: ignore[name-defined]
-    """Compiler with a library class and additional flags."""
-
-    _library_class: ClassVar[type]
-    _flags: ClassVar[dict[str, bool]]
-
-    def _compile_core(
-        self, args: tuple[types.Type, ...], return_type: types.Type | None
-    ) -> CompileResult:
-        flags = compiler.Flags()
-        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        for name, value in self._flags.items():
-            setattr(flags, name, value)
-        context = self.targetdescr.target_context
-        library = self._library_class(context.codegen(), self.py_func.__qualname__)
-        library.enable_object_caching()
-        return compiler.compile_extra(
-            self.targetdescr.typing_context,
-            context,
-            self.py_func,
-            args=args,
-            return_type=return_type,
-            flags=flags,
-            locals=self.locals,
-            library=library,
-            pipeline_class=self.pipeline_class,
-        )
-
-
-class _InlinedCompiler(_Compiler):
-    """Compiler to IR."""
-
-    _library_class = _IntermediateLibrary
-    _flags: ClassVar = dict.fromkeys(("no_compile", "no_cpython_wrapper", "no_cfunc_wrapper"), True)
-
-    def _compile_core(
-        self, args: tuple[types.Type, ...], return_type: types.Type | None
-    ) -> CompileResult:
-        result = super()._compile_core(args, return_type)
-        _define_environment(result)
-        # numba finds code by its entry point. As there is no wrapper, a unique object serves.
-        key = object()
-        result.target_context.insert_user_function(key, result.fndesc, [result.library])
-        return result._replace(entry_point=key)
-
-
-def _define_environment(result: CompileResult) -> None:
-    """Define the environment of the code, required for printing and for formatted exceptions.
-
-    Every library that links the code declares the variable with the environment's address; this
-    library defines it.
-    """
-    context = result.target_context
-    name = result.fndesc.env_name
-    library = context.codegen().create_library(name)
-    module = library.create_ir_module(name)
-    context.declare_env_global(module, name)
-    library.add_ir_module(module)
-    context.codegen()._add_module(library._final_module)
-    context.codegen().set_env(name, result.environment)
-
-
-class _EntryCompiler(_Compiler):
+class _Compiler(EntryCompiler):
     """Compiler of functions called by Python; prints one message per game to a terminal."""
 
-    _library_class = _EntryLibrary
-    _flags: ClassVar = {"no_cfunc_wrapper": True}
     _reported: ClassVar[set[str]] = set()
 
     def _compile_core(
@@ -192,36 +100,14 @@ def _game_or_module(module: str) -> str:
     return names[2] if names[:2] == ["cc_env", "games"] else module
 
 
-class _Inlined(registry.CPUDispatcher):
-    """A function as called from compiled code."""
+class _Compiled(EntryDispatcher):
+    """A function that is compiled at its first call from Python, or loaded from the disk cache."""
+
+    _compiler_class = _Compiler
 
     def __init__(self, function: Callable[..., object], options: Mapping[str, bool | str]) -> None:
-        super().__init__(function, targetoptions=options)
-        self._compiler = _InlinedCompiler(
-            function, self.targetdescr, options, self.locals, compiler.Compiler
-        )
-
-    def add_overload(self, result: CompileResult) -> None:
-        """Record the compiled code, which has no Python entry point."""
-        self.overloads[tuple(result.signature.args)] = result
-
-
-class _Compiled(registry.CPUDispatcher):
-    """A function as called from Python; compiled code that refers to it uses `_Inlined`."""
-
-    def __init__(self, function: Callable[..., object], options: Mapping[str, bool | str]) -> None:
-        super().__init__(function, targetoptions=options)
-        self._compiler = _EntryCompiler(
-            function, self.targetdescr, options, self.locals, compiler.Compiler
-        )
-        self._inlined = _Inlined(function, options)
-        # The shared counter lets numba detect recursion.
-        self._inlined._compiling_counter = self._compiling_counter
+        super().__init__(function, options)
         self._cache = DiskCache(function, options)
-
-    @property
-    def _numba_type_(self) -> types.Dispatcher:
-        return types.Dispatcher(self._inlined)
 
     def _compile_for_args(self, *arguments: object, **keywords: object) -> object:
         """Compile for these arguments; raise BadGame if a game of another package fails."""
@@ -321,7 +207,7 @@ class _RuleType(types.Callable, types.Dummy):
         return self._function_type(sig.args).get_impl_key(sig)
 
 
-register_default(_RuleType)(models.OpaqueModel)
+register_model(_RuleType)(models.OpaqueModel)
 
 
 @overload

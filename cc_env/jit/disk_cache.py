@@ -26,11 +26,9 @@ import llvmlite
 import numba
 import numpy as np
 from numba import types
-from numba.core import caching
-from numba.core.base import BaseContext
-from numba.core.compiler import CompileResult
 
 from cc_env.jit import fingerprints
+from cc_env.jit.numba_internals import BaseContext, CompileResult, caching
 
 # Name of each function whose code could not be written -> the reason.
 write_failures: dict[str, str] = {}

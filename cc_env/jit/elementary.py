@@ -8,6 +8,8 @@ the exact one, rounded.
 
 import math
 
+import numpy as np
+
 from cc_env.jit.compiler import jit
 
 # log(2) as a sum: the product of the first part and a small integer is exact.
@@ -15,8 +17,13 @@ _LOG2_HIGH, _LOG2_LOW = (
     float.fromhex("0x1.62e42fee00000p-1"),
     float.fromhex("0x1.a39ef35793c76p-33"),
 )
-# Below the first argument the result of `exp` is 0, above the second it is infinite.
-_MIN_EXPONENT, _MAX_EXPONENT = -745.2, 709.8
+_INVERSE_LOG2 = 1 / math.log(2)
+# Below the first argument the result of `exp` is 0, above the second it is infinite. The others are
+# normal numbers.
+_MIN_EXPONENT, _MAX_EXPONENT = -708.396, 709.0
+# Powers of 2, from the exponent _MIN_POWER on.
+_MIN_POWER = -1022
+_POWERS = np.ldexp(1.0, np.arange(_MIN_POWER, 1024))
 # Up to this argument, the Taylor series of exp(x) - 1 replaces a difference that would cancel.
 _MAX_SERIES = 0.6
 # Above this argument, tanh rounds to 1.
@@ -24,12 +31,14 @@ _MAX_TANH = 20.0
 _SQRT_HALF = math.sqrt(0.5)
 # 1 / k!, the highest k first, and 2 / k for odd k: the coefficients of the series.
 _EXP_SERIES = tuple(1 / math.factorial(k) for k in range(17, 0, -1))
+# Coefficients for odd and even k up to 13, enough for arguments up to log(2) / 2 in size.
+_EXP_PAIRS = tuple(zip(_EXP_SERIES[4::2], (0.0, *_EXP_SERIES[5::2]), strict=True))
 _LOG_SERIES = tuple(2 / k for k in range(23, 0, -2))
 
 
 @jit
 def _exp_minus_one(x: float) -> float:
-    """Return exp(x) - 1 for x from -0.35 to _MAX_SERIES."""
+    """Return exp(x) - 1 for x from 0 to _MAX_SERIES."""
     total = 0.0
     for coefficient in _EXP_SERIES:
         total = (total + coefficient) * x
@@ -42,9 +51,15 @@ def exp(x: float) -> float:
     if not _MIN_EXPONENT <= x <= _MAX_EXPONENT:
         # NaN stays NaN.
         return 0.0 if x < 0 else x if x != x else math.inf
-    exponent = math.floor(x / _LOG2_HIGH + 0.5)
+    exponent = math.floor(x * _INVERSE_LOG2 + 0.5)
     rest = (x - exponent * _LOG2_HIGH) - exponent * _LOG2_LOW
-    return math.ldexp(1.0 + _exp_minus_one(rest), exponent)
+    square, odd, even = rest * rest, 0.0, 0.0
+    # The processor computes both sums at the same time.
+    for odd_coefficient, even_coefficient in _EXP_PAIRS:
+        odd = odd * square + odd_coefficient
+        even = even * square + even_coefficient
+    power: float = _POWERS[exponent - _MIN_POWER]
+    return (1.0 + (odd + even * rest) * rest) * power
 
 
 @jit

@@ -15,11 +15,10 @@ import sys
 from collections.abc import Callable
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.base import BaseContext
-from numba.core.typing import Signature
+from numba import types
 from numba.extending import intrinsic
 
+from cc_env.jit.numba_internals import BaseContext, Signature, cgutils
 from cc_env.jit.simd import FEATURES, Intrinsic, call_llvm, element_pointer
 
 TILE_ROWS, TILE_BYTES = 16, 64

@@ -4,8 +4,7 @@ import ctypes
 import platform
 import sys
 
-from numba.core import codegen, config
-from numba.core.registry import cpu_target
+from cc_env.jit.numba_internals import codegen, config, cpu_target
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 _IS_ARM = platform.machine() in ("aarch64", "arm64", "ARM64")

@@ -12,15 +12,19 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.base import BaseContext
-from numba.core.datamodel import DataModelManager, models, register_default
-from numba.core.imputils import lower_builtin
-from numba.core.typing import signature
-from numba.core.typing.templates import AbstractTemplate, Signature, infer_global
-from numba.extending import intrinsic
+from numba import types
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from cc_env.jit import processor_features
+from cc_env.jit.numba_internals import (
+    AbstractTemplate,
+    BaseContext,
+    DataModelManager,
+    Signature,
+    cgutils,
+    infer_global,
+    signature,
+)
 
 FLOAT_LANES = 16  # float32: one register of AVX-512, two of AVX, four of NEON
 # The features of the processor for which numba generates code.
@@ -52,7 +56,7 @@ class VectorType(types.Type):
         self.llvm = ir.VectorType(_ELEMENTS[dtype], count)
 
 
-@register_default(VectorType)
+@register_model(VectorType)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: DataModelManager, kind: VectorType) -> None:
         super().__init__(manager, kind, kind.llvm)
@@ -258,7 +262,7 @@ def add_product(
 @intrinsic  # type: ignore[untyped-decorator]
 def zero_accumulators(typing_context: object) -> Intrinsic:
     """Return a tuple of ACCUMULATORS vectors int32[FLOAT_LANES] of zeros."""
-    kind = types.UniTuple(_GROUP_VECTOR, ACCUMULATORS)  # type: ignore[attr-defined]
+    kind = types.UniTuple(_GROUP_VECTOR, ACCUMULATORS)
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: list[ir.Value]
@@ -468,7 +472,7 @@ def _is_loadable(array: types.Array) -> bool:
 
 
 def _is_float(vector: VectorType) -> bool:
-    return isinstance(vector, VectorType) and vector.dtype == types.float32
+    return isinstance(vector, VectorType) and bool(vector.dtype == types.float32)
 
 
 def element_pointer(

@@ -2,8 +2,12 @@
 
 import itertools
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+
+# Seconds between looks at work that other threads have not finished.
+_POLL_INTERVAL = 1e-4
 
 
 def available_cores() -> int:
@@ -22,6 +26,8 @@ class ThreadPool:
         self._executor: ThreadPoolExecutor | None = None
         # A fork does not inherit the threads of its parent.
         self._executor_pid = 0
+        # Threads that `share` may call.
+        self._idle: set[int] = set()
 
     def run_slices(self, function: Callable[[int, slice], object], length: int) -> None:
         """Call `function` with 0, 1, … and slices that divide `length` items; wait for all calls.
@@ -32,11 +38,7 @@ class ThreadPool:
         slice_count = min(self.thread_count, length)
         bounds = [length * index // slice_count for index in range(slice_count + 1)]
         slices = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        if self._executor_pid != os.getpid():
-            self._executor = ThreadPoolExecutor(self.thread_count)
-            self._executor_pid = os.getpid()
-        assert self._executor
-        submit = self._executor.submit
+        submit = self._started_executor().submit
         futures = [submit(function, index, slices[index]) for index in range(1, slice_count)]
         try:
             function(0, slices[0])
@@ -45,12 +47,41 @@ class ThreadPool:
         for future in futures:
             future.result()
 
+    def share(self, work: Callable[[int], bool]) -> None:
+        """Call work(0), again until it returns True; meanwhile call work(1), … in other threads.
+
+        These calls may go on when this one returns: then the next one does not repeat them. Work
+        that is divided by `cc_env.jit.shares` is finished even if the caller is interrupted.
+        """
+        executor = self._started_executor()
+        while self._idle:
+            executor.submit(self._help, work, self._idle.pop())
+        try:
+            while not work(0):
+                time.sleep(_POLL_INTERVAL)
+        except BaseException:
+            while not work(0):
+                pass
+            raise
+
+    def _help(self, work: Callable[[int], bool], thread: int) -> None:
+        try:
+            work(thread)
+        finally:
+            self._idle.add(thread)
+
+    def _started_executor(self) -> ThreadPoolExecutor:
+        if self._executor is None or self._executor_pid != os.getpid():
+            self._executor = ThreadPoolExecutor(self.thread_count)
+            self._executor_pid = os.getpid()
+            self._idle = set(range(1, self.thread_count))
+        return self._executor
+
     def close(self) -> None:
         """End the threads; the next run starts new ones."""
         if self._executor and self._executor_pid == os.getpid():
             self._executor.shutdown()
         self._executor = None
-        self._executor_pid = 0
 
     def __reduce__(self) -> tuple[type["ThreadPool"], tuple[int]]:
         return ThreadPool, (self.thread_count,)

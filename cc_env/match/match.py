@@ -35,12 +35,12 @@ class Limits:
             value = getattr(self, name)
             if value is not None:
                 check_integer(name, value, minimum, note=", or None for no limit")
-        check_seconds(
+        check_time_limits(
             seconds_per_turn=self.seconds_per_turn, seconds_per_game=self.seconds_per_game
         )
 
 
-def check_seconds(**limits: float | None) -> None:
+def check_time_limits(**limits: float | None) -> None:
     """Raise BadOption for a limit that is neither a positive number nor None."""
     for name, value in limits.items():
         if value is not None and not (is_number(value, 0) and value):
@@ -175,6 +175,7 @@ class Match:
     def _by_rules(self) -> Result | None:
         game, outcome = self.game, self.game.outcome(self.position)
         if outcome == ONGOING and game.repetition_limit:
+            # As `count_occurrences` of core/repetition.py, but in constant time.
             repeats = self._occurrences[self._keys[-1]] - (self._keys[-1] == self._keys[0])
             is_over = repeats >= game.repetition_limit
             outcome = game.repetition_outcome(self.position) if is_over else ONGOING

@@ -43,8 +43,8 @@ OpenSpiel 2.0.2 crashes where its C++ `MCTSBot.step` is called from Python, on a
 """
 
 from collections.abc import Mapping
-from types import NoneType, UnionType
-from typing import Any, ClassVar, NamedTuple, Union, get_args, get_origin
+from types import NoneType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,7 @@ from cc_env.match.referee import Clock, Player, player_for_new_game
 from cc_env.openspiel import course
 from cc_env.players.specs import as_player
 from cc_env.registry.catalogue import GAMES
+from cc_env.registry.options import joined_types
 
 try:
     import pyspiel
@@ -341,9 +342,8 @@ def _parse_options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _option_type(name: str, option: str) -> tuple[type, bool]:
     """Return the type of an option and whether it may be None; raise BadOption."""
     hint = game_option_types(name).get(option)
-    hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    kinds = [hint for hint in hints if hint is not NoneType]
-    may_be_none = len(kinds) < len(hints)
+    kinds = [kind for kind in joined_types(hint) if kind is not NoneType]
+    may_be_none = NoneType in joined_types(hint)
     valid = (*_EMPTY,) if may_be_none else (*_EMPTY, bool)
     if len(kinds) != 1 or kinds[0] not in valid:
         expected = "int, float, str, bool, or one of the first three and None"

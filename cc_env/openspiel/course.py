@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO
+from cc_env.core.bitboard import ONE
 from cc_env.core.game import Game
+from cc_env.core.repetition import count_occurrences
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, Int, Position
 from cc_env.jit.compiler import jit
 
@@ -70,15 +71,12 @@ def _result(position: Position, columns: NDArray[np.uint64]) -> Int:
     result = rules.outcome(position)
     if result != ONGOING:
         return result
-    if len(columns) > len(COLUMNS) and not rules.mid_turn(position):
-        keys = columns[len(COLUMNS) : len(COLUMNS) + np.int64(columns[TURNS]) + 1]
-        count = ZERO
-        for key in keys:
-            count += np.uint64(key == keys[-1])
-        if columns[REPETITIONS] and count >= columns[REPETITIONS]:
+    keys, turns = columns[len(COLUMNS) :], np.int64(columns[TURNS])
+    if len(keys) and not rules.mid_turn(position):
+        limit, rule_limit = np.int64(columns[REPETITIONS]), np.int64(columns[RULE_REPETITIONS])
+        if limit and count_occurrences(keys, turns, False) >= limit:
             return np.int64(DRAW)
-        repeats = count - np.uint64(keys[0] == keys[-1])
-        if columns[RULE_REPETITIONS] and repeats >= columns[RULE_REPETITIONS]:
+        if rule_limit and count_occurrences(keys, turns, True) >= rule_limit:
             return rules.repetition_outcome(position)
     return np.int64(DRAW) if columns[DECISIONS] >= columns[MAX_DECISIONS] else ONGOING
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from cc_env.core.game import Game
-from cc_env.errors import UnknownOption, format_list
+from cc_env.errors import check_name
 from cc_env.match.record import export_match
 from cc_env.play.session import GameSession
 from cc_env.rendering.picture import draw
@@ -28,8 +28,7 @@ def file_suffixes(game: Game) -> list[str]:
 
 def check_suffix(game: Game, suffix: str) -> None:
     """Raise UnknownOption if a game cannot be exported to a file with this suffix."""
-    if suffix not in (suffixes := file_suffixes(game)):
-        raise UnknownOption(f"unknown suffix {suffix[:40]!r}; expected: {format_list(suffixes)}")
+    check_name("suffix", suffix, file_suffixes(game))
 
 
 def export_game(session: GameSession, suffix: str) -> str:

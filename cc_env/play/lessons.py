@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cc_env.core.game import Cell, Game
+from cc_env.core.game import Game
 from cc_env.errors import BadOption, UnknownOption, format_list, suggest
 from cc_env.games.factory import make_game
 from cc_env.play import view
@@ -145,18 +145,11 @@ def instruction(game: Game, choice: Choice) -> str:
     """Return the instruction for a choice, by the cells to select."""
     if choice.cell is None:
         return choice.text.strip()
-    cell = _cell_text(game, choice.cell)
+    cell = game.cell_text(choice.cell, "prose")
     if choice.pieces:
         verb = "hits" if choice.is_shot else "goes to"
-        return f"{_cell_text(game, choice.pieces[0])} {verb} {cell}"
+        return f"{game.cell_text(choice.pieces[0], 'prose')} {verb} {cell}"
     return f"take {cell}" if choice.captures else cell
-
-
-def _cell_text(game: Game, cell: Cell) -> str:
-    """Return the name of a cell, or its row and column in words."""
-    row, column = cell
-    labels = f"row {game.row_labels[row]}, column {game.column_labels[column]}"
-    return game.cell_names.get(cell, labels)
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -4,25 +4,9 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cc_env.errors import (
-    BadOption,
-    BadRecord,
-    IllegalAction,
-    UnknownOption,
-    format_list,
-    is_integer,
-    is_number,
-)
+from cc_env.errors import BadRecord, IllegalAction, check_no_others
+from cc_env.play.commands import Command, CommandTable
 from cc_env.play.session import GameSession
-
-# Fields of each command besides `command` and `version`.
-COMMAND_FIELDS = {
-    "play": ("action",),
-    "play_text": ("text", "piece"),
-    "pace": ("seconds",),
-    "view_turn": ("turns",),
-    "decline": ("offer",),
-}
 
 
 def read_object(
@@ -35,11 +19,8 @@ def read_object(
     """
     if not isinstance(value, Mapping):
         raise BadRecord(f"{label}: {value!r:.40}; expected: a JSON object")
-    if valid_names is None:
-        return value
-    if unknown := [str(name)[:40] for name in value if name not in valid_names]:
-        valid = format_list(valid_names)
-        raise UnknownOption(f"{label} has no field {format_list(unknown)}; it has: {valid}")
+    if valid_names is not None:
+        check_no_others(label, "field", value, valid_names)
     return value
 
 
@@ -55,61 +36,24 @@ def read_json(text: str | bytes, label: str) -> object:
     return value
 
 
-def read_integer(value: object, name: str, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
-    """Return an integer within these limits; raise BadOption for any other value."""
-    if not is_integer(value, minimum, maximum):
-        raise invalid_value(name, value, f"an integer, {minimum} to {maximum}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def read_number(
-    value: object, name: str, minimum: float, maximum: float, alternative: str = ""
-) -> float:
-    """Return a number within these limits; raise BadOption for any other value.
-
-    The error also names an `alternative` value, which the caller handles.
-    """
-    if not is_number(value, minimum, maximum):
-        raise invalid_value(name, value, f"{minimum:g} to {maximum:g}{alternative}")
-    return float(value)  # type: ignore[arg-type]
-
-
-def invalid_value(name: str, value: object, expected: str) -> BadOption:
-    """Return the error for an invalid value of a field."""
-    return BadOption(f"{name}={value!r:.40}; expected: {expected}")
-
-
-def read_command(message: Mapping[str, object], commands: Collection[str]) -> str:
-    """Return the command of a message, one of `commands`.
+def read_command(
+    message: Mapping[str, object], commands: CommandTable
+) -> tuple[Command, list[Any]]:
+    """Return the command of a message and its arguments, None for missing ones.
 
     Raises UnknownOption for an unknown command or a field that the command does not have.
     """
-    command = message.get("command")
-    if not isinstance(command, str) or command not in commands:
-        raise UnknownOption(
-            f"unknown command {str(command)[:40]!r}; expected: {format_list(commands)}"
-        )
-    read_object(message, command, ("command", "version", *COMMAND_FIELDS.get(command, ())))
-    return command
+    command = commands.find(name := message.get("command"))
+    read_object(
+        message, str(name), {"command": 0, "version": 0, **dict.fromkeys(command.arguments)}
+    )
+    return command, [message.get(argument) for argument in command.arguments]
 
 
-def check_turn(
-    session: GameSession, seats: Collection[int], message: Mapping[str, object], version: int
-) -> None:
-    """Raise IllegalAction unless one of the seats is to move and the message is up to date.
-
-    An up-to-date message has the current `version` of the game.
-    """
+def check_turn(session: GameSession, seats: Collection[int], is_current: bool) -> None:
+    """Raise IllegalAction unless one of the seats is to move and the client's state is current."""
     session.check_in_progress()
-    if message.get("version") != version:
+    if not is_current:
         raise IllegalAction("too late: the position has changed since")
     if session.mover not in seats:
-        raise IllegalAction(f"it is the turn of {session.game.players[session.mover]}")
-
-
-def read_action(message: Mapping[str, object]) -> int:
-    """Return the action id of a message, legal or not; raise IllegalAction if there is none."""
-    action = message.get("action")
-    if not isinstance(action, int) or isinstance(action, bool):
-        raise IllegalAction(f"action={action!r:.40}; expected: an integer, the id of an action")
-    return action
+        raise IllegalAction(f"it is {session.game.players[session.mover]}'s turn")

@@ -49,12 +49,6 @@ def parse_move(
         raise IllegalAction(f"{text[:40]!r} is not a legal move{hint}") from None
 
 
-def cell_name(game: Game, cell: Cell) -> str:
-    """Return the name of a cell, or else its row and column labels."""
-    row, column = cell
-    return game.cell_names.get(cell, f"{game.row_labels[row]} {game.column_labels[column]}")
-
-
 def _choice_at(choices: Sequence[Choice], number: int) -> Choice:
     """Return the choice with a number, counted from 1; raise IllegalAction if there is none."""
     if not 1 <= number <= len(choices):
@@ -117,16 +111,18 @@ def _explain_refusal(
 ) -> str:
     """Return why the selected cells are not a legal choice."""
     piece, *targets = cells
-    name, pieces = cell_name(game, piece), game.pieces(position)
+    name, pieces = game.cell_text(piece, "input"), game.pieces(position)
     mover = game.players[game.to_move(position)]
     reachable = [choice.cell for choice in choices if piece in choice.pieces and choice.cell]
     if reachable:
-        names = format_list(dict.fromkeys(cell_name(game, cell) for cell in reachable))
-        return f"{name} cannot go to {cell_name(game, targets[0])}; it can go to: {names}"
+        names = format_list(dict.fromkeys(game.cell_text(cell, "input") for cell in reachable))
+        return f"{name} cannot go to {game.cell_text(targets[0], 'input')}; it can go to: {names}"
     note = f"; {remark}" if (remark := game.remark(position)) else ""
     starts = dict.fromkeys(cell for choice in choices for cell in choice.pieces)
     if not starts:
-        valid = format_list(cell_name(game, choice.cell) for choice in choices if choice.cell)
+        valid = format_list(
+            game.cell_text(choice.cell, "input") for choice in choices if choice.cell
+        )
         content = f"holds {pieces[piece]}" if piece in pieces else "is empty"
         return f"{name} {content}{note}; choose one of: {valid}"
     if piece not in pieces:
@@ -136,5 +132,5 @@ def _explain_refusal(
     else:
         reason = "cannot move now"
         note += "; a capture comes first" if must_capture(choices) else ""
-    valid = format_list(cell_name(game, cell) for cell in starts)
+    valid = format_list(game.cell_text(cell, "input") for cell in starts)
     return f"{name} {reason}{note}; {mover} can move from: {valid}"

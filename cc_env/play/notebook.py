@@ -6,7 +6,7 @@ thread, so that the kernel can run other cells.
 
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import CcEnvError, MissingExtra
 from cc_env.play import messages, view
+from cc_env.play.commands import CommandTable
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import draw
 
@@ -27,7 +28,7 @@ except ImportError as missing:
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "server" / "page"
 HINT_PLAYER = "minimax:hard"
-COMMANDS = "play", "take_back", "hint", "again"
+COMMANDS = CommandTable()
 # Pause after each decision of a game without people.
 PAUSE_SECONDS = 0.8
 
@@ -103,10 +104,9 @@ class NotebookBoard(anywidget.AnyWidget):
         """Execute a command of the front end; report an error to the front end."""
         try:
             fields = messages.read_object(message, "a message")
-            command = messages.read_command(fields, COMMANDS)
-            # Each method _do_COMMAND executes a command.
+            command, arguments = messages.read_command(fields, COMMANDS)
             with self._lock:
-                getattr(self, f"_do_{command}")(fields)
+                command.run(self, *arguments)
         except CcEnvError as error:
             self.send({"refused": str(error)})
 
@@ -119,16 +119,23 @@ class NotebookBoard(anywidget.AnyWidget):
         self.state = self._state_data()
         self._start_player()
 
-    def _do_play(self, message: Mapping[str, Any]) -> None:
-        messages.check_turn(self.session, self._seats, message, self._version)
-        self.session.play(messages.read_action(message))
+    def _check_turn(self, version: object) -> None:
+        """Raise IllegalAction unless a person is to move, in the current version."""
+        messages.check_turn(self.session, self._seats, version == self._version)
+
+    @COMMANDS.add("play", "version", "action")
+    def _play(self, version: object, action: int) -> None:
+        self._check_turn(version)
+        self.session.play(action)
         self._publish()
 
-    def _do_take_back(self, message: Mapping[str, Any]) -> None:
+    @COMMANDS.add("take_back")
+    def _take_back(self) -> None:
         self.session.take_back()
         self._publish()
 
-    def _do_again(self, message: Mapping[str, Any]) -> None:
+    @COMMANDS.add("again")
+    def _start_again(self) -> None:
         self.session = self._make_session(seed=next(self._seeds))
         self._publish()
 
@@ -159,8 +166,9 @@ class NotebookBoard(anywidget.AnyWidget):
                     self._publish()
             self._closed.wait(self._pause)
 
-    def _do_hint(self, message: Mapping[str, Any]) -> None:
-        messages.check_turn(self.session, self._seats, message, self._version)
+    @COMMANDS.add("hint", "version")
+    def _request_hint(self, version: object) -> None:
+        self._check_turn(version)
         if self._hint_thread is None or not self._hint_thread.is_alive():
             arguments = self.session, self._version
             self._hint_thread = threading.Thread(

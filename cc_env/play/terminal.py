@@ -28,10 +28,11 @@ from cc_env.output import Terminal
 from cc_env.play import exporting
 from cc_env.play.analysis import describe_analysis
 from cc_env.play.choices import Choice, list_choices
+from cc_env.play.commands import CommandTable
 from cc_env.play.descriptions import count_pieces, describe_result, summarize_decision
 from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
 from cc_env.play.importing import record_from_svg
-from cc_env.play.move_input import cell_name, parse_move
+from cc_env.play.move_input import parse_move
 from cc_env.play.session import GameSession
 from cc_env.players.specs import check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
@@ -40,22 +41,13 @@ from cc_env.rendering.text import to_ansi
 # Maximum width of the list of moves, in columns.
 MAX_WIDTH = 80
 
-# Commands and their descriptions.
-HELP = (
+COMMANDS = CommandTable()
+SAVE_DESCRIPTION = "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or its position: .txt"
+# What can be typed besides commands, with descriptions.
+OTHER_INPUT = (
     ("a move", "play it; notation as in the list, a whole turn or a part of it"),
     ("N", "play the move with this number in the list"),
     ("R C", "select the piece in row R and column C, then its target; or R C R C at once"),
-    ("moves", "list the legal moves"),
-    ("board", "show the board again"),
-    ("hint", "suggest a move"),
-    ("analyze", "evaluate the position and the best moves"),
-    ("undo", "take back your last turn"),
-    ("draw", "offer a draw, or accept it"),
-    ("decline", "decline a draw offer"),
-    ("resign", "resign the game"),
-    ("turns", "list all turns so far"),
-    ("save FILE", "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or its position: .txt"),
-    ("load FILE", "continue a saved game or position"),
     ("quit", "leave the game"),
 )
 
@@ -119,9 +111,13 @@ class Console:
 
     # Output
 
-    def _do_help(self, _: str) -> None:
-        for command, description in HELP:
-            line = f"{command:10} {description}"
+    @COMMANDS.add("help", description="list the commands")
+    def _print_help(self) -> None:
+        commands = ((name, *command.arguments) for name, command in COMMANDS.items())
+        usages = zip(map(" ".join, commands), COMMANDS.values(), strict=True)
+        described = ((usage, command.description) for usage, command in usages)
+        for usage, description in (*OTHER_INPUT, *described):
+            line = f"{usage:10} {description}"
             lines = textwrap.wrap(line, self._width, subsequent_indent=" " * 11)
             self._print("\n".join(lines))
 
@@ -133,7 +129,7 @@ class Console:
         if any(seat.player is None for seat in seats):
             self._print("type help for the commands")
         self._listed_at = None
-        self._do_board()
+        self._print_board()
 
     def _print_moves_once(self) -> None:
         """Print the moves once per decision of a person; if they do not fit, only their number."""
@@ -162,17 +158,19 @@ class Console:
         if self.session.result is not None:
             return "over> "
         if self._selected:
-            return f"{self._mover} {cell_name(self.session.game, self._selected)} to> "
+            return f"{self._mover} {self.session.game.cell_text(self._selected, 'input')} to> "
         return f"{self._mover}> "
 
     @property
     def _mover(self) -> str:
         return self.session.game.players[self.session.mover]
 
-    def _do_moves(self, _: str) -> None:
+    @COMMANDS.add("moves", description="list the legal moves")
+    def _print_moves(self) -> None:
         self._print("\n".join(self._list_lines()))
 
-    def _do_board(self, _: str = "") -> None:
+    @COMMANDS.add("board", description="show the board again")
+    def _print_board(self) -> None:
         self._print(Text.from_ansi(to_ansi(self._picture())))
         self._print(f"pieces: {count_pieces(self.session.game, self.session.position)}")
         if self.session.match.limits.seconds_per_game:
@@ -201,7 +199,7 @@ class Console:
             groups: dict[str, list[str]] = {}
             for number, choice in enumerate(numbered, 1):
                 if _kind(choice) == kind:
-                    name = cell_name(game, choice.pieces[0]) if choice.pieces else ""
+                    name = game.cell_text(choice.pieces[0], "input") if choice.pieces else ""
                     groups.setdefault(name, []).append(f"{number}) {choice.text}")
             lines += [_wrap_texts(name, texts, self._width) for name, texts in groups.items()]
         return lines
@@ -215,7 +213,8 @@ class Console:
         choices = list_choices(self.session.game, self.session.position)
         return sorted(choices, key=lambda choice: (KINDS.index(_kind(choice)), choice.pieces[:1]))
 
-    def _do_turns(self, _: str) -> None:
+    @COMMANDS.add("turns", description="list all turns so far")
+    def _print_turns(self) -> None:
         texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
         self._print(_wrap_texts("", texts, self._width) if texts else "no turns yet")
 
@@ -234,7 +233,7 @@ class Console:
             if statistics := summarize_decision(session.game, before, decision):
                 self._print(f"  {statistics}")
         if session.result is not None or len(session.match.turns) > turns:
-            self._do_board()
+            self._print_board()
             self._print_result()
             time.sleep(self._pause)
 
@@ -259,12 +258,13 @@ class Console:
     # Commands
 
     def _execute(self, line: str) -> None:
+        """Execute a command, or play a move; print an error for anything else."""
         word, _, rest = line.partition(" ")
         try:
-            # Each method _do_NAME is a command.
-            command = getattr(self, f"_do_{word.lower()}", None)
-            if command:
-                command(rest.strip())
+            if command := COMMANDS.get(word.lower()):
+                if command.arguments and not rest.strip():
+                    raise BadOption(f"no file name; expected: {word.lower()} FILE")
+                command.run_line(self, rest.strip())
             elif line:
                 self._play_move(line)
         except (CcEnvError, OSError) as error:
@@ -288,29 +288,33 @@ class Console:
         self._selected = move.piece if move.piece != self._selected else None
         if move.turn:
             session.play_turn(move.turn)
-        self._do_board()
+        self._print_board()
         self._print_result()
 
-    def _do_hint(self, _: str) -> None:
+    @COMMANDS.add("hint", description="suggest a move")
+    def _print_hint(self) -> None:
         decision = self.session.hint(self._hint_player)
         text = self.session.game.action_text(self.session.position, decision.action)
         self._print(f"{self._hint_player} would play {text}")
 
-    def _do_analyze(self, _: str) -> None:
+    @COMMANDS.add("analyze", description="evaluate the position and the best moves")
+    def _print_analysis(self) -> None:
         session = self.session
         session.check_in_progress()
         player = make_player(self._hint_player, session.game)
         for name, text in describe_analysis(session.game, session.position, player):
             self._print(f"{name:10} {text}")
 
-    def _do_undo(self, _: str) -> None:
+    @COMMANDS.add("undo", description="take back your last turn")
+    def _take_back(self) -> None:
         turns = self.session.take_back()
         self._selected = self._listed_at = None
         taken_back = format_count(turns, "turn") if turns else "unfinished turn"
         self._print(f"{taken_back} taken back")
-        self._do_board()
+        self._print_board()
 
-    def _do_draw(self, _: str) -> None:
+    @COMMANDS.add("draw", description="offer a draw, or accept it")
+    def _offer_draw(self) -> None:
         session, mover = self.session, self.session.mover
         other = session.seats[1 - mover]
         if not session.offer_draw(mover):
@@ -321,25 +325,24 @@ class Console:
             self._print(f"a draw is offered; {reply}")
         self._print_result()
 
-    def _do_decline(self, _: str) -> None:
+    @COMMANDS.add("decline", description="decline a draw offer")
+    def _decline_draw(self) -> None:
         self.session.decline_draw(self.session.mover)
         self._print("the draw is declined")
 
-    def _do_resign(self, _: str) -> None:
+    @COMMANDS.add("resign", description="resign the game")
+    def _resign(self) -> None:
         self.session.resign(self.session.mover)
         self._print_result()
 
-    def _do_save(self, name: str) -> None:
-        """Save the game; raise BadOption without a file name."""
-        if not name:
-            raise BadOption("no file name; expected: save FILE")
+    @COMMANDS.add("save", "FILE", description=SAVE_DESCRIPTION)
+    def _save(self, name: str) -> None:
         save(self.session, Path(name))
         self._print(f"saved in {name}, {format_count(len(self.session.match.turns), 'turn')}")
 
-    def _do_load(self, name: str) -> None:
-        """Continue the last game of a file; raise BadOption without a file name."""
-        if not name:
-            raise BadOption("no file name; expected: load FILE")
+    @COMMANDS.add("load", "FILE", description="continue a saved game or position")
+    def _load(self, name: str) -> None:
+        """Continue the last game of a file."""
         self.session, count = load(Path(name), self.session)
         self._print(f"loaded the last of {format_count(count, 'game')} in {name}")
         self._selected = None

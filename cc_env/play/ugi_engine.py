@@ -37,19 +37,22 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import (
+    MAX_INTEGER,
     BadOption,
     CcEnvError,
     IllegalAction,
     UnknownOption,
+    check_integer,
     describe_os_error,
     format_list,
     is_integer,
 )
 from cc_env.games.factory import make_game, parse_game_options
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
+from cc_env.play.commands import CommandTable
+from cc_env.players.program import ProgramPlayer
 from cc_env.players.specs import make_player, player_option_defaults
 from cc_env.protocols.channel import Channel, LineTooLong
-from cc_env.protocols.program import ProgramPlayer
 from cc_env.protocols.ugi import GO_NUMBERS, one_line, parse_position, split_first, turn_word
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__
@@ -61,7 +64,6 @@ _LIMITS = "level", "depth", "nodes", "simulations", "seconds"
 _RESULTS = {FIRST_WINS: "p1win", SECOND_WINS: "p2win", DRAW: "draw", ONGOING: "none"}
 # Interval between attempts to stop a search.
 _STOP_INTERVAL_SECONDS = 0.01
-_MAX_NUMBER = 2**31 - 1
 _MAX_DIGITS = 18
 # Limits of `go` that are no options of a player.
 _CLOCK_LIMITS = "movetime", "p1time", "p2time", "p1inc", "p2inc", "movestogo"
@@ -72,7 +74,7 @@ _NO_MOVE = "bestmove (none)"
 _WARM_UP_MILLISECONDS = 50
 # Commands that `go` and `query` depend on.
 _SETUP_COMMANDS = "setgame", "uginewgame", "position"
-_COMMANDS = *_SETUP_COMMANDS, "ugi", "isready", "setoption", "go", "stop", "query"
+_COMMANDS = CommandTable()
 # Time to wait at shutdown for a player that cannot be interrupted.
 _SHUTDOWN_SECONDS = 1.0
 
@@ -174,16 +176,13 @@ class UGIEngine:
     def handle_line(self, line: str) -> bool:
         """Execute a line; return False after `quit`."""
         word, rest = split_first(line)
-        if word == "quit":
-            self.shut_down()
-            return False
         try:
             self._execute(word, rest)
         except (CcEnvError, ImportError, OSError) as error:
             self.report_error(word, error)
             if word == "go" and not self._is_searching():
                 self._write(_NO_MOVE)
-        return True
+        return word != "quit"
 
     def report_error(self, word: str, error: Exception) -> None:
         """Report that the line beginning with `word` has failed."""
@@ -192,6 +191,7 @@ class UGIEngine:
         text = describe_os_error(error) if isinstance(error, OSError) else str(error)
         self._write(f"info string error {one_line(text)}")
 
+    @_COMMANDS.add("quit")
     def shut_down(self) -> None:
         """Stop the search; wait at most _SHUTDOWN_SECONDS for it."""
         self._interrupt(_SHUTDOWN_SECONDS)
@@ -200,17 +200,14 @@ class UGIEngine:
         """Execute a command with the rest of its line; raise CcEnvError if it is invalid."""
         if not word:
             return
-        if word not in _COMMANDS:
-            valid = ", ".join(sorted(_COMMANDS))
-            raise UnknownOption(f"unknown command {word[:40]!r}; expected: {valid}, quit")
+        command = _COMMANDS.find(word)
         if self._is_searching() and word in (*_SETUP_COMMANDS, "setoption", "go"):
             raise IllegalAction(f"{word}: a search is in progress; send stop first")
         if self._search_finished.is_set() and self._thread is not None:
             # Only the output of the decision is left to do.
             self._thread.join()
         self._check_setup(word)
-        # Each method _do_COMMAND executes a command.
-        getattr(self, f"_do_{word}")(rest)
+        command.run_line(self, rest)
         if word in _SETUP_COMMANDS:
             self._failed_setup = ""
 
@@ -220,13 +217,15 @@ class UGIEngine:
         if needs_game or (self._failed_setup and word in ("go", "query")):
             raise IllegalAction(f"{word}: {self._failed_setup} has failed; send it again first")
 
-    def _do_ugi(self, rest: str) -> None:
+    @_COMMANDS.add("ugi")
+    def _identify(self) -> None:
         self._write(f"id name cc_env {__version__} {self._spec}")
         self._write("id author cc_env")
-        self._write(f"option name Seed type spin default {self._seed} min 0 max {2**31 - 1}")
+        self._write(f"option name Seed type spin default {self._seed} min 0 max {MAX_INTEGER}")
         self._write("ugiok")
 
-    def _do_isready(self, rest: str) -> None:
+    @_COMMANDS.add("isready")
+    def _get_ready(self) -> None:
         if not self._is_searching():
             self._ensure_player()
             self._warm_up()
@@ -250,7 +249,8 @@ class UGIEngine:
             self._player = player_for_new_game(make_player(self._spec, self._game))
         return self._player
 
-    def _do_setgame(self, rest: str) -> None:
+    @_COMMANDS.add("setgame", "rest")
+    def _set_game(self, rest: str) -> None:
         """Select a game and create the player for it."""
         name, *pairs = rest.split()[:100] or [""]
         # The input is untrusted.
@@ -259,18 +259,22 @@ class UGIEngine:
         self._player = player_for_new_game(make_player(self._spec, game))
         self._game, self._position, self._limited = game, game.initial, None
 
-    def _do_setoption(self, rest: str) -> None:
+    @_COMMANDS.add("setoption", "rest")
+    def _set_option(self, rest: str) -> None:
         words = rest.split()
         is_seed = [word.lower() for word in words[:3]] == ["name", "seed", "value"]
         if not is_seed or len(words) != 4:
             raise UnknownOption(f"setoption {rest[:40]!r}; expected: name Seed value N")
-        self._rng = np.random.default_rng(_parse_integer("Seed", words[3]))
+        number = int(words[3]) if _is_integer_text(words[3]) else words[3]
+        self._rng = np.random.default_rng(check_integer("Seed", number, 0))
 
-    def _do_uginewgame(self, rest: str) -> None:
+    @_COMMANDS.add("uginewgame")
+    def _start_new_game(self) -> None:
         self._player = player_for_new_game(self._ensure_player())
         self._position, self._limited = self._game.initial, None
 
-    def _do_position(self, rest: str) -> None:
+    @_COMMANDS.add("position", "rest")
+    def _set_position(self, rest: str) -> None:
         """Set the position; raise BadPosition or IllegalAction, before any change, if invalid."""
         start, turns = parse_position(self._game, rest)
         position = start
@@ -281,7 +285,8 @@ class UGIEngine:
                 raise IllegalAction(f"turn {number}: {error}") from None
         self._position = position
 
-    def _do_query(self, rest: str) -> None:
+    @_COMMANDS.add("query", "rest")
+    def _answer_query(self, rest: str) -> None:
         """Report whether the game is over, whose turn it is, or the result."""
         outcome = self._game.outcome(self._position)
         responses = {
@@ -293,7 +298,8 @@ class UGIEngine:
             raise UnknownOption(f"query {rest[:40]!r}; expected: {', '.join(responses)}")
         self._write(f"response {responses[rest]}")
 
-    def _do_go(self, rest: str) -> None:
+    @_COMMANDS.add("go", "rest")
+    def _start_search(self, rest: str) -> None:
         """Start a search in a thread; raise IllegalAction if the game is over."""
         go = GoCommand.parse(rest)
         # Raises IllegalAction if the game is over.
@@ -327,7 +333,8 @@ class UGIEngine:
     def _is_searching(self) -> bool:
         return self._thread is not None and not self._search_finished.is_set()
 
-    def _do_stop(self, rest: str) -> None:
+    @_COMMANDS.add("stop")
+    def _stop_search(self) -> None:
         self._interrupt(inf)
 
     def _interrupt(self, timeout: float) -> None:
@@ -377,13 +384,6 @@ def _parse_go_number(name: str, text: str) -> int:
         expected = f"expected: an integer of at most {_MAX_DIGITS} digits"
         problem = f"go {name} {text[:40]}" if text else f"go {name} has no number"
         raise BadOption(f"{problem}; {expected}")
-    return int(text)
-
-
-def _parse_integer(name: str, text: str) -> int:
-    """Parse an integer, 0 to _MAX_NUMBER; raise BadOption for another text."""
-    if not _is_integer_text(text) or not 0 <= int(text) <= _MAX_NUMBER:
-        raise BadOption(f"{name} {text[:40]}; expected: an integer, 0 to {_MAX_NUMBER}")
     return int(text)
 
 

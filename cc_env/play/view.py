@@ -13,7 +13,6 @@ from typing import Any
 from cc_env.core.game import Cell, Game
 from cc_env.play.choices import list_choices, must_capture
 from cc_env.play.descriptions import describe_result, summarize_decision
-from cc_env.play.move_input import cell_name
 from cc_env.play.session import GameSession
 from cc_env.rendering import shapes
 from cc_env.rendering.picture import Picture, describe_standing, draw
@@ -46,7 +45,7 @@ def static_state(game: Game) -> dict[str, Any]:
         "owners": {letter: game.owner(letter) for letter in letters},
         "piece_names": {letter: _piece_name(game, letter) for letter in letters},
         "marks": {kind: _shape_data(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
-        "cells": [[*cell, cell_name(game, cell)] for cell in cells],
+        "cells": [[*cell, game.cell_text(cell, "input")] for cell in cells],
     }
 
 

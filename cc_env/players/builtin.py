@@ -135,7 +135,7 @@ class MinimaxPlayer:
         function = find_evaluation(game, evaluation)
         self.fingerprint = short_hash(function)
         table = options.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
-        search: dict[str, Any] = {"tables": load_tables(game, tables), "selective": selective}
+        search: dict[str, Any] = {"tables": as_tables(game, tables), "selective": selective}
         self._search = AlphaBeta(game, function, table_megabytes=table, **search)
         self._make_context = partial(make_context, game, function, **search)
         self._policy_megabytes = min(table, policies.TABLE_MEGABYTES)
@@ -195,9 +195,10 @@ class MCTSPlayer:
         """Limit each decision to `simulations` or `seconds`, by default to 1000 simulations.
 
         `playout`, "random" or "evaluation", is how leaves are evaluated; `exploration` is the
-        constant of UCB1; `tables` are exact values or their folder. Raises UnknownOption for an
-        unknown playout or evaluation, BadOption for a number out of range or a missing folder,
-        MissingTable for a folder without tables of the game, BadTable for a damaged one.
+        constant of UCB1; `evaluation` is that of leaves, as in `GreedyPlayer`; `tables` are exact
+        values or their folder. Raises UnknownOption for an unknown playout or evaluation, BadOption
+        for a number out of range or a missing folder, MissingTable for a folder without tables of
+        the game, BadTable or BadNetwork for a damaged file, OSError for an unreadable one.
         """
         self._simulations, self._seconds = simulations, seconds
         if simulations is None and seconds is None:
@@ -212,7 +213,7 @@ class MCTSPlayer:
             function,
             playout=playout,
             exploration=exploration,
-            tables=load_tables(game, tables),
+            tables=as_tables(game, tables),
         )
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
@@ -235,7 +236,7 @@ class MCTSPlayer:
         self._search.stop()
 
 
-def load_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
+def as_tables(game: Game, tables: str | os.PathLike[str] | Tablebase | None) -> Tablebase | None:
     """Return the tables, or those in a folder.
 
     Raises BadOption for a game without numbering or a missing folder, MissingTable for a folder
@@ -263,7 +264,7 @@ def make_perfect_player(
     """
     if level not in (None, "delay"):
         raise UnknownOption(f"perfect has no level {level!r}; it has: delay")
-    tablebase = load_tables(game, tables) or Tablebase(game)
+    tablebase = as_tables(game, tables) or Tablebase(game)
     search = MinimaxPlayer(game, depth=depth, seconds=seconds, tables=tablebase)
     return PerfectPlayer(game, tablebase, search, delay=level is not None)
 

@@ -37,7 +37,7 @@ from cc_env.players.builtin import (
     RandomPlayer,
     make_perfect_player,
 )
-from cc_env.protocols.program import ProgramPlayer
+from cc_env.players.program import ProgramPlayer
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.extras import extra_of_package

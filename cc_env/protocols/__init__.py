@@ -1,1 +1,1 @@
-"""Protocols for external programs: UGI and the Cannon tournament, over pipes and TCP."""
+"""Protocols for external programs: UGI, over pipes and TCP."""

@@ -45,29 +45,37 @@ def text_options(function: Callable[..., object]) -> dict[str, bool]:
 
     Their annotations contain `str`, and no type whose values are other Python literals.
     """
+    types = {
+        name: joined_types(annotation) for name, annotation in option_annotations(function).items()
+    }
+    return {
+        name: NoneType in members
+        for name, members in types.items()
+        if str in members and not {*members} & {*_LITERAL_TYPES}
+    }
+
+
+def option_annotations(function: Callable[..., object]) -> dict[str, Any]:
+    """Return the annotations of the parameters of a function; none if they cannot be read."""
     try:
         parameters = inspect.signature(function, eval_str=True).parameters.values()
     # Annotations may be texts that cannot be evaluated.
     except Exception:
         return {}
-    types = {parameter.name: _types(parameter.annotation) for parameter in parameters}
-    return {
-        name: NoneType in members
-        for name, members in types.items()
-        if str in members and not members & {*_LITERAL_TYPES}
-    }
+    annotated = (parameter for parameter in parameters if parameter.annotation != parameter.empty)
+    return {parameter.name: parameter.annotation for parameter in annotated}
 
 
-def _types(annotation: Any) -> set[Any]:
-    """Return the types that an annotation joins."""
-    origin = get_origin(annotation)
+def joined_types(annotation: Any) -> tuple[Any, ...]:
+    """Return the types that an annotation joins, in its order."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _types(get_args(annotation)[0])
+        return joined_types(arguments[0])
     if origin is Literal:
-        return set(map(type, get_args(annotation)))
+        return tuple(dict.fromkeys(map(type, arguments)))
     if origin in (Union, UnionType):
-        return set().union(*map(_types, get_args(annotation)))
-    return {origin or annotation}
+        return tuple(dict.fromkeys(kind for part in arguments for kind in joined_types(part)))
+    return (origin or annotation,)
 
 
 def format_option(name: str, value: object) -> str:

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 
 from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import ONGOING, Bool, Int, Position
+from cc_env.core.rules import FIRST, ONGOING, SECOND, Bool, Int, Position
 from cc_env.errors import check_bool
 from cc_env.jit.compiler import jit
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import by_reference
 from cc_env.search import limits, transposition
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import (
@@ -78,6 +78,9 @@ _LATE, _LATER, _LATEST = 3, 8, 20
 # Multiplied by the number of the search, it salts the keys. Not `mix`, as position keys are
 # scrambled words, and a small number is a valid word of a position.
 _SALT = np.uint64(0x9FB21C651E98DF25)
+# Searches of an action: none, as its value is known; with the full window; with a null window,
+# which only tests whether the value exceeds alpha; and the same test to a reduced depth.
+_NONE, _FULL_WINDOW, _NULL_WINDOW, _REDUCED = range(4)
 
 
 @jit
@@ -96,8 +99,8 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
     best_action: Int = np.int64(NO_ACTION)
     # The table's action is tried before any are generated.
     listed_at = 0 if table_action == NO_ACTION else 1
-    index: Int = 0
-    count: Int = listed_at
+    index: Int = np.int64(0)
+    count: Int = np.int64(listed_at)
     while alpha < beta:
         if index == listed_at:
             count += _rank(position, frame, table_action, context)
@@ -106,19 +109,18 @@ def search(position: Position, frame: Frame, context: Context) -> Int:
         place = index - listed_at
         action, after = _take(position, frame, place, count - listed_at, table_action, context)
         remaining = depth if rules.mid_turn(after) else depth - 1
-        is_end, value = _end(after, Frame(remaining, ply + 1, alpha, beta), player, context)
+        inner = Frame(remaining, ply + 1, alpha, beta)
+        is_leaf, value = _evaluate_leaf(after, inner, player, context)
         is_same_player = rules.to_move(after) == player
-        upper = beta if index == 0 else alpha + 1
         reduction = _reduction(remaining, index, context)
-        while not is_end:
+        kind = _NONE if is_leaf else _first_search(index, reduction)
+        while kind != _NONE:
+            turns = remaining - reduction if kind == _REDUCED else remaining
+            upper = beta if kind == _FULL_WINDOW else alpha + 1
             low, high = (alpha, upper) if is_same_player else (-upper, -alpha)
-            child = Frame(remaining - reduction, ply + 1, low, high)
-            value = search(after, child, context)
+            value = search(after, Frame(turns, ply + 1, low, high), context)
             value = value if is_same_player else -value
-            is_end = not (value > alpha and (reduction > 0 or (upper < beta and value < beta)))
-            if reduction == 0:
-                upper = beta
-            reduction = np.int64(0)
+            kind = _next_search(kind, value, alpha, beta)
         if _is_stopped(context):
             return np.int64(0)
         if value > best:
@@ -210,6 +212,25 @@ def _add_plies(value: Int, plies: Int) -> Int:
 
 
 @jit
+def _first_search(index: Int, reduction: Int) -> Int:
+    """Return the first search of the action at `index` in the move order."""
+    if index == 0:
+        return np.int64(_FULL_WINDOW)
+    return np.int64(_REDUCED if reduction else _NULL_WINDOW)
+
+
+@jit
+def _next_search(kind: Int, value: Int, alpha: Int, beta: Int) -> Int:
+    """Return the search of an action after one of this kind, which returned `value`."""
+    if value <= alpha or kind == _FULL_WINDOW:
+        return np.int64(_NONE)
+    if kind == _REDUCED:
+        return np.int64(_NULL_WINDOW)
+    # A value of beta or more is a cutoff; below, the null window gives only a lower bound.
+    return np.int64(_FULL_WINDOW if value < beta else _NONE)
+
+
+@jit
 def _reduction(remaining: Int, place: Int, context: Context) -> Int:
     """Return the initial depth reduction in turns of the action at `place` in the move order."""
     if not context.workspace.is_selective or remaining < 2 or place < _LATE:
@@ -220,7 +241,9 @@ def _reduction(remaining: Int, place: Int, context: Context) -> Int:
 
 
 @jit
-def _end(position: Position, frame: Frame, player: Int, context: Context) -> tuple[bool, Int]:
+def _evaluate_leaf(
+    position: Position, frame: Frame, player: Int, context: Context
+) -> tuple[bool, Int]:
     """Return whether a position is a leaf, and its value to `player`.
 
     Leaves are terminal, of known exact value, or at the horizon, where the value is that of the
@@ -259,7 +282,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
     if ply < MAX_PLIES - 1:
         count = rules.tactical_actions(position, context.workspace.tactical[base:])
     for index in range(count):
-        alpha = max(alpha, best)
+        alpha = best if best > alpha else alpha
         if alpha >= beta:
             break
         after = rules.apply(position, np.int64(context.workspace.tactical[base + index]))
@@ -271,7 +294,7 @@ def _quiesce(position: Position, frame: Frame, context: Context) -> Int:
             low, high = (alpha, beta) if same else (-beta, -alpha)
             value = _quiesce(after, Frame(depth, ply + 1, low, high), context)
             value = value if same else -value
-        best = max(best, value)
+        best = value if value > best else best
     return best
 
 
@@ -287,7 +310,8 @@ def _rank(position: Position, frame: Frame, without: Int, context: Context) -> I
         action = np.int64(workspace.legal[index])
         if action == without:
             continue
-        rank = min(workspace.history[player, action], _MOST_HISTORY)
+        history = workspace.history[player, action]
+        rank = history if history < _MOST_HISTORY else _MOST_HISTORY
         if action == workspace.killers[ply, 0] or action == workspace.killers[ply, 1]:
             rank += _KILLER
         if frame.depth > 1:
@@ -401,7 +425,7 @@ def deepen(
     workspace. The line of an interrupted iteration is used if it completed at least one root
     action.
     """
-    context = as_raw(context)
+    context = by_reference(context)
     workspace = context.workspace
     _reset(context)
     workspace.root_player = player
@@ -409,11 +433,14 @@ def deepen(
     for turns in range(1, depth + 1):
         workspace.depth = turns
         workspace.truncated = 0
-        workspace.history[:] //= 2
+        for action in range(workspace.history.shape[1]):
+            workspace.history[FIRST, action] //= 2
+            workspace.history[SECOND, action] //= 2
         frame = Frame(np.int64(turns), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, context)
         if workspace.lines[0, 0] != NO_ACTION:
-            best[:] = workspace.lines[0]
+            for index in range(MAX_PLIES):
+                best[index] = workspace.lines[0, index]
             workspace.value = workspace.latest_value
         if _is_stopped(context):
             break
@@ -428,8 +455,10 @@ def deepen(
 def _reset(context: Context) -> None:
     """Reset everything but the inputs, so that the search is independent of earlier ones."""
     workspace = context.workspace
-    workspace.killers[:] = NO_ACTION
-    workspace.history[:] = 0
+    for ply in range(MAX_PLIES):
+        workspace.killers[ply, 0] = workspace.killers[ply, 1] = NO_ACTION
+    for action in range(workspace.history.shape[1]):
+        workspace.history[FIRST, action] = workspace.history[SECOND, action] = 0
     workspace.nodes = workspace.cuts_max = workspace.cuts_min = 0
     workspace.depth = workspace.completed_depth = workspace.truncated = 0
     workspace.value = workspace.latest_value = 0
@@ -437,7 +466,8 @@ def _reset(context: Context) -> None:
     workspace.age = workspace.salt % transposition.AGES
     # Ages wrap around: drop all entries.
     if workspace.age == 0:
-        context.table[:] = 0
+        for slot in range(len(context.table)):
+            context.table[slot, 0] = context.table[slot, 1] = 0
 
 
 def make_context(

@@ -23,12 +23,12 @@ def score_actions(game: Game, position: Position, evaluation: Any) -> tuple[list
     game.choices(position)
     buffer, values = np.empty(4 * game.num_actions, np.int32), np.empty(game.num_actions, np.int64)
     player = np.int64(game.to_move(position))
-    count = score(position, player, evaluation, buffer, values)
+    count = write_scores(position, player, evaluation, buffer, values)
     return buffer[:count].tolist(), values[:count].tolist()
 
 
 @jit(nogil=True)
-def score(
+def write_scores(
     position: Position,
     player: Int,
     evaluation: Any,

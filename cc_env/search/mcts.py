@@ -34,6 +34,8 @@ PLAYOUTS = "random", "evaluation"
 MAX_DEPTH = 256
 # Decisions after which a random playout is scored as a draw.
 MAX_PLAYOUT = 200
+# Up to this number of visits, their logarithm is read from a table.
+NUM_LOGARITHMS = 4096
 # `first_child` of a node without children; the root, 0, is not a child.
 UNEXPANDED = 0
 
@@ -57,6 +59,8 @@ class Tree(NamedTuple):
     path: NDArray[np.int32]  # [MAX_DEPTH + 1]
     # Buffer for the legal actions of each decision of a turn.
     legal: NDArray[np.int32]  # [D, A]
+    # The logarithms of 1, 2, ..., once the first search has begun.
+    logarithms: NDArray[np.float64]  # [NUM_LOGARITHMS]
     # A COUNTS record.
     counts: Any
 
@@ -83,6 +87,9 @@ def run_simulations(root: Position, tree: Tree, settings: UCTSettings, state: np
     counts.size = 1
     counts.depth = counts.done = 0
     _clear(tree, 0)
+    if tree.logarithms[-1] == 0:
+        for index in range(NUM_LOGARITHMS):
+            tree.logarithms[index] = log(index + 1.0)
     while counts.done < settings.simulations and not (counts.stop and counts.done):
         position, depth, state = _descend(root, tree, settings, state)
         value, state = _evaluate_leaf(position, tree, settings, state)
@@ -169,7 +176,10 @@ def _best_child(node: Int, tree: Tree, exploration: float, state: np.uint64) -> 
     """
     count: Int = np.int64(tree.num_children[node])
     offset = random_streams.below(state, count)
-    log_visits = log(tree.visits[node] + 1.0)
+    total_visits = tree.visits[node]
+    log_visits = (
+        tree.logarithms[total_visits] if total_visits < NUM_LOGARITHMS else log(total_visits + 1.0)
+    )
     best, highest = np.int64(0), -math.inf
     for index in range(count):
         child = np.int64(tree.first_child[node]) + (index + offset) % count
@@ -220,6 +230,7 @@ def make_tree(game: Game, capacity: int) -> Tree:
         total=np.empty(capacity, np.float64),
         path=np.zeros(MAX_DEPTH + 1, np.int32),
         legal=make_buffer(game.num_actions),
+        logarithms=np.zeros(NUM_LOGARITHMS, np.float64),
         counts=np.zeros(1, COUNTS)[0],
     )
 

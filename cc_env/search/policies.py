@@ -89,7 +89,7 @@ class GreedyPolicy(NamedTuple):
     """Decides as `GreedyPlayer`."""
 
     evaluation: Any
-    # Buffers of `greedy.score`.
+    # Buffers of `greedy.write_scores`.
     legal: NDArray[np.int32]  # [4 * A]
     scores: NDArray[np.int64]  # [A]
 
@@ -150,17 +150,17 @@ def _decide_randomly(policy: RandomPolicy, position: Position, state: np.uint64)
 def _decide_greedily(policy: GreedyPolicy, position: Position, state: np.uint64) -> Int:
     player = np.int64(rules.to_move(position))
     legal, scores = policy.legal, policy.scores
-    count = greedy.score(position, player, policy.evaluation, legal, scores)
+    count = greedy.write_scores(position, player, policy.evaluation, legal, scores)
     highest: Int = np.int64(-INFINITE)
-    best: Int = np.int64(0)
+    num_best: Int = np.int64(0)
     # The actions with the highest score move to the front of the list.
     for index in range(count):
         if scores[index] > highest:
-            highest, best = scores[index], np.int64(0)
+            highest, num_best = scores[index], np.int64(0)
         if scores[index] == highest:
-            legal[best] = legal[index]
-            best += 1
-    return np.int64(legal[random_streams.below(state, best)])
+            legal[num_best] = legal[index]
+            num_best += 1
+    return np.int64(legal[random_streams.below(state, num_best)])
 
 
 @jit

@@ -1,7 +1,7 @@
 """Tree search guided by a network: PUCT on one position, or on many games at once.
 
 The caller runs the network: `Trees.select` returns a batch of observations, `Trees.expand` takes
-their evaluations. The algorithm is in forest.py.
+their evaluations. The algorithm is in simulations.py and gumbel.py, its data in forest.py.
 
 Shapes: T trees, F fields of a position, A = `num_actions`, L leaves in a batch, K earlier
 positions; C planes, H rows and W columns of an observation.
@@ -21,26 +21,14 @@ from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption, check_integer
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
-from cc_env.search import forest, limits
+from cc_env.search import limits, simulations
 from cc_env.search.alphabeta import deepen, make_context
-from cc_env.search.decisive import make_buffer
-from cc_env.search.evaluations import make_cache
-from cc_env.search.forest import (
-    EDGE,
-    MAX_DEPTH,
-    MAX_EARLIER_POSITIONS,
-    NODE,
-    Forest,
-    PUCTSettings,
-    RootResults,
-    restart,
-    write_results,
-)
+from cc_env.search.forest import PUCTSettings, make_forest, restart
+from cc_env.search.gumbel import RootResults, halving_schedule, write_results
 from cc_env.search.result import SearchResult
 from cc_env.search.scores import expected_result
 from cc_env.search.transposition import NO_ACTION
 from cc_env.search.workspace import MAX_PLIES, Context
-from cc_env.tablebase.lookup import LoadedTables, NoTables
 from cc_env.tablebase.tablebase import Tablebase, load_tables
 
 # From observations, int8[L, C, H, W], to logits, float32[L, A], and values, float32[L], to the
@@ -49,8 +37,6 @@ Evaluate = Callable[[NDArray[np.int8]], tuple[NDArray[np.float32], NDArray[np.fl
 
 # Default capacity of a tree.
 MAX_EDGES = 2**22
-# Assumed when nodes are allocated.
-EDGES_PER_NODE = 8
 # Searches of few simulations use smaller batches.
 MIN_BATCHES = 16
 # Depth in turns of alpha-beta at leaves, and the size of its transposition table.
@@ -92,23 +78,18 @@ class Trees:
         if considered and simulations is None:
             raise BadOption(f"considered={considered} needs a number of simulations")
         if capacity is None:
-            capacity = (
-                min(max_simulations, MAX_EDGES // game.num_actions) + batch + 2
-            ) * game.num_actions
+            max_expanded = min(max_simulations, MAX_EDGES // game.num_actions) + batch + 2
+            capacity = max_expanded * game.num_actions
         check_integer("capacity", capacity, 3 * game.num_actions)
         if (batch + 2) * game.num_actions > capacity:
             at_most = capacity // game.num_actions - 2
-            raise BadOption(
-                f"batch={batch}; expected: 1 to {at_most}, with room for {capacity} edges"
-            )
+            expected = f"1 to {at_most}, with room for {capacity} edges"
+            raise BadOption(f"batch={batch}; expected: {expected}")
         self._settings = PUCTSettings(
-            np.int64(max_simulations),
-            np.int64(batch),
-            np.float64(exploration),
-            np.float64(contempt),
-            np.int64(considered),
+            max_simulations, batch, float(exploration), float(contempt), int(considered)
         )
-        self._forest = self._make_forest(capacity, self.count * batch, load_tables(tables, game))
+        loaded_tables = load_tables(tables, game)
+        self._forest = make_forest(game, self.count, capacity, self._settings, loaded_tables)
         # Number of simulations for which the schedule was written.
         self._scheduled = 0
         shape = self.count, game.num_actions
@@ -119,36 +100,6 @@ class Trees:
             np.empty(self.count, np.float32),
         )
         self._current = self._settings
-
-    def _make_forest(self, capacity: int, leaves: int, tables: LoadedTables | NoTables) -> Forest:
-        game, count, considered = self.game, self.count, int(self._settings.considered)
-        scheduled = int(self._settings.simulations) if considered else 0
-        # Nodes that fill the edges, one for each action of the root, and the earlier positions.
-        nodes = (
-            capacity // min(EDGES_PER_NODE, game.num_actions)
-            + game.num_actions
-            + MAX_EARLIER_POSITIONS
-        )
-        return Forest(
-            nodes=np.empty((count, nodes), NODE),
-            edges=np.empty((count, capacity), EDGE),
-            positions=np.empty((count, nodes, len(game.initial)), np.uint64),
-            slots=np.zeros((count, 2 ** (2 * nodes).bit_length()), np.int64),
-            searches=np.zeros(1, np.int64),
-            sizes=np.zeros((count, 2), np.int64),
-            done=np.zeros(count, np.int64),
-            gumbel=np.zeros((count, game.num_actions), np.float32),
-            schedule=np.zeros((considered + 1, scheduled), np.int64),
-            paths=np.zeros((leaves, MAX_DEPTH + 1, 2), np.int32),
-            depths=np.zeros(leaves, np.int32),
-            trees=np.zeros(leaves, np.int64),
-            planes=np.zeros((leaves, *game.observation_shape), np.int8),
-            hashes=np.zeros(leaves, np.uint64),
-            cache=make_cache(),
-            legal=make_buffer(game.num_actions),
-            logits=np.empty(game.num_actions, np.float32),
-            tables=tables,
-        )
 
     def restart(
         self,
@@ -168,10 +119,8 @@ class Trees:
         """
         allocated = self._settings
         self._current = allocated._replace(
-            simulations=np.int64(
-                limits.check_limit("simulations", simulations, int(allocated.simulations))
-            ),
-            batch=np.int64(limits.check_limit("batch", batch, int(allocated.batch))),
+            simulations=limits.check_limit("simulations", simulations, allocated.simulations),
+            batch=limits.check_limit("batch", batch, allocated.batch),
         )
         earlier = np.zeros((self.count, 0), np.uint64) if earlier is None else earlier
         if positions.shape != (self.count, len(self.game.initial)) or len(earlier) != self.count:
@@ -186,9 +135,9 @@ class Trees:
 
     def _write_schedule(self) -> None:
         """Write the schedule of Sequential Halving for the number of simulations of this search."""
-        considered, simulations = int(self._current.considered), int(self._current.simulations)
+        considered, simulations = self._current.considered, self._current.simulations
         if considered and simulations != self._scheduled:
-            rows = [_halving(number, simulations) for number in range(considered + 1)]
+            rows = [halving_schedule(number, simulations) for number in range(considered + 1)]
             self._forest.schedule[:, :simulations] = rows
             self._scheduled = simulations
 
@@ -198,16 +147,15 @@ class Trees:
         L is 0 if many simulations in a row needed no evaluation; call `select` again. The array is
         a view that the next `select` overwrites.
         """
-        count = int(forest.select(self.game.initial, self._forest, self._current))
+        count = int(simulations.select(self.game.initial, self._forest, self._current))
         self._num_leaves = max(0, count)
-        return None if count < 0 else self._forest.planes[:count]
+        return None if count < 0 else self._forest.leaves.planes[:count]
 
     def leaf_positions(self) -> NDArray[np.uint64]:
         """Return the positions of the last `select`, uint64[L, F]."""
-        tree = self._forest.trees[: self._num_leaves]
-        leaves = np.arange(self._num_leaves)
-        node = self._forest.paths[leaves, self._forest.depths[: self._num_leaves], 0]
-        positions: NDArray[np.uint64] = self._forest.positions[tree, node]
+        slots, leaves = np.arange(self._num_leaves), self._forest.leaves
+        nodes = leaves.paths[slots, leaves.depths[slots], 0]
+        positions: NDArray[np.uint64] = self._forest.positions[leaves.trees[slots], nodes]
         return positions
 
     def expand(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
@@ -224,7 +172,7 @@ class Trees:
             shapes = f"({self._num_leaves}, {self.game.num_actions}), ({self._num_leaves},)"
             raise ValueError(f"logits{logits.shape}, values{values.shape}; expected: {shapes}")
         self._num_leaves = 0
-        forest.expand(self.game.initial, self._forest, self._current, logits, values)
+        simulations.expand(self.game.initial, self._forest, self._current, logits, values)
 
     def run(self, evaluate: Evaluate) -> None:
         """Run the search until all simulations are done."""
@@ -236,7 +184,7 @@ class Trees:
         """Clear the cache of evaluations; necessary when the network changes."""
         self._forest.cache.keys[:] = 0
 
-    def results(self) -> "RootResults":
+    def results(self) -> RootResults:
         """Return policies, chosen actions and values, in arrays that the next call overwrites."""
         write_results(self._forest, self._current, self._results)
         return self._results
@@ -244,7 +192,7 @@ class Trees:
     @property
     def simulations(self) -> int:
         """The number of simulations done, in all trees together."""
-        return int(np.maximum(self._forest.done, 0).sum())
+        return int(np.maximum(self._forest.nodes[:, 0]["visits"] - 1, 0).sum())
 
     def best_line(self) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...], float]:
         """Return the first tree's principal variation, its root's (action, visits), its value.
@@ -255,7 +203,7 @@ class Trees:
         node = 0
         line: list[int] = []
         visited: set[int] = set()
-        while nodes[node]["children"] > 0 and node not in visited:
+        while nodes[node]["num_edges"] and node not in visited:
             visited.add(node)
             best = self._edges(node)[_best(nodes, nodes[node], self._edges(node))]
             if line and not best["visits"]:
@@ -271,7 +219,9 @@ class Trees:
 
     def _edges(self, node: int) -> NDArray[Any]:
         record = self._forest.nodes[0, node]
-        return self._forest.edges[0, record["first"] : record["first"] + record["children"]]
+        return self._forest.edges[
+            0, record["first_edge"] : record["first_edge"] + record["num_edges"]
+        ]
 
 
 class PUCT:
@@ -419,21 +369,3 @@ def _best(nodes: NDArray[Any], node: Any, edges: NDArray[Any]) -> int:
     if proven.max() != 0:
         return int(proven.argmax())
     return int(np.where(proven < 0, -1, edges["visits"] + edges["prior"]).argmax())
-
-
-def _halving(considered: int, simulations: int) -> list[int]:
-    """Return the number of earlier visits of the action that each simulation selects.
-
-    Sequential Halving: all considered actions get the same number of visits, then the better half
-    of them, and so on.
-    """
-    visits = [0] * max(1, considered)
-    order: list[int] = []
-    phases = max(1, math.ceil(math.log2(len(visits))))
-    number = len(visits)
-    while len(order) < simulations:
-        for _ in range(max(1, simulations // (phases * number))):
-            order += visits[:number]
-            visits[:number] = [count + 1 for count in visits[:number]]
-        number = max(min(2, len(visits)), number // 2)
-    return order[:simulations]

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, is_integer
+from cc_env.errors import BadOption, check_integer, check_number, invalid_value, is_integer
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision, Player
 from cc_env.play import analysis, importing, messages, view
@@ -35,7 +35,7 @@ from cc_env.rendering.picture import heat
 from cc_env.server.jobs import PlayerJob
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_game, parse_start
-from cc_env.server.player_pool import allowed_players, check_spec
+from cc_env.server.player_pool import allowed_players, normalize_spec
 from cc_env.server.requests import cancel_on_disconnect, client_address, read_json, read_tokens
 
 # The HTTP status of a request whose client has disconnected, as in nginx.
@@ -84,21 +84,21 @@ async def _search(
 ) -> Data:
     """Return the result of `function`, that of a PlayerJob, for the requested position."""
     limits = lobby.limits
-    seconds = messages.read_number(fields.get("seconds", 1), "seconds", 0.01, MAX_SECONDS)
+    seconds = check_number("seconds", fields.get("seconds", 1), 0.01, MAX_SECONDS)
     job = await lobby.run_in_worker(address, _player_job, function, fields, limits)
     return await lobby.run_analysis(job, min(seconds, limits.decision_seconds), address)
 
 
 def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     """Return a game in a text, or a start position; raise CcEnvError for an invalid request."""
-    text, name = fields.get("text"), fields.get("game")
-    game = parse_game(name, fields.get("options") or {}) if name else None
+    text = fields.get("text")
+    game = parse_game(fields) if fields.get("game") else None
     if text is None and game:
-        return _game_data(ImportedGame(game, parse_start(fields.get("start"), game)))
+        return _game_data(ImportedGame(game, parse_start(fields, game)))
     if not isinstance(text, str):
-        raise messages.invalid_value("text", text, "games or a position")
+        raise invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
-    index = messages.read_integer(fields.get("index", 0), "index", 0, len(imported.games) - 1)
+    index = check_integer("index", fields.get("index", 0), 0, len(imported.games) - 1)
     limit = limits.max_analyzed_decisions
     if (count := sum(map(len, imported.games[index].turns))) > limit:
         raise BadOption(f"the game has {count:,} decisions; expected: at most {limit:,}")
@@ -116,14 +116,14 @@ def _player_job(
     """Return the job of a requested analysis; raise CcEnvError if the request is invalid."""
     session = _replay(fields, limits)
     session.check_in_progress()
-    spec = check_spec(fields.get("player", "minimax:extreme"), session.game)
+    spec = normalize_spec(fields.get("player", "minimax:extreme"), session.game)
     return PlayerJob(function, spec, session.game, session.position)
 
 
 def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
     """Return a game after the requested decisions; raise CcEnvError for an invalid request."""
-    game = parse_game(fields.get("game"), fields.get("options") or {})
-    start = parse_start(fields.get("start"), game)
+    game = parse_game(fields)
+    start = parse_start(fields, game)
     unlimited = Limits(max_turns=None, repetitions=None)
     session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
     for action in _parse_actions(fields.get("actions", []), limits.max_analyzed_decisions):
@@ -134,11 +134,9 @@ def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
 def _parse_actions(actions: object, max_length: int) -> Turn:
     """Return a list of action ids as a turn; raise BadOption if it is invalid."""
     if not isinstance(actions, list) or len(actions) > max_length:
-        raise messages.invalid_value(
-            "actions", actions, f"a list of at most {max_length:,} action ids"
-        )
+        raise invalid_value("actions", actions, f"a list of at most {max_length:,} action ids")
     if not all(is_integer(action, 0) for action in actions):
-        raise messages.invalid_value("actions", actions, "integers from 0")
+        raise invalid_value("actions", actions, "integers from 0")
     return tuple(actions)
 
 
@@ -154,8 +152,8 @@ def _import_data(imported: ImportedGames) -> Data:
 
 def _players_data(fields: Fields) -> Data:
     """Return the player specs that the page offers for a game, and the side that moves first."""
-    game = parse_game(fields.get("game"), fields.get("options") or {})
-    start = parse_start(fields.get("start"), game)
+    game = parse_game(fields)
+    start = parse_start(fields, game)
     return {"players": allowed_players(game), "mover": game.to_move(start)}
 
 

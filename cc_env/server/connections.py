@@ -25,7 +25,6 @@ from cc_env.server.requests import rate_limit_address
 LOOP_SHARE = 0.1
 SLICE_BYTES = 2048
 MAX_PARSE_SECONDS = 0.001
-MAX_UNPARSED_BYTES = 2**20
 # Files that the process needs for purposes other than connections.
 RESERVED_FILES = 96
 ACCEPT_BACKLOG = 64
@@ -93,23 +92,19 @@ class ServerConfig(uvicorn.Config):
         self.open_connections = Counter[str]()
 
 
-class _ThrottledProtocol(asyncio.Protocol):
-    """Parses incoming data slice by slice; slow slices delay the following ones."""
+class _ThrottledProtocol(asyncio.BufferedProtocol):
+    """Reads data slice by slice; pauses after MAX_PARSE_SECONDS of the event loop's time."""
 
     config: uvicorn.Config
     client: tuple[str, int] | None
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
-    _unparsed = b""
-    _parse_timer: asyncio.TimerHandle | None = None
+    # Time that parsing has taken since the last pause.
+    _seconds_used = 0.0
 
     def is_reading_paused(self) -> bool:
         """Return whether uvicorn has paused reading."""
         raise NotImplementedError
-
-    def has_handed_over(self) -> bool:
-        """Return whether another protocol handles the connection now."""
-        return False
 
     def after_parsing(self) -> None:
         """Run after each parsed slice."""
@@ -130,38 +125,29 @@ class _ThrottledProtocol(asyncio.Protocol):
         if not self.config.open_connections[self.address]:
             del self.config.open_connections[self.address]
 
-    def data_received(self, data: bytes) -> None:
-        """Parse some of the data now and the rest later."""
-        self._unparsed += data
-        if len(self._unparsed) > MAX_UNPARSED_BYTES:
-            self.transport.abort()
-        elif self._parse_timer is None:
-            self._parse()
-        else:
-            self.transport.pause_reading()
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Return the buffer for the next slice."""
+        self._slice = bytearray(SLICE_BYTES)
+        return self._slice
 
-    def _parse(self) -> None:
-        """Parse slices for MAX_PARSE_SECONDS; schedule the rest for later."""
-        was_paused = self._parse_timer is not None
-        self._parse_timer = None
+    def buffer_updated(self, nbytes: int) -> None:
+        """Parse a slice; pause reading if parsing has taken too long."""
         start = time.perf_counter()
-        while True:
-            data, self._unparsed = self._unparsed[:SLICE_BYTES], self._unparsed[SLICE_BYTES:]
-            super().data_received(data)
-            self.after_parsing()
-            if self.transport.is_closing() or self.has_handed_over():
-                return
-            if not self._unparsed or time.perf_counter() - start > MAX_PARSE_SECONDS:
-                break
-        if self._unparsed:
+        self.data_received(bytes(self._slice[:nbytes]))  # type: ignore[attr-defined]
+        self.after_parsing()
+        self._seconds_used += time.perf_counter() - start
+        is_current = self.transport.get_protocol() is self and not self.transport.is_closing()
+        if is_current and self._seconds_used > MAX_PARSE_SECONDS:
             self.transport.pause_reading()
-            pause = pause_after(time.perf_counter() - start)
-            self._parse_timer = self.loop.call_later(pause, self._parse)
-        elif was_paused and not self.is_reading_paused():
+            self.loop.call_later(pause_after(self._seconds_used), self._resume)
+            self._seconds_used = 0.0
+
+    def _resume(self) -> None:
+        if not self.transport.is_closing() and not self.is_reading_paused():
             self.transport.resume_reading()
 
 
-class BoundedWebSocket(_ThrottledProtocol, WebSocketsSansIOProtocol):
+class BoundedWebSocket(_ThrottledProtocol, WebSocketsSansIOProtocol):  # type: ignore[misc]
     """uvicorn's WebSocket protocol; pauses reading while the client does not read responses."""
 
     def is_reading_paused(self) -> bool:
@@ -176,11 +162,10 @@ class BoundedWebSocket(_ThrottledProtocol, WebSocketsSansIOProtocol):
     def resume_writing(self) -> None:
         """Resume reading unless uvicorn has paused it."""
         super().resume_writing()
-        if not self.is_reading_paused():
-            self.transport.resume_reading()
+        self._resume()
 
 
-class BoundedHTTP(_ThrottledProtocol, H11Protocol):
+class BoundedHTTP(_ThrottledProtocol, H11Protocol):  # type: ignore[misc]
     """uvicorn's HTTP protocol with a time limit per request and a limit of connections.
 
     Beyond the limit, the connection with the oldest incomplete request is closed.
@@ -192,10 +177,6 @@ class BoundedHTTP(_ThrottledProtocol, H11Protocol):
     def is_reading_paused(self) -> bool:
         """Return whether uvicorn has paused reading."""
         return self.flow.read_paused
-
-    def has_handed_over(self) -> bool:
-        """Return whether another protocol handles the connection now."""
-        return self.transport.get_protocol() is not self
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept the connection, or close it or an older one if a limit is exceeded."""
@@ -239,7 +220,8 @@ class BoundedHTTP(_ThrottledProtocol, H11Protocol):
 
     def after_parsing(self) -> None:
         """Start the deadline of an incomplete request; stop it once the request is complete."""
-        if self.has_handed_over() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+        is_incomplete = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if self.transport.get_protocol() is not self or not is_incomplete:
             self._stop_deadline()
         elif self._deadline is None and not self.transport.is_closing():
             seconds = self.config.limits.request_seconds

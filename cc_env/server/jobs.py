@@ -20,34 +20,34 @@ from cc_env.server.player_pool import PlayerPool
 # Players with a memory of their game, in their attribute `memory`.
 STATEFUL_PLAYERS = "policy", "alphazero", "ppo"
 
-Result = TypeVar("Result", covariant=True)
+T = TypeVar("T", covariant=True)
 
 
 @dataclass(frozen=True)
-class FunctionCall(Generic[Result]):
+class FunctionCall(Generic[T]):
     """A call of an importable function with picklable arguments."""
 
-    function: Callable[..., Result]
+    function: Callable[..., T]
     arguments: tuple[object, ...]
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> T:
         """Return the function's result; its exceptions propagate."""
         return self.function(*self.arguments)
 
 
 @dataclass(frozen=True)
-class PlayerJob(Generic[Result]):
+class PlayerJob(Generic[T]):
     """A call of an importable function with a pooled player.
 
     The arguments of `function` are the game, the position, the player and its time.
     """
 
-    function: Callable[[Game, Position, Player, TimeBudget], Result]
+    function: Callable[[Game, Position, Player, TimeBudget], T]
     spec: str
     game: Game
     position: Position
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> Result:
+    def run(self, pool: PlayerPool, time: TimeBudget) -> T:
         """Return the function's result; its exceptions propagate.
 
         Another thread may end `time` early.
@@ -58,7 +58,7 @@ class PlayerJob(Generic[Result]):
 
 
 # A unit of work of a worker.
-Job = FunctionCall[Result] | PlayerJob[Result]
+Job = FunctionCall[T] | PlayerJob[T]
 
 
 class DecisionResult(NamedTuple):

@@ -17,12 +17,18 @@ from typing import Any, NamedTuple
 from cc_env import files
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, FIRST_WINS
-from cc_env.errors import BadRecord, check_bool, format_list
+from cc_env.errors import (
+    BadRecord,
+    check_bool,
+    check_integer,
+    check_number,
+    format_list,
+    invalid_value,
+)
 from cc_env.files import append_atomically, read_lines
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits, Result
 from cc_env.match.referee import Decision, Player
-from cc_env.play import messages
 from cc_env.play.session import HUMAN, GameSession
 from cc_env.registry.import_allowlist import untrusted_names
 
@@ -36,7 +42,7 @@ MAX_DECISION_SECONDS = 1e9
 # The details of decisions that are stored.
 DETAIL_KEYS = "depth", "cuts_max", "cuts_min", "nodes"
 # Kinds of lines that do not change the position.
-UNVERSIONED_KINDS = "offer", "ask_back", "decline", "pace", "offer_rematch", "rematch"
+UNVERSIONED_KINDS = "offer", "request_take_back", "decline", "pace", "offer_rematch", "rematch"
 _to_json = json.JSONEncoder(separators=(",", ":"), default=int).encode
 
 PlayerFactory = Callable[[str, Game], Player]
@@ -88,7 +94,7 @@ def _new_token() -> str:
     return secrets.token_urlsafe(18)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SavedGame:
     """The current state of a stored game.
 
@@ -103,6 +109,58 @@ class SavedGame:
     take_back_requested_by: int | None = None
     rematch_offered_by: int | None = None
     rematch: str | None = None
+
+    def close_requests(self) -> None:
+        """Close the open request and the open offer of a rematch."""
+        self.take_back_requested_by = self.rematch_offered_by = None
+
+    def apply(self, entry: Mapping[str, Any]) -> None:
+        """Apply a line of the journal; raise CcEnvError or KeyError if it is invalid."""
+        match entry["do"]:
+            case "play":
+                seconds = _read_seconds(entry["seconds"])
+                self.session.replay_decision(_read_decision(entry), seconds)
+                self.close_requests()
+            case "take_back":
+                self.session.take_back()
+                self.close_requests()
+            case "end":
+                seconds = _read_seconds(entry.get("seconds", 0))
+                result, detail = _read_result(entry), _read_text(entry, "detail")
+                self.session.restore_result(result, detail, seconds)
+                self.close_requests()
+            case "offer":
+                self.session.offer_draw(_read_player(entry))
+                self.close_requests()
+            case "request_take_back":
+                self.take_back_requested_by = _read_player(entry)
+            case "offer_rematch" | "rematch" if self.session.result is None:
+                raise BadRecord("a rematch before the end of the game")
+            case "offer_rematch":
+                self.rematch_offered_by = _read_player(entry)
+            case "rematch":
+                self.rematch, self.rematch_offered_by = _read_game_name(entry), None
+            case "decline":
+                self._close_offer(entry["offer"])
+            case "pace":
+                if entry["seconds"] is not None:
+                    check_number("pace", entry["seconds"], 0, MAX_PACE_SECONDS)
+                self.pace = entry["seconds"]
+            case kind:
+                raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
+
+    def _close_offer(self, offer: object) -> None:
+        """Decline an offer, if there is one."""
+        match offer:
+            case "draw":
+                if self.session.draw_offered_by is not None:
+                    self.session.decline_draw(1 - self.session.draw_offered_by)
+            case "take_back":
+                self.take_back_requested_by = None
+            case "rematch":
+                self.rematch_offered_by = None
+            case _:
+                raise invalid_value("offer", offer, "draw, take_back or rematch")
 
 
 class CommandId(NamedTuple):
@@ -132,12 +190,8 @@ class Journal:
         files.create_private(self.path, line)
         self.bytes = len(line)
 
-    def append(self, kind: str, **fields: object) -> None:
-        """Append a line of a kind that `_replay` reads; raise OSError if that fails."""
-        self.append_entries({"do": kind, **fields})
-
-    def append_entries(self, *entries: Mapping[str, object]) -> None:
-        """Append lines, all or none; raise OSError if that fails."""
+    def append(self, *entries: Mapping[str, object]) -> None:
+        """Append lines that `SavedGame.apply` reads, all or none; raise OSError if that fails."""
         source = {"at": int(time.time()), **(self._command._asdict() if self._command else {})}
         text = "".join(_to_json({**entry, **source}) + "\n" for entry in entries)
         append_atomically(self.path, text, must_exist=True)
@@ -179,7 +233,7 @@ class Journal:
             for line_number, text in entries:
                 number = line_number
                 entry = json.loads(text)
-                _replay(saved_game, entry)
+                saved_game.apply(entry)
                 self.version += entry["do"] not in UNVERSIONED_KINDS
                 if "number" in entry:
                     self._remember(_read_command_id(entry))
@@ -203,15 +257,14 @@ def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
     tokens = *setup.tokens, setup.owner
     if len(tokens) != 3 or not all(isinstance(token, str) for token in tokens):
         raise BadRecord("invalid tokens; expected: one string per seat, and the owner's")
-    messages.read_number(setup.pace, "pace", 0, MAX_PACE_SECONDS)
+    check_number("pace", setup.pace, 0, MAX_PACE_SECONDS)
     check_bool("assistance", setup.assistance)
     return setup
 
 
-def decision_entry(decision: Decision, seconds: float) -> dict[str, object]:
-    """Return the entry of a decision and its time."""
-    entry: dict[str, object] = {"do": "play", "action": int(decision.action)}
-    entry["seconds"] = round(seconds, 6)
+def decision_entry(decision: Decision) -> dict[str, object]:
+    """Return the entry of a decision without thinking time."""
+    entry: dict[str, object] = {"do": "play", "action": int(decision.action), "seconds": 0.0}
     if decision.value is not None:
         entry["value"] = float(decision.value)
     details = {key: decision.details[key] for key in DETAIL_KEYS if key in decision.details}
@@ -220,78 +273,24 @@ def decision_entry(decision: Decision, seconds: float) -> dict[str, object]:
     return entry
 
 
-def result_entry(result: Result, detail: str, seconds: float = 0.0) -> dict[str, object]:
-    """Return the entry of a result that does not follow from the decisions.
-
-    `seconds` is the time of the player to move since the last decision, if it was charged.
-    """
-    return {"do": "end", **result._asdict(), "detail": detail, "seconds": round(seconds, 6)}
-
-
-def _replay(saved_game: SavedGame, entry: Mapping[str, Any]) -> None:
-    """Apply a line to a game; raise CcEnvError or KeyError if it is invalid."""
-    match entry["do"]:
-        case "play" | "take_back" | "end" | "offer" as kind:
-            _replay_change(saved_game.session, kind, entry)
-            saved_game.take_back_requested_by = saved_game.rematch_offered_by = None
-        case "ask_back":
-            saved_game.take_back_requested_by = _read_player(entry)
-        case "offer_rematch" | "rematch" if saved_game.session.result is None:
-            raise BadRecord("a rematch before the end of the game")
-        case "offer_rematch":
-            saved_game.rematch_offered_by = _read_player(entry)
-        case "rematch":
-            saved_game.rematch, saved_game.rematch_offered_by = _read_game_name(entry), None
-        case "decline":
-            _replay_decline(saved_game, entry["offer"])
-        case "pace":
-            saved_game.pace = entry["seconds"]
-            if saved_game.pace is not None:
-                messages.read_number(saved_game.pace, "pace", 0, MAX_PACE_SECONDS)
-        case kind:
-            raise BadRecord(f"unknown kind of line {str(kind)[:40]!r}")
-
-
-def _replay_change(session: GameSession, kind: str, entry: Mapping[str, Any]) -> None:
-    """Apply a line to a session; raise CcEnvError or KeyError if it is invalid."""
-    match kind:
-        case "play":
-            session.replay_decision(_read_decision(entry), _read_seconds(entry["seconds"]))
-        case "take_back":
-            session.take_back()
-        case "end":
-            seconds = _read_seconds(entry.get("seconds", 0))
-            session.restore_result(_read_result(entry), _read_text(entry, "detail"), seconds)
-        case "offer":
-            session.offer_draw(_read_player(entry))
-
-
-def _replay_decline(saved_game: SavedGame, offer: object) -> None:
-    """Decline an offer, if there is one."""
-    match offer:
-        case "draw":
-            if saved_game.session.draw_offered_by is not None:
-                saved_game.session.decline_draw(1 - saved_game.session.draw_offered_by)
-        case "take_back":
-            saved_game.take_back_requested_by = None
-        case "rematch":
-            saved_game.rematch_offered_by = None
-        case _:
-            raise messages.invalid_value("offer", offer, "draw, take_back or rematch")
+def result_entry(session: GameSession) -> dict[str, object]:
+    """Return the entry of a result that does not follow from the decisions."""
+    assert session.result is not None
+    return {"do": "end", **session.result._asdict(), "detail": session.detail, "seconds": 0.0}
 
 
 def _read_player(entry: Mapping[str, Any]) -> int:
-    return messages.read_integer(entry["player"], "player", 0, 1)
+    return check_integer("player", entry["player"], 0, 1)
 
 
 def _read_seconds(value: object) -> float:
-    return messages.read_number(value, "seconds", 0, MAX_DECISION_SECONDS)
+    return check_number("seconds", value, 0, MAX_DECISION_SECONDS)
 
 
 def _read_game_name(entry: Mapping[str, Any]) -> str:
     name = _read_text(entry, "game")
     if not GAME_NAME.fullmatch(name):
-        raise messages.invalid_value("game", name, "16 letters, digits, _ or -")
+        raise invalid_value("game", name, "16 letters, digits, _ or -")
     return name
 
 
@@ -302,34 +301,34 @@ def _read_command_id(entry: Mapping[str, Any]) -> CommandId:
 def read_client_name(value: object) -> str:
     """Return the name of a client; raise BadOption if it is invalid."""
     if not isinstance(value, str) or not CLIENT_NAME.fullmatch(value):
-        raise messages.invalid_value("client", value, "1 to 32 letters, digits, _ or -")
+        raise invalid_value("client", value, "1 to 32 letters, digits, _ or -")
     return value
 
 
 def read_command_number(value: object) -> int:
     """Return the number of a command; raise BadOption if it is invalid."""
-    return messages.read_integer(value, "number", 1)
+    return check_integer("number", value, 1)
 
 
 def _read_decision(entry: Mapping[str, Any]) -> Decision:
     """Return the decision of a line "play"; raise CcEnvError or KeyError if it is invalid."""
     value, details = entry.get("value"), entry.get("details", {})
     if value is not None:
-        messages.read_number(value, "value", -1, 1)
+        check_number("value", value, -1, 1)
     if unknown := set(details) - set(DETAIL_KEYS):
         raise BadRecord(f"unknown details: {format_list(unknown)}")
     for name, count in details.items():
-        messages.read_integer(count, name, maximum=2**63)
-    return Decision(messages.read_integer(entry["action"], "action"), value, details)
+        check_integer(name, count, 0, 2**63)
+    return Decision(check_integer("action", entry["action"], 0), value, details)
 
 
 def _read_result(entry: Mapping[str, Any]) -> Result:
-    outcome = messages.read_integer(entry["outcome"], "outcome", FIRST_WINS, DRAW)
+    outcome = check_integer("outcome", entry["outcome"], FIRST_WINS, DRAW)
     return Result(outcome, _read_text(entry, "reason"))
 
 
 def _read_text(entry: Mapping[str, Any], name: str) -> str:
     value = entry[name]
     if not isinstance(value, str):
-        raise messages.invalid_value(name, value, "a string")
+        raise invalid_value(name, value, "a string")
     return value

@@ -21,9 +21,12 @@ from cc_env.errors import (
     BadPosition,
     BadRecord,
     CcEnvError,
-    UnknownOption,
     check_bool,
-    format_list,
+    check_integer,
+    check_name,
+    check_no_others,
+    check_number,
+    invalid_value,
 )
 from cc_env.games.factory import game_option_defaults, game_option_values, make_game
 from cc_env.match.match import Limits
@@ -36,7 +39,7 @@ from cc_env.registry.options import parse_options
 from cc_env.server.jobs import FunctionCall, Job, make_pooled_player
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, DamagedGameError, Rates, ServerLimits
-from cc_env.server.player_pool import allowed_players, check_spec
+from cc_env.server.player_pool import allowed_players, normalize_spec
 from cc_env.server.room import Client, Room
 from cc_env.server.scheduler import FairSlots
 from cc_env.server.storage import GameFolder
@@ -50,7 +53,7 @@ REQUEST_FIELDS = (
 BACKGROUND_SLOTS = 2
 EXPIRY_INTERVAL_SECONDS = 600.0
 MIN_CLOCK_SECONDS = 1
-Result = TypeVar("Result")
+T = TypeVar("T")
 _log = logging.getLogger("cc_env.server")
 
 
@@ -95,9 +98,7 @@ class Lobby:
         self._background_workers.close()
         self._folder.close()
 
-    async def run_in_background(
-        self, address: str, function: Callable[..., Result], *args: object
-    ) -> Result:
+    async def run_in_background(self, address: str, function: Callable[..., T], *args: object) -> T:
         """Return the result of a function, run in a thread when a background slot is free.
 
         Addresses take turns to get a slot; searches occupy other slots.
@@ -105,20 +106,18 @@ class Lobby:
         await self._background_slots.acquire(address)
         return await self._run_in_slot(self._background_slots.release, function, *args)
 
-    async def run_in_worker(
-        self, address: str, function: Callable[..., Result], *args: object
-    ) -> Result:
+    async def run_in_worker(self, address: str, function: Callable[..., T], *args: object) -> T:
         """Return the result of a function, run in a worker when a background slot is free."""
         call = FunctionCall(function, args)
         return await self.run_in_background(address, self._background_workers.run, call)
 
     async def _run_in_slot(
-        self, release: Callable[[], None], function: Callable[..., Result], *args: object
-    ) -> Result:
+        self, release: Callable[[], None], function: Callable[..., T], *args: object
+    ) -> T:
         """Run work in a thread; release its slot when it ends, even if the caller is cancelled."""
         future = asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
-        def finish(done: asyncio.Future[Result]) -> None:
+        def finish(done: asyncio.Future[T]) -> None:
             release()
             if not done.cancelled():
                 # Mark the exception as retrieved; the caller may have been cancelled.
@@ -229,7 +228,7 @@ class Lobby:
 
         Raises BadOption unless an untrusted client may seat it in this game.
         """
-        return make_pooled_player(check_spec(spec, game), game, self._search_workers.run)
+        return make_pooled_player(normalize_spec(spec, game), game, self._search_workers.run)
 
     async def request_decision(self, room: Room) -> Response:
         """Return the decision of the player to move, after waiting for a slot.
@@ -252,7 +251,7 @@ class Lobby:
         for games_ahead, room in enumerate(rooms):
             room.set_queue_position(games_ahead)
 
-    async def run_analysis(self, job: Job[Result], seconds: float, address: str = "") -> Result:
+    async def run_analysis(self, job: Job[T], seconds: float, address: str = "") -> T:
         """Return the result of a job, after waiting for a slot; cancellation ends the job."""
         await self._analysis_slots.acquire(address)
         try:
@@ -304,10 +303,10 @@ class Lobby:
 def parse_setup(request: object, limits: ServerLimits) -> GameSetup:
     """Return the setup that an untrusted client requests; raise CcEnvError for invalid fields."""
     fields = messages.read_object(request, "a request for a game", REQUEST_FIELDS)
-    game = parse_game(fields.get("game"), fields.get("options") or {})
+    game = parse_game(fields)
     seats = _parse_seats(fields.get("seats"), game)
-    start = parse_start(fields.get("start"), game)
-    seed = messages.read_integer(fields.get("seed", secrets.randbelow(2**31)), "seed")
+    start = parse_start(fields, game)
+    seed = check_integer("seed", fields.get("seed", secrets.randbelow(2**31)), 0)
     assistance = fields.get("assistance", False)
     check_bool("assistance", assistance)
     if fields.get("random_seats"):
@@ -333,7 +332,7 @@ def _parse_limits(seconds: object, limits: ServerLimits) -> Limits:
     if seconds is None:
         return Limits()
     bounds = MIN_CLOCK_SECONDS, limits.clock_seconds
-    seconds = messages.read_number(seconds, "seconds", *bounds, ", or null for no clock")
+    seconds = check_number("seconds", seconds, *bounds, ", or null for no clock")
     return Limits(seconds_per_game=seconds)
 
 
@@ -352,24 +351,19 @@ def _catalogue() -> dict[str, object]:
     return {"games": games, "human": HUMAN}
 
 
-def parse_game(name: object, option_values: object) -> Game:
-    """Return the game that an untrusted client requests.
+def parse_game(fields: Mapping[str, object]) -> Game:
+    """Return the `game` with the `options` that an untrusted client requests.
 
     Raises UnknownOption for an unknown game or option, BadOption for an invalid value.
     """
-    if not isinstance(name, str) or name not in GAMES:
-        raise UnknownOption(f"unknown game {str(name)[:40]!r}; expected: {format_list(GAMES)}")
+    name, option_values = check_name("game", fields.get("game"), GAMES), fields.get("options") or {}
     if not isinstance(option_values, Mapping) or len(option_values) > 20:
-        raise messages.invalid_value("options", option_values, "an object of names and values")
-    valid = game_option_defaults(name)
-    if unknown := [option[:40] for option in option_values if option not in valid]:
-        raise UnknownOption(
-            f"{name} has no option {format_list(unknown)}; it has: {format_list(valid)}"
-        )
+        raise invalid_value("options", option_values, "an object of names and values")
+    check_no_others(name, "option", option_values, game_option_defaults(name))
     checked = {}
     for option, value in option_values.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:
-            raise messages.invalid_value(option, value, "a word, a number, true, false or null")
+            raise invalid_value(option, value, "a word, a number, true, false or null")
         is_text = isinstance(value, str)
         checked[option] = parse_options([f"{option}={value}"])[option] if is_text else value
     return make_game(name, **checked)
@@ -378,16 +372,17 @@ def parse_game(name: object, option_values: object) -> Game:
 def _parse_seats(specs: object, game: Game) -> tuple[str, str]:
     """Return two checked player specs or HUMAN; raise BadOption if they are invalid."""
     if not isinstance(specs, list) or len(specs) != 2:
-        raise messages.invalid_value("seats", specs, "a list of two")
-    first, second = (spec if spec == HUMAN else check_spec(spec, game) for spec in specs)
+        raise invalid_value("seats", specs, "a list of two")
+    first, second = (spec if spec == HUMAN else normalize_spec(spec, game) for spec in specs)
     return first, second
 
 
-def parse_start(text: object, game: Game) -> Position:
-    """Parse a position from untrusted input; return the initial position for None or "".
+def parse_start(fields: Mapping[str, object], game: Game) -> Position:
+    """Return the `start` of a request, a position as text; None and "" are the initial position.
 
     Raises BadPosition if the text is invalid.
     """
+    text = fields.get("start")
     if text is None or text == "":
         return game.initial
     if not isinstance(text, str) or len(text) > importing.MAX_POSITION_LENGTH:

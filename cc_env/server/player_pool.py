@@ -15,10 +15,10 @@ from cc_env.core.game import Game
 from cc_env.errors import (
     BadOption,
     BadPlayer,
-    UnknownOption,
     check_integer,
-    format_list,
-    is_number,
+    check_name,
+    check_no_others,
+    check_number,
 )
 from cc_env.match.referee import Player
 from cc_env.players.builtin import DEFAULT_LEVELS
@@ -79,7 +79,7 @@ def allowed_players(game: Game) -> dict[str, list[str]]:
     return players
 
 
-def check_spec(spec: object, game: Game) -> str:
+def normalize_spec(spec: object, game: Game) -> str:
     """Return an untrusted player spec in normal form: options sorted, floats without final zeros.
 
     Floats are rounded to hundredths. Raises BadOption (BadPlayer, UnknownOption) unless an
@@ -89,14 +89,10 @@ def check_spec(spec: object, game: Game) -> str:
     if not isinstance(spec, str) or len(spec) > MAX_SPEC_LENGTH:
         raise BadPlayer(f"player={str(spec)[:MAX_SPEC_LENGTH]!r}; expected: a player spec")
     name, _, rest = spec.partition(":")
-    if name not in players:
-        raise UnknownOption(f"unknown player {name!r}; expected: {format_list(players, 99)}")
+    check_name("player", name, players)
     words = [word for word in rest.split(",") if word]
     values = parse_options(word if "=" in word else f"level={word}" for word in words)
-    valid_options = OPTIONS.get(name, {})
-    if unknown := [option for option in values if option not in valid_options]:
-        valid = format_list(valid_options) or "none"
-        raise UnknownOption(f"player {name} has no option {format_list(unknown)}; it has: {valid}")
+    check_no_others(f"player {name}", "option", values, OPTIONS.get(name, {}))
     for option, value in values.items():
         _check_value(name, option, value, game)
     level = [str(values.pop("level"))] if "level" in values else []
@@ -113,17 +109,14 @@ def _check_value(player: str, option: str, value: object, game: Game) -> None:
     if callable(valid):
         if not isinstance(value, str):
             raise BadOption(f"{player}: {option}={value!r}; expected: a word")
-        if value not in (words := valid(game)):
-            raise UnknownOption(
-                f"{game.name} has no {option} {value!r}; it has: {format_list(words) or 'none'}"
-            )
+        check_name(f"{option} of {game.name}", value, valid(game))
     else:
         low, high = valid
         name = f"{player}: {option}"
         if isinstance(low, int) and isinstance(high, int):
             check_integer(name, value, low, high)
-        elif not is_number(value, low, high):
-            raise BadOption(f"{name}={value!r}; expected: {low:g} to {high:g}")
+        else:
+            check_number(name, value, low, high)
 
 
 def _to_text(value: object) -> str:

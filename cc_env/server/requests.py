@@ -14,7 +14,7 @@ from cc_env.play import messages
 
 # One token per seat.
 MAX_TOKENS = 2
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
 class TooLongError(CcEnvError):
@@ -73,9 +73,7 @@ async def read_json(request: Request, max_bytes: int, seconds: float) -> object:
     return messages.read_json(body, "the request")
 
 
-async def cancel_on_disconnect(
-    request: Request, work: Coroutine[object, object, Result]
-) -> Result | None:
+async def cancel_on_disconnect(request: Request, work: Coroutine[object, object, T]) -> T | None:
     """Await `work`; cancel it and return None if the client disconnects."""
     work_task = asyncio.create_task(work)
     disconnect_task = asyncio.create_task(_wait_for_disconnect(request))

@@ -17,13 +17,15 @@ from cc_env.errors import (
     BadOption,
     CcEnvError,
     IllegalAction,
-    UnknownOption,
-    format_list,
+    check_integer,
+    check_name,
+    check_number,
 )
-from cc_env.match.match import AGREED, FAULTS, RESIGNED
+from cc_env.match.match import FAULTS, RESIGNED
 from cc_env.match.referee import Response
 from cc_env.play import messages, view
 from cc_env.play.choices import list_choices
+from cc_env.play.commands import CommandTable
 from cc_env.play.exporting import file_suffixes
 from cc_env.play.move_input import parse_move
 from cc_env.server.journal import (
@@ -38,17 +40,12 @@ from cc_env.server.journal import (
 )
 from cc_env.server.limits import BusyError, ServerLimits
 
-# Results that do not follow from the decisions.
-DECLARED_RESULTS = (*FAULTS, RESIGNED, AGREED)
 MAX_QUEUED_MESSAGES = 64
 MAX_MOVE_LENGTH = 400
 NO_ASSISTANCE = "off while two people play, unless the game was created with assistance"
 # The role of a game's owner, besides the seats 0 and 1.
 OWNER = 2
-COMMANDS = (
-    *("play", "play_text", "take_back", "hint", "resign", "draw", "decline", "rematch"),
-    *("pace", "step", "view_turn"),
-)
+COMMANDS = CommandTable()
 # Commands that only the owner of a game between two players may send.
 OWNER_COMMANDS = "pace", "step"
 # Commands that are allowed even if the journal has its maximum size.
@@ -123,21 +120,16 @@ class RoomServices(Protocol):
         """Return the decision of the player to move."""
 
 
-class Room:
+class Room(SavedGame):
     """A served game with its connected clients."""
 
     def __init__(
         self, name: str, journal: Journal, saved_game: SavedGame, lobby: RoomServices
     ) -> None:
         """Continue a saved game."""
-        self.name, self.setup = name, saved_game.setup
-        self._journal, self._lobby = journal, lobby
+        super().__init__(**vars(saved_game))
+        self.name, self._journal, self._lobby = name, journal, lobby
         self.clients: set[Client] = set()
-        self.session, self.pace = saved_game.session, saved_game.pace
-        self.take_back_requested_by = saved_game.take_back_requested_by
-        self.rematch_offered_by = saved_game.rematch_offered_by
-        # Name of the game that is the rematch.
-        self.rematch = saved_game.rematch
         match = self.session.match
         movers = {match.game.to_move(before) for before, _ in match.history}
         # Seats of people who have never joined; the clocks are paused until all have joined.
@@ -307,11 +299,10 @@ class Room:
 
         If the change cannot be written, the room is closed.
         """
-        command = messages.read_command(message, COMMANDS)
-        self._check_permission(client, command)
-        # Each method _do_COMMAND executes a command.
+        command, arguments = messages.read_command(message, COMMANDS)
+        self._check_permission(client, str(message["command"]))
         with self._close_on_write_error():
-            getattr(self, f"_do_{command}")(client, message)
+            command.run(self, client, *arguments)
 
     def _check_permission(self, client: Client, command: str) -> None:
         """Raise IllegalAction if the client may not send this command now."""
@@ -346,19 +337,19 @@ class Room:
             client.disconnect()
         self._lobby.unload(self)
 
-    def _check_turn(self, client: Client, message: Message) -> None:
+    def _check_turn(self, client: Client, version: object) -> None:
         """Raise IllegalAction unless the client is to move, in the current version."""
-        messages.check_turn(self.session, client.seats, message, self._journal.version)
+        messages.check_turn(self.session, client.seats, version == self._journal.version)
 
-    def _do_play(self, client: Client, message: Message) -> None:
-        self._check_turn(client, message)
-        action = messages.read_action(message)
-        self._apply(self.session.play, action)
+    @COMMANDS.add("play", "version", "action")
+    def _play_action(self, client: Client, version: object, action: int) -> None:
+        self._check_turn(client, version)
+        self._play(self.session.play, action)
 
-    def _do_play_text(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("play_text", "version", "text", "piece")
+    def _play_text(self, client: Client, version: object, text: object, piece: object) -> None:
         """Play a typed move, or send the client the moves that it may mean."""
-        self._check_turn(client, message)
-        text = message.get("text")
+        self._check_turn(client, version)
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_MOVE_LENGTH:
             raise IllegalAction(
                 f"text={text!r:.40}; expected: a move in notation, or a row and a column, "
@@ -367,15 +358,16 @@ class Room:
         session = self.session
         choices = list_choices(session.game, session.position)
         pieces = (cell for choice in choices for cell in choice.pieces)
-        piece = next((cell for cell in pieces if list(cell) == message.get("piece")), None)
-        move = parse_move(session.game, session.position, choices, piece, text.strip())
+        selected = next((cell for cell in pieces if list(cell) == piece), None)
+        move = parse_move(session.game, session.position, choices, selected, text.strip())
         if move.turn:
-            self._apply(session.play_turn, move.turn)
+            self._play(session.play_turn, move.turn)
         else:
             candidates = [choice.action for choice in move.candidates]
             client.send("candidates", piece=move.piece, actions=candidates)
 
-    def _do_take_back(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("take_back")
+    def _take_back(self, client: Client) -> None:
         """Take back a turn; between two people, request it unless both consent."""
         session, seat = self.session, min(client.seats)
         if not session.decisions:
@@ -389,52 +381,46 @@ class Room:
             or self.take_back_requested_by not in (None, seat)
         )
         if is_agreed:
-            self._apply(session.take_back)
+            self._change("take_back")
         elif self.take_back_requested_by != seat:
-            self._journal.append("ask_back", player=seat)
-            self.take_back_requested_by = seat
-            self._broadcast_state()
+            self._change("request_take_back", player=seat)
 
     def _acting_seat(self, client: Client) -> int:
         """Return the client's seat; of both seats, the one to move."""
         return self.session.mover if self.session.mover in client.seats else min(client.seats)
 
-    def _do_resign(self, client: Client, message: Message) -> None:
-        self._apply(self.session.resign, self._acting_seat(client))
+    @COMMANDS.add("resign")
+    def _resign(self, client: Client) -> None:
+        winner = 1 - self._acting_seat(client)
+        self._change("end", outcome=winner, reason=RESIGNED, detail="")
 
-    def _do_draw(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("draw")
+    def _offer_draw(self, client: Client) -> None:
         """Offer a draw or accept the offer."""
-        seat = self._acting_seat(client)
+        session, seat = self.session, self._acting_seat(client)
         # A client with both seats accepts its own offer.
-        if len(client.seats) == 2 and self.session.draw_offered_by == seat:
+        if len(client.seats) == 2 and session.draw_offered_by == seat:
             seat = 1 - seat
-        self._apply(self.session.offer_draw, seat)
-        if self.session.result is None and self.session.draw_offered_by != seat:
+        is_repeated = session.draw_offered_by == seat
+        if session.offer_draw(seat):
+            self._store_move(result_entry(session))
+        elif session.draw_offered_by != seat:
             self.broadcast("declined", offer="draw", player=1 - seat)
+        elif not is_repeated:
+            self._store_move({"do": "offer", "player": seat})
 
-    def _do_decline(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("decline", "offer")
+    def _decline(self, client: Client, offer: object) -> None:
         """Decline the other player's offer; raise IllegalAction if there is none."""
         offers = {
             "draw": self.session.draw_offered_by,
             "take_back": self.take_back_requested_by,
             "rematch": self.rematch_offered_by,
         }
-        offer = message.get("offer")
-        if not isinstance(offer, str) or offer not in offers:
-            raise UnknownOption(
-                f"unknown offer {str(offer)[:40]!r}; expected: {format_list(offers)}"
-            )
-        player = offers[offer]
+        player = offers[name := check_name("offer", offer, offers)]
         if player is None or client.seats <= {player}:
-            raise IllegalAction(f"the other player does not offer: {offer.replace('_', ' ')}")
-        self._journal.append("decline", offer=offer)
-        if offer == "draw":
-            self.session.decline_draw(1 - player)
-        elif offer == "take_back":
-            self.take_back_requested_by = None
-        else:
-            self.rematch_offered_by = None
-        self._broadcast_state()
+            raise IllegalAction(f"the other player does not offer: {name.replace('_', ' ')}")
+        self._change("decline", offer=offer)
         self.broadcast("declined", offer=offer, player=1 - player)
 
     def allows_assistance(self, seats: Collection[int]) -> bool:
@@ -451,92 +437,95 @@ class Room:
         if self.session.result is None and not self.allows_assistance(seats):
             raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
-    def _do_hint(self, client: Client, message: Message) -> None:
-        self._check_turn(client, message)
+    @COMMANDS.add("hint", "version")
+    def _request_hint(self, client: Client, version: object) -> None:
+        self._check_turn(client, version)
         if not self.allows_assistance(client.seats):
             raise IllegalAction(f"hints are {NO_ASSISTANCE}")
         self._lobby.request_hint(self, client)
 
-    def _do_view_turn(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("view_turn", "turns")
+    def _send_past_state(self, client: Client, turns: object) -> None:
         """Send a client the board after a number of turns."""
-        turns = messages.read_integer(
-            message.get("turns"), "turns", 0, len(self.session.match.history)
-        )
-        client.send("past_state", turns=turns, **view.past_state(self.session, turns))
+        count = check_integer("turns", turns, 0, len(self.session.match.history))
+        client.send("past_state", turns=count, **view.past_state(self.session, count))
 
-    def _do_rematch(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("rematch")
+    def _offer_rematch(self, client: Client) -> None:
         """Create the rematch if both sides agree; otherwise offer it."""
         if self.session.result is None:
             raise IllegalAction("a rematch is possible only after the game")
         if self.rematch is None:
             consenting = client.seats | {self.rematch_offered_by}
             if not (client.is_owner or self._people <= consenting):
-                self._offer_rematch(min(client.seats))
+                if self.rematch_offered_by != min(client.seats):
+                    self._change("offer_rematch", player=min(client.seats))
                 return
             seats, tokens = self.setup.seats, self.setup.tokens
             swapped = replace(self.setup, seats=(seats[1], seats[0]), tokens=(tokens[1], tokens[0]))
-            rematch = self._lobby.store_game(swapped)
-            self._journal.append("rematch", game=rematch)
-            self.rematch, self.rematch_offered_by = rematch, None
+            self._change("rematch", game=self._lobby.store_game(swapped))
         self.broadcast("rematch", game=self.rematch)
 
-    def _offer_rematch(self, seat: int) -> None:
-        if self.rematch_offered_by != seat:
-            self._journal.append("offer_rematch", player=seat)
-            self.rematch_offered_by = seat
-            self._broadcast_state()
-
-    def _do_pace(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("pace", "seconds")
+    def _set_pace(self, client: Client, seconds: object) -> None:
         """Set the seconds between two decisions; None pauses the game."""
-        seconds = message.get("seconds")
         if seconds is not None:
-            seconds = messages.read_number(
-                seconds, "seconds", 0, MAX_PACE_SECONDS, ", or null for a pause"
-            )
-        self._change_pace(seconds)
-
-    def _change_pace(self, seconds: float | None) -> None:
-        """Set the seconds between two decisions and store them; None pauses the game."""
+            seconds = check_number("seconds", seconds, 0, MAX_PACE_SECONDS, ", or null for a pause")
         if seconds != self.pace:
-            self._journal.append("pace", seconds=seconds)
-            self.pace = seconds
-        self._broadcast_state()
-        self._schedule_next()
+            self._change("pace", seconds=seconds)
+        else:
+            self._store()
 
-    def _do_step(self, client: Client, message: Message) -> None:
+    @COMMANDS.add("step")
+    def _step(self, client: Client) -> None:
         """Let the player to move decide once; pause the game."""
         self.session.check_in_progress()
         if self.pace is not None:
-            self._change_pace(None)
+            self._set_pace(client, None)
         self._start_decision()
 
     # Changes of the game
 
-    def _apply(self, change: Callable[..., object], *arguments: object) -> None:
-        """Call a method of the session; if it changes anything, write that and broadcast it.
+    def _change(self, kind: str, **fields: object) -> None:
+        """Apply a change to the game, write and broadcast it.
 
-        Raises CcEnvError if the change is invalid, OSError if it cannot be written.
+        Raises CcEnvError, and changes nothing, if it is invalid, OSError if it cannot be written.
+        """
+        entry = {"do": kind, **fields}
+        self.apply(entry)
+        self._store(entry)
+
+    def _play(self, play: Callable[..., object], *arguments: object) -> None:
+        """Call a method of the session that plays decisions or forfeits; store the changes.
+
+        Raises CcEnvError if the decisions are invalid, OSError if they cannot be written.
         """
         session = self.session
-        old_count, old_seconds = len(session.decisions), sum(session.turn_seconds)
-        old_result, old_offer = session.result, session.draw_offered_by
-        change(*arguments)
-        entries: list[Mapping[str, object]] = []
-        if len(session.decisions) < old_count or (old_result and not session.result):
-            entries.append({"do": "take_back"})
-        # The first decision of several, or else the end, takes all the time.
-        seconds = max(0.0, sum(session.turn_seconds) - old_seconds)
-        for decision in session.decisions[old_count:]:
-            entries.append(decision_entry(decision, seconds))
-            seconds = 0.0
-        if session.result and not old_result and session.result.reason in DECLARED_RESULTS:
-            entries.append(result_entry(session.result, session.detail, seconds))
-        elif session.draw_offered_by not in (None, old_offer):
-            entries.append({"do": "offer", "player": session.draw_offered_by})
+        count, seconds = len(session.decisions), sum(session.turn_seconds)
+        play(*arguments)
+        entries = list(map(decision_entry, session.decisions[count:]))
+        if session.result and session.result.reason in FAULTS:
+            entries.append(result_entry(session))
         if entries:
-            self._journal.append_entries(*entries)
-            self.take_back_requested_by = self.rematch_offered_by = None
-            self._broadcast_state()
+            # The first decision of several, or else the end, takes all the time.
+            seconds = max(0.0, sum(session.turn_seconds) - seconds)
+            self._store_move({**entries[0], "seconds": round(seconds, 6)}, *entries[1:])
+        else:
+            self._schedule_next()
+
+    def _store_move(self, *entries: Mapping[str, object]) -> None:
+        """Close all requests, and store decisions, a result or an offer."""
+        self.close_requests()
+        self._store(*entries)
+
+    def _store(self, *entries: Mapping[str, object]) -> None:
+        """Write changes that have been made, broadcast the state, and let the next player decide.
+
+        Raises OSError if they cannot be written.
+        """
+        if entries:
+            self._journal.append(*entries)
+        self._broadcast_state()
         self._schedule_next()
 
     def _schedule_next(self) -> None:
@@ -571,7 +560,8 @@ class Room:
     def _forfeit_on_time(self) -> None:
         self._timer = None
         with self._close_on_write_error():
-            self._apply(self.session.forfeit_on_time)
+            if self.session.result is None:
+                self._play(self.session.forfeit_on_time)
 
     def _start_decision(self) -> None:
         self._cancel_timer()
@@ -586,7 +576,7 @@ class Room:
             response = await self._lobby.request_decision(self)
             if version == self._journal.version and not self.is_closed:
                 with self._close_on_write_error():
-                    self._apply(self.session.finish_decision, response)
+                    self._play(self.session.finish_decision, response)
         except CcEnvError as error:
             self.broadcast("error", reason=str(error))
             has_failed = True

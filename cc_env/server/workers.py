@@ -31,7 +31,7 @@ PRELOADED_MODULES = ["cc_env.server.workers", "cc_env.players.specs"]
 MAX_ATTEMPTS = 2
 _log = logging.getLogger("cc_env.server")
 
-JobResult = TypeVar("JobResult")
+T = TypeVar("T")
 
 
 class LocalWorker:
@@ -140,10 +140,10 @@ class WorkerPool:
 
     def run(
         self,
-        job: Job[JobResult],
+        job: Job[T],
         seconds: float = math.inf,
         cancellation: Cancellation | None = None,
-    ) -> JobResult:
+    ) -> T:
         """Return the result of a job with a time limit in seconds; its CcEnvErrors propagate.
 
         If the worker dies, another one runs the job again; if that dies too, Forfeit is raised.

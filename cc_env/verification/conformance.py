@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from cc_env.core import rules
@@ -23,6 +22,7 @@ from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadGame
 from cc_env.jit.compiler import summarize_error
+from cc_env.jit.numba_internals import errors
 
 # The default number of random games.
 GAMES = 20
@@ -75,7 +75,7 @@ def _check_compilation(game: Game) -> Iterator[Fault]:
         "legal_actions": lambda: (start, legal),
         "outcome": lambda: (start,),
         "apply": lambda: (start, int(legal[0])),
-        "observe": lambda: (start, 0, _planes(game)[1]),
+        "observe": lambda: (start, 0, _guarded_planes(game)[1]),
         "mid_turn": lambda: (start,),
         "key": lambda: (start,),
     }
@@ -84,7 +84,7 @@ def _check_compilation(game: Game) -> Iterator[Fault]:
         try:
             rule = getattr(rules, name).function_for(list(map(type, arguments)))
             rule(*arguments)
-        except (BadGame, NumbaError, TypeError) as error:
+        except (BadGame, errors.NumbaError, TypeError) as error:
             summary = summarize_error(error.__cause__ or error)
             yield Fault(game.to_text(start), "", f"{name} cannot be compiled: {summary}; {_WORDS}")
             continue
@@ -190,20 +190,20 @@ def _action_text(game: Game, position: Position, action: int) -> str:
 def _properties() -> dict[str, Property]:
     """Return the properties of every position by name, prerequisites first."""
     return {
-        "legal actions": _legal_actions,
-        "turn": _turn,
-        "outcome": _outcome,
-        "sets": _sets,
-        "observation": _observation,
-        "text": _texts,
-        "notation": _notation,
-        "cells": _cells,
-        "symmetries": _symmetries,
+        "legal actions": _legal_action_faults,
+        "turn": _turn_faults,
+        "outcome": _outcome_faults,
+        "sets": _set_faults,
+        "observation": _observation_faults,
+        "text": _text_faults,
+        "notation": _notation_faults,
+        "cells": _cell_faults,
+        "symmetries": _symmetry_faults,
         "key": partial(_key_faults, {}),
     }
 
 
-def _legal_actions(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _legal_action_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the list of legal actions, int32[count]."""
     if ((legal < 0) | (legal >= game.num_actions)).any():
         yield f"legal actions {legal.tolist()}; expected: ids from 0 to {game.num_actions - 1}"
@@ -211,7 +211,7 @@ def _legal_actions(game: Game, position: Position, legal: NDArray[np.int32]) -> 
         yield f"legal actions {legal.tolist()}; expected: ascending, each id once"
 
 
-def _outcome(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _outcome_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the outcome of a position with these legal actions, int32[count]."""
     outcome = game.outcome(position)
     if outcome not in (0, 1, DRAW, ONGOING):
@@ -222,7 +222,7 @@ def _outcome(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterat
         yield "the ending is ''; expected: a word such as won"
 
 
-def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _set_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the sets `own` and `enemy`, if the position has them."""
     if not {"own", "enemy"} <= set(position._fields):
         return
@@ -236,7 +236,7 @@ def _sets(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
         yield f"pieces on bits {outside}; expected: bits of cells on the board"
 
 
-def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _turn_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of `to_move`, and of turns left unfinished by `legal`, int32[count]."""
     player = game.to_move(position)
     if player not in (0, 1):
@@ -249,16 +249,16 @@ def _turn(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[
             yield f"after {text} the turn is unfinished (mid_turn); {expected}"
 
 
-def _planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return an int8 array with margins and the planes between them, int8[C, H, W]."""
+def _guarded_planes(game: Game) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return an array whose margins show writes out of bounds, and its planes, int8[C, H, W]."""
     array = np.full(int(np.prod(game.observation_shape)) + 2 * _MARGIN, _UNWRITTEN, np.int8)
     return array, array[_MARGIN:-_MARGIN].reshape(game.observation_shape)
 
 
-def _observation(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _observation_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the observations of both players."""
     for player in (0, 1):
-        array, planes = _planes(game)
+        array, planes = _guarded_planes(game)
         rules.observe(position, player, planes)
         if (array[:_MARGIN] != _UNWRITTEN).any() or (array[-_MARGIN:] != _UNWRITTEN).any():
             yield f"observe writes outside of planes, int8{list(planes.shape)}, for player {player}"
@@ -270,7 +270,7 @@ def _observation(game: Game, position: Position, legal: NDArray[np.int32]) -> It
                 yield f"plane {plane} has the values {sorted(values)}; expected: 0 and 1"
 
 
-def _texts(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _text_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the faults of the text of a position, which must be parsed to the same position."""
     if game.outcome(position) != ONGOING:
         return
@@ -280,7 +280,7 @@ def _texts(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator
         yield f"'{text}' is read as '{game.to_text(parsed)}'; expected: the same position"
 
 
-def _notation(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _notation_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield faults of the notation: turns with the same text, and texts parsed to another turn.
 
     About four of the texts are parsed.
@@ -297,7 +297,7 @@ def _notation(game: Game, position: Position, legal: NDArray[np.int32]) -> Itera
             yield f"the turn '{text}' is read as '{parsed}'; expected: the same turn"
 
 
-def _cells(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _cell_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the pieces, tracks and `action_cells` of `legal` (int32[count]) that are invalid."""
     board = set(game.grid.bits)
     if outside := set(game.pieces(position)) - board:
@@ -313,7 +313,7 @@ def _cells(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator
         yield f"two legal actions have the action_cells {cells}; expected: at most one"
 
 
-def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
+def _symmetry_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
     """Yield the symmetries that do not preserve the rules; `legal` is int32[count]."""
     for symmetry in game.symmetries:
         image, name = symmetry.position(position), symmetry.name
@@ -322,7 +322,7 @@ def _symmetries(game: Game, position: Position, legal: NDArray[np.int32]) -> Ite
         if actions != expected:
             yield f"{name}: legal in the image are {actions}; expected: {expected}"
             return
-        (_, planes), (_, image_planes) = _planes(game), _planes(game)
+        (_, planes), (_, image_planes) = _guarded_planes(game), _guarded_planes(game)
         rules.observe(position, game.to_move(position), planes)
         rules.observe(image, game.to_move(image), image_planes)
         mapped = planes.reshape(len(planes), -1)[:, symmetry.cells].reshape(planes.shape)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Container, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 from agents.shipped_weights import CONFIG, COSTS, WEIGHTS
@@ -119,15 +119,17 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
         config = json.loads((folder / CONFIG).read_text())
         if config["game"] not in games:
             continue
-        game = make_game(config["game"], **config["options"])
-        current_hash = cache(partial(decision_hash, game=game))
+        options = tuple(config["options"].items())
         cost = costs[folder.relative_to(WEIGHTS).as_posix()]
         rows: dict[tuple[str, str, str], Row] = {}
         for measured in sorted((folder / "measured").glob("*.json")):
             tournament = json.loads(measured.read_text())
             recorded = tournament["config"].get("decisions", {})
             for (player, opponent), line in _pairs(tournament):
-                hashes = {name: current_hash(name) for name in (player, opponent)}
+                hashes = {
+                    name: _current_hash(name, config["game"], options)
+                    for name in (player, opponent)
+                }
                 is_current = all(
                     digest in (None, recorded.get(name)) for name, digest in hashes.items()
                 )
@@ -136,6 +138,11 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
                 key = player, opponent, processor
                 rows[key] = max(rows.get(key, row), row, key=_rank)
         yield from rows.values()
+
+
+@cache
+def _current_hash(player: str, game: str, options: tuple[tuple[str, object], ...]) -> str | None:
+    return decision_hash(player, make_game(game, **dict(options)))
 
 
 def _processor(tournament: Mapping[str, Any], specs: str) -> str:

@@ -35,8 +35,11 @@ from cc_env.match.match import effective_repetition_limit
 from training.runs import command_line, state, training_run
 from training.runs.config import check_between, check_integers
 from training.runs.log import Row
-from training.selfplay import promotion
-from training.selfplay.promotion import EvaluationOpponents, score_against
+from training.selfplay.training import (
+    EvaluationOpponents,
+    evaluation_charts,
+    score_against,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +84,7 @@ def main(config: Config, path: Path, resume: bool = False) -> Row:
     optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     parts: dict[str, Any] = {"network": network, "optimizer": optimizer}
     charts = {
-        **promotion.charts(game, config.evaluation_opponents),
+        **evaluation_charts(game, config.evaluation_opponents),
         "value loss": ["value_loss"],
         "entropy of the policy": ["entropy"],
     }

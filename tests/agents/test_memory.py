@@ -12,14 +12,14 @@ import pytest
 from conftest import command_line
 
 import agents
-from agents.memory_command import app
-from agents.memory_player import START, Memory, MemoryPlayer, credits
+from agents.reproductions import memory_tree
+from agents.reproductions.memory_command import app
+from agents.reproductions.memory_player import START, Memory, MemoryPlayer, credits
 from cc_env.cli.application import run
 from cc_env.core.rules import DRAW, FIRST_WINS, SECOND_WINS
 from cc_env.errors import BadOption, BadRecord, UnknownOption
 from cc_env.files import read_lines
 from cc_env.games.factory import make_game
-from cc_env.games.morris import tree
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Decision, play_match
 from cc_env.players.builtin import RandomPlayer
@@ -79,7 +79,7 @@ def test_merged_games_match_the_recorded_tree(tmp_path):
     """morris: move memory, kept in a file between games: `memory` lines."""
     compared = 0
     for number, line in enumerate(read_recordings("memory")):
-        counts, illegal = tree.read(MORRIS, json.dumps(line["merged"]))
+        counts, illegal = memory_tree.read(MORRIS, json.dumps(line["merged"]))
         if illegal:
             continue
         memory = Memory(tmp_path / f"{number}.sqlite", MORRIS)
@@ -87,7 +87,7 @@ def test_merged_games_match_the_recorded_tree(tmp_path):
             memory.add(credits(MORRIS, parse_choices(line[game]), DRAW, "mills"), "replace")
         assert memory.counts() == counts
         first = line["game1"][0][0]
-        exported = tree.write(MORRIS, memory.counts(), first=first)
+        exported = memory_tree.write(MORRIS, memory.counts(), first=first)
         assert json.loads(exported) == line["merged"]
         assert list(json.loads(exported)) == list(line["merged"])
         compared += 1
@@ -95,7 +95,9 @@ def test_merged_games_match_the_recorded_tree(tmp_path):
 
 
 def test_illegal_choices_are_skipped_with_their_subtrees():
-    trees = [tree.read(MORRIS, json.dumps(line["merged"])) for line in read_recordings("memory")]
+    trees = [
+        memory_tree.read(MORRIS, json.dumps(line["merged"])) for line in read_recordings("memory")
+    ]
     cut = [(counts, illegal) for counts, illegal in trees if illegal]
     assert cut
     assert all(counts and "in '" in illegal[0] for counts, illegal in cut)
@@ -415,7 +417,7 @@ def test_file_under_construction_reads_as_empty(tmp_path):
 
 SCRIPT = """
 import sys
-from agents.memory_player import Memory
+from agents.reproductions.memory_player import Memory
 from cc_env.games.factory import make_game
 
 memory = Memory(sys.argv[1], make_game("capture_conquer", size=4))
@@ -493,12 +495,12 @@ def test_empty_memory_is_not_exported_over_a_file(tmp_path):
 )
 def test_broken_tree_is_rejected(tmp_path, text, message):
     with pytest.raises(BadRecord, match=message):
-        tree.read(MORRIS, text)
+        memory_tree.read(MORRIS, text)
 
 
 def test_invalid_first_player_is_rejected():
     with pytest.raises(BadOption, match="first=3"):
-        tree.write(MORRIS, {}, first=3)
+        memory_tree.write(MORRIS, {}, first=3)
 
 
 def test_follow_finds_known_sequences_of_choices(tmp_path):

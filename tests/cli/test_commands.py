@@ -12,7 +12,7 @@ import pytest
 import typer
 from conftest import ORACLE, command_line
 
-from agents.memory_player import Memory
+from agents.reproductions.memory_player import Memory
 from cc_env.__main__ import main
 from cc_env.cli import application, commands
 from cc_env.errors import BadGame, BadOption, MissingExtra
@@ -503,7 +503,7 @@ def test_replay_escapes_control_characters_of_files(game, tmp_path):
 
 
 def test_analyse_prints_all_statistics_of_a_player(tmp_path):
-    player = f"agents.memory_player.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
+    player = f"agents.reproductions.memory_player.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
     assert "remembered  nothing" in run("analyze", player)
     Memory(tmp_path / "memory.sqlite", make_game("capture_conquer")).add({(6,): (3, 1)})
     assert re.search(r"remembered +\S+ 3:1", run("analyze", player))

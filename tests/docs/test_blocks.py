@@ -14,7 +14,8 @@ from cc_env.registry.catalogue import GAMES
 from docs.make import actions, api, notebooks, strength
 from docs.make.blocks import BadBlock, Page, expand, without_generated_text
 from docs.make.pages import DOCS, PAGES, find_outdated
-from training.arena.decision_hash import decision_hash
+
+README = DOCS.parent / "README.md"
 
 
 def generate(block, path="environments/page.md"):
@@ -196,6 +197,20 @@ def test_match_results_are_those_of_the_network(game, player, score, results):
     assert [player, score, results] in [[row[-7], *row[-2:]] for row in rows(text)]
 
 
+def test_scores_of_the_readme_are_those_of_the_matches():
+    text = README.read_text()
+    lines = [line.split(" | ") for line in text.splitlines() if re.search(r"^\|.* % \([0-9]", line)]
+    rows = [*strength.matches()]
+    measured = {(row.player, row.opponent, row.score) for row in rows}
+    costs = {(row.player, row.score, row.cost["core_hours"]) for row in rows}
+    pairings = re.findall(r"`(\S+)`[^|]* against `(\S+)`", text)
+    assert (len(lines), len(pairings)) == (6, 2)
+    for _game, core_hours, *scores in lines:
+        assert ("policy", scores[0], float(core_hours)) in costs
+        for pairing, score in zip(pairings, scores, strict=True):
+            assert (*pairing, score.removesuffix(" |")) in measured
+
+
 def test_matches_on_different_processors_are_distinct(monkeypatch, tmp_path):
     """Of two matches on one processor, the current one is used even if the other has more games."""
     folder = next(path for path in WEIGHTS.glob("evaluation/*/") if "size=6" in path.name)
@@ -228,10 +243,12 @@ def test_matches_on_different_processors_are_distinct(monkeypatch, tmp_path):
 
 
 def test_matches_of_earlier_searches_are_marked(monkeypatch):
-    def changed_hash(name, game):
-        return "changed" if name.startswith("alphazero") else decision_hash(name, game)
+    current_hash = strength._current_hash
 
-    monkeypatch.setattr("docs.make.strength.decision_hash", changed_hash)
+    def changed_hash(name, *game):
+        return "changed" if name.startswith("alphazero") else current_hash(name, *game)
+
+    monkeypatch.setattr(strength, "_current_hash", changed_hash)
     text, _ = generate("<!-- make: strength checkers -->")
     marked = {row[-7] for row in rows(text) if row[-2].endswith(" †")}
     assert marked == {"`alphazero:seconds=0.1`", "`alphazero:simulations=64`"}

@@ -138,7 +138,7 @@ def test_documented_command_lines_are_accepted(command, monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "tutorials")  # has what is copied into training/
     words = shlex.split(command)
     if words[0] == "cc_env" and words[1] in TOOLS:
-        words = ["python", "-m", TOOLS[words[1]], *words[2:]]
+        words = ["python", "-m", TOOLS[words[1]].module, *words[2:]]
     module, words = ("cc_env", words[1:]) if words[0] == "cc_env" else (words[2], words[3:])
     module = "cc_env.cli.commands" if module == "cc_env" else module
     is_copied = find_spec(module) is None

@@ -16,7 +16,7 @@ from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
 from cc_env.match.referee import Clock
 from cc_env.registry.catalogue import GAMES, GameEntry
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 TESTS = Path(__file__).parents[1]
 

@@ -359,7 +359,7 @@ def test_step_after_the_end_is_rejected():
     [
         ({"size": 9}, "expected: an integer, 4 to 8"),
         ({"corner": 9}, "2 to 5"),
-        ({"seat": 2}, "expected: 0"),
+        ({"seat": 2}, "expected: an integer, 0 to 1, or None for a random seat"),
         (
             {"opponent": "kasparov"},
             "no player 'kasparov'; there are: .*greedy, mcts, .*minimax",
@@ -368,9 +368,9 @@ def test_step_after_the_end_is_rejected():
         ({"max_turns": 0}, "1 or more"),
         ({"max_turns": 1}, "2 or more if the opponent may move first"),
         ({"max_turns": 5.5}, "an integer, 1 or more"),
-        ({"max_turns": 10**20}, "1 or more"),
+        ({"max_turns": 10**20}, "an integer, 1 to 2,147,483,647"),
         ({"max_turns": "9"}, "1 or more"),
-        ({"seat": True}, "expected: 0"),
+        ({"seat": True}, "expected: an integer, 0 to 1"),
         ({"repetitions": 1}, "2 or more"),
         ({"repetitions": 3, "max_turns": None}, "with max_turns set"),
         (

@@ -130,7 +130,8 @@ def test_one_board_plays_like_the_single_environment():
     single.reset(seed=2)
     envs.reset(seed=2)
     # The same random stream.
-    envs._boards._batch.rows[:, -3] = single.unwrapped._boards._batch.rows[:, -3]
+    stream = single.unwrapped._boards._batch.episodes["stream"]
+    envs._boards._batch.episodes["stream"] = stream
     over = False
     while not over:
         action = int(policy(single.unwrapped.action_masks()[None], 3)[0])
@@ -380,13 +381,14 @@ def test_step_before_the_first_reset_is_rejected():
 def test_seed_applies_to_the_boards_that_are_reset():
     envs = make(4)
     envs.reset(seed=0)
-    streams = envs._boards._batch.rows[:, -3].copy()
+    streams = envs._boards._batch.episodes["stream"].copy()
     envs.reset(seed=9, options={"reset_mask": [True, False, False, False]})
-    assert (envs._boards._batch.rows[:, -3] != streams).tolist() == [True, False, False, False]
+    changed = envs._boards._batch.episodes["stream"] != streams
+    assert changed.tolist() == [True, False, False, False]
     lists, arrays = make(2), make(2)
     lists.reset(seed=[5, 17])
     arrays.reset(seed=np.array([5, 17]))
-    assert np.array_equal(lists._boards._batch.rows, arrays._boards._batch.rows)
+    assert np.array_equal(lists._boards._batch.episodes, arrays._boards._batch.episodes)
 
 
 def test_gymnasium_can_split_the_infos():
@@ -465,7 +467,8 @@ def test_rejected_step_changes_no_board(actions, why):
         ({"render_mode": "human"}, "ansi, rgb_array"),
         ({"size": 1}, "expected: an integer, 4 to 8"),
         ({"seat": "red"}, "seat"),
-        ({"num_envs": 0}, "expected: an integer, 1 to 2,147,483,647"),
+        ({"num_envs": 0}, "num_envs=0; expected: an integer, 1 or more"),
+        ({"num_envs": 2**31}, "expected: an integer, 1 to 2,147,483,647"),
     ],
 )
 def test_invalid_arguments_are_rejected(arguments, why):

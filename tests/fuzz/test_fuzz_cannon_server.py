@@ -16,9 +16,9 @@ from cc_env.errors import BadRecord
 from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.players.specs import make_player
-from cc_env.protocols.cannon_tournament import server
-from cc_env.protocols.cannon_tournament.messages import MessageSocket
-from cc_env.protocols.cannon_tournament.program_lines import GAME_SECONDS
+from cc_env.reproductions.cannon_tournament import server
+from cc_env.reproductions.cannon_tournament.messages import MessageSocket
+from cc_env.reproductions.cannon_tournament.program_lines import GAME_SECONDS
 
 GAME = make_game("cannon")
 blanks = st.text(" ", min_size=1, max_size=3)

@@ -10,7 +10,7 @@ from fuzz.harness import call_or_reject
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.memory_player import Memory, MemoryPlayer
+from agents.reproductions.memory_player import Memory, MemoryPlayer
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 
@@ -75,7 +75,7 @@ def altered(draw):
 
 
 @given(st.lists(altered(), min_size=1, max_size=3))
-def test_altered_rows(whole, place, commands):
+def test_memory_with_altered_rows_is_read_or_rejected(whole, place, commands):
     place.write_bytes(whole)
     with sqlite3.connect(place) as base:
         for command, values in commands:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 import benchmarks.commands
-from agents.memory_command import app as memory_app
+from agents.reproductions.memory_command import app as memory_app
 from cc_env.cli import application, commands, program_commands
 from cc_env.envs.aec import BoardGameAEC
 from cc_env.envs.single import BoardGameEnv
@@ -36,8 +36,9 @@ from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import format_option, parse_options
 from cc_env.server import app
 from training import alphazero, evaluate
-from training.experiments import accuracy, demo, hard_positions, published, tune
+from training.experiments import accuracy, demo, hard_positions, tune
 from training.ppo import ppo
+from training.reproductions import published
 from training.runs import command_line
 
 WORDS = """ 0 1 -1 2 3 4 8 100 -0.5 0.5 1.5 1e999 -1e999 1e300 9999999999999999999 1_0 0x10 True

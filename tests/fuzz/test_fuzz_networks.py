@@ -142,7 +142,9 @@ def samples():
 
 
 def environment():
-    env = selfplay_env.make_env(GAME, 5, [Opponent("drawn", "random")], max_opening_turns=2, seed=1)
+    env = selfplay_env.SelfPlayEnv(
+        GAME, 5, [Opponent("drawn", "random")], max_opening_turns=2, seed=1
+    )
     env.reset()
     return env
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from cc_env.core.rules import SECOND_WINS
-from cc_env.match.match import RESIGNED, Result
+from cc_env.match.match import RESIGNED
 from cc_env.match.referee import Decision
 from cc_env.play import view
 from cc_env.play.exporting import export_game, file_suffixes
 from cc_env.play.session import HUMAN
 from cc_env.server import app
-from cc_env.server.journal import CommandId, Journal, add_tokens, decision_entry, result_entry
+from cc_env.server.journal import CommandId, Journal, add_tokens, decision_entry
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_setup
 from cc_env.server.room import Client
@@ -79,20 +79,21 @@ def journal_of(path, lobby, fields):
         details = {"depth": 2, "cuts_max": 1, "cuts_min": 0, "nodes": 77}
         value = (None, -0.25, 0.5)[number]
         decision = Decision(action, value, details if number else {})
-        journal.append_entries(decision_entry(decision, 0.25))
+        journal.append({**decision_entry(decision), "seconds": 0.25})
         position = game.apply(position, action)
-    journal.append("offer", player=0)
-    journal.append("ask_back", player=1)
-    journal.append("decline", offer="draw")
-    journal.append("decline", offer="take_back")
+    journal.append({"do": "offer", "player": 0})
+    journal.append({"do": "request_take_back", "player": 1})
+    journal.append({"do": "decline", "offer": "draw"})
+    journal.append({"do": "decline", "offer": "take_back"})
     if HUMAN in setup.seats:
-        journal.append("take_back")
-    journal.append("pace", seconds=None)
-    journal.append("pace", seconds=2.5)
-    journal.append_entries(result_entry(Result(SECOND_WINS, RESIGNED), "", 0.5))
+        journal.append({"do": "take_back"})
+    journal.append({"do": "pace", "seconds": None})
+    journal.append({"do": "pace", "seconds": 2.5})
+    end = {"do": "end", "outcome": SECOND_WINS, "reason": RESIGNED, "detail": "", "seconds": 0.5}
+    journal.append(end)
     with journal.execution(CommandId("client", 7)):
-        journal.append("offer_rematch", player=0)
-    journal.append("rematch", game="A" * 16)
+        journal.append({"do": "offer_rematch", "player": 0})
+    journal.append({"do": "rematch", "game": "A" * 16})
     return path.read_text().splitlines()
 
 

@@ -11,7 +11,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agents.network_weights import Size
-from cc_env.envs.kernels import TURNS
 from cc_env.errors import BadCheckpoint
 from training import alphazero
 from training.distillation import distillation
@@ -214,13 +213,13 @@ def forbid_an_action(draw, arrays, about):
 
 
 def exchange_boards(draw, arrays, about):
-    first, second = rows_of(draw, arrays["boards.2"])
-    part = draw(st.sampled_from(["boards.0", "boards.2"]))
+    first, second = rows_of(draw, arrays["boards.observations"])
+    part = draw(st.sampled_from(["boards.positions", "boards.observations"]))
     arrays[part][[first, second]] = arrays[part][[second, first]]
 
 
 def change_newest_key(draw, arrays, about):
-    keys, turns = arrays["boards.1"], arrays["boards.0"][:, TURNS].astype(int)
+    keys, turns = arrays["boards.keys"], arrays["boards.episode_turns"]
     board = draw(st.integers(0, len(keys) - 1))
     keys[board, turns[board]] ^= np.uint64(draw(st.integers(1, 2**64 - 1)))
 

@@ -380,13 +380,12 @@ def test_bots_compile_in_their_constructor(cannon, monkeypatch, name):
 
 
 def test_distant_repetition_counts_without_a_turn_limit():
-    from cc_env.envs.boards import REPETITION_WINDOW, TURNS, Boards
+    from cc_env.envs.boards import REPETITION_WINDOW, Boards
 
     game = make_game("cannon")
     boards = Boards(game)
     boards.reset(starts=[place(game, "b", b="24 25 26", w="61 62 63")])
-    # The number of turns played.
-    boards._batch.rows[:, TURNS] = REPETITION_WINDOW - 1
+    boards._batch.episodes["turns"] = REPETITION_WINDOW - 1
     done = []
     for _, action in shots(game, 5):
         boards.step(np.array([action]))

@@ -15,7 +15,7 @@ import pytest
 from cc_env.core import rules
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit, specialize
-from cc_env.jit.raw_arrays import as_raw
+from cc_env.jit.raw_arrays import as_raw, by_reference
 
 PACKAGE = Path(__file__).parents[2] / "cc_env"
 
@@ -52,6 +52,39 @@ def test_raw_arrays_share_memory_without_reference_counts():
     write_raw((first, second), Nested((first, second), 0.5))
     assert (first[0], second[0]) == (1000, 500)
     assert (sys.getrefcount(first), sys.getrefcount(second)) == before
+
+
+@jit
+def add_number(nested):
+    nested.pair[1][0] += nested.number
+    return nested
+
+
+@jit
+def write_by_reference(nested):
+    nested = by_reference(nested)
+    for _ in range(1000):
+        nested = add_number(nested)
+
+
+def test_named_tuples_by_reference_share_memory_without_reference_counts():
+    first, second = np.zeros(3, np.int64), np.zeros(3)
+    before = sys.getrefcount(first), sys.getrefcount(second)
+    write_by_reference(Nested((first, second), 0.5))
+    assert (first[0], second[0]) == (0, 500)
+    assert (sys.getrefcount(first), sys.getrefcount(second)) == before
+
+
+def test_constants_and_fields_of_records_compile_like_variables():
+    inner = jit(lambda array, number: array[0] + number)
+    record = np.zeros(1, [("array", np.int64, (3,))])[0]
+
+    @jit
+    def outer(record, array, number):
+        return inner(record.array, 1) + inner(record.array, number) + inner(array, number)
+
+    assert outer(record, np.ones(3, np.int64), 5) == 12
+    assert len(inner._inlined.overloads) == 1
 
 
 def test_copies_of_compiled_functions_and_rules_are_identical():

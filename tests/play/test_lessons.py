@@ -12,7 +12,6 @@ from cc_env.match.match import Result
 from cc_env.play import lessons
 from cc_env.play.descriptions import describe_result
 from cc_env.play.lessons import load_guide
-from cc_env.play.move_input import cell_name
 from cc_env.registry.catalogue import GAMES
 
 ALL = [
@@ -29,7 +28,7 @@ def test_lesson_turns_match_their_claims(name, lesson):
     assert not lesson.position or game.to_text(start) == lesson.position
     captures = []
     for choice in lessons.play_turns(session, lesson.turns):
-        captures += [cell_name(game, cell) for cell in choice.captures]
+        captures += [game.cell_text(cell, "input") for cell in choice.captures]
     assert captures == list(lesson.captures)
     assert session.match.turns == list(lesson.turns)
     outcome, reason = session.result or (DRAW, "")

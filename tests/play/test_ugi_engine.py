@@ -40,8 +40,8 @@ TRANSCRIPT = f"""
 > query p1turn
 < response false
 > dance
-< info string error unknown command 'dance'; expected: go, isready, position, query, setgame, \
-setoption, stop, ugi, uginewgame, quit
+< info string error unknown command 'dance'; expected: go, isready, position, query, quit, \
+setgame, setoption, stop, ugi, uginewgame
 > position startpos moves 9,9-8,8
 < info string error turn 1: '9,9-8,8' is not legal in 'bbb3/bb4/b5/5r/4rr/3rrr b'; legal: …
 > query result
@@ -187,8 +187,8 @@ def test_bestmove_is_a_complete_turn():
         ("setgame checkers size=9 sise=8", UnknownOption, "checkers has no option sise, size"),
         ("setgame checkers crowning=1e3", BadOption, "crowning='1e3'; expected: continue or ends"),
         ("setoption name Hash value 16", UnknownOption, "setoption 'name Hash value 16'; "),
-        ("setoption name Seed value -1", BadOption, "Seed -1; "),
-        ("setoption name Seed value 99999999999", BadOption, "Seed 99999999999; "),
+        ("setoption name Seed value -1", BadOption, "Seed=-1; "),
+        ("setoption name Seed value 99999999999", BadOption, "Seed=99999999999; "),
         ("query mood", UnknownOption, "expected: gameover, p1turn, result"),
     ],
 )

@@ -9,7 +9,7 @@ from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision
-from cc_env.play import move_input, view
+from cc_env.play import view
 from cc_env.play.choices import list_choices
 from cc_env.play.move_input import parse_move
 from cc_env.play.session import HUMAN, GameSession
@@ -149,7 +149,7 @@ def test_cells_are_named_by_board_labels():
     game = make_game("elsewhere.tictactoe")
     game = game.replace(row_labels="321", column_labels="abc")
     moves = list_choices(game, game.initial)
-    assert move_input.cell_name(game, (1, 2)) == "2 c"
+    assert game.cell_text((1, 2), "input") == "2 c"
     assert parse_move(game, game.initial, moves, None, "2 c").turn == (5,)
     with pytest.raises(IllegalAction, match="0 1 is off the board: rows are 3 to 1, columns a to"):
         parse_move(game, game.initial, moves, None, "0 1")

@@ -26,8 +26,7 @@ from cc_env.players.specs import (
     temporary_players,
 )
 from cc_env.registry.options import parse_options
-from cc_env.search import alphabeta, forest, greedy
-from cc_env.search.forest import restart, write_results
+from cc_env.search import alphabeta, forest, greedy, gumbel, simulations
 from cc_env.search.mcts import run_simulations
 from cc_env.search.scores import WIN
 
@@ -530,8 +529,8 @@ def test_values_of_wrong_types_or_sizes_are_rejected(game, spec, error):
 
 
 def test_searches_release_the_gil():
-    searches = [alphabeta.deepen, run_simulations, greedy.score]
-    searches += [restart, forest.select, forest.expand, write_results]
+    searches = [alphabeta.deepen, run_simulations, greedy.write_scores]
+    searches += [forest.restart, simulations.select, simulations.expand, gumbel.write_results]
     assert all(function.targetoptions["nogil"] for function in searches)
 
 

@@ -14,9 +14,11 @@ from cc_env.jit.compiler import jit
 from cc_env.match.openings import play_random_turns
 from cc_env.search import scores
 from cc_env.search.alphabeta import AlphaBeta
-from cc_env.search.forest import FPU_REDUCTION, PROVEN_WIN
-from cc_env.search.puct import PUCT, Trees, _halving
+from cc_env.search.gumbel import halving_schedule
+from cc_env.search.proofs import PROVEN_WIN
+from cc_env.search.puct import PUCT, Trees
 from cc_env.search.scores import PROVEN, proven_margin, repetition_score
+from cc_env.search.simulations import FPU_REDUCTION
 from cc_env.tablebase.tablebase import Tablebase
 
 
@@ -268,18 +270,15 @@ def test_virtual_losses_are_undone(game, some_positions, batch):
     for position in some_positions:
         search = PUCT(game, opinionated, batch=batch, contempt=0.2)
         result = search.search(position, simulations=300)
-        nodes, edges = (
-            row[0, :size]
-            for row, size in zip(
-                search._trees._forest[:2], search._trees._forest.sizes[0], strict=True
-            )
-        )
+        forest = search._trees._forest
+        nodes = forest.nodes[0, : forest.num_nodes[0]]
+        edges = forest.edges[0, : forest.num_edges[0]]
         assert (nodes["in_flight"] == 0).all()
-        assert (nodes["on_path"] == 0).all()
+        assert (nodes["repeats"] == 0).all()
         assert (edges["draws"] <= edges["visits"]).all()
         assert nodes["visits"][0] == result.nodes + 1
-        for node in nodes[nodes["children"] > 0]:
-            below = edges[node["first"] : node["first"] + node["children"]]
+        for node in nodes[nodes["num_edges"] > 0]:
+            below = edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
             assert node["visits"] == 1 + below["visits"].sum() or node["proven"]
             child = nodes[below["target"]]
             same = np.where(child["player"] == node["player"], 1, -1)
@@ -299,20 +298,20 @@ def test_actions_are_expanded_in_the_order_of_their_priors(game, some_positions,
         search = PUCT(game, opinionated, batch=batch)
         search.search(position, simulations=500)
         nodes, edges = search._trees._forest.nodes[0], search._trees._forest.edges[0]
-        for node in nodes[1 : search._trees._forest.sizes[0, 0]]:
-            if node["children"] > 0:
-                below = edges[node["first"] : node["first"] + node["children"]]
+        for node in nodes[1 : search._trees._forest.num_nodes[0]]:
+            if node["num_edges"] > 0:
+                below = edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
                 assert (np.diff(below["prior"]) <= 0).all()
                 assert (np.diff((below["target"] >= 0).astype(int)) <= 0).all()
-        root = edges[nodes["first"][0] :][: nodes["children"][0]]
+        root = edges[nodes["first_edge"][0] :][: nodes["num_edges"][0]]
         assert root["action"].tolist() == game.legal_actions(position).tolist()[: len(root)]
 
 
 def test_sequential_halving_visits_half_of_the_actions_again():
-    assert _halving(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
-    assert _halving(1, 3) == [0, 1, 2]
-    assert _halving(0, 0) == []
-    order = _halving(16, 32)
+    assert halving_schedule(4, 8) == [0, 0, 0, 0, 1, 1, 2, 2]
+    assert halving_schedule(1, 3) == [0, 1, 2]
+    assert halving_schedule(0, 0) == []
+    order = halving_schedule(16, 32)
     assert len(order) == 32
     assert order[:16] == [0] * 16
 

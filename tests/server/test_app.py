@@ -105,7 +105,7 @@ def test_two_people_play_and_spectators_cannot(serving):
         spectator.play(spectator.state["choices"][0][0])
         assert "spectators may not" in spectator.until("error")["reason"]
         second.play(second.state["choices"][0][0])
-        assert second.until("error")["reason"] == "it is the turn of black"
+        assert second.until("error")["reason"] == "it is black's turn"
         first.play_first()
         second.until("state", decisions=1)
         second.play_first()

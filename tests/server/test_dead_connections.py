@@ -78,8 +78,9 @@ def test_refused_command_is_answered_with_the_reason(serving):
         assert player.until("error")["reason"] == "number=4; expected: at least 5"
         for number in (0, -1, 2**31, 1.5, "1", True, None, [1]):
             player.send_command("resign", number=number)
-            reason = f"number={number!r}; expected: an integer, 1 to 2147483647"
-            assert player.until("error") == {"type": "error", "reason": reason, "number": number}
+            error = player.until("error")
+            assert error["reason"].startswith(f"number={number!r}; expected: an integer, 1")
+            assert error["number"] == number
         assert player.state["result"] is None
 
 

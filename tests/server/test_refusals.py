@@ -20,6 +20,7 @@ from cc_env.errors import (
 )
 from cc_env.games.factory import make_game
 from cc_env.play import exporting, lessons, terminal
+from cc_env.play.commands import CommandTable
 from cc_env.play.lessons import load_guide
 from cc_env.play.messages import read_command
 from cc_env.play.session import HUMAN, GameSession
@@ -94,7 +95,7 @@ def test_invalid_player_specs_are_rejected():
         ),
         ("random:3=4", UnknownOption, "option 3"),
     ):
-        check_error(error_type, text, player_pool.check_spec, name, game)
+        check_error(error_type, text, player_pool.normalize_spec, name, game)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_invalid_player_specs_are_rejected():
             "second",
         ),
         ({"command": "resign", "action": 3}, UnknownOption, "action"),
-        ({"command": "play", "version": 1}, IllegalAction, "action=None"),
+        ({"command": "play", "version": 1}, IllegalAction, "action None"),
         ({"command": "view_turn", "turns": 9}, BadOption, "turns=9"),
         ({"command": "pace", "seconds": 11}, BadOption, "seconds=11"),
     ],
@@ -136,7 +137,7 @@ def test_malformed_messages_are_rejected():
     )
     check_error(TooLongError, "10 bytes", app._parse_message, " " * 11, limits)
     check_error(BadRecord, "request for a game", parse_setup, [1], LIMITS)
-    check_error(UnknownOption, "'7'", read_command, {"command": 7}, {"play": None})
+    check_error(UnknownOption, "'7'", read_command, {"command": 7}, CommandTable())
 
 
 def test_invalid_analysis_requests_are_rejected(serving):

@@ -165,7 +165,7 @@ class RoomMachine(GameMachine):
 def journal_version(path):
     """Return the version of a journal: the number of lines that change the position."""
     lines = path.read_text().splitlines()
-    kinds = '"do":"offer"', '"do":"ask_back"', '"do":"decline"', '"do":"pace"'
+    kinds = '"do":"offer"', '"do":"request_take_back"', '"do":"decline"', '"do":"pace"'
     return sum(not any(kind in line for kind in kinds) for line in lines)
 
 

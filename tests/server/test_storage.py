@@ -40,7 +40,7 @@ def store(folder, count=1, lines=1):
     names = [folder.create(setup()) for _ in range(count)]
     for name in names:
         for _ in range(lines - 1):
-            folder.journal(name).append("offer", player=0)
+            folder.journal(name).append({"do": "offer", "player": 0})
     return names
 
 
@@ -285,7 +285,7 @@ def test_deleted_journal_is_not_recreated(tmp_path):
     journal = folder.journal(name)
     journal.path.unlink()
     with pytest.raises(FileNotFoundError):
-        journal.append("offer", player=0)
+        journal.append({"do": "offer", "player": 0})
     assert not journal.path.exists()
     folder.close()
 
@@ -305,14 +305,14 @@ def journal_of(path, name):
     session = journal.read(make_player).session
     for number in range(8):
         session.play(session.match.legal_actions[0])
-        journal.append_entries(decision_entry(session.decisions[-1], 0.25))
+        journal.append({**decision_entry(session.decisions[-1]), "seconds": 0.25})
         if number in (3, 6):
             session.take_back()
-            journal.append("take_back")
-    journal.append("offer", player=0)
-    journal.append("ask_back", player=1)
+            journal.append({"do": "take_back"})
+    journal.append({"do": "offer", "player": 0})
+    journal.append({"do": "request_take_back", "player": 1})
     session.resign(0)
-    journal.append_entries(result_entry(session.result, ""))
+    journal.append(result_entry(session))
     assert game.name == session.game.name
     return path.read_bytes()
 

@@ -228,7 +228,7 @@ def test_every_allowed_player_can_be_made(name, options):
         *(f"minimax:evaluation={evaluation}" for evaluation in game.evaluations),
     ]
     for spec in specs:
-        assert make_player(player_pool.check_spec(spec, game), game)
+        assert make_player(player_pool.normalize_spec(spec, game), game)
 
 
 def test_specs_have_a_normal_form():
@@ -240,6 +240,6 @@ def test_specs_have_a_normal_form():
         ("random", "random"),
         ("random:", "random"),
     ):
-        assert player_pool.check_spec(spec, GAME) == normal
-        assert player_pool.check_spec(normal, GAME) == normal
+        assert player_pool.normalize_spec(spec, GAME) == normal
+        assert player_pool.normalize_spec(normal, GAME) == normal
         make_player(normal, GAME)

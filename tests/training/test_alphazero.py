@@ -38,7 +38,7 @@ from cc_env.registry.catalogue import GAMES, GameEntry
 from training.alphazero import Config, Training, app, main
 from training.runs import state, training_run
 from training.selfplay import learner, worker
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -259,7 +259,7 @@ def other(tmp_path_factory):
 
 def test_losing_network_is_not_promoted(tmp_path, monkeypatch):
     scores = iter([{"elo": 0.0}, {"elo": 0.0, "best": 0.49}, {"elo": 0.0, "best": 0.5}])
-    monkeypatch.setattr("training.selfplay.promotion.score_against", lambda *_: next(scores))
+    monkeypatch.setattr("training.selfplay.training.score_against", lambda *_: next(scores))
     config, promoted_steps = replace(TINY, rounds=6), []
     with (
         training_run.open_run(tmp_path / "run", asdict(config), False) as run,

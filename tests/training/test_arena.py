@@ -18,9 +18,9 @@ from arena_players import Lowest
 from conftest import wait_for
 
 import agents
-from agents.memory_player import Memory, MemoryPlayer
 from agents.network import Network, save
 from agents.network_weights import Size
+from agents.reproductions.memory_player import Memory, MemoryPlayer
 from cc_env.errors import BadFolder, BadOption, BadPlayer, BadRecord, FolderInUse
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits

@@ -1,6 +1,7 @@
 """The baselines: results, ratings, and a run from training to its result."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,7 +9,7 @@ from conftest import command_line
 
 from cc_env.cli import application
 from cc_env.errors import BadRecord
-from training.baselines import algorithms, boards, measurement, results
+from training.baselines import boards, measurement, results
 from training.baselines.command import app
 from training.baselines.results import RESULTS, fixed_ratings, read_result, run_ratings
 
@@ -177,7 +178,8 @@ def test_trial_run_needs_a_folder_of_its_own(tmp_path, monkeypatch):
 def test_run_writes_its_result_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(boards.BOARDS, "small", SMALL)
-    monkeypatch.setitem(algorithms._SETTINGS, "dqn", TINY_DQN)
+    dqn = replace(boards.ALGORITHMS["dqn"], settings=TINY_DQN)
+    monkeypatch.setitem(boards.ALGORITHMS, "dqn", dqn)
     words = ["-b", "small", "-a", "fixed", "-a", "dqn", "--seed", "5", "--games", "4"]
     words += ["--core-minutes", "0.001", "--results", tmp_path]
     run(*words)

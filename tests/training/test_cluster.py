@@ -30,10 +30,10 @@ from cc_env.games.factory import make_game
 from cc_env.match.record import read_records
 from training import alphazero, arena
 from training.arena.folder import GAMES, RESULTS
-from training.selfplay import engines
+from training.selfplay.actors import ClusterEngine
 from training.selfplay.learner import LearnerSettings
-from training.selfplay.promotion import EvaluationOpponents
 from training.selfplay.replay_buffer import Samples
+from training.selfplay.training import EvaluationOpponents
 from training.selfplay.worker import SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 FOLDER = Path(__file__).parent
@@ -104,7 +104,7 @@ class RecordingEngine:
 
     def __init__(self, game, network, workers):
         self.game, self.network = game, network
-        self.engine = engines.make_engine("ray", game, SETTINGS, workers, SEED, "cpu")
+        self.engine = ClusterEngine(game, SETTINGS, workers, SEED)
         self.first_workers, self.results_by_worker = list(self.engine._workers), defaultdict(list)
 
     def play_round(self, decisions):
@@ -242,7 +242,7 @@ def test_pending_workers_warn_once_and_join_later(cluster, create_engine, monkey
 def test_workers_that_cannot_start_raise(cluster, game, monkeypatch):
     monkeypatch.setattr("training.selfplay.actors.MAX_START_ATTEMPTS", 1)
     unknown = game.replace(name="chess")
-    engine = engines.make_engine("ray", unknown, SETTINGS, 1, SEED, "cpu")
+    engine = ClusterEngine(unknown, SETTINGS, 1, SEED)
     with pytest.raises(ChildProcessError, match=r"cannot start: .* no game 'chess'"):
         engine.finish()
     engine.close()
@@ -297,7 +297,7 @@ def test_alphazero_moves_from_cluster_to_threads(cluster, tmp_path):
 
 
 def test_cluster_tasks_return_the_values_of_processes(cluster):
-    from training.parallel.cluster_tasks import map_unordered
+    from training.parallel.cluster import map_unordered
 
     death = "the process died 2 times (WorkerCrashedError)"
     check_values_and_failures(map_unordered, death)
@@ -305,7 +305,7 @@ def test_cluster_tasks_return_the_values_of_processes(cluster):
 
 
 def test_closing_the_iterator_stops_the_tasks(cluster):
-    from training.parallel.cluster_tasks import map_unordered
+    from training.parallel.cluster import map_unordered
 
     check_closing_stops_tasks(map_unordered)
     # The cluster has room for further tasks.

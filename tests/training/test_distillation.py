@@ -31,7 +31,7 @@ from training.distillation import distillation
 from training.distillation.distillation import Config, Training, app, main
 from training.learned_evaluation.small_network import SmallNetwork, find_windows, quantize
 from training.selfplay.learner import LearnerSettings
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 

@@ -27,7 +27,7 @@ from cc_env.registry.catalogue import GAMES, GameEntry
 from training import dqn
 from training.dqn import ILLEGAL_VALUE, Config, MaskedObservations, Training, main
 from training.runs import training_run
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 

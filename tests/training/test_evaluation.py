@@ -21,7 +21,7 @@ from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES, GameEntry
 from training.learned_evaluation.fitting import FILE, Config, app, main
-from training.selfplay.promotion import BEST, EvaluationOpponents
+from training.selfplay.training import BEST, EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 

@@ -8,7 +8,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.match import FAULTS
 from cc_env.match.referee import Decision
 from cc_env.players.specs import temporary_players
-from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
+from training.selfplay.worker import NO_OPPONENT, GameSettings, SelfPlayGames
 
 GAME = make_game("capture_conquer", size=4)
 BOARDS = 40
@@ -41,12 +41,12 @@ def start_games(names, share):
 
 def test_opponents_take_their_share_of_both_seats():
     games = start_games(("greedy", "random"), 0.5)
-    counts = [(games.seats == seat).sum() for seat in (NO_OPPONENT, 0, 1)]
+    counts = [(games.opponent_seats == seat).sum() for seat in (NO_OPPONENT, 0, 1)]
     assert counts[0] == pytest.approx(BOARDS / 2, abs=8)
     assert counts[1] == pytest.approx(BOARDS / 4, abs=6)
     actions = np.full(BOARDS, -1, np.int64)
     is_opponent = games.choose(actions)
-    assert np.array_equal(is_opponent, games.seats == 0)
+    assert np.array_equal(is_opponent, games.opponent_seats == 0)
     assert np.array_equal(actions >= 0, is_opponent)
     assert games.boards.masks[np.flatnonzero(is_opponent), actions[is_opponent]].all()
 

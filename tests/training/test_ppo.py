@@ -35,7 +35,7 @@ from cc_env.registry.catalogue import GAMES, GameEntry
 from training.ppo.opponents import PoolSettings
 from training.ppo.ppo import Config, Training, app, divide_logits, main
 from training.runs import checkpoints, training_run
-from training.selfplay.promotion import EvaluationOpponents
+from training.selfplay.training import EvaluationOpponents
 
 pytestmark = pytest.mark.usefixtures("without_curves")
 
@@ -354,26 +354,18 @@ def test_finished_run_is_extended(finished_run, tmp_path):
         ("rollout.values", numbers(-1.5), "rollout.values has numbers outside -1 to 1"),
         ("rollout.values", lambda array: array.T, r"rollout.values is float32\[32, 8\]"),
         ("rollout.values", lambda array: None, "there is no array rollout.values"),
-        ("boards.0", numbers(2**64 - 1), "boards: .* are not a position"),
-        ("boards.0", lambda array: reflected(array, -1, 1), "boards: seats, masks or"),
-        ("boards.0", lambda array: reflected(array, -2, 1), "boards: seats, masks or"),
-        ("boards.0", lambda array: reflected(array, -4, 500), "boards: seats, masks or"),
-        ("boards.2", lambda array: 1 - array, "boards: seats, masks or"),
-        ("boards.3", lambda array: 1 - array, "boards: seats, masks or"),
-        ("boards.1", lambda array: array[:, :0], r"boards.1 is uint64\[32, 0\]"),
-        ("boards.1", lambda array: None, "there is no array boards.1"),
+        ("boards.positions", numbers(2**64 - 1), "boards: .* are not a position"),
+        ("boards.episode_status", numbers(1), "boards: seats, masks or"),
+        ("boards.episode_seat", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.episode_turns", lambda array: 500 - array, "boards: seats, masks or"),
+        ("boards.observations", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.masks", lambda array: 1 - array, "boards: seats, masks or"),
+        ("boards.keys", lambda array: array[:, :0], r"boards.keys is uint64\[32, 0\]"),
+        ("boards.keys", lambda array: None, "there is no array boards.keys"),
+        ("boards.episode_opponent", numbers(100), "boards: opponents .*; expected: -1 to "),
+        ("boards.episode_opponent", numbers(-1), "boards: opponents .*; expected: -1 to "),
         (
-            "boards.0",
-            lambda array: reflected(array, -6, 100),
-            "boards: opponents .*; expected: -1 to ",
-        ),
-        (
-            "boards.0",
-            lambda array: reflected(array, -6, 2**64 - 1),
-            "boards: opponents .*; expected: -1 to ",
-        ),
-        (
-            "boards.1",
+            "boards.keys",
             lambda array: array[::-1],
             "boards: the keys that count repetitions do not contain",
         ),
@@ -413,11 +405,6 @@ def new_training(tmp_path_factory):
         yield Training(TINY, run)
 
 
-def reflected(rows, column, by):
-    rows[0, column] = by - rows[0, column]
-    return rows
-
-
 # Checkpoints and promotion
 
 
@@ -444,7 +431,7 @@ def test_promoted_network_joins_the_pool(training, monkeypatch):
         assert (best is None) == (score is None)
         return {"random": 0.75, "elo": 10.0} | ({} if best is None else {"best": score})
 
-    monkeypatch.setattr("training.selfplay.promotion.score_against", score_against)
+    monkeypatch.setattr("training.selfplay.training.score_against", score_against)
     best = []
     for number, count in enumerate([1, 1, 2, 2, 3]):
         torch.nn.init.constant_(training.network.value[2].bias, number)

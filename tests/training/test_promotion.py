@@ -5,7 +5,7 @@ import pytest
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.players.specs import make_player
-from training.selfplay.promotion import EvaluationOpponents, charts, score_against
+from training.selfplay.training import EvaluationOpponents, evaluation_charts, score_against
 
 SOLVED = make_game("capture_conquer", size=4)
 FEW = EvaluationOpponents(names=("random",), anchor="random", games=2, positions=60)
@@ -37,7 +37,7 @@ def test_accuracy_positions_are_fixed():
 )
 def test_scores_without_a_tablebase_have_no_accuracy(game, evaluation_opponents):
     assert "accuracy" not in scores_of("random", game, evaluation_opponents)
-    assert len(charts(game, evaluation_opponents)) == 2
+    assert len(evaluation_charts(game, evaluation_opponents)) == 2
 
 
 def test_accuracy_uses_the_given_tables_folder(tmp_path):

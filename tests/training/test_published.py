@@ -13,8 +13,8 @@ from cc_env.cli.application import run
 from cc_env.errors import BadOption
 from cc_env.match import record
 from cc_env.rendering.picture import frames
-from training.experiments import published
-from training.experiments.published import (
+from training.reproductions import published
+from training.reproductions.published import (
     SMART,
     Experiment,
     experiments,
@@ -46,7 +46,7 @@ def test_every_game_is_played_and_counted_once(rows):
     assert [len(row.records) for row in rows] == [40, 8, 8, 1]
     for row in rows:
         results = [game.result for game in row.records]
-        counted = row.line.wins, row.line.losses, row.line.draws
+        counted = row.tally.wins, row.tally.losses, row.tally.draws
         assert counted == tuple(map(results.count, ("1-0", "0-1", "1/2-1/2")))
         assert row.turns == sum(len(game.turns) for game in row.records) / len(results)
 
@@ -70,8 +70,8 @@ def test_smart_beats_random_from_both_seats(rows):
     _, first, second, _ = rows
     assert {game.players for game in first.records} == {(SMART, "random")}
     assert {game.players for game in second.records} == {("random", SMART)}
-    assert first.line.score.value > 0.8
-    assert second.line.score.value < 0.2
+    assert first.tally.score.value > 0.8
+    assert second.tally.score.value < 0.2
 
 
 def test_seed_determines_the_games(rows):
@@ -116,9 +116,9 @@ def test_strong_players_exist_for_each_size(size):
 
 def test_repeated_games_do_not_narrow_the_interval():
     row, twin = play_experiments(seat_advantage(6, 12, names=(LOWEST, LOWEST)))
-    line = published.combine([row, twin])
-    assert line.wins == 2 * row.line.wins
-    assert line.score == row.line.score
+    combined = published.combine([row, twin])
+    assert combined.wins == 2 * row.tally.wins
+    assert combined.score == row.tally.score
 
 
 def test_repeated_openings_do_not_narrow_the_interval():
@@ -126,14 +126,14 @@ def test_repeated_openings_do_not_narrow_the_interval():
     (row,) = play_experiments([repeated])
     distinct = {game.start for game in row.records}
     assert len(set(row.openings)) == len(distinct) < 100
-    independent = replace(row, experiment=replace(repeated, opening_turns=0)).line.score
-    assert row.line.score.value == independent.value
-    assert row.line.score.low < independent.low < independent.high < row.line.score.high
+    independent = replace(row, experiment=replace(repeated, opening_turns=0)).tally.score
+    assert row.tally.score.value == independent.value
+    assert row.tally.score.low < independent.low < independent.high < row.tally.score.high
 
 
 def test_draws_are_listed_by_reason():
     (row,) = play_experiments(seat_advantage(6, 12, names=(LOWEST,)))
-    assert sum(row.draw_reasons.values()) == row.line.draws > 0
+    assert sum(row.draw_reasons.values()) == row.tally.draws > 0
     assert set(row.draw_reasons) <= {"repetition", "max_turns", "blocked"}
     text = as_text(published.seats_table([row]))
     assert all(f"{count} {reason}" in text for reason, count in row.draw_reasons.items())

@@ -6,13 +6,7 @@ import pytest
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadCheckpoint
 from cc_env.games.factory import make_game
-from training.selfplay.replay_buffer import (
-    MAX_ACTIONS,
-    ReplayBuffer,
-    Samples,
-    top_policy,
-    top_targets,
-)
+from training.selfplay.replay_buffer import MAX_ACTIONS, ReplayBuffer, Samples, top_actions
 
 
 def samples_of(game, positions, value=0.5):
@@ -24,14 +18,16 @@ def samples_of(game, positions, value=0.5):
         actions[row, : len(legal)] = legal
         policy[row, : len(legal)] = np.arange(1, len(legal) + 1)
     values = np.full(len(positions), value, np.float32)
-    return Samples(np.array(positions, np.uint64), *top_policy(actions, policy), values)
+    return Samples(
+        np.array(positions, np.uint64), *top_actions(actions, policy, is_policy=True), values
+    )
 
 
 def test_policy_targets_are_the_most_probable_actions():
     actions = np.arange(100, dtype=np.int32)[np.newaxis].repeat(2, 0)
     policy = np.tile(np.linspace(1, 2, 100, dtype=np.float32), (2, 1))
     actions[1, 3:], policy[1, 3:] = -1, 0
-    actions_out, top = top_policy(actions, policy)
+    actions_out, top = top_actions(actions, policy, is_policy=True)
     assert actions_out[0].tolist() == list(range(99, 99 - MAX_ACTIONS, -1))
     assert sorted(actions_out[1].tolist(), reverse=True)[:3] == [2, 1, 0]
     assert (actions_out[1, 3:] == -1).all()
@@ -73,7 +69,8 @@ def crowded():
 def test_truncated_policy_sums_to_one(crowded):
     game, position = crowded
     legal = game.legal_actions(position)[np.newaxis]
-    top = top_policy(legal, np.full(legal.shape, 1 / legal.size, np.float32))
+    policy = np.full(legal.shape, 1 / legal.size, np.float32)
+    top = top_actions(legal, policy, is_policy=True)
     replay = ReplayBuffer(game, 1)
     replay.add(Samples(np.array([position], np.uint64), *top, np.zeros(1, np.float32)))
     (targets,) = replay.sample(np.random.default_rng(0), 1).targets
@@ -86,7 +83,7 @@ def test_fill_missing_uses_the_smallest_target(crowded):
     legal = game.legal_actions(position)
     replay = ReplayBuffer(game, 1, fill_missing=True)
     values = np.linspace(0.25, 0.75, len(legal), dtype=np.float32)[np.newaxis]
-    top = top_targets(legal[np.newaxis], values)
+    top = top_actions(legal[np.newaxis], values)
     assert top[1][0, -1] > 0.25
     replay.add(Samples(np.array([position], np.uint64), *top, np.zeros(1, np.float32)))
     batch = replay.sample(np.random.default_rng(0), 1)

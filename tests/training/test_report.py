@@ -12,7 +12,7 @@ from cc_env.match.confidence import Interval
 from cc_env.output import Terminal
 from training import arena
 from training.arena import charts, report
-from training.arena.standings import Line, Pair, PlayerResult, Standings
+from training.arena.standings import Pair, PlayerResult, Standings, Tally
 from training.arena.tables import show
 from training.arena.wording import elo, milliseconds, percent, summary
 from training.runs.chart_style import INK
@@ -179,7 +179,7 @@ def test_report_writes_all_files(tournament, tmp_path):
     ],
 )
 def test_summary_matches_the_interval(score, verdict):
-    line = Line(7, 0, 3, score)
+    line = Tally(7, 0, 3, score)
     ladder = tuple(PlayerResult(name, score, line, {}) for name in "ab")
     pair = Pair(("a", "b"), line, score)
     assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}, {}))

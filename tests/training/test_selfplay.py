@@ -127,7 +127,7 @@ def test_opponents_decide_in_their_share_of_games(game_4x4, monkeypatch):
     decided = []
 
     def record_actions(actions):
-        for board, seat in enumerate(play._games.seats):
+        for board, seat in enumerate(play._games.opponent_seats):
             if seat == play._boards.to_move[board]:
                 position = play._boards.position(board)
                 action = minimax.choose(position, play._rng, Clock()).action

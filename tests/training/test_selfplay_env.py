@@ -8,7 +8,7 @@ from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs.opponents import Opponent
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
-from training.ppo.selfplay_env import make_env
+from training.ppo.selfplay_env import SelfPlayEnv
 
 
 class RecordingOpponent(Opponent):
@@ -30,7 +30,7 @@ def game():
 
 @pytest.fixture
 def env(game):
-    return make_env(game, 40, [RecordingOpponent()], max_opening_turns=3, seed=1)
+    return SelfPlayEnv(game, 40, [RecordingOpponent()], max_opening_turns=3, seed=1)
 
 
 def random_actions(env, rng):
@@ -71,7 +71,7 @@ def test_rewards_of_the_learner_come_at_the_end(game):
         return batch.masks.argmax(1)
 
     opponent = Opponent("lowest", lowest, 1.0)
-    env = make_env(game, 40, [opponent], max_opening_turns=3, seed=1)
+    env = SelfPlayEnv(game, 40, [opponent], max_opening_turns=3, seed=1)
     env.reset()
     rng, points = np.random.default_rng(0), []
     for _ in range(60):
@@ -110,7 +110,7 @@ def test_opponents_are_sampled_by_share(game):
         RecordingOpponent("never", 0.0),
         RecordingOpponent("seldom", 1.0),
     ]
-    env = make_env(game, 40, pool, max_opening_turns=0, seed=2)
+    env = SelfPlayEnv(game, 40, pool, max_opening_turns=0, seed=2)
     env.reset()
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -124,7 +124,7 @@ def test_opponents_are_sampled_by_share(game):
 @pytest.mark.parametrize(("turns", "minimum", "maximum"), [(0, 1, 1), (4, 10, 1000)])
 def test_games_start_after_random_turns(game, turns, minimum, maximum):
     starts = set()
-    env = make_env(game, 400, [RecordingOpponent()], max_opening_turns=turns, seed=3)
+    env = SelfPlayEnv(game, 400, [RecordingOpponent()], max_opening_turns=turns, seed=3)
     env.reset()
     # Boards without turns show their starting position.
     for board in range(400):
@@ -137,7 +137,7 @@ def test_games_start_after_random_turns(game, turns, minimum, maximum):
 
 def test_same_seed_repeats_the_games(game):
     def play(seed):
-        env = make_env(game, 16, [RecordingOpponent()], max_opening_turns=3, seed=seed)
+        env = SelfPlayEnv(game, 16, [RecordingOpponent()], max_opening_turns=3, seed=seed)
         rng, outputs = np.random.default_rng(0), [env.reset()]
         for _ in range(20):
             outputs += env.step(random_actions(env, rng))[:2]
@@ -161,13 +161,13 @@ def test_illegal_actions_are_rejected(env):
 def test_illegal_replies_are_rejected(game, action):
     pool = [Opponent("cheat", lambda batch, rng: np.full(len(batch.masks), action), 1.0)]
     with pytest.raises(IllegalAction, match=f"action {action} is not legal in"):
-        make_env(game, 8, pool, max_opening_turns=0, seed=0).reset()
+        SelfPlayEnv(game, 8, pool, max_opening_turns=0, seed=0).reset()
 
 
 @pytest.mark.parametrize("contempt", [0, 0.25])
 def test_games_at_arena_limits_are_draws(contempt):
     game, opponents = make_game("morris"), [RecordingOpponent()]
-    env = make_env(game, 40, opponents, max_opening_turns=3, seed=1, contempt=contempt)
+    env = SelfPlayEnv(game, 40, opponents, max_opening_turns=3, seed=1, contempt=contempt)
     env.reset()
     rng, draws = np.random.default_rng(0), 0
     for _ in range(300):
@@ -194,9 +194,9 @@ def play(env, steps):
 @pytest.mark.parametrize("name", ["capture_conquer", "morris", "cannon"])
 def test_shaping_adds_minus_the_initial_potential_to_a_return(name):
     game = make_game(name)
-    plain = make_env(game, 20, [Opponent("random", "random")], max_opening_turns=6, seed=2)
+    plain = SelfPlayEnv(game, 20, [Opponent("random", "random")], max_opening_turns=6, seed=2)
     opponents = [Opponent("random", "random")]
-    shaped = make_env(game, 20, opponents, max_opening_turns=6, seed=2, gamma=0.9, threads=2)
+    shaped = SelfPlayEnv(game, 20, opponents, max_opening_turns=6, seed=2, gamma=0.9, threads=2)
     shaped.shaping = 0.5
     returns, initial, discounts, games = np.zeros(20), np.zeros(20), np.ones(20), 0
     for (reward, dones, _, potentials), (other, _, _, _) in zip(
@@ -216,7 +216,7 @@ def test_shaping_adds_minus_the_initial_potential_to_a_return(name):
 )
 def test_potential_favors_the_learner_with_more_pieces(name, own, enemy):
     game = make_game(name)
-    env = make_env(game, 40, [Opponent("random", "random")], max_opening_turns=3, seed=1)
+    env = SelfPlayEnv(game, 40, [Opponent("random", "random")], max_opening_turns=3, seed=1)
     env.reset()
     rng, compared = np.random.default_rng(0), np.zeros(2)
     for _ in range(30):
@@ -231,7 +231,7 @@ def test_potential_favors_the_learner_with_more_pieces(name, own, enemy):
 def test_draw_is_rewarded_with_minus_contempt():
     game = make_game("checkers", no_progress_limit=6)
     opponents = [Opponent("random", "random")]
-    env = make_env(game, 40, opponents, max_opening_turns=3, seed=1, contempt=0.25)
+    env = SelfPlayEnv(game, 40, opponents, max_opening_turns=3, seed=1, contempt=0.25)
     draws = 0
     for rewards, dones, outcomes, _ in play(env, 120):
         is_draw = dones & (outcomes == DRAW)

@@ -45,13 +45,11 @@ def with_change(tmp_path, change):
 
 
 def test_result_of_the_repository_is_verified():
-    verdict = verified(FILE)
-    assert verdict.num_repeated_games == 20
-    assert verdict.claim == verdict.submission.claim
+    assert verified(FILE) == 20
     points = {"1-0": 1, "1/2-1/2": 0.5, "0-1": 0}
     first = [points[game["result"]] for game in GOOD["games"][::2]]
     second = [1 - points[game["result"]] for game in GOOD["games"][1::2]]
-    assert verdict.claim.score == pytest.approx(sum(first + second) / 20)
+    assert read_submission(FILE).claim.score == pytest.approx(sum(first + second) / 20)
 
 
 class Highest:
@@ -70,9 +68,8 @@ def test_written_result_is_verified(tmp_path, name, opponent):
     player = Highest(make_game(name))
     path = tmp_path / "result.json"
     written = write_submission(path, player, name, opponent=opponent, games=4, seed=3, name="ours")
-    verdict = verified(path)
-    assert verdict.submission == written
-    assert verdict.num_repeated_games == 4
+    assert read_submission(path) == written
+    assert verified(path) == 4
     assert written.player == "ours"
 
 
@@ -131,7 +128,7 @@ def test_false_result_is_refused(tmp_path, change, message):
 
 def test_opponent_that_is_not_reproducible_is_not_repeated(tmp_path):
     path = with_change(tmp_path, set_value("opponent", value="package.Player"))
-    assert not verified(path).num_repeated_games
+    assert not verified(path)
 
 
 def test_lost_game_by_a_fault_of_the_player_counts(tmp_path):
@@ -155,21 +152,27 @@ class Illegal(Broken):
         return Decision(-1)
 
 
-def test_illegal_actions_of_the_player_count_and_other_faults_write_nothing(tmp_path, monkeypatch):
-    monkeypatch.setitem(PLAYERS, "broken", Broken)
+def write(path, player, opponent, status=0):
+    """Run `cc_env write-result` with four games; return what it prints."""
+    words = player, "--opponent", opponent, "--games", 4, "--size", 4, "--out", path
+    return command_line(partial(application.run, write_result.app), *words, status=status)
+
+
+def test_illegal_actions_count_as_losses(tmp_path, monkeypatch):
     monkeypatch.setitem(PLAYERS, "illegal", Illegal)
-    write = partial(command_line, partial(application.run, write_result.app))
-    read = partial(command_line, partial(application.run, verify_result.app))
     path = tmp_path / "result.json"
-    words = "--games", 4, "--size", 4, "--out", path
-    assert "illegal: 4 of 4 games" in write("illegal", "--opponent", "greedy", *words)
-    assert "illegal: 4 games" in read(path)
-    path.unlink()
-    for pair in (("greedy", "broken"), ("broken", "greedy")):
-        message = write(pair[0], "--opponent", pair[1], *words, status=2)
-        assert "broken forfeits (error): " in message
-        assert "out of order" in message
-        assert not path.exists()
+    assert "illegal: 4 of 4 games" in write(path, "illegal", "greedy")
+    assert "illegal: 4 games" in command_line(partial(application.run, verify_result.app), path)
+
+
+@pytest.mark.parametrize("pair", [("greedy", "broken"), ("broken", "greedy")])
+def test_other_faults_write_no_result(tmp_path, monkeypatch, pair):
+    monkeypatch.setitem(PLAYERS, "broken", Broken)
+    path = tmp_path / "result.json"
+    message = write(path, *pair, status=2)
+    assert "broken forfeits (error): " in message
+    assert "out of order" in message
+    assert not path.exists()
 
 
 def test_names_in_a_file_import_nothing(tmp_path):
@@ -178,9 +181,7 @@ def test_names_in_a_file_import_nothing(tmp_path):
     try:
         with pytest.raises(BadRecord, match="evil"):
             verified(with_change(tmp_path, set_value("game", value="evil")))
-        assert not verified(
-            with_change(tmp_path, set_value("opponent", value="evil.p"))
-        ).num_repeated_games
+        assert not verified(with_change(tmp_path, set_value("opponent", value="evil.p")))
     finally:
         sys.path.remove(str(tmp_path))
 
@@ -239,9 +240,7 @@ def test_differences_from_the_baselines_are_listed():
 
 
 def test_sample_repeats_the_decisions_of_random_games(tmp_path):
-    counts = [
-        verify(read_submission(FILE), sample=sample).num_repeated_games for sample in (1, 20, 99)
-    ]
+    counts = [verify(read_submission(FILE), sample=sample) for sample in (1, 20, 99)]
     assert counts == [1, 20, 20]
     for sample in (0, 1.5, True):
         with pytest.raises(BadOption, match=rf"^sample={sample}; expected: an integer, 1 or more$"):
@@ -266,10 +265,8 @@ def test_expected_time_of_a_long_verification_is_printed_once(capsys, monkeypatc
 
 def test_commands_write_and_verify(tmp_path):
     path = tmp_path / "result.json"
-    write = partial(command_line, partial(application.run, write_result.app))
     read = partial(command_line, partial(application.run, verify_result.app))
-    words = "greedy", "--size", 4, "--opponent", "random", "--games", 4, "--out", path
-    assert "greedy against random: " in write(*words)
+    assert "greedy against random: " in write(path, "greedy", "random")
     shown = read(path)
     assert "decisions of random: repeated in 4 of 4 games" in shown
     assert "decisions of random: repeated in 2 of 4 games" in read(path, "--sample", 2)

@@ -28,7 +28,7 @@ JSON_DECIMALS = 6
 
 
 @dataclass(frozen=True)
-class Line:
+class Tally:
     """Wins, draws, losses and score of a player, against one opponent or all."""
 
     wins: int
@@ -51,7 +51,7 @@ class PlayerResult:
 
     name: str
     elo: Interval
-    line: Line
+    line: Tally
     # Games lost by time, an illegal action or an error, by reason.
     faults: Mapping[str, int]
 
@@ -64,7 +64,7 @@ class Pair:
     """
 
     players: tuple[str, str]
-    line: Line
+    line: Tally
     first_seat: Interval
 
 
@@ -79,7 +79,7 @@ class Standings:
 
     players: tuple[PlayerResult, ...]
     pairs: tuple[Pair, ...]
-    first_seat: Line
+    first_seat: Tally
     turns: tuple[int, ...]
     endings: Mapping[str, int]
     learning: Mapping[str, tuple[float, ...]]
@@ -116,12 +116,15 @@ def standings(config: Config, records: Sequence[Record], openings: Sequence[int]
     return Standings(
         players=tuple(
             PlayerResult(
-                players[i], ratings[i], tally(*_games_of(results, i)), _faults(records, players[i])
+                players[i],
+                ratings[i],
+                make_tally(*_games_of(results, i)),
+                _faults(records, players[i]),
             )
             for i in order
         ),
         pairs=tuple(_pair(results, players, indices) for indices in combinations(order, 2)),
-        first_seat=tally(results.points, results.openings),
+        first_seat=make_tally(results.points, results.openings),
         turns=tuple(len(game.turns) for game in records),
         endings=dict(Counter(sorted(game.reason for game in records)).most_common()),
         learning={name: _parts(results, i) for name, i in number.items()} if config.learn else {},
@@ -142,10 +145,10 @@ def _games_of(results: Games, player: int) -> tuple[Array, NDArray[np.int64]]:
     return points[mask], results.openings[mask]
 
 
-def tally(points: Array, openings: NDArray[np.int64]) -> Line:
-    """Return the line for points float64[N] (0, 1/2 or 1) and opening numbers int64[N]."""
+def make_tally(points: Array, openings: NDArray[np.int64]) -> Tally:
+    """Return the tally of points float64[N] (0, 1/2 or 1) and opening numbers int64[N]."""
     wins, draws = int((points == 1).sum()), int((points == 0.5).sum())
-    return Line(wins, draws, len(points) - wins - draws, clustered_interval(points, openings))
+    return Tally(wins, draws, len(points) - wins - draws, clustered_interval(points, openings))
 
 
 def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> Pair:
@@ -154,16 +157,14 @@ def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> P
     mask = np.isin(results.first, indices) & np.isin(results.second, indices)
     columns: list[Any] = [column[mask] for column in results]
     games = Games(*columns)
-    line = tally(*_games_of(games, better))
-    return Pair(
-        (players[better], players[worse]), line, clustered_interval(games.points, games.openings)
-    )
+    names, tally = (players[better], players[worse]), make_tally(*_games_of(games, better))
+    return Pair(names, tally, clustered_interval(games.points, games.openings))
 
 
-def _reversed(line: Line) -> Line:
-    """Return a line from the other player's point of view."""
-    value, low, high = line.score
-    return Line(line.losses, line.draws, line.wins, Interval(1 - value, 1 - high, 1 - low))
+def _reversed(tally: Tally) -> Tally:
+    """Return a tally from the other player's point of view."""
+    value, low, high = tally.score
+    return Tally(tally.losses, tally.draws, tally.wins, Interval(1 - value, 1 - high, 1 - low))
 
 
 def _faults(records: Sequence[Record], name: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from cc_env.output import Terminal, make_number_table
 from training.arena import Tournament
-from training.arena.standings import times
+from training.arena.standings import Tally, times
 from training.arena.wording import elo, interval, milliseconds, percent, summary
 
 
@@ -51,14 +51,17 @@ def _ladder(tournament: Tournament) -> Table:
         table.add_row(
             Text(player.name),
             elo(player.elo),
-            percent(player.line.score.value),
-            interval(player.line.score),
-            str(player.line),
+            *_cells(player.line),
             milliseconds(time.mean) if time else "",
             milliseconds(time.longest) if time else "",
             *([faults] if has_faults else []),
         )
     return table
+
+
+def _cells(tally: Tally) -> tuple[str, str, str]:
+    """Return the score, its interval, and the wins, draws and losses."""
+    return percent(tally.score.value), interval(tally.score), str(tally)
 
 
 def _learning(tournament: Tournament) -> Table:
@@ -76,11 +79,6 @@ def _pairs(tournament: Tournament) -> Table:
     """Return the table of pairs, the better player first."""
     table = make_number_table("pair", "score", "95 %", "W-D-L", "first seat")
     for pair in tournament.standings.pairs:
-        table.add_row(
-            Text(" – ".join(pair.players)),
-            percent(pair.line.score.value),
-            interval(pair.line.score),
-            str(pair.line),
-            percent(pair.first_seat.value),
-        )
+        name, first_seat = Text(" – ".join(pair.players)), percent(pair.first_seat.value)
+        table.add_row(name, *_cells(pair.line), first_seat)
     return table

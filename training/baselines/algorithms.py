@@ -1,57 +1,17 @@
-"""The runs of the baselines: their configs, and how they are trained."""
+"""The runs of the baselines: training, and the figures of their logs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from agents.shipped_weights import NETWORK
 from cc_env.files import read_lines
-from training import alphazero, dqn
-from training.baselines.boards import ANCHOR, Board
-from training.distillation import distillation
+from training.baselines.boards import ALGORITHMS, ANCHOR, Board
 from training.learned_evaluation import fitting
-from training.ppo import ppo
 from training.runs.config import build_config
 from training.runs.folder import CONFIG
 from training.runs.log import LOG, Row, parse_row
-
-# All networks of policies have this size.
-_NETWORK = {"blocks": 2, "channels": 32, "keys": 16}
-_TRAINERS: dict[str, Any] = {
-    "ppo": ppo,
-    "dqn": dqn,
-    "alphazero": alphazero,
-    "distillation": distillation,
-    "learned_evaluation": fitting,
-}
-# Settings that differ from those of the training commands: one process, and a budget of minutes
-# instead of hours.
-_SETTINGS: dict[str, Mapping[str, Any]] = {
-    "ppo": {"evaluate_every": 200_000},
-    "dqn": {"evaluate_every": 100_000},
-    "alphazero": {
-        "network": _NETWORK,
-        "workers": 1,
-        "play": {"boards": 64, "simulations": 32},
-        "warm_up": 2_000,
-        "least_window": 10_000,
-        "evaluate_every": 8,
-    },
-    "distillation": {
-        "network": _NETWORK,
-        "workers": 0,
-        "decisions": 8_000,
-        "depth": 2,
-        "evaluate_every": 2,
-    },
-    "learned_evaluation": {
-        "workers": 0,
-        "positions": 60_000,
-        "remembered": 600_000,
-        "depth": 3,
-        "limit": "depth=3",
-    },
-}
 
 
 def train(
@@ -61,11 +21,11 @@ def train(
 
     Raises as `training.selfplay.training.train`.
     """
-    trainer = _TRAINERS[algorithm]
+    trainer: Any = import_module(ALGORITHMS[algorithm].module)
     config = build_config(
         trainer.Config,
         {
-            **_SETTINGS[algorithm],
+            **ALGORITHMS[algorithm].settings,
             "game": board.game,
             "options": board.options,
             "seed": seed,

@@ -1,4 +1,4 @@
-"""The games of the baselines, and the players that each run is measured against."""
+"""The games and algorithms of the baselines, and the players that runs are measured against."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,33 +40,70 @@ SEEDS = 0, 1, 2
 CORE_MINUTES = 10.0
 
 
+# All networks of policies have this size.
+_NETWORK = {"blocks": 2, "channels": 32, "keys": 16}
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """An algorithm of the baselines.
 
-    `players` are the players made from a run, by title; {run} stands for the folder of the run.
+    `module` has its `Config` and `main`. `players` are those made from a run, by title; {run}
+    stands for the folder of the run. `settings` differ from those of the training command: one
+    process, and a budget of minutes instead of hours.
     """
 
     title: str
+    module: str
     players: Mapping[str, str]
+    settings: Mapping[str, Any]
 
 
 ALGORITHMS = {
-    "ppo": Algorithm("PPO", {"PPO": "ppo:path={run}"}),
-    "dqn": Algorithm("Masked DQN", {"Masked DQN": "policy:path={run}"}),
+    "ppo": Algorithm(
+        "PPO", "training.ppo.ppo", {"PPO": "ppo:path={run}"}, {"evaluate_every": 200_000}
+    ),
+    "dqn": Algorithm(
+        "Masked DQN",
+        "training.dqn",
+        {"Masked DQN": "policy:path={run}"},
+        {"evaluate_every": 100_000},
+    ),
     "alphazero": Algorithm(
         "AlphaZero",
+        "training.alphazero",
         {
             "AlphaZero, network only": "policy:path={run}",
             "AlphaZero, 64 simulations": "alphazero:simulations=64,path={run}",
         },
+        {
+            "network": _NETWORK,
+            "workers": 1,
+            "play": {"boards": 64, "simulations": 32},
+            "warm_up": 2_000,
+            "least_window": 10_000,
+            "evaluate_every": 8,
+        },
     ),
-    "distillation": Algorithm("Distillation", {"Distillation": "policy:path={run}"}),
+    "distillation": Algorithm(
+        "Distillation",
+        "training.distillation.distillation",
+        {"Distillation": "policy:path={run}"},
+        {"network": _NETWORK, "workers": 0, "decisions": 8_000, "depth": 2, "evaluate_every": 2},
+    ),
     "learned_evaluation": Algorithm(
         "Learned evaluation",
+        "training.learned_evaluation.fitting",
         {
             "Learned evaluation, depth 1": "minimax:depth=1,evaluation={run}/best.network",
             "Learned evaluation, depth 3": "minimax:depth=3,evaluation={run}/best.network",
+        },
+        {
+            "workers": 0,
+            "positions": 60_000,
+            "remembered": 600_000,
+            "depth": 3,
+            "limit": "depth=3",
         },
     ),
 }

@@ -55,7 +55,7 @@ _REPEATABLE = re.compile(r"random|greedy|minimax:depth=[1-5]")
 _DECIMALS = 6
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GameEntry:
     """A game of a submission: its opening and its turns in notation, with its result."""
 
@@ -107,15 +107,6 @@ class Submission:
         return f'{head[:-1]}, "games": [\n {games}\n]}}\n'
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What `verify` found; the opponent's decisions were repeated in `num_repeated_games` games."""
-
-    submission: Submission
-    claim: Claim
-    num_repeated_games: int
-
-
 def write_submission(
     path: Path,
     player: str | Player,
@@ -139,8 +130,7 @@ def write_submission(
     key = player if isinstance(player, str) else "player"
     for field_name, text in (("name", name or key), ("opponent", opponent)):
         if not _is_text(text):
-            expected = f"1 to {MAX_TEXT_LENGTH} printable characters"
-            raise BadOption(f"{field_name}={text!r:.80}; expected: {expected}")
+            raise BadOption(f"{field_name}={text!r:.80}; expected: {_TEXT[1]}")
     if key == opponent:
         raise BadOption(f"player and opponent are both {opponent!r}; expected: two player specs")
     check_new_file(path)
@@ -161,13 +151,9 @@ def write_submission(
         if loser == opponent or (loser is not None and record.reason == "error"):
             raise BadPlayer(f"game {number}: {record.forfeit}")
     created = make_game(game, **(options or {}))
+    initial = created.to_text(created.initial)
     entries = tuple(
-        GameEntry(
-            start=created.to_text(created.initial) if record.start is None else record.start,
-            turns=record.turns,
-            result=record.result,
-            reason=record.reason,
-        )
+        GameEntry(record.start or initial, record.turns, record.result, record.reason)
         for record in records
     )
     submission = Submission(
@@ -202,6 +188,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT_LENGTH and value.isprintable()
 
 
+def _integer_to(maximum: int) -> tuple[Callable[[Any], bool], str]:
+    """Return the entry of _FIELDS for an integer from 0."""
+    return lambda value: is_integer(value, 0, maximum), f"an integer, 0 to {maximum:,}"
+
+
 _TEXT = _is_text, f"a text of 1 to {MAX_TEXT_LENGTH} printable characters"
 _OBJECT = (lambda value: isinstance(value, dict)), "an object"
 _SHARE = (lambda value: is_number(value, 0, 1)), "0 to 1"
@@ -209,13 +200,10 @@ _SHARE = (lambda value: is_number(value, 0, 1)), "0 to 1"
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "kind": (lambda value: value == KIND, repr(KIND)),
     "format": (lambda value: value == FORMAT, str(FORMAT)),
-    "options": _OBJECT,
-    "opening_turns": (
-        lambda value: is_integer(value, 0, MAX_OPENING_TURNS),
-        f"an integer, 0 to {MAX_OPENING_TURNS}",
-    ),
-    "seed": (lambda value: is_integer(value, 0, MAX_SEED), f"an integer, 0 to {MAX_SEED}"),
-    "claim": _OBJECT,
+    **dict.fromkeys(("options", "claim"), _OBJECT),
+    "opening_turns": _integer_to(MAX_OPENING_TURNS),
+    "seed": _integer_to(MAX_SEED),
+    "distinct_games": _integer_to(MAX_GAMES),
     "games": (
         lambda value: isinstance(value, list) and len(value) in range(2, MAX_GAMES + 1, 2),
         f"an even number of games, 2 to {MAX_GAMES:,}",
@@ -223,10 +211,6 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "turns": (
         lambda value: isinstance(value, list) and all(isinstance(turn, str) for turn in value),
         "an array of texts",
-    ),
-    "distinct_games": (
-        lambda value: is_integer(value, 0, MAX_GAMES),
-        f"an integer, 0 to {MAX_GAMES:,}",
     ),
     **dict.fromkeys(("score", "low", "high"), _SHARE),
     # These are printed.
@@ -267,12 +251,13 @@ def verify(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     sample: int | None = None,
-) -> Verdict:
+) -> int:
     """Replay a submission: openings, legal moves, results, the claim, the opponent's decisions.
 
     The decisions of REPEATED_PLAYERS are repeated, in all games or in a `sample` of this size,
-    drawn without a fixed seed; for other opponents, only the rules are checked. Raises BadOption
-    for a sample below 1, BadRecord at the first difference, with its game and turn.
+    drawn without a fixed seed; for other opponents, only the rules are checked. Returns the number
+    of games with repeated decisions. Raises BadOption for a sample below 1, BadRecord at the first
+    difference, with its game and turn.
     """
     if sample is not None:
         check_integer("sample", sample, 1)
@@ -298,12 +283,11 @@ def verify(
         except BadRecord as error:
             raise BadRecord(f"game {index + 1}: {error}") from error
         on_progress(index + 1, len(submission.games))
-    claim = _claim(submission.games)
-    for name, value in asdict(claim).items():
+    for name, value in asdict(_claim(submission.games)).items():
         claimed = getattr(submission.claim, name)
         if abs(value - claimed) > 10**-_DECIMALS:
             raise BadRecord(f"claim: {name}={claimed}; expected: {value}, computed from the games")
-    return Verdict(submission, claim, len(repeated))
+    return len(repeated)
 
 
 def _repeated_games(submission: Submission, sample: int | None) -> set[int]:

@@ -46,23 +46,23 @@ def verify_result(
     submission = read_submission(file)
     try:
         with games_progress() as show:
-            verdict = verify(submission, _Estimate(show), sample=sample)
+            num_repeated = verify(submission, _Estimate(show), sample=sample)
     except BadRecord as error:
         raise BadRecord(f"{file}: {error}") from error
-    claim = verdict.claim
+    claim, games = submission.claim, len(submission.games)
     game = make_game(submission.game, **submission.options)
     console.print(f"{submission.player} against {submission.opponent}, {game!r}")
     console.print(
         f"{100 * claim.score:.1f} % ({100 * claim.low:.1f} to {100 * claim.high:.1f}) "
-        f"in {len(submission.games)} games, {claim.distinct_games} of them different"
+        f"in {games} games, {claim.distinct_games} of them different"
     )
     if submission.forfeits:
         console.print(
             f"forfeited by {submission.player}: {format_count(submission.forfeits, 'game')}"
         )
     decisions = f"not repeated; only {REPEATED_PLAYERS} are"
-    if verdict.num_repeated_games:
-        decisions = f"repeated in {verdict.num_repeated_games:,} of {len(submission.games):,} games"
+    if num_repeated:
+        decisions = f"repeated in {num_repeated:,} of {games:,} games"
     console.print("openings, moves and results agree with the rules and the claim")
     console.print(f"decisions of {submission.opponent}: {decisions}")
     differences = "; ".join(differences_from_baselines(submission))

@@ -40,7 +40,7 @@ from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadOption
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
-from cc_env.players.builtin import load_tables
+from cc_env.players.builtin import as_tables
 from cc_env.search.workspace import MAX_DEPTH
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training.distillation.teacher import Teacher
@@ -49,11 +49,17 @@ from training.runs import command_line
 from training.runs.checkpoints import Checkpoint
 from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
-from training.selfplay.learner import LearnerSettings, cross_entropy, zero_illegal
-from training.selfplay.opponents import GameSettings, SelfPlayGames
-from training.selfplay.replay_buffer import Samples, top_targets
+from training.selfplay.learner import (
+    LearnerSettings,
+    NetworkConfig,
+    NetworkTraining,
+    cross_entropy,
+    zero_illegal,
+)
+from training.selfplay.replay_buffer import Samples, top_actions
 from training.selfplay.search_games import MAX_TURNS, split_work
-from training.selfplay.training import NetworkConfig, NetworkTraining, train
+from training.selfplay.training import train
+from training.selfplay.worker import GameSettings, SelfPlayGames
 
 # Boards of a task.
 _BOARDS = 64
@@ -120,7 +126,7 @@ class Config(GameSettings, NetworkConfig):
 
     def load_tables(self, game: Game) -> Tablebase | None:
         """Return the teacher's tables; raise as `check` if they cannot be used."""
-        return load_tables(game, SHIPPED if self.tables == "shipped" else self.tables)
+        return as_tables(game, SHIPPED if self.tables == "shipped" else self.tables)
 
 
 class Training(NetworkTraining[Config]):
@@ -259,7 +265,7 @@ def _to_samples(
     positions: NDArray[np.uint64], actions: NDArray[np.int32], values: NDArray[np.float32]
 ) -> Samples:
     """Return samples of positions uint64[N, F] with the teacher's actions and values [N, M]."""
-    return Samples(positions, *top_targets(actions, values), 2 * values.max(1) - 1)
+    return Samples(positions, *top_actions(actions, values), 2 * values.max(1) - 1)
 
 
 def policy_loss(log_policy: Tensor, values: Tensor, *, config: Config) -> Tensor:

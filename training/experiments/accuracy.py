@@ -17,6 +17,8 @@ from typing import Annotated, Any
 
 import matplotlib
 import typer
+from cycler import cycler
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cc_env.accuracy import decisions
@@ -236,39 +238,44 @@ def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
 
 
 def to_png(measured: dict[str, dict[str, Accuracy]]) -> bytes:
-    """Return a PNG: accuracy by source, and by turns to the end in sampled positions."""
-    with matplotlib.rc_context(STYLE), io.BytesIO() as file:
+    """Return a PNG: accuracy by source, and by turns to the end in sampled positions.
+
+    The keys of `measured` are player specs, then sources of positions.
+    """
+    colors = {"axes.prop_cycle": cycler(color=COLORS)}
+    with matplotlib.rc_context(STYLE | colors), io.BytesIO() as file:
         figure = Figure(figsize=(10.4, 3.6), layout="constrained")
-        by_source, by_turns = figure.subplots(1, 2)
-        names = list(next(iter(measured.values())))
-        width = 0.8 / len(measured)
-        for index, (name, accuracies) in enumerate(measured.items()):
-            color = COLORS[index % len(COLORS)]
-            positions = [
-                row + width * (index - (len(measured) - 1) / 2) for row in range(len(names))
-            ]
-            shares = [
-                100 * part.kept.value if part.decisions else 0 for part in accuracies.values()
-            ]
-            by_source.barh(positions, shares, width, color=color, label=name)
-            bands = accuracies[UNIFORM].group_by(_band).items()
-            points = [
-                (key, 100 * part.kept.value)
-                for key, part in bands
-                if part.decisions >= _MIN_DECISIONS
-            ]
-            if points:
-                by_turns.plot(*zip(*points, strict=True), marker="o", color=color, label=name)
-        by_source.set(yticks=range(len(names)), yticklabels=names, xlabel="% that keep the value")
-        by_source.invert_yaxis()
-        by_turns.set(
-            xlabel="turns to the end (lower bound); 0: a draw", ylabel="% that keep the value"
-        )
-        for axes in (by_source, by_turns):
+        source_axes, turn_axes = figure.subplots(1, 2)
+        _draw_sources(source_axes, measured)
+        _draw_turns(turn_axes, measured)
+        for axes in (source_axes, turn_axes):
             axes.grid(color=FAINT, alpha=0.25)
-        by_turns.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
         figure.savefig(file, format="png", dpi=130, facecolor="white")
         return file.getvalue()
+
+
+def _draw_sources(axes: Axes, measured: dict[str, dict[str, Accuracy]]) -> None:
+    """Draw bars: the accuracy of each player in each source of positions."""
+    sources = list(next(iter(measured.values())))
+    height = 0.8 / len(measured)
+    offset = (len(measured) - 1) / 2
+    for index, (name, by_source) in enumerate(measured.items()):
+        rows = [row + height * (index - offset) for row in range(len(sources))]
+        shares = [100 * part.kept.value if part.decisions else 0 for part in by_source.values()]
+        axes.barh(rows, shares, height, label=name)
+    axes.set(yticks=range(len(sources)), yticklabels=sources, xlabel="% that keep the value")
+    axes.invert_yaxis()
+
+
+def _draw_turns(axes: Axes, measured: dict[str, dict[str, Accuracy]]) -> None:
+    """Draw the accuracy of each player by turns to the end, in bands with enough decisions."""
+    for name, by_source in measured.items():
+        bands = by_source[UNIFORM].group_by(_band).items()
+        enough = {band: part for band, part in bands if part.decisions >= _MIN_DECISIONS}
+        shares = [100 * part.kept.value for part in enough.values()]
+        axes.plot([*map(int, enough)], shares, marker="o", label=name)
+    axes.set(xlabel="turns to the end (lower bound); 0: a draw", ylabel="% that keep the value")
+    axes.legend(framealpha=0.7, edgecolor="none", fontsize=8.5)
 
 
 if __name__ == "__main__":

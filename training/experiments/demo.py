@@ -11,6 +11,7 @@ from agents.network_weights import Size
 from cc_env.cli.application import create_app, run
 from cc_env.output import Terminal
 from training import alphazero, arena, evaluate
+from training.runs.command_line import Workers
 from training.runs.folder import RUNS
 from training.runs.training_run import CURVES
 
@@ -32,10 +33,7 @@ console = Terminal()
 def demo(
     minutes: Annotated[float, typer.Option(help="Minutes of training.")] = 4,
     games: Annotated[int, typer.Option(help="Games per pair in the tournament.")] = 20,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=0, help="Processes that play the games.", show_default="one per core"),
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Train AlphaZero on C&C 6×6, then play a tournament against other players."""
     path = _unused_path(RUNS / "demo")

@@ -17,7 +17,7 @@ from rich.progress import track
 from cc_env.accuracy.decisions import keeps_value, sample_uniform
 from cc_env.accuracy.hard_positions import HardPosition, suite_file_name
 from cc_env.cli.application import create_app, run
-from cc_env.cli.arguments import GameName, GameOptions, Size, TablesFolder, file_path, game_options
+from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, TablesFolder, game_options
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.files import open_atomically
@@ -46,10 +46,7 @@ def search(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=file_path,
-            metavar="FILE",
-            help="File to write the positions to.",
-            show_default="the game's name",
+            **FILE, help="File to write the positions to.", show_default="the game's name"
         ),
     ] = None,
 ) -> None:

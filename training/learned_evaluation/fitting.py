@@ -64,8 +64,14 @@ from training.runs.checkpoints import Checkpoint
 from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay import search_games
-from training.selfplay.promotion import BEST, EvaluationOpponents, score_against
-from training.selfplay.training import BaseConfig, BaseTraining, train
+from training.selfplay.training import (
+    BEST,
+    BaseConfig,
+    BaseTraining,
+    EvaluationOpponents,
+    score_against,
+    train,
+)
 
 FILE = f"best{SUFFIX}"
 # Default limit of the search per decision in evaluations.
@@ -163,7 +169,7 @@ class Training(BaseTraining[Config]):
             write_network(run.path / FILE, self.game, quantize(self.network))
         else:
             self.network = SmallNetwork(sets, find_windows(self.game.grid))
-        self.best = copy.deepcopy(self.network)
+        self.best_network = copy.deepcopy(self.network)
         self.sample = empty_sample(sets)
         identity = np.arange(sets * CELLS)
         symmetries = (permutation(image, self.game.grid, sets) for image in self.game.symmetries)
@@ -264,10 +270,10 @@ class Training(BaseTraining[Config]):
         return np.array(is_set[self.permutations.numpy()].any(0))
 
     def evaluate(self) -> dict[str, float]:
-        """Evaluate the network and promote it if its score is at least `gate`; return the scores.
+        """Evaluate the network, promote it if it is good enough, and return the scores.
 
-        It is also promoted if the run ends without a promotion. Before the first promotion, the
-        opponent is the evaluation without a network.
+        It is promoted with a score of at least `gate` or if the run would end without a promotion.
+        Before the first promotion, the opponent is the evaluation without a network.
         """
         start = time.perf_counter()
         newest = quantize(self.network)
@@ -282,7 +288,7 @@ class Training(BaseTraining[Config]):
         # A complete run needs a best network.
         is_last_chance = not self.promotions and self.run.progress() == 1
         if scores[BEST] >= self.config.gate or is_last_chance:
-            self.best.load_state_dict(self.network.state_dict())
+            self.best_network.load_state_dict(self.network.state_dict())
             self.promotions += 1
             write_network(self.run.path / FILE, self.game, newest)
         return {
@@ -294,7 +300,7 @@ class Training(BaseTraining[Config]):
     def evaluation(self) -> Any:
         """Return the evaluation by the best network, the default one before the first promotion."""
         if self.promotions:
-            return corrected_evaluation(self.game, quantize(self.best))
+            return corrected_evaluation(self.game, quantize(self.best_network))
         return self.game.evaluation()
 
     def state(self) -> State:
@@ -308,17 +314,17 @@ class Training(BaseTraining[Config]):
         sample = read_sample(checkpoint.arrays, self.network)
         tensors = state.read(checkpoint.arrays, **self.parts())
         if promotions:
-            best = copy.deepcopy(self.best)
+            best = copy.deepcopy(self.best_network)
             state.assign(tensors, best=best)
             _check_range(best)
         state.assign(tensors, **self.parts())
         self.promotions, self.sample = promotions, sample
         if promotions and not (self.run.path / FILE).exists():
-            write_network(self.run.path / FILE, self.game, quantize(self.best))
+            write_network(self.run.path / FILE, self.game, quantize(self.best_network))
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:
         """Return the networks by name."""
-        return {"network": self.network, "best": self.best}
+        return {"network": self.network, "best": self.best_network}
 
     def charts(self) -> dict[str, list[str]]:
         """Return the algorithm's charts in curves.png: columns of the log by title."""

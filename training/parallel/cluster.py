@@ -1,27 +1,34 @@
-"""The connection to a Ray cluster, to which nodes may be added and lost at any time.
+"""A Ray cluster, to which nodes may be added and lost at any time: connection, and tasks on it.
 
 `ray.init` chooses the cluster: the one at RAY_ADDRESS if that is set, else one that runs on this
 machine, else a new one on this machine alone. Every node needs this checkout at the same path, or
 gets it by `ray job submit --working-dir . -- python -m training.alphazero --engine ray`. Only this
-process and the head node must stay alive. `training.parallel.cluster_tasks` runs tasks on the
-cluster, `training.selfplay.actors` self-play.
+process and the head node must stay alive. `training.selfplay.actors` runs self-play on the cluster.
 """
 
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from cc_env.errors import BadOption, MissingExtra
-from training.parallel.processes import THREAD_VARIABLES
+from training.parallel.processes import THREAD_VARIABLES, Failure, run_task
 
 try:
     import ray
+    from ray.exceptions import RayError, RayTaskError
 except ImportError as missing:
     raise MissingExtra("engine 'ray'", "ray", "ray") from missing
 
+Task = TypeVar("Task")
+Value = TypeVar("Value")
+
+# Attempts at a task whose process dies.
+MAX_ATTEMPTS = 2
 ADDRESS_VARIABLE = "RAY_ADDRESS"
 CONNECT_TIMEOUT_SECONDS = 10.0
 # Each task or actor has one CPU and one thread.
@@ -66,3 +73,56 @@ def check_address() -> None:
             f"{ADDRESS_VARIABLE}={address!r}: no cluster responds ({error}); "
             "unset it to start one here"
         ) from error
+
+
+class _ProcessDied(Failure):
+    """The Failure of a task whose process died."""
+
+
+def map_unordered(
+    work: Callable[[Task], Value], tasks: Iterable[Task], workers: int | None = None
+) -> Iterator[tuple[Task, Value | Failure]]:
+    """Yield each task with its value or a Failure, in the order of completion.
+
+    `work` and the tasks are pickled and run on the cluster; `workers` is the number of tasks
+    at once, None for one per CPU. A task whose process or node dies is run once more, on any node;
+    then it is a Failure. Raises BadOption if RAY_ADDRESS is unreachable.
+    """
+    remote: Any = ray.remote(run_task)
+    # Queued tasks with their remaining attempts, and tasks on the cluster by reference.
+    queue = deque((task, MAX_ATTEMPTS) for task in tasks)
+    running: dict[Any, tuple[Task, int]] = {}
+    with connected():
+        submit = partial(remote.options(**RAY_OPTIONS, max_retries=0).remote, ray.put(work))
+        try:
+            while queue or running:
+                while queue and len(running) < (workers or _cpus()):
+                    task, attempts = queue.popleft()
+                    running[submit(task)] = task, attempts - 1
+                (reference, *_), _ = ray.wait(list(running))
+                task, attempts = running.pop(reference)
+                value = _value(reference)
+                if attempts and isinstance(value, _ProcessDied):
+                    queue.appendleft((task, attempts))
+                else:
+                    yield task, value
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
+
+
+def _cpus() -> int:
+    """Return the number of CPUs of the cluster, at least 1."""
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(1, int(resources.get("CPU", 0)))
+
+
+def _value(reference: Any) -> Any:
+    """Return the value of a finished task, or a Failure."""
+    try:
+        return ray.get(reference)
+    # The task could not be unpickled.
+    except RayTaskError as error:
+        return Failure(f"{type(error.cause).__name__}: {error.cause}")
+    except RayError as error:
+        return _ProcessDied(f"the process died {MAX_ATTEMPTS} times ({type(error).__name__})")

@@ -66,6 +66,6 @@ def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper
     if engine == "processes":
         count = available_cores() if workers is None else workers
         return partial(processes.map_unordered, workers=count)
-    from training.parallel import cluster_tasks
+    from training.parallel import cluster
 
-    return partial(cluster_tasks.map_unordered, workers=workers)
+    return partial(cluster.map_unordered, workers=workers)

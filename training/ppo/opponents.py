@@ -97,8 +97,9 @@ class LearningOpponents:
         self._settings, self._device = settings, device
         self._named = [Opponent(name, make_player(name, game)) for name in settings.names]
         self.scores = np.full(len(self._named), 0.5)
-        self._itself = Opponent(ITSELF, "random", settings.self_share)
-        self._snapshots = [Opponent(SNAPSHOTS, "random", 0.0) for _ in self.networks]
+        player = network_policy(Evaluator(network, device))
+        self._itself = Opponent(ITSELF, player, settings.self_share)
+        self._snapshots = [Opponent(SNAPSHOTS, player, 0.0) for _ in self.networks]
         self.opponents = [self._itself, *self._named, *self._snapshots]
         self.refresh_shares()
 

@@ -23,20 +23,12 @@ from agents.network import Network
 from agents.weight_files import AnyArray, checked_array
 from cc_env.errors import BadCheckpoint
 
-# Arrays of a rollout.
-ROLLOUT_ARRAYS = (
-    "observations",
-    "actions",
-    "values",
-    "log_probs",
-    "advantages",
-    "returns",
-    "action_masks",
-)
+# Arrays of a rollout; those of 0 and 1 are saved as int8.
+BINARY_ARRAYS = "observations", "action_masks"
+NUMBER_ARRAYS = "actions", "values", "log_probs", "advantages", "returns"
+ROLLOUT_ARRAYS = *BINARY_ARRAYS, *NUMBER_ARRAYS
 # Updates between log lines of MaskablePPO.
 LOG_INTERVAL = 1 << 30
-# Arrays of 0 and 1, which are saved as int8.
-BINARY_ARRAYS = "observations", "action_masks"
 
 # Creates an instance of a MaskablePPO class for a network.
 AlgorithmFactory = Callable[[type[MaskablePPO], Network], MaskablePPO]

@@ -49,16 +49,8 @@ from training.selfplay.training import BaseConfig, BaseTraining, train
 
 # Name in checkpoints of the scores against the players of the pool.
 SCORES = "pool.scores"
-# Names in the log by MaskablePPO's names.
-METRIC_NAMES = {
-    "policy_gradient_loss": "policy_loss",
-    "value_loss": "value_loss",
-    "approx_kl": "approx_kl",
-    "clip_fraction": "clip_fraction",
-    "explained_variance": "explained_variance",
-    "entropy_loss": "entropy_loss",
-    "learning_rate": "learning_rate",
-}
+# Metrics of MaskablePPO that are not logged.
+OMITTED_METRICS = "loss", "n_updates", "clip_range"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,11 +140,10 @@ class Training(BaseTraining[Config]):
         self.mirrored = bool(start and load_evaluator(resolve_weights(start), self.game).mirrored)
         divide_logits(self.network, config.start_temperature)
         self.pool = LearningOpponents(self.game, self.network, config.pool, config.device)
-        opponents = self.pool.opponents
-        self.env = selfplay_env.make_env(
+        self.env = selfplay_env.SelfPlayEnv(
             self.game,
             config.boards,
-            opponents,
+            self.pool.opponents,
             max_opening_turns=config.max_opening_turns,
             seed=config.seed,
             gamma=config.gamma,
@@ -171,7 +162,7 @@ class Training(BaseTraining[Config]):
         return algorithm_class(
             Policy,
             self.env,
-            learning_rate=lambda _: self.interpolate(
+            learning_rate=lambda _: self.run.interpolate(
                 config.learning_rate, config.last_learning_rate
             ),
             n_steps=config.n_steps,
@@ -185,19 +176,15 @@ class Training(BaseTraining[Config]):
             device=select_device(config.device),
         )
 
-    def interpolate(self, first: float, last: float) -> float:
-        """Return the current value of a linear schedule."""
-        return first + self.run.progress() * (last - first)
-
     def step(self) -> dict[str, float]:
         """Collect a rollout and learn from the previous one; return the metrics."""
         self.seed()
         evaluator = Evaluator(self.network, self.config.device)
         self.pool.set_current_evaluator(evaluator)
-        self.ppo.learner.ent_coef = self.interpolate(
+        self.ppo.learner.ent_coef = self.run.interpolate(
             self.config.ent_coef, self.config.last_ent_coef
         )
-        self.env.shaping = self.interpolate(self.config.shaping, self.config.last_shaping)
+        self.env.shaping = self.run.interpolate(self.config.shaping, self.config.last_shaping)
         before = self.env.seconds
         start = time.perf_counter()
         play_seconds, learn_seconds = self.ppo.update(evaluator)
@@ -206,13 +193,17 @@ class Training(BaseTraining[Config]):
         parts = {name: total - before[name] for name, total in self.env.seconds.items()}
         parts |= {"acting": play_seconds - sum(parts.values()), "learning": learn_seconds}
         scores = self.pool.take_scores()
-        metrics = self.ppo.metrics()
+        metrics = {
+            name.replace("policy_gradient", "policy"): value
+            for name, value in self.ppo.metrics().items()
+            if name not in OMITTED_METRICS
+        }
         decisions = self.config.boards * self.config.n_steps
         self.run.advance(decisions)
         return {
             "steps_per_second": decisions / elapsed,
             **{f"{name}_share": seconds / elapsed for name, seconds in parts.items()},
-            **{METRIC_NAMES[name]: metrics[name] for name in metrics if name in METRIC_NAMES},
+            **metrics,
             **{f"learning against {name}": score for name, score in scores.items()},
         }
 

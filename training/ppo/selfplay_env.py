@@ -15,7 +15,6 @@ from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
-from cc_env.envs.kernels import HAS_STEP
 from cc_env.envs.opponents import Opponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
@@ -26,23 +25,42 @@ from training.runs.state import MAX_NUMBER
 
 
 class SelfPlayEnv(OpponentVecEnv):
-    """`OpponentVecEnv` with other rewards for draws, and with reward shaping.
+    """`OpponentVecEnv` with the limits of the arena, other rewards for draws, and reward shaping.
 
-    A draw is rewarded with -`contempt`. With the weight `shaping`, which may change at any time, a
-    decision is also rewarded with the change of the potential: shaping * (gamma * after - before).
-    With a constant weight, and the learner's discount `gamma`, this does not change which policy is
-    best (Ng, Harada and Russell, "Policy invariance under reward transformations", 1999). The
-    potential is the result, -1 to 1, that the game's default evaluation expects for the learner; it
-    is 0 after the end of a game. The returns in infos include neither.
+    A game that reaches a limit is drawn. A draw is rewarded with -`contempt`. With the weight
+    `shaping`, which may change at any time, a decision is also rewarded with the change of the
+    potential: shaping * (gamma * after - before). With a constant weight, and the learner's
+    discount `gamma`, this does not change which policy is best (Ng, Harada and Russell, "Policy
+    invariance under reward transformations", 1999). The potential is the result, -1 to 1, that the
+    game's default evaluation expects for the learner; it is 0 after the end of a game. The returns
+    in infos include neither.
     """
 
     def __init__(
-        self, game: str, num_envs: int, *, gamma: float, contempt: float, **options: Any
+        self,
+        game: Game,
+        num_envs: int,
+        opponents: Sequence[Opponent],
+        *,
+        seed: int,
+        gamma: float = 0.99,
+        contempt: float = 0,
+        **options: Any,
     ) -> None:
-        """Create boards without reward shaping; `options` are those of `OpponentVecEnv`."""
-        super().__init__(game, num_envs, **options)
+        """Create boards without reward shaping; `options` are further ones of `OpponentVecEnv`."""
+        limits = Limits()
+        super().__init__(
+            game.name,
+            num_envs,
+            opponents=opponents,
+            max_turns=limits.max_turns,
+            repetitions=effective_repetition_limit(game, limits.repetitions),
+            draw_at_limits=True,
+            **{**options, **game.options},
+        )
         self.shaping = 0.0
         self._gamma, self._contempt = gamma, contempt
+        self.seed(seed)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Play the stored actions and the replies; the rewards have contempt and shaping."""
@@ -80,47 +98,13 @@ def _estimate_results(
         results[index] = expected_result(rules.evaluate(position, player, evaluation))
 
 
-def make_env(
-    game: Game,
-    count: int,
-    opponents: Sequence[Opponent],
-    *,
-    max_opening_turns: int,
-    seed: int,
-    gamma: float = 0.99,
-    contempt: float = 0,
-    threads: int = 1,
-) -> SelfPlayEnv:
-    """Return an environment whose games start after 0 to `max_opening_turns` random turns.
-
-    Games have the limits of the arena; a game that reaches one is drawn. `gamma` and `contempt` are
-    those of `SelfPlayEnv`, `threads` those of `OpponentVecEnv`.
-    """
-    limits = Limits()
-    env = SelfPlayEnv(
-        game.name,
-        count,
-        gamma=gamma,
-        contempt=contempt,
-        opponents=opponents,
-        max_turns=limits.max_turns,
-        repetitions=effective_repetition_limit(game, limits.repetitions),
-        draw_at_limits=True,
-        max_opening_turns=max_opening_turns,
-        threads=threads,
-        **game.options,
-    )
-    env.seed(seed)
-    return env
-
-
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
     """Return copies of the state between steps.
 
-    The arrays boards.NUMBER are those of `Boards.snapshot`; `lengths`, int64[N], are the numbers of
+    The arrays boards.NAME are those of `Boards.snapshot`; `lengths`, int64[N], are the numbers of
     decisions in the games so far.
     """
-    boards = {f"boards.{n}": array for n, array in enumerate(env.boards.snapshot())}
+    boards = {f"boards.{name}": array for name, array in env.boards.snapshot().items()}
     return {**boards, "lengths": env.lengths.copy()}
 
 
@@ -137,7 +121,7 @@ def load(env: OpponentVecEnv, arrays: Mapping[str, AnyArray]) -> None:
     if low < 0 or high > MAX_NUMBER:
         raise BadCheckpoint(f"lengths has {low} to {high}; expected: 0 to {MAX_NUMBER}")
     before = env.boards.snapshot()
-    env.boards.restore([saved[f"boards.{n}"] for n in range(len(before))])
+    env.boards.restore({name: saved[f"boards.{name}"] for name in before})
     try:
         _check(env.boards, len(env.opponents))
         _check_history(env.boards, saved["lengths"])
@@ -185,8 +169,9 @@ def _check_history(boards: Boards, lengths: NDArray[np.int64]) -> None:
     `lengths`, int64[N], are 0 before the learner's first decision. The newest of the keys that
     count repetitions is that of the position in which the current turn began.
     """
-    rows, keys = boards.snapshot()[:2]
-    if not np.array_equal(rows[:, HAS_STEP] != 0, lengths > 0):
+    snapshot = boards.snapshot()
+    keys = snapshot["keys"]
+    if not np.array_equal(snapshot["episode_has_step"], lengths > 0):
         raise BadCheckpoint("lengths: 0 in a game with decisions, or more in one without")
     for board in range(boards.count if keys.shape[1] else 0):
         position = boards.position(board)

@@ -4,19 +4,16 @@ from typing import Any
 
 # Text and axes; grid and background lines.
 INK, FAINT = "#23272e", "#8a919c"
+TEXTS = "text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"
 STYLE: Any = {
+    **dict.fromkeys(TEXTS, INK),
     "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "axes.titlecolor": INK,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.titlesize": 12,
     "font.size": 10.5,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
     # A $ in a name is not mathematics.
     "text.parse_math": False,
 }

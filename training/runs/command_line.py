@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -22,6 +23,9 @@ from training.runs.progress import console
 from training.runs.training_run import LIMITS, Config
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
+Workers = Annotated[
+    int | None, typer.Option(min=0, help="Processes; 0: this one.", show_default="one per core")
+]
 
 # Options of all training commands. Without a value, an option has the default of the config or,
 # if a run is resumed, its saved value.
@@ -81,22 +85,15 @@ def training_command(
     }
     hints = {**COMMON_OPTIONS, **own_options, **RUN_OPTIONS}
 
+    run = partial(run_training, algorithm, main, config_class, best=best)
+
     def train(**arguments: Any) -> None:
         values = {
             field: arguments[_option_name(field)]
             for field in ("game", "minutes", "core_minutes", *fields, "seed", "device", "wandb")
         }
         values["options"] = game_options(arguments["option"], arguments["size"], arguments["game"])
-        run_training(
-            algorithm,
-            main,
-            config_class,
-            values,
-            arguments["change"],
-            arguments["name"],
-            arguments["resume"],
-            best,
-        )
+        run(values, arguments["change"], arguments["name"], arguments["resume"])
 
     # Typer reads the options from the signature.
     train.__signature__ = Signature(  # type: ignore[attr-defined]

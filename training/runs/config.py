@@ -10,6 +10,7 @@ from cc_env.errors import (
     BadOption,
     UnknownOption,
     check_integer,
+    check_number,
     format_list,
     is_integer,
     is_number,
@@ -40,8 +41,7 @@ def check_integers(config: object, **bounds: int | tuple[int, int]) -> None:
 def check_between(config: object, low: float, high: float, *names: str) -> None:
     """Raise BadOption unless the fields are numbers from `low` to `high`."""
     for name in names:
-        if not is_number(getattr(config, name), low, high):
-            raise BadOption(f"{name}={getattr(config, name)!r}; expected: {low:g} to {high:g}")
+        check_number(name, getattr(config, name), low, high)
 
 
 def check_limits(**limits: float | None) -> None:

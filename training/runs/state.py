@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from agents.inference import all_finite
 from agents.weight_files import AnyArray, checked_array
 from cc_env.errors import BadCheckpoint, TrainingDiverged, is_integer, is_number
 
@@ -100,7 +101,7 @@ def check_finite(network: nn.Module) -> None:
 
 def check_outputs(*outputs: AnyArray) -> None:
     """Raise TrainingDiverged if outputs or losses of a network, of any shape, are not finite."""
-    if not all(np.isfinite(output).all() for output in outputs):
+    if not all(all_finite(output.ravel()) for output in outputs):
         raise _diverged("outputs")
 
 

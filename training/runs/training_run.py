@@ -141,6 +141,10 @@ class Run:
         fractions = [times.get(name, self.step) / limit for name, limit in self._limits.items()]
         return min(1.0, max(fractions, default=0.0))
 
+    def interpolate(self, first: float, last: float, share: float = 1) -> float:
+        """Return the value of a linear schedule that ends at the fraction `share` of the run."""
+        return first + (last - first) * (min(1.0, self.progress() / share) if share else 1.0)
+
     def seeds(self, count: int) -> list[int]:
         """Return seeds below 2**32 that depend only on the config's seed and the current step.
 

@@ -1,1 +1,1 @@
-"""Self-play: workers, replay buffer, learner, opponents and promotion of the best network."""
+"""Self-play, learning, and what all training algorithms share."""

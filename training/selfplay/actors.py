@@ -15,10 +15,10 @@ from ray.exceptions import RayError, RayTaskError
 
 from agents.evaluator import Evaluator
 from agents.network import Network
-from agents.network_weights import Size
-from agents.weight_files import Arrays
+from agents.network_weights import NetworkWeights
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
+from cc_env.search.puct import Evaluate
 from training.parallel.cluster import RAY_OPTIONS, connected
 from training.selfplay.replay_buffer import Samples
 from training.selfplay.worker import Results, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
@@ -32,17 +32,6 @@ MAX_START_ATTEMPTS = 5
 PART_SAMPLES = 256
 # Typical maximum number of samples per board that one decision on all boards returns.
 SAMPLES_PER_BOARD = 4
-
-
-class Weights(NamedTuple):
-    """The weights of a network for transfer; `arrays` are those of its state_dict.
-
-    `number` identifies the weights; it increases from 0.
-    """
-
-    number: int
-    size: Size
-    arrays: Arrays
 
 
 class ActorLocation(NamedTuple):
@@ -66,26 +55,23 @@ class SelfPlayActor:
         torch.set_num_threads(1)
         self._game = make_game(game_name, **options)
         self._worker = SelfPlayWorker(self._game, settings, seed)
-        # Evaluator of the newest weights, and their number, -1 before the first.
-        self._evaluate: Evaluator | None = None
-        self._weights_number = -1
+        # Function of the newest weights, and their number.
+        self._evaluate: Evaluate | None = None
+        self._weights_number: int | None = None
 
     def location(self) -> ActorLocation:
         """Return the location of this actor."""
         return ActorLocation(ray.get_runtime_context().get_node_id(), os.getpid())
 
     def play(
-        self, weights: Weights, simulations: int | None, parts: int
+        self, weights: NetworkWeights, number: int, simulations: int | None, parts: int
     ) -> list[tuple[Samples, SelfPlayTally]]:
-        """Take a decision on each board; return the samples, split into `parts` parts."""
-        if weights.number != self._weights_number:
-            network = Network(self._game, weights.size)
-            tensors = {
-                name: torch.from_numpy(array.copy()) for name, array in weights.arrays.items()
-            }
-            network.load_state_dict(tensors)
-            self._evaluate, self._weights_number = Evaluator(network), weights.number
-        assert self._evaluate is not None
+        """Take a decision on each board; return the samples, split into `parts` parts.
+
+        `number` identifies the weights.
+        """
+        if self._evaluate is None or number != self._weights_number:
+            self._evaluate, self._weights_number = Evaluator(weights).unchecked, number
         return split_samples(*self._worker.play(self._evaluate, 1, simulations), parts)
 
 
@@ -99,9 +85,10 @@ def split_samples(
 
 
 class _Request(NamedTuple):
-    """A request to the workers; `weights` is a reference to Weights."""
+    """A request to the workers; `weights` is a reference to the NetworkWeights `number`."""
 
     weights: Any
+    number: int
     decisions: int
     simulations: int | None
 
@@ -135,7 +122,7 @@ class _Worker:
     def send(self, request: _Request, parts: int) -> None:
         """Request decisions from the actor."""
         play = self.actor.play.options(num_returns=parts)
-        arguments = request.weights, request.simulations, parts
+        arguments = request.weights, request.number, request.simulations, parts
         self.results = [
             reference for _ in range(request.decisions) for reference in play.remote(*arguments)
         ]
@@ -180,8 +167,7 @@ class ClusterEngine:
         self._connection.enter_context(connected())
         self._workers = [self._create_worker() for _ in range(workers)]
         self._parts = 2 + SAMPLES_PER_BOARD * settings.boards // PART_SAMPLES
-        self._request = _Request(None, 0, None)
-        self._weights_numbers = itertools.count()
+        self._request = _Request(None, 0, 0, None)
         self._warned_workers: set[_Worker] = set()
 
     def _create_worker(self, failed_starts: int = 0) -> _Worker:
@@ -193,11 +179,8 @@ class ClusterEngine:
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
         """Send this network to idle workers; busy ones get it when they become idle."""
-        arrays = {
-            name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()
-        }
-        weights = Weights(next(self._weights_numbers), network.size, arrays)
-        self._request = _Request(ray.put(weights), decisions, simulations)
+        reference, number = ray.put(network.to_weights()), self._request.number + 1
+        self._request = _Request(reference, number, decisions, simulations)
         self._send()
 
     def finish(self) -> Results:

@@ -1,22 +1,32 @@
-"""The learner: fits a network to samples by gradient descent."""
+"""Learning: gradient descent on samples, and the base of the algorithms that learn like this.
+
+`NetworkTraining` fits a policy and value network to the samples of a replay buffer.
+"""
 
 import copy
 import math
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from agents.network import Network, fast_dtype, load
+from agents.network import Network, fast_dtype, load, select_device
 from agents.network_weights import Size
 from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
-from training.runs.config import MAX_BATCH_SIZE, check_between, check_integers
+from training.runs import state
+from training.runs.checkpoints import Checkpoint
+from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.state import MAX_ADAM_STEPS
-from training.selfplay.replay_buffer import Minibatch
+from training.runs.training_run import Run, State
+from training.selfplay.replay_buffer import Minibatch, ReplayBuffer
+from training.selfplay.training import BEST, BaseConfig, BaseTraining
 
 # Maps log-probabilities float[B, A], -inf for illegal actions, and targets float[B, A] to a scalar.
 PolicyLoss = Callable[[Tensor, Tensor], Tensor]
@@ -170,3 +180,111 @@ class Learner:
     def parts(self) -> dict[str, nn.Module | Optimizer]:
         """Return networks and optimizer by name, for `training.runs.state`."""
         return {"network": self._network, "average": self.average, "optimizer": self._optimizer}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig(BaseConfig):
+    """The settings of algorithms with a replay buffer; steps are rounds."""
+
+    # Maximum number of rounds; None: no limit.
+    rounds: int | None = None
+    network: Size = field(default_factory=Size)
+    # Run folder or weights file of the initial network; None: random weights.
+    start: str | None = None
+    learn: LearnerSettings = field(default_factory=LearnerSettings)
+    # Capacity of the replay buffer.
+    replay: int = 400_000
+    # Mean number of gradient steps that use a sample.
+    replay_ratio: float = 1
+
+    def __post_init__(self) -> None:
+        """Raise BadOption if a field is invalid; fill in the options of the game."""
+        super().__post_init__()
+        check_integers(self, replay=(1, MAX_SAMPLES))
+        check_between(self, 0, 1000, "replay_ratio")
+
+    def check(self, resume: bool) -> None:
+        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
+        super().check(resume)
+        if not resume:
+            initial_network(self.start, self.make_game(), self.network)
+
+
+AnyNetworkConfig = TypeVar("AnyNetworkConfig", bound=NetworkConfig)
+
+
+class NetworkTraining(BaseTraining[AnyNetworkConfig]):
+    """A run that fits a network to samples; the moving average of its weights plays."""
+
+    def __init__(
+        self,
+        config: AnyNetworkConfig,
+        run: Run,
+        policy_loss: PolicyLoss = cross_entropy,
+        fill_missing: bool = False,
+    ) -> None:
+        """Create the network, the learner and the buffer.
+
+        With `fill_missing`, legal actions that a sample does not store have the sample's smallest
+        target instead of 0.
+        """
+        super().__init__(config, run)
+        is_new = run.checkpoints.newest is None
+        network = initial_network(config.start if is_new else None, self.game, config.network)
+        device = select_device(config.device)
+        self.learner = Learner(network, config.learn, device, policy_loss)
+        self.replay = ReplayBuffer(self.game, config.replay, fill_missing=fill_missing)
+        if is_new and config.start is not None:
+            self.best = copy.deepcopy(self.learner.average)
+            self.save_best(self.best, {})
+
+    def fit(self, new_samples: float, newest: int | None = None) -> dict[str, float]:
+        """Take the gradient steps of a round with `new_samples` samples; return the metrics.
+
+        Batches come from the `newest` samples of the buffer, by default from all.
+        """
+        start = time.perf_counter()
+        size = self.config.learn.batch_size
+        rng = np.random.default_rng(self.run.seeds(1))
+        self.learner.schedule_learning_rate(self.run.progress())
+        losses = [
+            self.learner.learn(self.replay.sample(rng, size, newest))
+            for _ in range(max(1, round(self.config.replay_ratio * new_samples / size)))
+        ]
+        state.check_outputs(np.array(losses))
+        state.check_finite(self.learner.average)
+        policy, value = np.mean(losses, 0)
+        elapsed = time.perf_counter() - start
+        return {
+            "policy_loss": float(policy),
+            "value_loss": float(value),
+            "learned_per_second": len(losses) * size / elapsed,
+            "learn_seconds": elapsed,
+        }
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluate the newest network and promote it if it is better; return the scores."""
+        return self.promote_if_better(self.learner.average)
+
+    def parts(self) -> Mapping[str, nn.Module | Optimizer]:
+        """Return the networks and the optimizer by name."""
+        best = {} if self.best is None else {BEST: self.best}
+        return {**self.learner.parts(), **best}
+
+    def state(self) -> State:
+        """Return the content of a checkpoint."""
+        arrays = state.to_arrays(**self.parts()) | self.replay.state()
+        return arrays, {"steps": self.learner.steps, "added": self.replay.added}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        arrays, about = checkpoint.arrays, checkpoint.about
+        steps = state.read_integer(about, "steps")
+        has_best = any(name.startswith(f"{BEST}.") for name in arrays)
+        best = Network(self.game, self.config.network) if has_best else None
+        parts = self.learner.parts() | ({} if best is None else {BEST: best})
+        tensors = state.read(arrays, **parts)
+        self.learner.check_steps(steps, tensors["optimizer"])
+        self.replay.load(arrays, state.read_integer(about, "added"))
+        state.assign(tensors, **parts)
+        self.learner.steps, self.best = steps, best

@@ -253,36 +253,20 @@ def _fill(
             batch.targets[row, images[row, action]] = targets[row, index]
 
 
-def top_policy(
-    actions: NDArray[np.int32], policy: NDArray[np.float32]
-) -> tuple[NDArray[np.int16], NDArray[np.float16]]:
-    """Return the most probable actions and their normalized probabilities, both [N, MAX_ACTIONS].
-
-    Rows are padded with -1 and 0. Both arguments are [N, M], with -1 for no action.
-    """
-    best, probabilities = _top(actions, policy)
-    return best, (probabilities / probabilities.sum(1, keepdims=True)).astype(np.float16)
-
-
-def top_targets(
-    actions: NDArray[np.int32], targets: NDArray[np.float32]
+def top_actions(
+    actions: NDArray[np.int32], targets: NDArray[np.float32], *, is_policy: bool = False
 ) -> tuple[NDArray[np.int16], NDArray[np.float16]]:
     """Return the actions with the greatest targets, and these targets, both [N, MAX_ACTIONS].
 
-    Rows are padded with -1 and 0. Both arguments are [N, M], with -1 for no action.
+    Rows are padded with -1 and 0. Both arguments are [N, M], with -1 for no action. The targets of
+    a policy, which are probabilities, are normalized.
     """
-    best, best_targets = _top(actions, targets)
-    return best, best_targets.astype(np.float16)
-
-
-def _top(
-    actions: NDArray[np.int32], targets: NDArray[np.float32]
-) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-    """Return the actions with the greatest targets, and these targets, padded with -1 and 0."""
     targets = np.where(actions < 0, -1.0, targets)
     order = np.argsort(-targets, axis=1, kind="stable")[:, :MAX_ACTIONS]
     best = np.full((len(actions), MAX_ACTIONS), -1, np.int16)
     best[:, : order.shape[1]] = np.take_along_axis(actions, order, 1)
     best_targets = np.zeros((len(actions), MAX_ACTIONS), np.float32)
     best_targets[:, : order.shape[1]] = np.maximum(np.take_along_axis(targets, order, 1), 0.0)
-    return best, best_targets
+    if is_policy:
+        best_targets /= best_targets.sum(1, keepdims=True)
+    return best, best_targets.astype(np.float16)

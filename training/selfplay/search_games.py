@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cc_env.core import random_streams, rules
 from cc_env.core.game import Game
+from cc_env.core.repetition import count_occurrences
 from cc_env.core.rules import DRAW, ONGOING, Int, Position
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
@@ -152,7 +153,7 @@ def _play_games(
             is_turn_start = not rules.mid_turn(position)
             if is_turn_start:
                 history.keys[turn] = rules.key(position)
-                if _repetitions(history.keys, turn) >= limit:
+                if count_occurrences(history.keys, turn, False) >= limit:
                     result = rules.repetition_outcome(position)
                     break
             state = random_streams.advance(state)
@@ -205,12 +206,3 @@ def _write_targets(
         out.targets[row] = target
         if out.turn_starts[row] or is_cut:
             next_target = target if player == 0 else 1 - target
-
-
-@jit
-def _repetitions(keys: NDArray[np.uint64], turn: Int) -> Int:
-    """Return the number of occurrences of the position of this turn."""
-    count: Int = np.int64(0)
-    for earlier in range(turn + 1):
-        count += keys[earlier] == keys[turn]
-    return count

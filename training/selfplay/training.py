@@ -1,44 +1,67 @@
 """What all training algorithms share: their config, their loop, evaluation and promotion.
 
-`NetworkTraining` is the base of algorithms that fit a policy and value network to the samples of a
-replay buffer.
+In an evaluation the newest network plays matches against other players and the best network. On
+boards with a tablebase, the log also has the fraction of its decisions that keep the exact value:
+`accuracy` over all test positions, `accuracy_with_choice` over those where an action can be wrong.
+The test positions are the same at every evaluation, see `cc_env.accuracy.decisions`.
 """
 
 import copy
-import time
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
-import numpy as np
 import torch
-from torch import nn
-from torch.optim import Optimizer
 
 from agents.evaluator import Evaluator
-from agents.network import Network, save, select_device
+from agents.network import Network, save
 from agents.network_players import PolicyPlayer
-from agents.network_weights import Size
 from agents.shipped_weights import NETWORK
+from cc_env.accuracy.decisions import measure, sample_uniform
+from cc_env.core.game import Game
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, check_number_of_games, format_list
 from cc_env.jit.threads import available_cores
-from training.arena import make_players
-from training.runs import state, training_run
+from cc_env.match.referee import Player
+from cc_env.players.specs import check_spec
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
+from training import arena
+from training.runs import training_run
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import MAX_SAMPLES, check_between, check_integers
+from training.runs.config import MAX_EVALUATIONS, check_between, check_integers
 from training.runs.log import Row
-from training.selfplay import promotion
-from training.selfplay.learner import (
-    Learner,
-    LearnerSettings,
-    PolicyLoss,
-    cross_entropy,
-    initial_network,
-)
-from training.selfplay.promotion import BEST, EvaluationOpponents
-from training.selfplay.replay_buffer import ReplayBuffer
+
+NEWEST, BEST = "newest", "best"
+TestSet = tuple[Tablebase, tuple[Position, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOpponents:
+    """The players that networks are evaluated against, and the test set for accuracy."""
+
+    names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=3")
+    # The opponent whose Elo is 0.
+    anchor: str = "minimax:depth=3"
+    # Games per opponent; even.
+    games: int = 40
+    # Number of test positions, sampled from a tablebase; 0: no accuracy.
+    positions: int = 500
+    # Folder of the tablebase; None: the shipped tables.
+    tables: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise BadOption for an invalid player spec, anchor or number."""
+        for name in self.names:
+            check_spec(name)
+        if self.anchor not in self.names:
+            raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
+        check_number_of_games(self.games, MAX_EVALUATIONS)
+        check_integers(self, positions=(0, MAX_EVALUATIONS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +85,7 @@ class BaseConfig(training_run.Config):
 
         Subclasses also check files: with `resume`, those that a resumed run needs.
         """
-        make_players(self.evaluation_opponents.names, self.make_game())
+        arena.make_players(self.evaluation_opponents.names, self.make_game())
 
 
 AnyConfig = TypeVar("AnyConfig", bound=BaseConfig)
@@ -79,6 +102,8 @@ class BaseTraining(ABC, Generic[AnyConfig]):
     best_file: ClassVar[str] = NETWORK
     # Whether self-play needs the cores while the network learns.
     plays_while_learning: ClassVar[bool] = True
+    # The best network so far.
+    best: Network | None = None
 
     def __init__(self, config: AnyConfig, run: training_run.Run) -> None:
         """Seed torch; a subclass creates its networks and then calls `run.restore(self.load)`."""
@@ -88,7 +113,7 @@ class BaseTraining(ABC, Generic[AnyConfig]):
     def train(self) -> None:
         """Run training to completion."""
         run, config = self.run, self.config
-        charts = promotion.charts(self.game, config.evaluation_opponents) | self.charts()
+        charts = evaluation_charts(self.game, config.evaluation_opponents) | self.charts()
         for _ in run.steps(self.state, config.evaluate_every, charts, self.status):
             metrics = self.step()
             if run.evaluation_due:
@@ -109,13 +134,24 @@ class BaseTraining(ABC, Generic[AnyConfig]):
         best_player = None
         if best is not None:
             best_player = PolicyPlayer(game, Evaluator(best), mirrored=self.mirrored)
-        scores = promotion.score_against(
+        scores = score_against(
             game, newest_player, best_player, config.evaluation_opponents, self.run.step
         )
         is_promoted = best is None or scores[BEST] >= config.gate
         if is_promoted:
             self.save_best(newest, scores)
         return scores, is_promoted
+
+    def promote_if_better(self, network: Network) -> dict[str, float]:
+        """Evaluate a copy of the network; if it is promoted, it becomes `best`. Return the scores.
+
+        Raises as `evaluate_and_promote`.
+        """
+        newest = copy.deepcopy(network)
+        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
+        if is_promoted:
+            self.best = newest
+        return scores
 
     def save_best(self, network: Network, scores: Mapping[str, float]) -> None:
         """Save a network with its scores as the best one; raise OSError."""
@@ -182,115 +218,76 @@ def _torch_threads(max_count: int) -> Iterator[None]:
         torch.set_num_threads(count)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkConfig(BaseConfig):
-    """The settings of algorithms with a replay buffer; steps are rounds."""
+def score_against(
+    game: Game,
+    newest: Player,
+    best: Player | None,
+    opponents: EvaluationOpponents,
+    seed: int,
+    workers: int | None = 0,
+) -> dict[str, float]:
+    """Return the newest player's score, 0 to 1, against each opponent and "best", and its "elo".
 
-    # Maximum number of rounds; None: no limit.
-    rounds: int | None = None
-    network: Size = field(default_factory=Size)
-    # Run folder or weights file of the initial network; None: random weights.
-    start: str | None = None
-    learn: LearnerSettings = field(default_factory=LearnerSettings)
-    # Capacity of the replay buffer.
-    replay: int = 400_000
-    # Mean number of gradient steps that use a sample.
-    replay_ratio: float = 1
+    Without a `best` player there is no score against it. `workers` is the number of processes, 0
+    for this one, None for one per core. On a board with a tablebase, the accuracies are added.
+    Raises BadTable for a damaged table.
+    """
+    entrants: dict[str, str | Player] = {NEWEST: newest}
+    if best is not None:
+        entrants[BEST] = best
+    entrants |= {name: name for name in opponents.names}
+    standings = arena.play_tournament(
+        entrants,
+        game.name,
+        options=game.options,
+        games=opponents.games,
+        seed=seed,
+        anchor=opponents.anchor,
+        workers=workers,
+    ).standings
+    scores = {
+        name: standings.pair(NEWEST, name).line.score.value
+        for name in (BEST, *opponents.names)
+        if name in entrants
+    }
+    ratings = {player.name: player.elo.value for player in standings.players}
+    return {**scores, "elo": ratings[NEWEST], **_accuracies(game, newest, opponents)}
 
-    def __post_init__(self) -> None:
-        """Raise BadOption if a field is invalid; fill in the options of the game."""
-        super().__post_init__()
-        check_integers(self, replay=(1, MAX_SAMPLES))
-        check_between(self, 0, 1000, "replay_ratio")
 
-    def check(self, resume: bool) -> None:
-        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
-        super().check(resume)
-        if not resume:
-            initial_network(self.start, self.make_game(), self.network)
-
-
-AnyNetworkConfig = TypeVar("AnyNetworkConfig", bound=NetworkConfig)
+def evaluation_charts(game: Game, opponents: EvaluationOpponents) -> dict[str, list[str]]:
+    """Return the charts of evaluations: columns of the log by title."""
+    result = {
+        "score against": [*opponents.names, BEST],
+        f"Elo; {opponents.anchor} has 0": ["elo"],
+    }
+    if accuracy_test_set(game, opponents):
+        title = "fraction of decisions that keep the exact value"
+        result[title] = ["accuracy", "accuracy_with_choice"]
+    return result
 
 
-class NetworkTraining(BaseTraining[AnyNetworkConfig]):
-    """A run that fits a network to samples; the moving average of its weights plays."""
+def _accuracies(game: Game, player: Player, opponents: EvaluationOpponents) -> dict[str, float]:
+    """Return the accuracies of a player by name, without NaN; {} without a test set."""
+    test_set = accuracy_test_set(game, opponents)
+    if test_set is None:
+        return {}
+    measured = measure(player, *test_set)
+    accuracies = {
+        "accuracy": measured.kept.value,
+        "accuracy_with_choice": measured.kept_with_choice.value,
+    }
+    return {name: value for name, value in accuracies.items() if not math.isnan(value)}
 
-    def __init__(
-        self,
-        config: AnyNetworkConfig,
-        run: training_run.Run,
-        policy_loss: PolicyLoss = cross_entropy,
-        fill_missing: bool = False,
-    ) -> None:
-        """Create the network, the learner and the buffer.
 
-        With `fill_missing`, legal actions that a sample does not store have the sample's smallest
-        target instead of 0.
-        """
-        super().__init__(config, run)
-        is_new = run.checkpoints.newest is None
-        network = initial_network(config.start if is_new else None, self.game, config.network)
-        device = select_device(config.device)
-        self.learner = Learner(network, config.learn, device, policy_loss)
-        self.replay = ReplayBuffer(self.game, config.replay, fill_missing=fill_missing)
-        # The best network: the initial one with `start`, else None before the first evaluation.
-        self.best: Network | None = None
-        if is_new and config.start is not None:
-            self.best = copy.deepcopy(self.learner.average)
-            self.save_best(self.best, {})
+@lru_cache(1)
+def accuracy_test_set(game: Game, opponents: EvaluationOpponents) -> TestSet | None:
+    """Return a tablebase and test positions; None if accuracy cannot be measured.
 
-    def fit(self, new_samples: float, newest: int | None = None) -> dict[str, float]:
-        """Take the gradient steps of a round with `new_samples` samples; return the metrics.
-
-        Batches come from the `newest` samples of the buffer, by default from all.
-        """
-        start = time.perf_counter()
-        size = self.config.learn.batch_size
-        rng = np.random.default_rng(self.run.seeds(1))
-        self.learner.schedule_learning_rate(self.run.progress())
-        losses = [
-            self.learner.learn(self.replay.sample(rng, size, newest))
-            for _ in range(max(1, round(self.config.replay_ratio * new_samples / size)))
-        ]
-        state.check_outputs(np.array(losses))
-        state.check_finite(self.learner.average)
-        policy, value = np.mean(losses, 0)
-        elapsed = time.perf_counter() - start
-        return {
-            "policy_loss": float(policy),
-            "value_loss": float(value),
-            "learned_per_second": len(losses) * size / elapsed,
-            "learn_seconds": elapsed,
-        }
-
-    def evaluate(self) -> dict[str, float]:
-        """Evaluate the newest network and promote it if it is better; return the scores."""
-        newest = copy.deepcopy(self.learner.average)
-        scores, is_promoted = self.evaluate_and_promote(newest, self.best)
-        if is_promoted:
-            self.best = newest
-        return scores
-
-    def parts(self) -> Mapping[str, nn.Module | Optimizer]:
-        """Return the networks and the optimizer by name."""
-        best = {} if self.best is None else {BEST: self.best}
-        return {**self.learner.parts(), **best}
-
-    def state(self) -> training_run.State:
-        """Return the content of a checkpoint."""
-        arrays = state.to_arrays(**self.parts()) | self.replay.state()
-        return arrays, {"steps": self.learner.steps, "added": self.replay.added}
-
-    def load(self, checkpoint: Checkpoint) -> None:
-        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
-        arrays, about = checkpoint.arrays, checkpoint.about
-        steps = state.read_integer(about, "steps")
-        has_best = any(name.startswith(f"{BEST}.") for name in arrays)
-        best = Network(self.game, self.config.network) if has_best else None
-        parts = self.learner.parts() | ({} if best is None else {BEST: best})
-        tensors = state.read(arrays, **parts)
-        self.learner.check_steps(steps, tensors["optimizer"])
-        self.replay.load(arrays, state.read_integer(about, "added"))
-        state.assign(tensors, **parts)
-        self.learner.steps, self.best = steps, best
+    That is the case for games without tables, with 0 test positions, and if the start of the game
+    is in no table. Raises BadOption for a missing folder.
+    """
+    if game.numbering is None or not opponents.positions:
+        return None
+    tables = Tablebase(game, opponents.tables or SHIPPED)
+    is_solved = game.initial in tables
+    return (tables, tuple(sample_uniform(tables, opponents.positions))) if is_solved else None

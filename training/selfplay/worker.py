@@ -3,7 +3,7 @@
 In a fraction of the games another player has one seat. Its positions are searched too, for policy
 and value targets, but the opponent chooses the actions.
 
-Shape: F fields of a position.
+Shapes: N boards; F fields of a position.
 """
 
 import math
@@ -17,11 +17,116 @@ from numpy.typing import NDArray
 from agents.defaults import CONTEMPT
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
+from cc_env.envs.boards import MAX_OPENING_TURNS, Boards
+from cc_env.envs.opponents import DecisionBatch, Opponent, OpponentPool
+from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
+from cc_env.match.match import effective_repetition_limit
+from cc_env.players.specs import check_spec, make_player
 from cc_env.search.puct import Evaluate, Trees
 from training.runs.config import MAX_BOARDS, MAX_SIMULATIONS, check_between, check_integers
 from training.runs.state import check_outputs
-from training.selfplay.opponents import NO_OPPONENT, GameSettings, SelfPlayGames
-from training.selfplay.replay_buffer import Samples, top_policy, zero_samples
+from training.selfplay.replay_buffer import Samples, top_actions, zero_samples
+
+# Seat of the opponent in pure self-play.
+NO_OPPONENT = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameSettings:
+    """The settings of the games."""
+
+    # Games start after 0 to `max_opening_turns` random turns.
+    max_opening_turns: int = 12
+    # Longer games are drawn.
+    max_turns: int = 100
+    # A game is drawn at this occurrence of a position.
+    repetitions: int = 2
+    # Player specs, and the fraction of games against them; the rest is self-play.
+    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")
+    opponents_share: float = 0.25
+
+    def check_games(self) -> None:
+        """Raise BadOption for an invalid value or spec, and for a share without opponents."""
+        check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
+        check_between(self, 0, 1, "opponents_share")
+        for spec in self.opponents:
+            check_spec(spec)
+        if self.opponents_share and not self.opponents:
+            raise BadOption(
+                f"opponents_share={self.opponents_share}, but there are no opponents; "
+                "name some, or set it to 0"
+            )
+
+    def make_opponents(self, game: Game) -> list[Opponent]:
+        """Return self-play, with index 0, and the opponents, if they have a share.
+
+        Raises BadPlayer for a player that cannot play this game.
+        """
+        opponents = [Opponent("itself", _refuse_to_play, 1 - self.opponents_share)]
+        for spec in self.opponents if self.opponents_share else ():
+            try:
+                player = make_player(spec, game)
+            except BadOption as error:
+                raise BadPlayer(
+                    f"opponent {spec}: {error}; opponents_share=0 needs none"
+                ) from error
+            opponents.append(Opponent(spec, player, self.opponents_share / len(self.opponents)))
+        return opponents
+
+
+def _refuse_to_play(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Stand for self-play in a pool of opponents; the network decides for both seats."""
+    raise AssertionError("no opponent is to move in self-play")
+
+
+class SelfPlayGames:
+    """Games on N boards, in a fraction of which an opponent has one seat.
+
+    `opponent_seats`, int64[N], has the opponent's seat in each, or NO_OPPONENT.
+    """
+
+    def __init__(
+        self, game: Game, settings: GameSettings, count: int, rng: np.random.Generator
+    ) -> None:
+        """Create `count` boards and the opponents; `start` starts the games.
+
+        `rng` seeds all random numbers. Raises BadPlayer for a player that cannot play this game.
+        """
+        self.boards = Boards(
+            game,
+            count,
+            max_turns=settings.max_turns,
+            repetitions=effective_repetition_limit(game, settings.repetitions),
+            max_opening_turns=settings.max_opening_turns,
+        )
+        self.boards.reset(streams=rng.integers(2**64, size=count, dtype=np.uint64))
+        self.opponent_seats = np.full(count, NO_OPPONENT, np.int64)
+        self._pool = OpponentPool(settings.make_opponents(game), game)
+
+    def start(self, selected: NDArray[np.bool_]) -> None:
+        """Start games on the selected boards, bool[N], after random turns."""
+        if not selected.any():
+            return
+        self.boards.reset(selected)
+        opponents = self._pool.opponent_indices(self.boards, np.arange(self.boards.count))
+        self.opponent_seats[:] = np.where(opponents == 0, NO_OPPONENT, 1 - self.boards.seats)
+
+    def choose(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Write the opponents' decisions into `actions`, int64[N]; return their boards, bool[N].
+
+        Raises BadPlayer if an opponent forfeits or chooses an illegal action.
+        """
+        is_to_move = np.asarray(self.boards.to_move == self.opponent_seats)
+        numbers = np.flatnonzero(is_to_move)
+        indices = self._pool.opponent_indices(self.boards, numbers)
+        for index in np.unique(indices).tolist():
+            own = numbers[indices == index]
+            try:
+                actions[own] = self._pool.reply(index, self.boards, own)
+            except (Forfeit, IllegalAction) as error:
+                name = self._pool.opponents[index].name
+                raise BadPlayer(f"opponent {name}: {error}") from error
+        return is_to_move
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +299,7 @@ class SelfPlayWorker:
     def _decide(self) -> None:
         """Store the decisions of the search, play them and those of the opponents."""
         search = self._trees.results()
-        actions, policy = top_policy(search.actions, search.policy)
+        actions, policy = top_actions(search.actions, search.policy, is_policy=True)
         columns = self._boards.positions.copy(), self._boards.to_move.copy(), actions, policy
         for game, *decision in zip(self._decisions, *columns, search.values.tolist(), strict=True):
             game.append(_Decision(*decision))
@@ -209,7 +314,7 @@ class SelfPlayWorker:
         tally.turns += self._boards.turns(board)
         tally.draws += is_draw
         tally.first_wins += result == 0
-        if (seat := self._games.seats[board]) != NO_OPPONENT:
+        if (seat := self._games.opponent_seats[board]) != NO_OPPONENT:
             tally.opponent_games += 1
             tally.points += 0.5 if is_draw else float(result != seat)
         columns = zip(*self._decisions[board], strict=True)

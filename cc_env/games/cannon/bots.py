@@ -138,18 +138,30 @@ class Bot:
         candidates = find_candidates(self._game, position)
         index = self._opening_action(position, candidates)
         if index is None:
-            hall_captures = np.flatnonzero(candidates.takes_hall)
-            best = hall_captures if len(hall_captures) else self.best_actions(candidates)
-            index = int(rng.choice(best))
+            index = int(rng.choice(self._best_actions(candidates)))
         self._turns += 1
         self._quiet_turns = self._quiet_turns + 1 if candidates.is_quiet[index] else 0
         return int(candidates.actions[index])
 
-    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+    def _best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Return the indices of the best actions, int64[≥ 1]; if it ends a quiet run, reset it."""
+        if candidates.takes_hall.any():
+            return np.flatnonzero(candidates.takes_hall)
+        best = self.best_actions(candidates, self._quiet_turns)
+        if best is None:
+            self._quiet_turns = 0
+            return self.actions_after_waiting(candidates)
+        return best
+
+    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
         """Return the indices of the best actions if no hall can be captured, int64[≥ 1].
 
-        Players may reset `_quiet_turns`.
+        None if, after `quiet_turns`, the player does not wait any longer.
         """
+        raise NotImplementedError
+
+    def actions_after_waiting(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Return the indices of the actions that end a run of quiet turns, int64[≥ 1]."""
         raise NotImplementedError
 
     def _opening_action(self, position: Position, candidates: Candidates) -> int | None:
@@ -167,15 +179,18 @@ class Aggressive(Bot):
     Waiting is a bomb on an empty cell or a move to a cell without danger.
     """
 
-    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
+    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
+        """Return the indices of captures, else of waiting actions, else None."""
         if candidates.takes_soldier.any():
             return _cheapest(candidates.takes_soldier, -candidates.attacks)
-        if self._quiet_turns < MAX_AGGRESSIVE_QUIET_TURNS:
+        if quiet_turns < MAX_AGGRESSIVE_QUIET_TURNS:
             for actions in self.waiting_actions(candidates):
                 if actions.any():
                     return np.flatnonzero(actions)
-        self._quiet_turns = 0
+        return None
+
+    def actions_after_waiting(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Return the indices of the safest quiet moves, int64[≥ 1]."""
         return _cheapest(candidates.is_quiet & ~candidates.is_bomb, candidates.danger)
 
     def waiting_actions(self, candidates: Candidates) -> tuple[NDArray[np.bool_], ...]:
@@ -204,7 +219,7 @@ class Defensive(Bot):
     least danger.
     """
 
-    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
+    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
         """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         greatest = max(candidates.soldiers.values())
         threatened = [cell for cell, danger in candidates.soldiers.items() if danger == greatest]
@@ -220,11 +235,14 @@ class Defensive(Bot):
 class Neutral(Defensive):
     """A defensive player that plays the first legal action after a run of quiet turns."""
 
-    def best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
-        if self._quiet_turns < MAX_NEUTRAL_QUIET_TURNS:
-            return super().best_actions(candidates)
-        self._quiet_turns = 0
+    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
+        """Return the indices of a defensive player's actions; None after a run of quiet turns."""
+        if quiet_turns < MAX_NEUTRAL_QUIET_TURNS:
+            return super().best_actions(candidates, quiet_turns)
+        return None
+
+    def actions_after_waiting(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Return the index of the first action."""
         return np.zeros(1, np.int64)
 
 

@@ -137,12 +137,14 @@ def sides(position: Position) -> Sides:
 
 
 @jit
-def put(pieces: Sides, player: np.uint64, shape: np.uint64, options: np.uint64) -> Position:
+def make_position(
+    pieces: Sides, player: np.uint64, shape: np.uint64, options: np.uint64
+) -> Position:
     """Return the position with these pieces."""
-    own, halls, enemies, enemy_halls = pieces
+    soldiers, halls, enemies, enemy_halls = pieces
     return Position(
-        own.low,
-        own.high,
+        soldiers.low,
+        soldiers.high,
         halls.low,
         halls.high,
         enemies.low,
@@ -340,7 +342,7 @@ def apply(position: Position, action: Int) -> Position:
         rotate(soldiers, shape),
         rotate(halls, shape),
     )
-    return put(after, position.player ^ ONE, shape, position.options)
+    return make_position(after, position.player ^ ONE, shape, position.options)
 
 
 # The rules that end a game; `Cannon.ending` has a word for each.
@@ -350,8 +352,8 @@ NO_END, HALLS_END, SOLDIERS_END, MOVES_END = range(4)
 @jit
 def end_rule(position: Position) -> Int:
     """Return the rule that ended the game, NO_END if the game is in progress."""
-    pieces, halls = sides(position), HALLS[position.shape]
-    if halls - min(count(pieces.halls), count(pieces.enemy_halls)) >= 2:
+    pieces, num_halls = sides(position), HALLS[position.shape]
+    if num_halls - min(count(pieces.halls), count(pieces.enemy_halls)) >= 2:
         return np.int64(HALLS_END)
     if is_empty(pieces.soldiers):
         return np.int64(SOLDIERS_END)
@@ -382,8 +384,8 @@ def lead(position: Position, end: Int) -> Int:
     The points of both add up to 10. `end` is the rule that ended the game, NO_END for a repetition.
     """
     pieces = sides(position)
-    halls: Int = HALLS[position.shape]
-    killed, lost = halls - count(pieces.halls), halls - count(pieces.enemy_halls)
+    num_halls: Int = HALLS[position.shape]
+    killed, lost = num_halls - count(pieces.halls), num_halls - count(pieces.enemy_halls)
     if end == HALLS_END:
         return 10 - 4 * lost if killed >= 2 else 4 * killed - 10
     more: Int = 4 * (killed - lost)
@@ -422,17 +424,17 @@ def margin(position: Position) -> Int:
 @jit
 def observe(position: Position, player: Int, planes: NDArray[np.int8]) -> None:
     """Write the planes named in PLANES, in the frame of `player`, into int8[C, H, W]."""
-    shape, halls = position.shape, HALLS[position.shape]
-    soldiers, own_halls, enemies, enemy_halls = sides(position)
+    shape, num_halls = position.shape, HALLS[position.shape]
+    soldiers, halls, enemies, enemy_halls = sides(position)
     if player != np.int64(position.player):
         soldiers, enemies = rotate(enemies, shape), rotate(soldiers, shape)
-        own_halls, enemy_halls = rotate(enemy_halls, shape), rotate(own_halls, shape)
-    for plane, cells in enumerate((soldiers, own_halls, enemies, enemy_halls)):
+        halls, enemy_halls = rotate(enemy_halls, shape), rotate(halls, shape)
+    for plane, cells in enumerate((soldiers, halls, enemies, enemy_halls)):
         for row in range(planes.shape[1]):
             for column in range(planes.shape[2]):
                 planes[plane, row, column] = np.int8(contains(cells, STRIDE * row + column))
-    planes[4] = np.int8(count(own_halls) < halls)
-    planes[5] = np.int8(count(enemy_halls) < halls)
+    planes[4] = np.int8(count(halls) < num_halls)
+    planes[5] = np.int8(count(enemy_halls) < num_halls)
 
 
 @jit

@@ -187,7 +187,8 @@ def _reachable_crossing(start: Word, hops: Hops, middles: Word, empty: Word, rea
     certain |= hop_landings(certain, hops)
     if certain == reached:
         return reached
-    # The cells reached with at most one hop over a crossing.
+    # The cells reached with at most one hop over a crossing. With a single crossing there are no
+    # others, since no chain hops over a piece twice.
     certain = flood(certain, plain_hops)
     if certain == reached or crossings == lowest_bit(crossings):
         return certain
@@ -243,11 +244,11 @@ def captures(start: Word, end: Word, own: Word, enemy: Word, empty: Word) -> tup
     The second value is whether some chain captures nothing. There must be at least one chain.
     """
     over_own = hops_over(own, empty)
-    before = flood(start, over_own)
-    if not before & takeoffs(hops_over(enemy, empty)):
+    possible_before = flood(start, over_own)
+    if not possible_before & takeoffs(hops_over(enemy, empty)):
         return ZERO, True
     field = Field(own, own | enemy, empty, hops_over(own | enemy, empty))
-    candidates = between(before, flood(end, field.hops), enemy)
+    candidates = between(possible_before, flood(end, field.hops), enemy)
     if not candidates:
         return ZERO, True
     before = reachable(start, over_own, own, empty)
@@ -446,7 +447,7 @@ def _trace(
     previous = lowest_bit(hop(cell, falling, rising, frontier))
     start, end = lowest_index(previous), lowest_index(cell)
     middle = ONE << ((start + end) >> ONE)
-    if max(start, end) - min(start, end) == _RISING_HOP:
+    if start + _RISING_HOP == end or end + _RISING_HOP == start:
         return previous, used_falling, used_rising | middle
     return previous, used_falling | middle, used_rising
 

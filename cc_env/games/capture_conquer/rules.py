@@ -54,8 +54,8 @@ def _has_action(start: Cell, end: Cell) -> bool:
 BOARD = np.zeros(9, np.uint64)
 ENDS = np.zeros((9, 64), np.uint64)
 FIRST_ID = np.zeros((9, 64), np.int64)
-STARTS = np.zeros((9, 1121), np.uint64)
-ENDINGS = np.zeros((9, 1121), np.uint64)
+STARTS = np.zeros((9, 1121), np.uint8)
+ENDINGS = np.zeros((9, 1121), np.uint8)
 NUM_JUMPS = np.zeros(9, np.int64)
 for _size in SIZES:
     for _row, _column in all_cells(_size):
@@ -144,7 +144,8 @@ def _legal_captures(position: Position, out: NDArray[np.int32]) -> int:
 @jit
 def jump(position: Position, action: Int) -> tuple[Word, Word]:
     """Return the start and end cells of a step or jump."""
-    return ONE << STARTS[position.size, action], ONE << ENDINGS[position.size, action]
+    start, end = STARTS[position.size, action], ENDINGS[position.size, action]
+    return ONE << np.uint64(start), ONE << np.uint64(end)
 
 
 @jit

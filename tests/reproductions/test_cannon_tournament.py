@@ -22,8 +22,8 @@ from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match import record
 from cc_env.players.specs import make_player
-from cc_env.protocols.cannon_tournament import server
-from cc_env.protocols.cannon_tournament.messages import MessageSocket
+from cc_env.reproductions.cannon_tournament import server
+from cc_env.reproductions.cannon_tournament.messages import MessageSocket
 
 GAME = make_game("cannon")
 
@@ -187,7 +187,7 @@ def wait_for_reader(monkeypatch):
 def test_message_without_reply_is_followed_by_a_pause(monkeypatch):
     server_end, connection = connect_pair()
     message_socket, pauses = MessageSocket(server_end), []
-    monkeypatch.setattr("cc_env.protocols.cannon_tournament.messages.PAUSE_SECONDS", 3600)
+    monkeypatch.setattr("cc_env.reproductions.cannon_tournament.messages.PAUSE_SECONDS", 3600)
     monkeypatch.setattr("time.sleep", pauses.append)
     for _ in range(2):
         message_socket.send(log.message("INIT"))

@@ -34,9 +34,10 @@ from cc_env.output import make_number_table
 from cc_env.rendering.picture import frames
 from training import arena
 from training.arena.schedule import Pairing, game_seed
-from training.arena.standings import POINTS, Line, tally
+from training.arena.standings import POINTS, Tally, make_tally
 from training.arena.wording import interval, percent
 from training.parallel import processes
+from training.runs.command_line import Workers
 from training.runs.config import check_integers
 from training.runs.progress import console, games_progress
 
@@ -69,13 +70,13 @@ class Figures(NamedTuple):
     turns: int | None = None
 
     @property
-    def line(self) -> Line:
+    def tally(self) -> Tally:
         """The results of the first player; all games are treated as independent."""
         points = np.repeat((1.0, 0.0, 0.5), (self.first, self.second, self.draws))
-        return tally(points, np.arange(len(points)))
+        return make_tally(points, np.arange(len(points)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Experiment:
     """Games of two players in the same seats; the same experiment gives the same games.
 
@@ -143,9 +144,9 @@ class PlayedExperiment:
         return [number.setdefault(record.start, len(number)) for record in self.records]
 
     @property
-    def line(self) -> Line:
+    def tally(self) -> Tally:
         """The results of the first player."""
-        return tally(np.array(self.points), np.array(self.openings))
+        return make_tally(np.array(self.points), np.array(self.openings))
 
     @property
     def turns(self) -> float:
@@ -173,12 +174,10 @@ def experiments(games: int = GAMES, seed: int = 0) -> list[Experiment]:
     smart_smart = Figures(0, 50, 0, turns=20)
     make = partial(Experiment, seed=seed)
     return [
-        make(first=RANDOM, second=RANDOM, games=games, published=random_random),
-        make(first=SMART, second=RANDOM, games=smart_games, published=smart_random),
-        make(first=RANDOM, second=SMART, games=smart_games, published=random_smart),
-        Experiment(
-            first=SMART, second=SMART, games=1, is_deterministic=True, published=smart_smart
-        ),
+        make(RANDOM, RANDOM, games, published=random_random),
+        make(SMART, RANDOM, smart_games, published=smart_random),
+        make(RANDOM, SMART, smart_games, published=random_smart),
+        Experiment(SMART, SMART, 1, is_deterministic=True, published=smart_smart),
     ]
 
 
@@ -191,17 +190,8 @@ def seat_advantage(
     size or a number out of range.
     """
     players = tuple(names) or STRONG.get(size, STRONG[8])
-    return [
-        Experiment(
-            first=name,
-            second=name,
-            games=games,
-            size=size,
-            opening_turns=OPENING_TURNS,
-            seed=seed,
-        )
-        for name in players
-    ]
+    make = partial(Experiment, games=games, size=size, opening_turns=OPENING_TURNS, seed=seed)
+    return [make(first=name, second=name) for name in players]
 
 
 def play_experiments(
@@ -260,13 +250,13 @@ def _warm_up(experiment: Experiment) -> None:
     arena.play_pairing(experiment.make_game(), replace(experiment, games=1).plan()[0])
 
 
-def combine(rows: Sequence[PlayedExperiment]) -> Line:
+def combine(rows: Sequence[PlayedExperiment]) -> Tally:
     """Return the results of the first seat in all these matches from the same openings.
 
     Games from one opening may be correlated, so intervals are clustered by opening.
     """
     points = np.concatenate([row.points for row in rows])
-    return tally(points, np.concatenate([row.openings for row in rows]))
+    return make_tally(points, np.concatenate([row.openings for row in rows]))
 
 
 def numbered_turns(game: record.Record) -> list[str]:
@@ -281,14 +271,14 @@ def published_table(rows: Iterable[PlayedExperiment]) -> Table:
         experiment = row.experiment
         specs = experiment.first, experiment.second
         names = " – ".join("smart" if spec == SMART else spec for spec in specs)
-        result = _result(row.line, experiment.is_deterministic)
-        table.add_row(Text(names), str(row.line.games), *result, *_length_texts(row))
+        result = _result(row.tally, experiment.is_deterministic)
+        table.add_row(Text(names), str(row.tally.games), *result, *_length_texts(row))
         if published := experiment.published:
-            result = _result(published.line, experiment.is_deterministic)
+            result = _result(published.tally, experiment.is_deterministic)
             turns = f"{published.turns}" if published.turns else ""
             seconds = f"{published.seconds:g}" if published.seconds else ""
             table.add_row(
-                "  published", str(published.line.games), *result, turns, seconds, style="dim"
+                "  published", str(published.tally.games), *result, turns, seconds, style="dim"
             )
     return table
 
@@ -301,18 +291,18 @@ def seats_table(rows: Sequence[PlayedExperiment]) -> Table:
         for row in matches:
             name = Text(f"{size}×{size} {row.experiment.first}")
             reasons = "\n".join(f"{count} {reason}" for reason, count in row.draw_reasons.items())
-            table.add_row(name, *_result(row.line), *_length_texts(row), reasons)
+            table.add_row(name, *_result(row.tally), *_length_texts(row), reasons)
         if len(matches) > 1:
             table.add_row(f"{size}×{size} total", *_result(combine(matches)), style="bold")
     return table
 
 
-def _result(line: Line, is_deterministic: bool = False) -> tuple[str, str]:
+def _result(tally: Tally, is_deterministic: bool = False) -> tuple[str, str]:
     """Return the counts of results, and the score with its confidence interval."""
-    certainty = "always" if is_deterministic else interval(line.score)
+    certainty = "always" if is_deterministic else interval(tally.score)
     return (
-        f"{line.wins} : {line.losses} : {line.draws}",
-        f"{percent(line.score.value)} ({certainty})",
+        f"{tally.wins} : {tally.losses} : {tally.draws}",
+        f"{percent(tally.score.value)} ({certainty})",
     )
 
 
@@ -338,9 +328,7 @@ def run(
         int, typer.Option(help="Games of each player against itself.")
     ] = SEAT_GAMES,
     seed: Annotated[int, typer.Option(help="Seed of openings and players.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Processes.", show_default="one per core")
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Repeat the published experiments and measure the advantage of moving first."""
     published = experiments(games, seed)

@@ -1,7 +1,7 @@
 """The memory player: it stores the choices of finished games and how often they led to a win.
 
-    memory:path=FILE                   one SQLite file, for any number of games and processes
-    python -m agents.memory_command    imports and exports nine_mens.json of the original program
+    memory:path=FILE    one SQLite file, for any number of games and processes
+    cc_env memory       imports and exports nine_mens.json of the original program
 
 A memory is a tree of action sequences from the start of the game, not a table of positions. With
 the credit scheme "result", a finished game adds a win of the winner to each of its choices. With
@@ -20,11 +20,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from agents.defaults import MEMORY_PATH
+from agents.reproductions.memory_tree import Line, Wins
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import FIRST_WINS, SECOND_WINS, Position
 from cc_env.errors import BadRecord, UnknownOption, format_list, is_integer
 from cc_env.files import file_hash
-from cc_env.games.morris.tree import Line, Wins
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record, replay
 from cc_env.match.referee import Clock, Decision

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from agents.defaults import MEMORY_PATH
-from agents.memory_player import Memory
+from agents.reproductions import memory_tree
+from agents.reproductions.memory_player import Memory
 from cc_env.cli.application import create_app, run
-from cc_env.cli.arguments import GameOptions, file_path, game_options
+from cc_env.cli.arguments import FILE, GameOptions, game_options
 from cc_env.errors import BadRecord
 from cc_env.files import read_bytes, write_atomically
 from cc_env.games.factory import make_game
-from cc_env.games.morris import tree
 from cc_env.output import Terminal
 
 app = create_app(
@@ -22,18 +22,9 @@ app = create_app(
 )
 console = Terminal()
 
-MemoryFile = Annotated[
-    Path,
-    typer.Option("--memory", "-m", parser=file_path, metavar="FILE", help="The SQLite file."),
-]
+MemoryFile = Annotated[Path, typer.Option("--memory", "-m", **FILE, help="The SQLite file.")]
 JSONFile = Annotated[
-    Path,
-    typer.Argument(
-        parser=file_path,
-        metavar="FILE",
-        help="A tree of games as in nine_mens.json.",
-        show_default=False,
-    ),
+    Path, typer.Argument(**FILE, help="A tree of games as in nine_mens.json.", show_default=False)
 ]
 
 
@@ -47,7 +38,7 @@ def import_tree(
     """Import a tree of games into a memory."""
     game = make_game("morris", **game_options(option, game="morris"))
     try:
-        counts, illegal = tree.read(game, read_bytes(file).decode("utf-8-sig"))
+        counts, illegal = memory_tree.read(game, read_bytes(file).decode("utf-8-sig"))
     except (BadRecord, UnicodeDecodeError) as error:
         raise BadRecord(f"{file}: {error}") from error
     Memory(memory, game).add(counts, merge)
@@ -70,7 +61,7 @@ def export(
     counts = Memory(memory, game).counts()
     if not counts:
         raise BadRecord(f"{memory} has no games of {game!r}; nothing was written")
-    write_atomically(file, tree.write(game, counts, first=first))
+    write_atomically(file, memory_tree.write(game, counts, first=first))
     console.print(f"{len(counts):,} choices written to {file}")
 
 

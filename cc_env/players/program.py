@@ -25,18 +25,17 @@ from cc_env.errors import (
     BadPlayer,
     Forfeit,
     IllegalAction,
-    UnknownOption,
+    check_name,
     describe_os_error,
-    format_list,
 )
-from cc_env.match.match import check_seconds
+from cc_env.match.match import check_time_limits
 from cc_env.match.referee import Clock, Decision
-from cc_env.protocols.cannon_tournament import program_lines
 from cc_env.protocols.channel import Channel, LineTooLong
 from cc_env.protocols.process import ProcessChannel
 from cc_env.protocols.program_protocol import GameHistory
 from cc_env.protocols.ugi import one_line
 from cc_env.protocols.ugi_driver import UGIDriver
+from cc_env.reproductions.cannon_tournament import program_lines
 
 _T = TypeVar("_T")
 # See `cc_env.protocols.program_protocol`.
@@ -148,7 +147,7 @@ class ProgramPlayer:
         (default 150 with the tournament's protocol), `start` the time to get ready. Raises
         BadOption for invalid values or a missing program.
         """
-        check_seconds(seconds=seconds, budget=budget, start=start)
+        check_time_limits(seconds=seconds, budget=budget, start=start)
         if check_protocol(protocol) == "cannon":
             program_lines.check_game(game)
             budget = program_lines.GAME_SECONDS if budget is None else budget
@@ -191,9 +190,7 @@ class ProgramPlayer:
 
 def check_protocol(name: str) -> str:
     """Return the name of a protocol; raise UnknownOption for an unknown one."""
-    if name not in PROTOCOLS:
-        raise UnknownOption(f"unknown protocol {name!r}; expected: {format_list(PROTOCOLS)}")
-    return name
+    return check_name("protocol", name, PROTOCOLS)
 
 
 def _split_command(command: object) -> list[str]:

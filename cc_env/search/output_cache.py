@@ -1,4 +1,4 @@
-"""A cache of network evaluations, so that each position is evaluated once.
+"""A cache of the outputs of a network, so that it evaluates each position once.
 
 An entry holds the value and the logits of the legal actions; the logits are stored in a ring buffer
 in which the newest replace the oldest. The key is a hash of the observation and the legal actions.
@@ -22,7 +22,7 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 BYTE, HALF = np.uint64(8), np.uint64(32)
 
 
-class EvaluationCache(NamedTuple):
+class OutputCache(NamedTuple):
     """The cache, direct-mapped: a new entry replaces the one in its slot."""
 
     # 0 in an empty slot.
@@ -36,9 +36,9 @@ class EvaluationCache(NamedTuple):
     num_written: NDArray[np.int64]  # [1]
 
 
-def make_cache(slots: int = SLOTS, ring: int = RING) -> EvaluationCache:
+def make_cache(slots: int = SLOTS, ring: int = RING) -> OutputCache:
     """Return an empty cache; both sizes are powers of two. Memory pages are allocated when used."""
-    return EvaluationCache(
+    return OutputCache(
         np.zeros(slots, np.uint64),
         np.empty(slots, np.float32),
         np.empty(slots, np.int64),
@@ -71,7 +71,7 @@ def _add_word(key: np.uint64, word: np.uint64) -> np.uint64:
 
 @jit
 def store(
-    cache: EvaluationCache, key: np.uint64, value: float, logits: NDArray[np.float32], count: Int
+    cache: OutputCache, key: np.uint64, value: float, logits: NDArray[np.float32], count: Int
 ) -> None:
     """Store a value and `logits[:count]`, float32[A]."""
     slot, start = _slot(cache, key), cache.num_written[0]
@@ -82,7 +82,7 @@ def store(
 
 
 @jit
-def find_slot(cache: EvaluationCache, key: np.uint64) -> Int:
+def find_slot(cache: OutputCache, key: np.uint64) -> Int:
     """Return the slot of the entry with this key, or -1."""
     slot = _slot(cache, key)
     if cache.keys[slot] == key and cache.num_written[0] - cache.starts[slot] <= len(cache.logits):
@@ -91,7 +91,7 @@ def find_slot(cache: EvaluationCache, key: np.uint64) -> Int:
 
 
 @jit
-def read(cache: EvaluationCache, slot: Int, logits: NDArray[np.float32], count: Int) -> float:
+def read(cache: OutputCache, slot: Int, logits: NDArray[np.float32], count: Int) -> float:
     """Copy the logits of an entry to `logits[:count]`, float32[A]; return its value."""
     start = cache.starts[slot]
     for index in range(count):
@@ -100,6 +100,6 @@ def read(cache: EvaluationCache, slot: Int, logits: NDArray[np.float32], count: 
 
 
 @jit
-def _slot(cache: EvaluationCache, key: np.uint64) -> Int:
+def _slot(cache: OutputCache, key: np.uint64) -> Int:
     # All keys are odd.
     return np.int64(key >> ONE & np.uint64(len(cache.keys) - 1))

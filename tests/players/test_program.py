@@ -5,9 +5,11 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +25,11 @@ from cc_env.match import record
 from cc_env.match.match import Limits
 from cc_env.match.record import append_record, read_records
 from cc_env.match.referee import Clock, play_match, player_for_new_game
+from cc_env.play.ugi_engine import UGIEngine, serve
+from cc_env.players.program import ProgramConnection
 from cc_env.players.specs import check_spec, make_player
 from cc_env.protocols import channel, process
-from cc_env.protocols.program import ProgramConnection
+from cc_env.protocols.channel import SocketChannel
 from cc_env.protocols.ugi_driver import UGIDriver
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.import_allowlist import untrusted_names
@@ -74,20 +78,27 @@ def test_program_plays_a_game_by_ugi(name):
     assert record.replay(game_record).turns == list(game_record.turns)
 
 
-# An engine whose lines of output are changed by NOISE, a dict of format strings by first word.
-NOISY_ENGINE = """
-import sys
-from cc_env import make_game
-from cc_env.play.ugi_engine import UGIEngine
+@contextmanager
+def noisy_engine(game, noise):
+    """Yield a player connected to an engine of this process that adds lines to some of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = SocketChannel(socket.create_connection(listener.getsockname()))
+        engine_connection = SocketChannel(listener.accept()[0])
 
-def write(text):
-    for line in text.split("\\n"):
-        print(NOISE.get(line.split()[0], "{}").format(line), flush=True)
+    def write(text):
+        for line in text.split("\n"):
+            for output in noise.get(line.split()[0], "{}").format(line).split("\n"):
+                # The driver may have closed the connection after the game.
+                with suppress(EOFError):
+                    engine_connection.write_line(output)
 
-engine = UGIEngine("minimax:depth=1", make_game("morris"), write)
-for line in sys.stdin:
-    engine.handle_line(line)
-"""
+    engine = UGIEngine("minimax:depth=1", game, write)
+    thread = threading.Thread(target=serve, args=(engine, engine_connection))
+    thread.start()
+    yield ProgramConnection(game, "engine", UGIDriver(), connection, Clock())
+    connection.close()
+    thread.join()
+    engine_connection.close()
 
 
 @pytest.mark.parametrize(
@@ -103,11 +114,10 @@ for line in sys.stdin:
         {"ugiok": "info string error no license\n{}\nbestmove (none)\nuciok"},
     ],
 )
-def test_other_lines_of_a_program_are_dropped(tmp_path, noise):
-    path = tmp_path / "engine.py"
-    path.write_text(f"NOISE = {noise}\n{NOISY_ENGINE}")
+def test_other_lines_of_a_program_are_dropped(noise):
     game = make_game("morris")
-    game_record = play(game, f"program:command={sys.executable} {path}", "random")
+    with noisy_engine(game, noise) as player:
+        game_record = play_match(game, [player, make_player("random", game)])
     assert game_record.turns == play(game, "minimax:depth=1").turns
     assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
 

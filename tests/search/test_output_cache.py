@@ -1,9 +1,9 @@
-"""The cache of network evaluations."""
+"""The cache of network output_cache."""
 
 import numpy as np
 
-from cc_env.search import evaluations
-from cc_env.search.evaluations import find_slot, hash_observation, make_cache
+from cc_env.search import output_cache
+from cc_env.search.output_cache import find_slot, hash_observation, make_cache
 
 
 def cache_of(*items, slots=8, ring=16):
@@ -11,7 +11,7 @@ def cache_of(*items, slots=8, ring=16):
     cache = make_cache(slots, ring)
     for key, value, logits in items:
         row = np.array(logits, np.float32)
-        evaluations.store(cache, np.uint64(key), value, row, np.int64(len(logits)))
+        output_cache.store(cache, np.uint64(key), value, row, np.int64(len(logits)))
     return cache
 
 
@@ -21,7 +21,7 @@ def lookup(cache, key, count):
     if slot < 0:
         return None
     logits = np.zeros(count, np.float32)
-    value = evaluations.read(cache, np.int64(slot), logits, np.int64(count))
+    value = output_cache.read(cache, np.int64(slot), logits, np.int64(count))
     return float(value), logits.tolist()
 
 

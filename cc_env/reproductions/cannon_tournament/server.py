@@ -2,7 +2,7 @@
 
 The server applies the rules and decides which player has lost by which fault. Clients need to
 follow only the protocol, see `cc_env.games.cannon.log` and
-`cc_env.protocols.cannon_tournament.messages`.
+`cc_env.reproductions.cannon_tournament.messages`.
 """
 
 import json
@@ -19,8 +19,8 @@ from cc_env.games.cannon import log
 from cc_env.games.factory import make_game
 from cc_env.match.match import FAULTS, Limits, Match
 from cc_env.match.referee import Clock, Player, player_for_new_game, request_decision
-from cc_env.protocols.cannon_tournament.messages import MessageSocket
-from cc_env.protocols.cannon_tournament.program_lines import GAME_SECONDS, check_game
+from cc_env.reproductions.cannon_tournament.messages import MessageSocket
+from cc_env.reproductions.cannon_tournament.program_lines import GAME_SECONDS, check_game
 
 # Time to wait for a message of a client.
 MESSAGE_TIMEOUT_SECONDS = 150.0

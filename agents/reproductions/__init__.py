@@ -1,0 +1,1 @@
+"""Reproductions of earlier programs: the memory player of nine men's morris."""

@@ -1,0 +1,1 @@
+"""Reproductions of earlier programs: the published experiments with C&C."""
