@@ -68,6 +68,8 @@ _packages: set[str] = set()
 _registered: dict[str, dict[str, str]] = defaultdict(dict)
 
 _INSTALL_FOLDERS = tuple(Path(sysconfig.get_path(n)) for n in ("stdlib", "purelib", "platlib"))
+# Names of such folders of other environments, whose packages this one may share.
+_INSTALL_FOLDER_NAMES = frozenset(["site-packages", "dist-packages"])
 
 
 class NamedFunction(Protocol):
@@ -160,9 +162,12 @@ def _is_installed(top: str) -> bool:
     package = sys.modules[top]
     files = [getattr(package, "__file__", None), *getattr(package, "__path__", ())]
     paths = [Path(file) for file in files if file]
-    return not paths or any(
-        path.is_relative_to(root) for path in paths for root in _INSTALL_FOLDERS
-    )
+    return not paths or any(map(_is_in_install_folder, paths))
+
+
+def _is_in_install_folder(path: Path) -> bool:
+    is_shared = not _INSTALL_FOLDER_NAMES.isdisjoint(path.parts)
+    return is_shared or any(path.is_relative_to(root) for root in _INSTALL_FOLDERS)
 
 
 def _source_or_none(path: Path) -> Path | None:

@@ -72,6 +72,15 @@ def test_installed_packages_are_followed_only_if_they_compile(tree, monkeypatch)
     fingerprints._is_installed.cache_clear()
 
 
+def test_packages_of_another_environment_count_as_installed(tmp_path, monkeypatch):
+    folder = tmp_path / "lib/site-packages"
+    folder.mkdir(parents=True)
+    (folder / "shared.py").touch()
+    monkeypatch.setitem(sys.modules, "shared", SimpleNamespace(__file__=str(folder / "shared.py")))
+    fingerprints._is_installed.cache_clear()
+    assert followed("shared") == set()
+
+
 def test_registered_functions_count_as_imports(tree, monkeypatch):
     monkeypatch.delitem(fingerprints._registered, "deep.bits", raising=False)
     before = fingerprints.fingerprint(["deep.bits"])
