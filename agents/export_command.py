@@ -10,14 +10,7 @@ from agents.network import load_network
 from agents.network_weights import find_weights
 from agents.onnx_export import INPUT, OUTPUTS, to_onnx
 from cc_env.cli.application import create_app, run
-from cc_env.cli.arguments import (
-    FILE,
-    GameName,
-    GameOptions,
-    Size,
-    check_new_file,
-    game_options,
-)
+from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, check_new_file, game_options
 from cc_env.files import file_hash, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal

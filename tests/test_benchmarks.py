@@ -33,8 +33,11 @@ def check(tasks):
         assert measured.value > 0
 
 
-def test_our_rows_have_a_positive_rate():
+def test_our_rows_have_a_positive_rate(monkeypatch):
     pytest.importorskip("pettingzoo")
+    make_boards = ours._make_boards
+    monkeypatch.setattr(ours, "_make_boards", lambda n, **rest: make_boards(min(n, 16), **rest))
+    monkeypatch.setattr(ours, "PLAIN_STEPS", 50)
     check([task for task in ours.tasks() if not re.search(f"{SEARCHES}|{STARTS}", task.label)])
 
 

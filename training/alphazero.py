@@ -29,15 +29,14 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from agents.evaluator import Evaluator
 from agents.network import Network
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from training.parallel.tasks import MAX_WORKERS, check_engine
-from training.runs import command_line
-from training.runs.config import MAX_SAMPLES, check_between, check_integers
+from training.runs import checked, command_line
 from training.runs.training_run import Run
 from training.selfplay.learner import NetworkConfig, NetworkTraining
 from training.selfplay.replay_buffer import Samples
@@ -58,26 +57,23 @@ class Config(NetworkConfig):
     minutes: float | None = 90
     play: SelfPlaySettings = field(default_factory=SelfPlaySettings)
     # Number of self-play workers, each with its own boards.
-    workers: int = 2
+    workers: Annotated[int, checked.integers(1, MAX_WORKERS)] = 2
     # "threads", or "ray" for a cluster.
     engine: str = "threads"
     # Decisions per board and round.
-    decisions: int = 16
-    replay: int = 600_000
+    decisions: checked.Samples = 16
+    replay: checked.Samples = 600_000
     # Number of samples before learning starts.
-    warm_up: int = 8_000
+    warm_up: checked.Count = 8_000
     # Batches come from this fraction of all samples, the newest, but at least `least_window`.
-    window: float = 0.5
-    least_window: int = 50_000
-    replay_ratio: float = 4
-    evaluate_every: int = 40
+    window: checked.Fraction = 0.5
+    least_window: checked.Count = 50_000
+    replay_ratio: Annotated[float, checked.numbers(0, 1000)] = 4
+    evaluate_every: checked.Count = 40
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, workers=(1, MAX_WORKERS), decisions=(1, MAX_SAMPLES))
-        check_integers(self, warm_up=1, least_window=1)
-        check_between(self, 0, 1, "window")
         check_engine(self.engine, ENGINES)
 
     def check(self, resume: bool) -> None:

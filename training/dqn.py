@@ -23,7 +23,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -41,22 +41,13 @@ from agents.network import Network, select_device
 from agents.network_weights import Size
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
-from cc_env.envs.boards import MAX_OPENING_TURNS
 from cc_env.envs.sb3 import OpponentVecEnv
-from cc_env.errors import BadOption
-from cc_env.match.match import Limits, effective_repetition_limit
-from cc_env.players.specs import check_spec
+from cc_env.errors import BadOption, check_integer
 from training.arena import make_players
-from training.runs import command_line, state
+from training.runs import checked, command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import (
-    MAX_BATCH_SIZE,
-    MAX_BOARDS,
-    MAX_SAMPLES,
-    check_between,
-    check_integers,
-)
 from training.runs.training_run import Run, State
+from training.selfplay.selfplay_env import SelfPlayEnv
 from training.selfplay.training import BEST, BaseConfig, BaseTraining, train
 
 # Q-value of illegal actions; returns are between -1 and 1.
@@ -74,44 +65,42 @@ class Config(BaseConfig):
     steps: int | None = None
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=16))
     # Player specs of the opponents, each with the same share of the games.
-    opponents: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=2", "minimax:depth=3")
+    opponents: checked.PlayerSpecs = (
+        "random",
+        "minimax:depth=1",
+        "minimax:depth=2",
+        "minimax:depth=3",
+    )
     # Games start after 0 to `max_opening_turns` random turns.
-    max_opening_turns: int = 6
-    boards: int = 256
+    max_opening_turns: checked.OpeningTurns = 6
+    boards: checked.Boards = 256
     # Decisions per board between logged steps, each followed by one gradient step.
-    n_steps: int = 32
-    batch_size: int = 512
+    n_steps: checked.Count = 32
+    batch_size: checked.BatchSize = 512
     # Capacity of the replay buffer, and its least content for gradient steps, in decisions.
     replay: int = 200_000
-    warm_up: int = 10_000
+    warm_up: checked.Count = 10_000
     # Linear schedule.
-    learning_rate: float = 1e-3
-    last_learning_rate: float = 1e-4
+    learning_rate: checked.Fraction = 1e-3
+    last_learning_rate: checked.Fraction = 1e-4
     # Discount from one decision of the learner to the next.
-    gamma: float = 0.99
+    gamma: checked.Fraction = 0.99
     # Decisions of the learner that a target spans.
-    target_span: int = 1
+    target_span: Annotated[int, checked.integers(1, MAX_TARGET_SPAN)] = 1
     # Decisions between updates of the target network.
-    target_interval: int = 25_600
+    target_interval: checked.Count = 25_600
     # Share of random decisions: linear schedule over the fraction `exploration_share` of the run.
-    exploration: float = 0.5
-    last_exploration: float = 0.03
-    exploration_share: float = 0.3
-    evaluate_every: int = 500_000
+    exploration: checked.Fraction = 0.5
+    last_exploration: checked.Fraction = 0.03
+    exploration_share: checked.Fraction = 0.3
+    evaluate_every: checked.Count = 500_000
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
         if not self.opponents:
             raise BadOption("opponents=(); expected: at least one player spec")
-        for spec in self.opponents:
-            check_spec(spec)
-        check_integers(self, boards=(1, MAX_BOARDS), batch_size=(1, MAX_BATCH_SIZE))
-        check_integers(self, n_steps=1, warm_up=1, target_span=(1, MAX_TARGET_SPAN))
-        check_integers(self, target_interval=1, replay=(self.boards, MAX_SAMPLES))
-        check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS))
-        check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma")
-        check_between(self, 0, 1, "exploration", "last_exploration", "exploration_share")
+        check_integer("replay", self.replay, self.boards, checked.MAX_SAMPLES)
 
     def check(self, resume: bool) -> None:
         """Raise BadOption if a player cannot be created."""
@@ -220,16 +209,12 @@ class Training(BaseTraining[Config]):
 
 def make_env(game: Game, config: Config) -> "MaskedObservations":
     """Return the environment of a run; its games have the limits of the arena, which are draws."""
-    limits = Limits()
-    env = OpponentVecEnv(
-        game.name,
+    env = SelfPlayEnv(
+        game,
         config.boards,
-        opponents=config.opponents,
-        max_turns=limits.max_turns,
-        repetitions=effective_repetition_limit(game, limits.repetitions),
-        draw_at_limits=True,
+        config.opponents,
+        seed=config.seed,
         max_opening_turns=config.max_opening_turns,
-        **game.options,
     )
     return MaskedObservations(env)
 

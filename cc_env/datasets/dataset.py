@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game, check_game_object
-from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position, reward
+from cc_env.core.rules import DRAW, FIRST_WINS, ONGOING, SECOND_WINS, Position
 from cc_env.errors import BadRecord, format_list
 from cc_env.files import open_atomically, open_regular, reraise_as_bad_record
 from cc_env.games.factory import make_game
@@ -127,6 +127,8 @@ class Dataset:
 
 
 ARRAYS = tuple(each.name for each in fields(Dataset) if each.name not in ("game", "about"))
+# The arrays that follow from others.
+_DERIVED = "rewards", "returns", "terminations", "truncations"
 
 
 def make_dataset(
@@ -141,16 +143,17 @@ def make_dataset(
     data set. Raises BadRecord for a match of another game, or if there are no decisions; BadTable
     for a damaged table.
     """
-    columns: dict[str, list[object]] = {name: [] for name in ARRAYS}
+    columns: dict[str, list[object]] = {name: [] for name in ARRAYS if name not in _DERIVED}
     for index, (match, players) in enumerate(matches):
         check_game(match.game, game, f"game {index + 1}")
         _add_match(columns, index, match, tables)
         columns["players"].append([name[:MAX_NAME_LENGTH] for name in players])
     if not columns["actions"]:
         raise BadRecord("the games have no decisions")
-    arrays: dict[str, NDArray[Any]] = {
-        name: np.array(columns[name], dtype) for name, (dtype, _) in _layout(game).items()
-    }
+    layout = _layout(game)
+    arrays = {name: np.array(column, layout[name][0]) for name, column in columns.items()}
+    for name, array in _ends_and_results(game, arrays).items():
+        arrays[name] = array.astype(layout[name][0])
     return Dataset(game, **arrays, about=about or {})
 
 
@@ -164,52 +167,50 @@ def _add_match(
     columns: Mapping[str, list[object]], index: int, match: Match, tables: Tablebase | None
 ) -> None:
     """Append the decisions and the end of a match."""
-    game, position, first = match.game, match.start, len(columns["actions"])
-    outcome = match.result.outcome if match.result else ONGOING
+    game, position = match.game, match.start
+    ending = match.result.reason if match.result else UNFINISHED
     for action in (action for _, turn in match.history for action in turn):
-        seat = game.to_move(position)
         decision = {
             "observations": game.observe(position),
             "masks": game.action_mask(position),
             "actions": action,
-            "rewards": 0.0,
-            "returns": np.nan if outcome == ONGOING else reward(outcome, seat),
-            "terminations": False,
-            "truncations": False,
             "values": _exact_value(position, tables),
             "games": index,
-            "seats": seat,
+            "seats": game.to_move(position),
         }
         for name, value in decision.items():
             columns[name].append(value)
         position = game.apply(position, action)
-    _mark_ends(columns, first, match)
     columns["final_observations"].append([game.observe(position, player) for player in (0, 1)])
-    final_mask = game.action_mask(position) if _is_truncated(match) else np.ones(game.num_actions)
+    is_truncated = _is_truncation(game, np.array(ending))
+    final_mask = game.action_mask(position) if is_truncated else np.ones(game.num_actions)
     columns["final_masks"].append(final_mask)
-    columns["outcomes"].append(outcome)
-    columns["endings"].append(_ending(match)[:MAX_NAME_LENGTH])
+    columns["outcomes"].append(match.result.outcome if match.result else ONGOING)
+    columns["endings"].append(ending[:MAX_NAME_LENGTH])
     repetitions = effective_repetition_limit(game, match.limits.repetitions)
     columns["limits"].append((match.limits.max_turns or 0, repetitions or 0))
 
 
-def _mark_ends(columns: Mapping[str, list[object]], first: int, match: Match) -> None:
-    """Set reward and end flag of each player's last decision; the match begins at row `first`."""
-    ends = columns["truncations" if _is_truncated(match) else "terminations"]
-    seats = columns["seats"][first:]
-    for seat in set(seats):
-        last = first + len(seats) - 1 - seats[::-1].index(seat)
-        ends[last] = True
-        if match.result is not None:
-            columns["rewards"][last] = columns["returns"][last]
+def _ends_and_results(game: Game, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays _DERIVED of decisions, from their games and seats, outcomes and endings.
 
-
-def _ending(match: Match) -> str:
-    return match.result.reason if match.result else UNFINISHED
-
-
-def _is_truncated(match: Match) -> bool:
-    return bool(_is_truncation(match.game, np.array(_ending(match))))
+    The last decision of a player in a game is its end, and has its reward.
+    """
+    games, seats = arrays["games"], arrays["seats"]
+    outcomes = arrays["outcomes"][games]
+    _, places = np.unique((2 * games + seats)[::-1], return_index=True)
+    is_last = np.zeros(len(games), np.bool_)
+    is_last[len(games) - 1 - places] = True
+    is_truncated = _is_truncation(game, arrays["endings"])[games]
+    results = np.where(outcomes == seats, 1.0, -1.0)
+    results[outcomes == DRAW] = 0
+    results[outcomes == ONGOING] = np.nan
+    return {
+        "rewards": np.where(is_last & (outcomes != ONGOING), results, 0),
+        "returns": results,
+        "terminations": is_last & ~is_truncated,
+        "truncations": is_last & is_truncated,
+    }
 
 
 def _is_truncation(game: Game, endings: NDArray[np.str_]) -> NDArray[np.bool_]:
@@ -344,8 +345,11 @@ def _check_arrays(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
         raise BadRecord(f"actions[{index}]={arrays['actions'][index]}; expected: {valid}")
     _check_values(arrays)
     _check_endings(game, arrays)
-    _check_ends(game, arrays)
-    _check_results(arrays)
+    for name, derived in _ends_and_results(game, arrays).items():
+        if (differs := ~np.isclose(arrays[name], derived, rtol=0, atol=0, equal_nan=True)).any():
+            decision = int(differs.argmax())
+            valid = "that which follows from the outcome and the ending of the game"
+            raise BadRecord(f"{name}[{decision}] is {arrays[name][decision]}; expected: {valid}")
 
 
 def _check_values(arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -395,31 +399,3 @@ def _check_endings(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
             index = int(is_valid.argmin())
             ending = str(endings[index])
             raise BadRecord(f"game {index} has the ending {ending!r:.40}; expected: {expected}")
-
-
-def _check_ends(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise BadRecord unless the last decision of each player in a game, alone, is its end."""
-    pairs = 2 * arrays["games"] + arrays["seats"]
-    _, places = np.unique(pairs[::-1], return_index=True)
-    is_last = np.zeros(len(pairs), np.bool_)
-    is_last[len(pairs) - 1 - places] = True
-    is_truncated = _is_truncation(game, arrays["endings"])[arrays["games"]]
-    ends = {"terminations": is_last & ~is_truncated, "truncations": is_last & is_truncated}
-    for name, expected in ends.items():
-        if (differs := arrays[name] != expected).any():
-            decision = int(differs.argmax())
-            end = "one end of each player in a game, in its last decision, by the game's ending"
-            raise BadRecord(f"{name}[{decision}] is {arrays[name][decision]}; expected: {end}")
-
-
-def _check_results(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise BadRecord unless returns and rewards follow from outcomes, seats and ends."""
-    outcomes = arrays["outcomes"][arrays["games"]]
-    results = np.where(outcomes == arrays["seats"], 1.0, -1.0)
-    results[outcomes == DRAW] = 0
-    results[outcomes == ONGOING] = np.nan
-    has_ended = arrays["terminations"] | arrays["truncations"]
-    rewards = np.where(has_ended & (outcomes != ONGOING), results, 0)
-    for name, expected in (("returns", results), ("rewards", rewards)):
-        if not np.array_equal(arrays[name], expected, equal_nan=True):
-            raise BadRecord(f"the {name} do not agree with the outcomes of the games")

@@ -30,10 +30,9 @@ from agents.shipped_weights import NETWORK
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING
-from cc_env.envs.boards import MAX_OPENING_TURNS, Autoreset, Boards
+from cc_env.envs.boards import Autoreset, Boards
 from cc_env.match.match import effective_repetition_limit
-from training.runs import command_line, state, training_run
-from training.runs.config import check_between, check_integers
+from training.runs import checked, command_line, state, training_run
 from training.runs.log import Row
 from training.selfplay.training import (
     EvaluationOpponents,
@@ -50,25 +49,18 @@ class Config(training_run.Config):
     rounds: int | None = None
     network: Size = field(default_factory=lambda: Size(blocks=2, channels=32, keys=8))
     # Games per round.
-    boards: int = 256
+    boards: checked.Count = 256
     # Games begin after 0 to this number of random turns.
-    max_opening_turns: int = 6
+    max_opening_turns: checked.OpeningTurns = 6
     # Longer games are drawn.
-    max_turns: int = 60
+    max_turns: checked.Count = 60
     # Learning rate of Adam.
-    learning_rate: float = 2e-3
+    learning_rate: checked.Fraction = 2e-3
     # Weight of the entropy bonus.
-    entropy: float = 0.3
+    entropy: checked.Fraction = 0.3
     # Rounds between evaluations.
-    evaluate_every: int = 25
+    evaluate_every: checked.Count = 25
     evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
-
-    def __post_init__(self) -> None:
-        """Check the fields and fill in the options of the game."""
-        super().__post_init__()
-        check_integers(self, boards=1, max_turns=1, evaluate_every=1)
-        check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS))
-        check_between(self, 0, 1, "learning_rate", "entropy")
 
 
 # part: main

@@ -20,8 +20,8 @@ from agents.network_weights import Size
 from cc_env.envs.opponents import Opponent
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
-from training.ppo import selfplay_env
 from training.runs import checkpoints, state
+from training.selfplay import selfplay_env
 from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_policy
 
 GAME = make_game("capture_conquer", size=4)

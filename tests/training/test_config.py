@@ -11,25 +11,17 @@ from training import alphazero, dqn
 from training.distillation import distillation
 from training.learned_evaluation import fitting
 from training.ppo import ppo
-from training.runs.config import (
-    build_config,
-    check_between,
-    check_integers,
-    check_limits,
-    merge,
-    nest,
-    type_of,
-)
+from training.runs import checked
+from training.runs.config import build_config, check_limits, merge, nest, type_of
 
 
 @dataclass(frozen=True)
 class Part:
-    size: int = 4
-    rate: float = 0.1
+    size: checked.Count = 4
+    rate: checked.Fraction = 0.1
 
     def __post_init__(self):
-        check_integers(self, size=1)
-        check_between(self, 0, 1, "rate")
+        checked.check_fields(self)
 
 
 @dataclass(frozen=True)

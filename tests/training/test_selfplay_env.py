@@ -8,7 +8,7 @@ from cc_env.core.rules import DRAW, ONGOING
 from cc_env.envs.opponents import Opponent
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
-from training.ppo.selfplay_env import SelfPlayEnv
+from training.selfplay.selfplay_env import SelfPlayEnv
 
 
 class RecordingOpponent(Opponent):

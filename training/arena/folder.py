@@ -13,13 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cc_env.errors import BadFolder, BadRecord
-from cc_env.files import (
-    drop_partial_line,
-    parse_json,
-    read_bytes,
-    read_lines,
-    write_atomically,
-)
+from cc_env.files import drop_partial_line, parse_json, read_bytes, read_lines, write_atomically
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.record import Record

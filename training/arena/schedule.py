@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, BadPlayer, check_number_of_games, format_list
+from cc_env.errors import BadOption, BadPlayer, check_name, check_number_of_games, format_list
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.openings import random_openings
 from cc_env.match.referee import Player
-from cc_env.players.specs import check_spec, make_player
+from cc_env.players.specs import make_player
 from cc_env.version import __version__
 from training.arena.decision_hash import decision_hash
-from training.runs.config import check_integers
+from training.runs import checked
 
 # Random stream of seeds; `cc_env.match.openings` uses stream 0.
 SEED_STREAM = 1
@@ -36,16 +36,16 @@ class Config:
     """
 
     # Player specs.
-    players: tuple[str, ...]
+    players: checked.PlayerSpecs
     game: str = "capture_conquer"
     # Options of the game; missing ones are filled in.
     options: Mapping[str, Any] = field(default_factory=dict)
     # Games per pair; even, because each opening is played in both seats.
     games: int = 100
     # Random turns before the first decision of a player.
-    opening_turns: int = 4
+    opening_turns: checked.Natural = 4
     limits: Limits = field(default_factory=Limits)
-    seed: int = 0
+    seed: checked.Natural = 0
     # Whether players with `remember` learn from each game before the next.
     learn: bool = False
     # Player whose Elo is 0; None: the mean Elo is 0.
@@ -53,8 +53,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
-        for name in self.players:
-            check_spec(name)
+        checked.check_fields(self)
         duplicates = sorted({name for name in self.players if self.players.count(name) > 1})
         if duplicates:
             raise BadOption(f"players: {format_list(duplicates)} twice; expected: distinct players")
@@ -62,11 +61,8 @@ class Config:
             names = format_list(self.players) or "none"
             raise BadOption(f"players: {names}; expected: two or more")
         check_number_of_games(self.games)
-        if self.anchor is not None and self.anchor not in self.players:
-            raise BadOption(
-                f"unknown anchor {self.anchor!r}; expected: {format_list(self.players)}"
-            )
-        check_integers(self, opening_turns=0, seed=0)
+        if self.anchor is not None:
+            check_name("anchor", self.anchor, self.players)
         if self.learn and self.opening_turns:
             raise BadOption(
                 f"opening_turns={self.opening_turns} with learn=True; expected: 0, because "

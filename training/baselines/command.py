@@ -18,24 +18,15 @@ from cc_env.cli.arguments import FOLDER
 from cc_env.errors import (
     BadOption,
     FolderInUse,
-    UnknownOption,
     check_integer,
+    check_name,
     check_number_of_games,
-    format_list,
     is_number,
 )
 from cc_env.files import file_hash
 from cc_env.version import __version__
 from training.baselines import algorithms, measurement
-from training.baselines.boards import (
-    ALGORITHMS,
-    BOARDS,
-    CORE_MINUTES,
-    FIXED,
-    GAMES,
-    SEEDS,
-    Board,
-)
+from training.baselines.boards import ALGORITHMS, BOARDS, CORE_MINUTES, FIXED, GAMES, SEEDS, Board
 from training.baselines.results import (
     FORMAT,
     RESULTS,
@@ -149,14 +140,10 @@ def _runs(
 ) -> Iterator[tuple[str, str, int | None]]:
     """Yield board, algorithm and seed of each run; raise UnknownOption for an unknown name."""
     valid_names = [FIXED, *ALGORITHMS]
-    for kind, chosen, valid in (
-        ("board", boards or [], [*BOARDS]),
-        ("algorithm", names or [], valid_names),
-    ):
-        for name in chosen:
-            if name not in valid:
-                expected = format_list(valid, len(valid))
-                raise UnknownOption(f"unknown {kind} {name!r}; expected: {expected}")
+    for board in boards or []:
+        check_name("board", board, BOARDS)
+    for name in names or []:
+        check_name("algorithm", name, valid_names)
     for seed, board, algorithm in product(seeds or SEEDS, boards or BOARDS, names or valid_names):
         if algorithm != FIXED:
             yield board, algorithm, seed

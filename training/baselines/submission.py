@@ -8,15 +8,14 @@ untrusted: the names in it import nothing, and its size and its numbers are limi
 import json
 import re
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cc_env.cli.arguments import check_new_file
-from cc_env.core.game import Game
 from cc_env.errors import (
     BadOption,
     BadPlayer,
@@ -29,7 +28,7 @@ from cc_env.errors import (
 from cc_env.files import parse_json, read_bytes, reraise_as_bad_record, write_atomically
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import clustered_interval
-from cc_env.match.match import AGREED, FAULTS, RESIGNED, Limits, Match
+from cc_env.match.match import AGREED, FAULTS, RESIGNED, Match
 from cc_env.match.openings import random_openings
 from cc_env.match.record import Record, replay
 from cc_env.match.referee import Clock, Player, player_for_new_game, player_generators
@@ -46,6 +45,8 @@ MAX_FILE_BYTES = 64 * 2**20
 MAX_GAMES = 10_000
 MAX_OPENING_TURNS = 20
 MAX_SEED = 2**53
+# The fields of a game: the text of its opening, its turns in notation, and its result.
+_GAME_FIELDS = "start", "turns", "result", "reason"
 # Characters of a name, a version or a player spec.
 MAX_TEXT_LENGTH = 200
 # Opponents whose decisions follow from the seed of a game and are quick to repeat.
@@ -53,16 +54,6 @@ REPEATED_PLAYERS = "random, greedy and minimax to depth 5"
 _REPEATABLE = re.compile(r"random|greedy|minimax:depth=[1-5]")
 # Number of decimals of the numbers in a claim.
 _DECIMALS = 6
-
-
-@dataclass(frozen=True)
-class GameEntry:
-    """A game of a submission: its opening and its turns in notation, with its result."""
-
-    start: str
-    turns: tuple[str, ...]
-    result: str
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +70,8 @@ class Claim:
 class Submission:
     """A match of a player against a player spec.
 
-    Games 2k and 2k + 1 begin in opening k; the player has the first seat in game 2k.
+    Games 2k and 2k + 1 begin in opening k; the player has the first seat in game 2k. Of a game, the
+    file has the fields _GAME_FIELDS.
     """
 
     kind: str
@@ -92,19 +84,12 @@ class Submission:
     opening_turns: int
     seed: int
     claim: Claim
-    games: tuple[GameEntry, ...]
+    games: tuple[Record, ...]
 
     @property
     def forfeits(self) -> int:
         """The number of games that the player lost by an error, an illegal move, or its time."""
-        return sum(entry.reason in FAULTS for entry in self.games)
-
-    def to_json(self) -> str:
-        """Return the submission as JSON, a line for each game."""
-        content = asdict(self)
-        games = ",\n ".join(json.dumps(game, ensure_ascii=False) for game in content.pop("games"))
-        head = json.dumps(content, ensure_ascii=False)
-        return f'{head[:-1]}, "games": [\n {games}\n]}}\n'
+        return sum(record.forfeited_by is not None for record in self.games)
 
 
 def write_submission(
@@ -152,25 +137,31 @@ def write_submission(
             raise BadPlayer(f"game {number}: {record.forfeit}")
     created = make_game(game, **(options or {}))
     initial = created.to_text(created.initial)
-    entries = tuple(
-        GameEntry(record.start or initial, record.turns, record.result, record.reason)
-        for record in records
-    )
-    submission = Submission(
-        kind=KIND,
-        format=FORMAT,
-        version=__version__,
-        game=game,
-        options=dict(created.options),
-        player=name or key,
-        opponent=opponent,
-        opening_turns=opening_turns,
-        seed=seed,
-        claim=_claim(entries),
-        games=entries,
-    )
-    write_atomically(path, submission.to_json())
-    return submission
+    entries = [asdict(replace(record, start=record.start or initial)) for record in records]
+    content = {
+        "kind": KIND,
+        "format": FORMAT,
+        "version": __version__,
+        "game": game,
+        "options": dict(created.options),
+        "player": name or key,
+        "opponent": opponent,
+        "opening_turns": opening_turns,
+        "seed": seed,
+        "claim": asdict(_claim(records)),
+        "games": [{name: entry[name] for name in _GAME_FIELDS} for entry in entries],
+    }
+    text = _to_text(content)
+    write_atomically(path, text)
+    return _parse(json.loads(text))
+
+
+def _to_text(content: Mapping[str, Any]) -> str:
+    """Return a submission as JSON, a line for each game."""
+    games = ",\n ".join(json.dumps(game, ensure_ascii=False) for game in content["games"])
+    others = {name: value for name, value in content.items() if name != "games"}
+    head = json.dumps(others, ensure_ascii=False)
+    return f'{head[:-1]}, "games": [\n {games}\n]}}\n'
 
 
 def read_submission(path: Path) -> Submission:
@@ -196,7 +187,7 @@ def _integer_to(maximum: int) -> tuple[Callable[[Any], bool], str]:
 _TEXT = _is_text, f"a text of 1 to {MAX_TEXT_LENGTH} printable characters"
 _OBJECT = (lambda value: isinstance(value, dict)), "an object"
 _SHARE = (lambda value: is_number(value, 0, 1)), "0 to 1"
-# Whether a value of a field is valid, and what is; other fields are texts.
+# Whether a value of a field is valid, and what is; `Record` checks the fields of games.
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "kind": (lambda value: value == KIND, repr(KIND)),
     "format": (lambda value: value == FORMAT, str(FORMAT)),
@@ -208,10 +199,6 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and len(value) in range(2, MAX_GAMES + 1, 2),
         f"an even number of games, 2 to {MAX_GAMES:,}",
     ),
-    "turns": (
-        lambda value: isinstance(value, list) and all(isinstance(turn, str) for turn in value),
-        "an array of texts",
-    ),
     **dict.fromkeys(("score", "low", "high"), _SHARE),
     # These are printed.
     **dict.fromkeys(("version", "game", "player", "opponent"), _TEXT),
@@ -220,27 +207,33 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def _parse(content: object) -> Submission:
     """Return the submission that a value of JSON describes; raise BadRecord."""
-    values = _check_fields(Submission, content, "submission")
-    claim = _check_fields(Claim, values["claim"], "claim")
-    entries = (
-        _check_fields(GameEntry, entry, f"game {number}")
-        for number, entry in enumerate(values["games"], 1)
-    )
-    games = tuple(GameEntry(**{**entry, "turns": tuple(entry["turns"])}) for entry in entries)
+    values = _check_fields({field.name for field in fields(Submission)}, content, "submission")
+    claim = _check_fields({field.name for field in fields(Claim)}, values["claim"], "claim")
+    games = tuple(_parse_game(values, *numbered) for numbered in enumerate(values["games"]))
     return Submission(**{**values, "claim": Claim(**claim), "games": games})
 
 
-def _check_fields(kind: type[Any], content: object, place: str) -> dict[str, Any]:
-    """Return a JSON object if it has the fields of a class with valid values; raise BadRecord."""
+def _parse_game(values: Mapping[str, Any], index: int, content: object) -> Record:
+    """Return a game of the submission with these values; raise BadRecord."""
+    entry = _check_fields(set(_GAME_FIELDS), content, f"game {index + 1}")
+    entry = {name: tuple(part) if isinstance(part, list) else part for name, part in entry.items()}
+    names = values["player"], values["opponent"]
+    players = names if index % 2 == 0 else names[::-1]
+    try:
+        return Record(game=values["game"], options=values["options"], players=players, **entry)
+    except BadRecord as error:
+        raise BadRecord(f"game {index + 1}: {error}") from None
+
+
+def _check_fields(names: set[str], content: object, place: str) -> dict[str, Any]:
+    """Return a JSON object if it has these fields with valid values; raise BadRecord."""
     if not isinstance(content, dict):
         raise BadRecord(f"{place}: {type(content).__name__}; expected: an object")
-    names = {field.name for field in fields(kind)}
     if differences := sorted(names ^ set(content)):
         state = "missing" if differences[0] in names else "unknown"
         raise BadRecord(f"{place}: field {differences[0]!r:.80} is {state}")
-    for name, value in content.items():
-        is_valid, expected = _FIELDS.get(name, (lambda value: isinstance(value, str), "a text"))
-        if not is_valid(value):
+    for name, (is_valid, expected) in _FIELDS.items():
+        if name in content and not is_valid(value := content[name]):
             given = f"an array of {len(value)}" if isinstance(value, list) else f"{value!r:.80}"
             raise BadRecord(f"{place}: field {name} is {given}; expected: {expected}")
     return content
@@ -277,7 +270,7 @@ def verify(
             if entry.start != openings[index // 2]:
                 expected = f"opening {index // 2 + 1} of seed {submission.seed}"
                 raise BadRecord(f"start {entry.start!r:.80}; expected: {expected}")
-            match = _replay(submission, game, entry, index)
+            match = _replay(entry, index)
             if index in repeated:
                 _repeat_decisions(submission, match, index)
         except BadRecord as error:
@@ -319,19 +312,8 @@ def differences_from_baselines(submission: Submission) -> list[str]:
     return differences
 
 
-def _replay(submission: Submission, game: Game, entry: GameEntry, index: int) -> Match:
+def _replay(record: Record, index: int) -> Match:
     """Return the replayed match of a game; raise BadRecord if it breaks the rules."""
-    names = (submission.player, submission.opponent)
-    record = Record(
-        game=submission.game,
-        options=submission.options,
-        players=names if index % 2 == 0 else (names[1], names[0]),
-        turns=entry.turns,
-        result=entry.result,
-        reason=entry.reason,
-        start=None if entry.start == game.to_text(game.initial) else entry.start,
-        limits=asdict(Limits()),
-    )
     match = replay(record)
     if match.result is None:
         raise BadRecord(f"the game is unfinished, after {len(match.turns)} turns")
@@ -367,7 +349,7 @@ def _repeat_decisions(submission: Submission, match: Match, index: int) -> None:
             position = game.apply(position, action)
 
 
-def _claim(games: tuple[GameEntry, ...]) -> Claim:
+def _claim(games: Sequence[Record]) -> Claim:
     """Return the result of games for the player."""
     openings = {start: number for number, start in enumerate(dict.fromkeys(g.start for g in games))}
     points = [

@@ -27,7 +27,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,16 +38,15 @@ from agents.evaluator import Evaluator
 from agents.network import Network
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core.game import Game
-from cc_env.errors import BadCheckpoint, BadOption
+from cc_env.errors import BadCheckpoint, BadOption, check_integer
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.players.builtin import as_tables
 from cc_env.search.workspace import MAX_DEPTH
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training.distillation.teacher import Teacher
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
-from training.runs import command_line
+from training.runs import checked, command_line
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay.learner import (
     LearnerSettings,
@@ -75,25 +74,25 @@ class Config(GameSettings, NetworkConfig):
     # The policy loss is a small number, so the value loss needs a small weight.
     learn: LearnerSettings = field(default_factory=lambda: LearnerSettings(value_weight=0.05))
     # Weight of a nat of entropy in the policy loss; a win is 1.
-    entropy: float = 0.01
+    entropy: checked.Fraction = 0.01
     # Weight of the cross-entropy relative to the expected regret.
-    cross_entropy_weight: float = 0.1
+    cross_entropy_weight: Annotated[float, checked.numbers(0, 100)] = 0.1
     # Temperature of the softmax over action values, in results.
-    target_temperature: float = 0.05
+    target_temperature: Annotated[float, checked.numbers(1e-3, 10)] = 0.05
     # The teacher's evaluation: a name or the path of a network file; None: the game's default.
     evaluation: str | None = None
     # Depth of the teacher's search in turns.
-    depth: int = 3
+    depth: Annotated[int, checked.integers(2, MAX_DEPTH)] = 3
     # Folder of the tables with exact values for the teacher, or "shipped"; None: no tables.
     tables: str | None = None
     # Fraction of the positions sampled uniformly from the tables; the rest are decisions in games.
-    table_share: float = 0.0
-    opponents: tuple[str, ...] = ("minimax:depth=3",)
-    opponents_share: float = 0.5
+    table_share: checked.Fraction = 0.0
+    opponents: checked.PlayerSpecs = ("minimax:depth=3",)
+    opponents_share: checked.Fraction = 0.5
     # Positions per round: decisions of the policy, and positions from the tables. A process plays
     # up to 20,000 at a time, so more than two processes need more.
-    decisions: int = 40_000
-    evaluate_every: int = 4
+    decisions: Annotated[int, checked.integers(1000, checked.MAX_SAMPLES)] = 40_000
+    evaluate_every: checked.Count = 4
     # Number of processes; None: one per core.
     workers: int | None = None
     # "processes", or "ray" for a cluster.
@@ -102,14 +101,11 @@ class Config(GameSettings, NetworkConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, depth=(2, MAX_DEPTH), max_opening_turns=(0, MAX_TURNS))
-        self.check_games()
-        check_integers(self, decisions=(1000, MAX_SAMPLES), replay=(1000, MAX_SAMPLES))
-        check_between(self, 0, 1, "entropy", "table_share")
+        check_integer("max_opening_turns", self.max_opening_turns, 0, MAX_TURNS)
+        check_integer("replay", self.replay, 1000, checked.MAX_SAMPLES)
+        self.check_opponents()
         if self.table_share and self.tables is None:
             raise BadOption(f"table_share={self.table_share}, tables=None; expected: tables")
-        check_between(self, 0, 100, "cross_entropy_weight")
-        check_between(self, 1e-3, 10, "target_temperature")
         check_workers(self.engine, self.workers)
 
     def check(self, resume: bool) -> None:

@@ -21,12 +21,9 @@ from scipy.optimize import minimize
 
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
-from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import Position
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
-from cc_env.jit.compiler import jit
 from cc_env.match.confidence import Interval
 from cc_env.output import Terminal
 from cc_env.players.builtin import MinimaxPlayer
@@ -35,7 +32,7 @@ from cc_env.search.workspace import MAX_DEPTH
 from training import arena
 from training.arena.wording import interval, percent
 from training.parallel.tasks import run_tasks, task_mapper
-from training.runs.config import check_between, check_integers
+from training.runs import checked
 from training.selfplay import search_games
 from training.selfplay.search_games import PlaySettings
 
@@ -49,32 +46,29 @@ console = Terminal()
 class Config:
     """The settings of tuning."""
 
-    rounds: int = 6
+    rounds: checked.Count = 6
     # Self-play decisions per round.
-    positions: int = 100_000
+    positions: Annotated[int, checked.integers(1000)] = 100_000
     # Games in the match between the new and the best weights.
-    games: int = 400
+    games: Annotated[int, checked.integers(2)] = 400
     # Search depth in self-play and the match, in turns.
-    depth: int = 3
+    depth: Annotated[int, checked.integers(1, MAX_DEPTH)] = 3
     # Self-play begins after 0 to `max_opening_turns` random turns, games of the match after exactly
     # as many.
-    max_opening_turns: int = 6
+    max_opening_turns: Annotated[int, checked.integers(0, search_games.MAX_TURNS)] = 6
     # Fraction of random decisions after the opening.
-    exploration: float = 0.05
+    exploration: checked.Fraction = 0.05
     # Number of latest rounds to fit.
-    remembered: int = 4
+    remembered: checked.Count = 4
     # L2 regularization of the weights.
-    penalty: float = 2e-5
-    seed: int = 0
+    penalty: checked.Fraction = 2e-5
+    seed: checked.Natural = 0
     # Number of processes; None: one per core, 0: this process.
     workers: int | None = None
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_integers(self, rounds=1, positions=1000, games=2, depth=(1, MAX_DEPTH))
-        check_integers(self, max_opening_turns=(0, search_games.MAX_TURNS))
-        check_integers(self, remembered=1, seed=0)
-        check_between(self, 0, 1, "exploration", "penalty")
+        checked.check_fields(self)
 
 
 class Sample(NamedTuple):
@@ -168,29 +162,12 @@ def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
 
 def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
     """Return the features int16[N, K] of positions uint64[N, F]: the factor of each weight."""
-    evaluation = _evaluation(game)
-    units = np.eye(len(evaluation.weights), dtype=np.int64)
-    out = np.zeros((len(positions), len(units)), np.int16)
-    _write_features(
-        game.initial, positions, evaluation._replace(weights=units[0].copy()), units, out
-    )
-    return out
-
-
-@jit
-def _write_features(
-    like: Position,
-    rows: NDArray[np.uint64],
-    evaluation: Any,
-    units: NDArray[np.int64],
-    out: NDArray[np.int16],
-) -> None:
-    """Evaluate each position with each unit vector as weights; write the values to `out`."""
-    for unit in range(len(units)):
-        evaluation.weights[:] = units[unit]
-        for row in range(len(rows)):
-            position = rules.load(rows[row], like)
-            out[row, unit] = rules.evaluate(position, rules.to_move(position), evaluation)
+    units = np.eye(len(_evaluation(game).weights), dtype=np.int64)
+    scores = [
+        search_games.evaluate_positions(game, _evaluation_with_weights(game, unit), positions)
+        for unit in units
+    ]
+    return np.stack(scores, 1).astype(np.int16)
 
 
 def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:

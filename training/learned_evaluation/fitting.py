@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -59,9 +59,8 @@ from training.learned_evaluation.small_network import (
     select_rows,
 )
 from training.parallel.tasks import check_workers, run_tasks, task_mapper
-from training.runs import command_line, state
+from training.runs import checked, command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.training_run import Run, State
 from training.selfplay import search_games
 from training.selfplay.training import (
@@ -95,22 +94,22 @@ class Config(BaseConfig):
     # untrained network.
     start: str | None = None
     # Self-play decisions per round.
-    positions: int = 800_000
+    positions: Annotated[int, checked.integers(1000, checked.MAX_SAMPLES)] = 800_000
     # Number of newest positions to learn from.
-    remembered: int = 4_000_000
+    remembered: Annotated[int, checked.integers(1000, checked.MAX_SAMPLES)] = 4_000_000
     # Search depth in self-play, in turns.
-    depth: int = 4
+    depth: Annotated[int, checked.integers(1, MAX_DEPTH)] = 4
     # Games start after 0 to `max_opening_turns` random turns.
-    max_opening_turns: int = 12
+    max_opening_turns: Annotated[int, checked.integers(0, search_games.MAX_TURNS)] = 12
     # Fraction of random decisions after the opening.
-    exploration: float = 0.02
+    exploration: checked.Fraction = 0.02
     # Lambda: weight of later positions in a target, relative to the search value.
-    weight: float = 0.95
+    weight: checked.Fraction = 0.95
     # Passes over the remembered positions per round, and positions per gradient step.
-    epochs: int = 5
-    batch_size: int = 2048
+    epochs: checked.Count = 5
+    batch_size: checked.BatchSize = 2048
     # Learning rate of Adam at the start of a round; it decreases linearly to 0.
-    learning_rate: float = 2e-3
+    learning_rate: checked.Fraction = 2e-3
     # Search limit per decision in evaluations, as options of `minimax`.
     limit: str = LIMIT
     evaluation_opponents: EvaluationOpponents = field(
@@ -126,11 +125,6 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, positions=(1000, MAX_SAMPLES), remembered=(1000, MAX_SAMPLES))
-        check_integers(self, depth=(1, MAX_DEPTH))
-        check_integers(self, max_opening_turns=(0, search_games.MAX_TURNS))
-        check_integers(self, epochs=1, batch_size=(1, MAX_BATCH_SIZE))
-        check_between(self, 0, 1, "exploration", "weight", "learning_rate")
         check_workers(self.engine, self.workers)
 
     def check(self, resume: bool) -> None:

@@ -38,7 +38,7 @@ from cc_env.learned_evaluation.network import (
     aligned,
 )
 from cc_env.search.scores import SCALE
-from training.selfplay.search_games import SearchGames
+from training.selfplay.search_games import SearchGames, evaluate_positions
 
 # Offsets of a window's cells from its first cell.
 _WINDOW_OFFSETS = np.array([0, 1, 8, 9])
@@ -251,27 +251,22 @@ def extract_sample(game: Game, games: SearchGames) -> Sample:
     rows = games.turn_starts
     positions = games.positions[rows]
     inputs = np.zeros((len(positions), len(rules.network_inputs(game.initial))), np.uint64)
-    base = np.zeros(len(positions), np.int32)
-    _write_inputs(game.initial, positions, game.evaluation(), inputs, base)
+    _write_inputs(game.initial, positions, inputs)
+    base = evaluate_positions(game, game.evaluation(), positions).astype(np.int32)
     return Sample(inputs, base, games.targets[rows], games.results[rows], games.games[rows])
 
 
 @jit(nogil=True)
 def _write_inputs(
-    like: Position,
-    positions: NDArray[np.uint64],
-    evaluation: Any,
-    inputs: NDArray[np.uint64],
-    base: NDArray[np.int32],
+    like: Position, positions: NDArray[np.uint64], inputs: NDArray[np.uint64]
 ) -> None:
-    """Write the network inputs and the evaluation of each position."""
-    positions, inputs, base = as_raw(positions), as_raw(inputs), as_raw(base)
+    """Write the network inputs of each position."""
+    positions, inputs = as_raw(positions), as_raw(inputs)
     for row in range(len(positions)):
         position = rules.load(positions[row], like)
         sets = rules.network_inputs(position)
         for index in range(len(sets)):
             inputs[row, index] = sets[index]
-        base[row] = rules.evaluate(position, rules.to_move(position), evaluation)
 
 
 def select_rows(sample: Sample, rows: slice | NDArray[np.int64]) -> Sample:

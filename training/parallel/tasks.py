@@ -5,7 +5,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from cc_env.errors import UnknownOption, check_integer, format_list
+from cc_env.errors import check_integer, check_name
 from cc_env.jit.threads import available_cores
 from training.parallel import processes
 
@@ -36,9 +36,7 @@ def check_engine(engine: str, engines: Sequence[str] = ENGINES) -> None:
 
     For the engine "ray", raises BadOption if the cluster is unreachable, MissingExtra without Ray.
     """
-    if engine not in engines:
-        raise UnknownOption(f"unknown engine {engine!r}; expected: {format_list(engines)}")
-    if engine == "ray":
+    if check_name("engine", engine, engines) == "ray":
         # Imported late: it takes a second, and needs the extra.
         from training.parallel import cluster
 

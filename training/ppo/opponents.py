@@ -9,6 +9,7 @@ Shapes: K players of the settings (`PoolSettings.names`).
 
 import copy
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from agents.network import Network
 from cc_env.core.game import Game
 from cc_env.envs.opponents import BatchPolicy, DecisionBatch, Opponent
 from cc_env.errors import BadOption
-from cc_env.players.specs import check_spec, make_player
-from training.runs.config import check_between, check_integers
+from cc_env.players.specs import make_player
+from training.runs import checked
 
 ITSELF, SNAPSHOTS = "itself", "snapshots"
 # A player's weight is this plus p(1 − p) for the learner's score p against it, 0 to 1.
@@ -49,7 +50,7 @@ def network_policy(evaluator: Evaluator) -> BatchPolicy:
 class PoolSettings:
     """The settings of the opponents."""
 
-    names: tuple[str, ...] = (
+    names: checked.PlayerSpecs = (
         "random",
         "greedy",
         "minimax:depth=1",
@@ -59,17 +60,14 @@ class PoolSettings:
     # Shares of the games against `names`, if one of them is of similar strength, and against
     # snapshots, once there is one; the rest to 1 is that of self-play. They are relative weights:
     # if one is less, the fractions of the others grow.
-    named_share: float = 0.7
-    snapshot_share: float = 0.1
+    named_share: checked.Fraction = 0.7
+    snapshot_share: checked.Fraction = 0.1
     # Maximum number of snapshots; the oldest one is replaced.
-    snapshots: int = 4
+    snapshots: Annotated[int, checked.integers(1, MAX_SNAPSHOTS)] = 4
 
     def __post_init__(self) -> None:
         """Raise BadOption if a player spec is invalid or a value is out of range."""
-        for name in self.names:
-            check_spec(name)
-        check_integers(self, snapshots=(1, MAX_SNAPSHOTS))
-        check_between(self, 0, 1, "named_share", "snapshot_share")
+        checked.check_fields(self)
         if self.self_share <= 0:
             shares = f"named_share={self.named_share}, snapshot_share={self.snapshot_share}"
             raise BadOption(f"{shares}; expected: a sum below 1")

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -27,23 +28,16 @@ from agents.network import Network, select_device
 from agents.network_weights import Size
 from agents.shipped_weights import resolve_weights
 from agents.weight_files import checked_array
-from cc_env.envs.boards import MAX_OPENING_TURNS, MAX_THREADS
-from cc_env.errors import BadCheckpoint
+from cc_env.envs.boards import MAX_THREADS
+from cc_env.errors import BadCheckpoint, check_integer
 from training.arena import make_players
-from training.ppo import selfplay_env
 from training.ppo.masked_policy import Policy
 from training.ppo.opponents import ITSELF, SNAPSHOTS, LearningOpponents, PoolSettings
 from training.ppo.overlapped import OverlappedPPO
-from training.runs import command_line, state
+from training.runs import checked, command_line, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import (
-    MAX_BATCH_SIZE,
-    MAX_BOARDS,
-    MAX_SAMPLES,
-    check_between,
-    check_integers,
-)
 from training.runs.training_run import Run, State
+from training.selfplay import selfplay_env
 from training.selfplay.learner import initial_network
 from training.selfplay.training import BaseConfig, BaseTraining, train
 
@@ -64,50 +58,43 @@ class Config(BaseConfig):
     start: str | None = None
     # The initial network's logits are divided by this. Distilled policies are far from
     # deterministic, so the learner plays better at the start with a temperature below 1.
-    start_temperature: float = 1
-    boards: int = 512
+    start_temperature: Annotated[float, checked.numbers(0.01, 100)] = 1
+    boards: checked.Boards = 512
     # Threads that step the boards and compute the decisions of compiled opponents.
-    threads: int = 1
+    threads: Annotated[int, checked.integers(1, MAX_THREADS)] = 1
     # Decisions per board between updates.
     n_steps: int = 32
     # Decisions per gradient step, and passes over each rollout.
-    batch_size: int = 1024
-    n_epochs: int = 2
+    batch_size: checked.BatchSize = 1024
+    n_epochs: checked.Count = 2
     # Linear schedule.
-    learning_rate: float = 3e-3
-    last_learning_rate: float = 1e-4
+    learning_rate: checked.Fraction = 3e-3
+    last_learning_rate: checked.Fraction = 1e-4
     # Discount from one decision of the learner to the next.
-    gamma: float = 0.99
+    gamma: checked.Fraction = 0.99
     # Lambda of generalized advantage estimation.
-    gae_lambda: float = 0.95
+    gae_lambda: checked.Fraction = 0.95
     # Clipping of the ratio between new and old probabilities.
-    clip_range: float = 0.2
+    clip_range: checked.Fraction = 0.2
     # Weight of the entropy bonus; linear schedule.
-    ent_coef: float = 0.01
-    last_ent_coef: float = 0.001
+    ent_coef: checked.Fraction = 0.01
+    last_ent_coef: checked.Fraction = 0.001
     # Games start after 0 to `max_opening_turns` random turns.
-    max_opening_turns: int = 8
+    max_opening_turns: checked.OpeningTurns = 8
     # The reward of a draw is -contempt, so the network's values count it so, too.
-    contempt: float = 0
+    contempt: Annotated[float, checked.numbers(-1, 1)] = 0
     # Weight of reward shaping by the game's default evaluation (`SelfPlayEnv`); linear schedule.
-    shaping: float = 0
-    last_shaping: float = 0
+    shaping: checked.Fraction = 0
+    last_shaping: checked.Fraction = 0
     pool: PoolSettings = field(default_factory=PoolSettings)
-    evaluate_every: int = 1_000_000
+    evaluate_every: checked.Count = 1_000_000
     # The best network is the newest snapshot.
-    gate: float = 0.45
+    gate: checked.Fraction = 0.45
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         super().__post_init__()
-        check_integers(self, boards=(1, MAX_BOARDS), batch_size=(1, MAX_BATCH_SIZE))
-        check_integers(self, n_steps=(1, MAX_SAMPLES // self.boards), n_epochs=1)
-        check_integers(self, threads=(1, MAX_THREADS), max_opening_turns=(0, MAX_OPENING_TURNS))
-        check_between(self, 0, 1, "learning_rate", "last_learning_rate", "gamma", "gae_lambda")
-        check_between(self, 0, 1, "clip_range", "ent_coef", "last_ent_coef")
-        check_between(self, -1, 1, "contempt")
-        check_between(self, 0, 1, "shaping", "last_shaping")
-        check_between(self, 0.01, 100, "start_temperature")
+        check_integer("n_steps", self.n_steps, 1, checked.MAX_SAMPLES // self.boards)
 
     def check(self, resume: bool) -> None:
         """Raise an error for players, reward shaping or initial weights that do not fit the game.

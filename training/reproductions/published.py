@@ -37,8 +37,8 @@ from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import POINTS, Tally, make_tally
 from training.arena.wording import interval, percent
 from training.parallel import processes
+from training.runs import checked
 from training.runs.command_line import Workers
-from training.runs.config import check_integers
 from training.runs.progress import console, games_progress
 
 RANDOM = "random"
@@ -87,17 +87,17 @@ class Experiment:
 
     first: str
     second: str
-    games: int
+    games: checked.Count
     size: int = 6
-    opening_turns: int = 0
-    seed: int = 0
+    opening_turns: checked.Natural = 0
+    seed: checked.Natural = 0
     is_deterministic: bool = False
     published: Figures | None = None
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid."""
         arena.make_players((self.first, self.second), self.make_game())
-        check_integers(self, games=1, opening_turns=0, seed=0)
+        checked.check_fields(self)
         if self.opening_turns % 2:
             raise BadOption(f"opening_turns={self.opening_turns}; expected: an even number")
 

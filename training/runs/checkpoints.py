@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.weight_files import AnyArray, Arrays, load, save
-from cc_env.errors import BadCheckpoint, is_integer
+from cc_env.errors import BadCheckpoint
 from training.runs.folder import differences, to_text
-from training.runs.state import MAX_NUMBER
+from training.runs.state import read_integer
 
 # The subfolder of a run, and the kind of its files.
 CHECKPOINTS = "checkpoints"
@@ -108,11 +108,11 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     for name in ("run", "about"):
         if not isinstance(header.get(name), dict):
             raise BadCheckpoint(f"{path}: {name}={header.get(name)!r:.40}; expected: an object")
-    for name in ("number", "logged"):
-        if not is_integer(header.get(name), 0, MAX_NUMBER):
-            raise BadCheckpoint(
-                f"{path}: {name}={header.get(name)!r:.40}; expected: an integer, 0 to {MAX_NUMBER}"
-            )
+    try:
+        for name in ("number", "logged"):
+            read_integer(header, name)
+    except BadCheckpoint as error:
+        raise BadCheckpoint(f"{path}: {error}") from None
     return header, arrays
 
 

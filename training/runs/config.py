@@ -5,43 +5,12 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from cc_env.errors import (
-    MAX_INTEGER,
-    BadOption,
-    UnknownOption,
-    check_integer,
-    check_number,
-    format_list,
-    is_integer,
-    is_number,
-)
+from cc_env.errors import BadOption, UnknownOption, format_list, is_integer, is_number
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# Limits of numbers that allocate memory, since configs may be untrusted. They exceed what one
-# machine can use: boards and tasks at once; samples in a buffer or a round; samples of a gradient
-# step; games or positions of an evaluation; simulations of a search.
-MAX_BOARDS = 2**16
-MAX_SAMPLES = 10**8
-MAX_BATCH_SIZE = 2**20
-MAX_EVALUATIONS = 2**20
-MAX_SIMULATIONS = 2**16
-
 Config = TypeVar("Config", bound="DataclassInstance")
-
-
-def check_integers(config: object, **bounds: int | tuple[int, int]) -> None:
-    """Raise BadOption unless each field is an integer from its minimum, or in its range."""
-    for name, bound in bounds.items():
-        low, high = bound if isinstance(bound, tuple) else (bound, MAX_INTEGER)
-        check_integer(name, getattr(config, name), low, high)
-
-
-def check_between(config: object, low: float, high: float, *names: str) -> None:
-    """Raise BadOption unless the fields are numbers from `low` to `high`."""
-    for name in names:
-        check_number(name, getattr(config, name), low, high)
 
 
 def check_limits(**limits: float | None) -> None:

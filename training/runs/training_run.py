@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import numpy as np
 
@@ -39,9 +39,9 @@ from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint, BadFolder, check_bool
 from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
-from training.runs import curves
+from training.runs import checked, curves
 from training.runs.checkpoints import Checkpoint, Checkpoints
-from training.runs.config import check_integers, check_limits, merge
+from training.runs.config import check_limits, merge
 from training.runs.folder import CONFIG, LOCK, differences, locked, read_config, to_text
 from training.runs.log import LOG, Log, Row
 from training.runs.progress import console, interrupts, progress
@@ -77,16 +77,15 @@ class Config:
     options: Mapping[str, Any] = field(default_factory=dict)
     minutes: float | None = 30
     core_minutes: float | None = None
-    seed: int = 0
+    seed: checked.Natural = 0
     device: str = "cpu"
-    wandb: bool = False
+    wandb: Annotated[bool, check_bool] = False
 
     def __post_init__(self) -> None:
         """Raise BadOption if a field is invalid; fill in the options of the game."""
         check_limits(**{name: getattr(self, name) for name in LIMITS if hasattr(self, name)})
-        check_integers(self, seed=0)
+        checked.check_fields(self)
         select_device(self.device)
-        check_bool("wandb", self.wandb)
         if self.wandb:
             require_wandb()
         object.__setattr__(self, "options", dict(self.make_game().options))

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 import torch
@@ -20,9 +20,8 @@ from agents.network_weights import Size
 from agents.shipped_weights import resolve_weights
 from cc_env.core.game import Game
 from cc_env.errors import BadCheckpoint
-from training.runs import state
+from training.runs import checked, state
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import MAX_BATCH_SIZE, MAX_SAMPLES, check_between, check_integers
 from training.runs.state import MAX_ADAM_STEPS
 from training.runs.training_run import Run, State
 from training.selfplay.replay_buffer import Minibatch, ReplayBuffer
@@ -39,24 +38,20 @@ class LearnerSettings:
     """The settings of learning."""
 
     # Samples per gradient step.
-    batch_size: int = 256
+    batch_size: checked.BatchSize = 256
     # Cosine schedule.
-    learning_rate: float = 2e-3
-    last_learning_rate: float = 1e-4
+    learning_rate: checked.Fraction = 2e-3
+    last_learning_rate: checked.Fraction = 1e-4
     # Weight decay of AdamW.
-    weight_decay: float = 1e-4
+    weight_decay: checked.Fraction = 1e-4
     # Decay of the moving average of the weights, which is the network that plays.
-    ema_decay: float = 0.995
+    ema_decay: checked.Fraction = 0.995
     # Weight of the value loss relative to the policy loss.
-    value_weight: float = 1.0
+    value_weight: Annotated[float, checked.numbers(0, 100)] = 1.0
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range."""
-        check_integers(self, batch_size=(1, MAX_BATCH_SIZE))
-        check_between(
-            self, 0, 1, "learning_rate", "last_learning_rate", "weight_decay", "ema_decay"
-        )
-        check_between(self, 0, 100, "value_weight")
+        checked.check_fields(self)
 
 
 def initial_network(start: str | None, game: Game, size: Size) -> Network:
@@ -193,15 +188,9 @@ class NetworkConfig(BaseConfig):
     start: str | None = None
     learn: LearnerSettings = field(default_factory=LearnerSettings)
     # Capacity of the replay buffer.
-    replay: int = 400_000
+    replay: checked.Samples = 400_000
     # Mean number of gradient steps that use a sample.
-    replay_ratio: float = 1
-
-    def __post_init__(self) -> None:
-        """Raise BadOption if a field is invalid; fill in the options of the game."""
-        super().__post_init__()
-        check_integers(self, replay=(1, MAX_SAMPLES))
-        check_between(self, 0, 1000, "replay_ratio")
+    replay_ratio: Annotated[float, checked.numbers(0, 1000)] = 1
 
     def check(self, resume: bool) -> None:
         """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""

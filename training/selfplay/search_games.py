@@ -120,6 +120,24 @@ def search_context(game: Game, evaluation: Any, tables: Tablebase | None = None)
     return make_context(game, evaluation, table_megabytes=_TABLE_MEGABYTES, tables=tables)
 
 
+def evaluate_positions(
+    game: Game, evaluation: Any, positions: NDArray[np.uint64]
+) -> NDArray[np.int64]:
+    """Return the scores of positions, uint64[N, F], for the player to move, as int64[N]."""
+    scores = np.zeros(len(positions), np.int64)
+    _write_scores(game.initial, evaluation, positions, scores)
+    return scores
+
+
+@jit(nogil=True)
+def _write_scores(
+    start: Position, evaluation: Any, positions: NDArray[np.uint64], scores: NDArray[np.int64]
+) -> None:
+    for row in range(len(positions)):
+        position = rules.load(positions[row], start)
+        scores[row] = rules.evaluate(position, rules.to_move(position), evaluation)
+
+
 def split_work(count: int, max_size: int = _TASK_DECISIONS) -> tuple[int, int]:
     """Split `count` decisions into equal tasks of at most `max_size`; return (tasks, size)."""
     tasks = -(-count // max_size)

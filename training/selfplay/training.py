@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
 import torch
 
@@ -25,15 +25,13 @@ from agents.shipped_weights import NETWORK
 from cc_env.accuracy.decisions import measure, sample_uniform
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, check_number_of_games, format_list
+from cc_env.errors import check_name, check_number_of_games
 from cc_env.jit.threads import available_cores
 from cc_env.match.referee import Player
-from cc_env.players.specs import check_spec
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
-from training.runs import training_run
+from training.runs import checked, training_run
 from training.runs.checkpoints import Checkpoint
-from training.runs.config import MAX_EVALUATIONS, check_between, check_integers
 from training.runs.log import Row
 
 NEWEST, BEST = "newest", "best"
@@ -44,24 +42,21 @@ TestSet = tuple[Tablebase, tuple[Position, ...]]
 class EvaluationOpponents:
     """The players that networks are evaluated against, and the test set for accuracy."""
 
-    names: tuple[str, ...] = ("random", "minimax:depth=1", "minimax:depth=3")
+    names: checked.PlayerSpecs = ("random", "minimax:depth=1", "minimax:depth=3")
     # The opponent whose Elo is 0.
     anchor: str = "minimax:depth=3"
     # Games per opponent; even.
     games: int = 40
     # Number of test positions, sampled from a tablebase; 0: no accuracy.
-    positions: int = 500
+    positions: Annotated[int, checked.integers(0, checked.MAX_EVALUATIONS)] = 500
     # Folder of the tablebase; None: the shipped tables.
     tables: str | None = None
 
     def __post_init__(self) -> None:
         """Raise BadOption for an invalid player spec, anchor or number."""
-        for name in self.names:
-            check_spec(name)
-        if self.anchor not in self.names:
-            raise BadOption(f"unknown anchor {self.anchor!r}; expected: {format_list(self.names)}")
-        check_number_of_games(self.games, MAX_EVALUATIONS)
-        check_integers(self, positions=(0, MAX_EVALUATIONS))
+        checked.check_fields(self)
+        check_name("anchor", self.anchor, self.names)
+        check_number_of_games(self.games, checked.MAX_EVALUATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +64,10 @@ class BaseConfig(training_run.Config):
     """The settings of every algorithm."""
 
     # Steps of the run between evaluations.
-    evaluate_every: int = 1
+    evaluate_every: checked.Count = 1
     evaluation_opponents: EvaluationOpponents = field(default_factory=EvaluationOpponents)
     # Minimum score against the best network for promotion.
-    gate: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Raise BadOption if a field is invalid; fill in the options of the game."""
-        super().__post_init__()
-        check_integers(self, evaluate_every=1)
-        check_between(self, 0, 1, "gate")
+    gate: checked.Fraction = 0.5
 
     def check(self, resume: bool) -> None:
         """Check the players of a run before it writes anything; raise BadOption for a bad one.

@@ -9,7 +9,7 @@ Shapes: N boards; F fields of a position.
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from agents.defaults import CONTEMPT
 from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, ONGOING
-from cc_env.envs.boards import MAX_OPENING_TURNS, Boards
+from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import DecisionBatch, Opponent, OpponentPool
 from cc_env.errors import BadOption, BadPlayer, Forfeit, IllegalAction
 from cc_env.match.match import effective_repetition_limit
-from cc_env.players.specs import check_spec, make_player
+from cc_env.players.specs import make_player
 from cc_env.search.puct import Evaluate, Trees
-from training.runs.config import MAX_BOARDS, MAX_SIMULATIONS, check_between, check_integers
+from training.runs import checked
 from training.runs.state import check_outputs
 from training.selfplay.replay_buffer import Samples, top_actions, zero_samples
 
@@ -36,21 +36,17 @@ class GameSettings:
     """The settings of the games."""
 
     # Games start after 0 to `max_opening_turns` random turns.
-    max_opening_turns: int = 12
+    max_opening_turns: checked.OpeningTurns = 12
     # Longer games are drawn.
-    max_turns: int = 100
+    max_turns: checked.Count = 100
     # A game is drawn at this occurrence of a position.
-    repetitions: int = 2
+    repetitions: Annotated[int, checked.integers(2)] = 2
     # Player specs, and the fraction of games against them; the rest is self-play.
-    opponents: tuple[str, ...] = ("minimax:depth=3", "minimax:depth=5")
-    opponents_share: float = 0.25
+    opponents: checked.PlayerSpecs = ("minimax:depth=3", "minimax:depth=5")
+    opponents_share: checked.Fraction = 0.25
 
-    def check_games(self) -> None:
-        """Raise BadOption for an invalid value or spec, and for a share without opponents."""
-        check_integers(self, max_opening_turns=(0, MAX_OPENING_TURNS), max_turns=1, repetitions=2)
-        check_between(self, 0, 1, "opponents_share")
-        for spec in self.opponents:
-            check_spec(spec)
+    def check_opponents(self) -> None:
+        """Raise BadOption for a share without opponents."""
         if self.opponents_share and not self.opponents:
             raise BadOption(
                 f"opponents_share={self.opponents_share}, but there are no opponents; "
@@ -134,25 +130,21 @@ class SelfPlaySettings(GameSettings):
     """The settings of self-play."""
 
     # Concurrent games in each worker.
-    boards: int = 128
+    boards: checked.Boards = 128
     # Simulations per decision, at the start and at the end of the run; None: constant.
-    simulations: int = 64
-    last_simulations: int | None = None
+    simulations: checked.Simulations = 64
+    last_simulations: Annotated[int | None, checked.integers(1, checked.MAX_SIMULATIONS)] = None
     # Number of actions that the search considers at the root.
-    considered: int = 16
+    considered: checked.Count = 16
     # A repetition has the value -contempt for the player to move.
-    contempt: float = CONTEMPT
+    contempt: Annotated[float, checked.numbers(-1, 1)] = CONTEMPT
     # Weight of the search value in value targets; the rest is the result of the game.
-    value_mix: float = 0.5
+    value_mix: checked.Fraction = 0.5
 
     def __post_init__(self) -> None:
         """Raise BadOption if a value is out of range or a player spec is invalid."""
-        self.check_games()
-        check_integers(self, boards=(1, MAX_BOARDS), simulations=(1, MAX_SIMULATIONS), considered=1)
-        if self.last_simulations is not None:
-            check_integers(self, last_simulations=(1, MAX_SIMULATIONS))
-        check_between(self, -1, 1, "contempt")
-        check_between(self, 0, 1, "value_mix")
+        checked.check_fields(self)
+        self.check_opponents()
 
     def simulations_at(self, progress: float) -> int:
         """Return the simulations per decision at `progress` through the run, 0 to 1.

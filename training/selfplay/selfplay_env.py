@@ -1,9 +1,9 @@
-"""The environment of PPO's self-play, and its state for checkpoints.
+"""The environment in which PPO and DQN learn, and its state for checkpoints.
 
 Shapes: N boards, F fields of a position.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from agents.weight_files import AnyArray, checked_array
-from cc_env.core import rules
 from cc_env.core.game import Game
-from cc_env.core.rules import Position
 from cc_env.envs.boards import Boards
-from cc_env.envs.opponents import Opponent
+from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
-from cc_env.jit.compiler import jit
 from cc_env.match.match import Limits, effective_repetition_limit
 from cc_env.search.scores import expected_result
 from training.runs.state import MAX_NUMBER
+from training.selfplay.search_games import evaluate_positions
 
 
 class SelfPlayEnv(OpponentVecEnv):
@@ -40,7 +38,7 @@ class SelfPlayEnv(OpponentVecEnv):
         self,
         game: Game,
         num_envs: int,
-        opponents: Sequence[Opponent],
+        opponents: AnyOpponent,
         *,
         seed: int,
         gamma: float = 0.99,
@@ -74,28 +72,9 @@ class SelfPlayEnv(OpponentVecEnv):
 
     def potentials(self) -> NDArray[np.float64]:
         """Return the potentials of the current positions, float64[N], -1 to 1."""
-        results = np.empty(self.num_envs)
-        arrays = self.boards.positions, self.boards.seats, results
-        _estimate_results(self.game.initial, self.game.evaluation(), *arrays)
-        return results
-
-
-@jit
-def _estimate_results(
-    start: Position,
-    evaluation: Any,
-    positions: NDArray[np.uint64],
-    players: NDArray[np.int8],
-    results: NDArray[np.float64],
-) -> None:
-    """Write the results that an evaluation expects for `players`, int8[N], into float64[N].
-
-    `start` is any position of the game, for its type; `positions` is uint64[N, F].
-    """
-    for index in range(len(positions)):
-        position = rules.load(positions[index], start)
-        player = np.int64(players[index])
-        results[index] = expected_result(rules.evaluate(position, player, evaluation))
+        scores = evaluate_positions(self.game, self.game.evaluation(), self.boards.positions)
+        # The learner is to move.
+        return np.array([expected_result(score) for score in scores.tolist()])
 
 
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:
