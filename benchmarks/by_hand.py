@@ -7,7 +7,6 @@ alike: they alternate in chunks of a few milliseconds, measured in CPU time.
 import ctypes
 import itertools
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
@@ -15,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import listed_moves, ours
+from benchmarks import listed_moves, measure, ours
 from benchmarks.measure import RUNS, Chunk, Task, clocked
 from cc_env.games.factory import make_game
 
@@ -54,13 +53,7 @@ def compare(size: int, seconds: float) -> Comparison:
     game = make_game("capture_conquer", size=size)
     programs = listed_moves.play(game, GAMES_PER_CHUNK), _listing(size)
     chunks = [clocked(program, time.process_time) for program in programs]
-    for chunk in chunks:
-        chunk()
-    rates: list[list[float]] = []
-    start = time.process_time()
-    while not rates or time.process_time() - start < 2 * RUNS * seconds:
-        rates.append([tally.units / tally.seconds for tally in (chunk() for chunk in chunks)])
-    our_rate, rate = map(statistics.median, zip(*rates, strict=True))
+    our_rate, rate = measure.compare(chunks, 2 * RUNS * seconds)
     return Comparison(rate, our_rate / rate)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import RUNS, Chunk, Task, all_cores, timed
+from benchmarks.measure import RUNS, Chunk, Clock, Task, all_cores, clocked, compare, timed
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
 
@@ -17,12 +17,12 @@ BOARDS_PER_THREAD = 128
 DECISIONS = 4
 # Length of a run in which games end as often as they begin, in runs of the other rows.
 LONG_RUN = 20
-# Unit, key of the result of `_compare_backends`, note.
+# Unit, clock, index of the result of `_compare_backends`, note.
 COMPARISONS = (
-    ("decisions/s", "compiled", "the network compiled, by CPU time"),
-    ("decisions/s", "torch", "the network by torch, by CPU time"),
-    ("times", "CPU", "compiled network over torch's, by CPU time"),
-    ("times", "wall", "compiled network over torch's, in wall-clock time"),
+    ("decisions/s", time.process_time, 0, "the network compiled, by CPU time"),
+    ("decisions/s", time.process_time, 1, "the network by torch, by CPU time"),
+    ("times", time.process_time, 2, "compiled network over torch's, by CPU time"),
+    ("times", time.perf_counter, 2, "compiled network over torch's, in wall-clock time"),
 )
 
 
@@ -38,8 +38,12 @@ def tasks() -> list[Task]:
         _task("games/hour", lambda seconds: _long_run(seconds)[0], batched),
         _task("%", lambda seconds: _long_run(seconds)[1], share),
         *(
-            _task(unit, partial(_compared, key=key), f"{note}; one thread, {boards}, both in turn")
-            for unit, key, note in COMPARISONS
+            _task(
+                unit,
+                partial(_compared, clock=clock, index=index),
+                f"{note}; one thread, {boards}, both in turn",
+            )
+            for unit, clock, index, note in COMPARISONS
         ),
         _task("decisions/s", timed(_plain), plain),
     ]
@@ -71,30 +75,17 @@ def _long_run(seconds: float) -> tuple[float, float]:
         return 3600 * games_ended / (time.perf_counter() - start), 100 * network / spent
 
 
-def _compared(seconds: float, key: str) -> float:
+def _compared(seconds: float, clock: Clock, index: int) -> float:
     """Return one figure of the comparison of compiled and torch networks."""
-    return _compare_backends(seconds)[key]
+    return _compare_backends(seconds, clock)[index]
 
 
 @cache
-def _compare_backends(seconds: float) -> dict[str, float]:
-    """Return the figures of COMPARISONS: self-play with the network compiled and by torch."""
-    plays = {backend: _make_worker_play(backend) for backend in ("compiled", "torch")}
-    # Seconds of CPU time and on the wall.
-    spent = {backend: np.zeros(2) for backend in plays}
-    for play in plays.values():
-        play()
-    rounds = 0
-    while rounds < 3 or spent["compiled"][0] < RUNS * seconds:
-        rounds += 1
-        for backend, play in plays.items():
-            start = np.array((time.process_time(), time.perf_counter()))
-            play()
-            spent[backend] += np.array((time.process_time(), time.perf_counter())) - start
-    decisions = rounds * DECISIONS * BOARDS_PER_THREAD
-    ratios = spent["torch"] / spent["compiled"]
-    rates = {backend: float(decisions / times[0]) for backend, times in spent.items()}
-    return {**rates, "CPU": float(ratios[0]), "wall": float(ratios[1])}
+def _compare_backends(seconds: float, clock: Clock) -> list[float]:
+    """Return the decisions per second with the network compiled and by torch, and the ratio."""
+    plays = [clocked(_make_worker_play(backend), clock) for backend in ("compiled", "torch")]
+    compiled, torch = compare(plays, 2 * RUNS * seconds)
+    return [compiled, torch, compiled / torch]
 
 
 def _load_network() -> tuple[Game, Any]:
@@ -118,8 +109,8 @@ def _self_play_settings() -> Any:
     )
 
 
-def _make_worker_play(backend: str) -> Callable[[], Any]:
-    """Return a function in which a worker takes DECISIONS decisions per board.
+def _make_worker_play(backend: str) -> Chunk:
+    """Return self-play by a worker, DECISIONS decisions per board.
 
     The network is evaluated by "compiled" code or by "torch".
     """
@@ -131,7 +122,7 @@ def _make_worker_play(backend: str) -> Callable[[], Any]:
     worker = SelfPlayWorker(game, _self_play_settings(), 0)
     is_compiled = backend == "compiled"
     evaluate = Evaluator(network) if is_compiled else TorchNetwork(network.to_weights(), "cpu")
-    return partial(worker.play, evaluate, DECISIONS)
+    return lambda: worker.play(evaluate, DECISIONS)[1].decisions
 
 
 def _make_thread_play() -> Callable[[], list[Any]]:

@@ -44,17 +44,6 @@ COMPILATION_TIMEOUT = 900.0
 LOCAL = "127.0.0.1"
 
 
-@dataclass(frozen=True)
-class Load:
-    """A load: numbers of measured games and of games against THINKER, and the games in turn."""
-
-    games: int
-    thinking_games: int
-    seconds: float
-    game_names: tuple[str, ...]
-    seed: int = 0
-
-
 @dataclass
 class Measurements:
     """Seconds until each confirmation, its bytes, memory per game, and CPU time of the server."""
@@ -273,12 +262,13 @@ async def _open_games(server: Server, names: Sequence[str], rng: random.Random) 
     return connections
 
 
-async def _run(server: Server, load: Load) -> Measurements:
-    """Play all games of a load on a server; return the measurements."""
-    measurements = Measurements()
-    rng = random.Random(load.seed)
+async def _run(
+    server: Server, names: Sequence[str], thinker_names: Sequence[str], seconds: float
+) -> Measurements:
+    """Play the measured games of these names, and those against THINKER, on a server."""
+    measurements, rng = Measurements(), random.Random(0)
     # Compile everything before the measurement.
-    for game in load.game_names:
+    for game in {*names, *thinker_names}:
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
             connection = Connection(server, rng)
             connection.timeout = COMPILATION_TIMEOUT
@@ -286,20 +276,19 @@ async def _run(server: Server, load: Load) -> Measurements:
             await connection.move()
             await connection.wait_for_turn()
             await connection.leave()
-    names = list(islice(cycle(load.game_names), max(load.games, load.thinking_games)))
     before = server.kilobytes
-    connections = await _open_games(server, names[: load.games], rng)
-    measurements.kilobytes_per_game = (server.kilobytes - before) / load.games
-    until = time.perf_counter() + load.seconds
+    connections = await _open_games(server, names, rng)
+    measurements.kilobytes_per_game = (server.kilobytes - before) / len(names)
+    until = time.perf_counter() + seconds
     # Pauses of the clients would count as latency.
     gc.disable()
     measured_games = [
         _play_measured(connection, game, until, measurements)
-        for connection, game in zip(connections, names, strict=False)
+        for connection, game in zip(connections, names, strict=True)
     ]
     thinker_games = [
-        _play_thinker(Connection(server, rng, client_address(index)), names[index], until)
-        for index in range(load.thinking_games)
+        _play_thinker(Connection(server, rng, client_address(index)), name, until)
+        for index, name in enumerate(thinker_names)
     ]
     cpu_seconds = server.cpu_seconds
     await asyncio.gather(*measured_games, *thinker_games)
@@ -309,16 +298,16 @@ async def _run(server: Server, load: Load) -> Measurements:
     return measurements
 
 
-def measure(load: Load) -> Measurements:
-    """Start a server and measure it under a load.
+def measure(names: Sequence[str], thinker_names: Sequence[str], seconds: float) -> Measurements:
+    """Start a server and measure games of these names, beside others against THINKER.
 
     Raises OSError on an error or a timeout, WebSocketException if the server closes a connection.
     """
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder), 2 * (load.games + load.thinking_games) + 20) as server,
+        serving(Path(folder), 2 * (len(names) + len(thinker_names)) + 20) as server,
     ):
-        return asyncio.run(_run(server, load))
+        return asyncio.run(_run(server, names, thinker_names, seconds))
 
 
 def main() -> None:
@@ -331,9 +320,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--game", choices=GAMES, action="append", help="default: all in turn")
     options = parser.parse_args()
+    names = list(islice(cycle(options.game or GAMES), MAX_GAMES))
     for count in sorted({0, options.thinking}):
-        names = tuple(options.game or GAMES)
-        measurements = measure(Load(options.games, count, options.seconds, names))
+        measurements = measure(names[: options.games], names[:count], options.seconds)
         print(f"{options.games:,} games, {count} against {THINKER}: {measurements}", flush=True)
 
 

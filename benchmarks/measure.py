@@ -3,7 +3,7 @@
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,6 +24,8 @@ class Tally(NamedTuple):
 
 
 TimedChunk = Callable[[], Tally]
+# Returns seconds.
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Row(NamedTuple):
     note: str
 
 
-def clocked(chunk: Chunk, clock: Callable[[], float] = time.perf_counter) -> TimedChunk:
+def clocked(chunk: Chunk, clock: Clock = time.perf_counter) -> TimedChunk:
     """Return a chunk that measures its own duration."""
 
     def timed_chunk() -> Tally:
@@ -68,6 +70,22 @@ def rate(chunk: TimedChunk, seconds: float) -> float:
     """Return the rate per second: the median of RUNS runs, after a first chunk that compiles."""
     chunk()
     return statistics.median(_run(chunk, seconds) for _ in range(RUNS))
+
+
+def compare(chunks: Sequence[TimedChunk], seconds: float) -> list[float]:
+    """Alternate chunks for `seconds`, after a first one of each; return their rates per second.
+
+    A rate is the median over all rounds.
+    """
+    for chunk in chunks:
+        chunk()
+    rates: list[list[float]] = []
+    spent = 0.0
+    while spent < seconds or not rates:
+        tallies = [chunk() for chunk in chunks]
+        rates.append([tally.units / tally.seconds for tally in tallies])
+        spent += sum(tally.seconds for tally in tallies)
+    return list(map(statistics.median, zip(*rates, strict=True)))
 
 
 def timed(prepare: Callable[[], Chunk]) -> Callable[[float], float]:

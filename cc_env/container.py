@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_FIRST_LINE_BYTES = 256
-_COMPRESSION_LEVEL = 9
+MAX_COMPRESSION = 9
 
 
 class FirstLine(NamedTuple):
@@ -59,9 +59,9 @@ def encode_header(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode()
 
 
-def compress(data: bytes) -> bytes:
+def compress(data: bytes, level: int = MAX_COMPRESSION) -> bytes:
     """Return the data compressed by zlib."""
-    return zlib.compress(data, _COMPRESSION_LEVEL)
+    return zlib.compress(data, level)
 
 
 def decompress(packed: bytes, size: int) -> bytes:

@@ -9,12 +9,12 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from cc_env.errors import BadRecord
+from cc_env.errors import BadRecord, FolderInUse
 
 try:
     import fcntl
@@ -24,6 +24,8 @@ except ImportError:  # Windows
 MAX_LINE_LENGTH = 2**24  # characters
 # Default limit of files that are read completely.
 MAX_FILE_BYTES = 2**28
+# Name of the file by which a folder is locked.
+LOCK_NAME = ".lock"
 _BINARY = getattr(os, "O_BINARY", 0)
 # Without O_NONBLOCK, opening a pipe waits for its writer.
 _READ_FLAGS = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
@@ -156,14 +158,28 @@ def delete_abandoned(folder: Path, pattern: str) -> None:
 
 
 @contextmanager
-def locked_folder(path: Path) -> Iterator[None]:
-    """Lock a folder itself, where the system can: a lock file can be removed.
+def locked_folder(path: Path, user: str) -> Iterator[None]:
+    """Lock a folder during the block, by a file and, where the system can, the folder itself.
 
-    Raises BlockingIOError if the folder is locked.
+    The file can be removed. Raises FolderInUse if another `user`, such as a server, has locked it.
     """
-    if fcntl is None:
+    # Only extras that lock folders install this package.
+    from filelock import FileLock, Timeout
+
+    with ExitStack() as locks:
+        try:
+            lock = FileLock(path / LOCK_NAME, thread_local=False)
+            locks.enter_context(lock.acquire(timeout=0))
+            if fcntl is not None:
+                locks.enter_context(_locked_descriptor(path))
+        except (Timeout, BlockingIOError):
+            raise FolderInUse(f"{path} is in use by another {user}") from None
         yield
-        return
+
+
+@contextmanager
+def _locked_descriptor(path: Path) -> Iterator[None]:
+    """Lock a folder itself; raise BlockingIOError if it is locked."""
     folder = os.open(path, os.O_RDONLY)
     try:
         try:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from rich.progress import track
-from typer import Argument, Option
+from typer import Argument, Context, Option
 
 from cc_env.cli.arguments import (
     FILE,
@@ -28,11 +28,13 @@ from cc_env.output import Terminal
 from cc_env.tablebase.tablebase import Tablebase
 
 DEFAULT_GAME = "capture_conquer"
-GAMES, OPENING_TURNS = 1000, 4
+# Options for playing games, which are invalid with --records.
+PLAYING_OPTIONS = "games", "opening_turns", "max_turns", "repetitions", "seed"
 console = Terminal()
 
 
 def dataset(
+    context: Context,
     file: Annotated[
         Path | None, Argument(**FILE, help="The npz file to create.", show_default=False)
     ] = None,
@@ -63,36 +65,16 @@ def dataset(
     ] = None,
     size: Size = None,
     option: GameOptions = None,
-    games: Annotated[
-        int | None, Option(min=1, help="Number of games to play.", show_default=f"{GAMES}")
-    ] = None,
+    games: Annotated[int, Option(min=1, help="Number of games to play.")] = 1000,
     opening_turns: Annotated[
-        int | None,
-        Option(
-            min=0,
-            help="Random turns before each game, which are not part of it.",
-            show_default=f"{OPENING_TURNS}",
-        ),
-    ] = None,
-    max_turns: Annotated[
-        int | None,
-        Option(
-            min=1,
-            help="Turns after which a game is a draw.",
-            show_default=f"{Limits().max_turns}",
-        ),
-    ] = None,
+        int, Option(min=0, help="Random turns before each game, which are not part of it.")
+    ] = 4,
+    max_turns: Annotated[int, Option(min=1, help="Turns after which a game is a draw.")] = 200,
     repetitions: Annotated[
-        int | None,
-        Option(
-            min=0,
-            help="A game is a draw at the Nth occurrence of a position; 0: never.",
-            show_default=f"{Limits().repetitions}",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, Option(min=0, help="The same seed gives the same games.", show_default="0")
-    ] = None,
+        int,
+        Option(min=0, help="A game is a draw at the Nth occurrence of a position; 0: never."),
+    ] = 3,
+    seed: Annotated[int, Option(min=0, help="The same seed gives the same games.")] = 0,
     tables: TablesFolder = None,
     minari: Annotated[
         str | None,
@@ -108,11 +90,8 @@ def dataset(
         raise BadOption("nothing to write; expected: an npz file or --minari ID")
     if bool(player) == bool(records):
         raise BadOption("expected: --player SPEC (once or twice) or --records FILE")
-    chosen_limits = {"max_turns": max_turns, "repetitions": repetitions}
     if records:
-        _check_unused(
-            {"games": games, "opening_turns": opening_turns, **chosen_limits, "seed": seed}
-        )
+        _check_unused(context)
     if file is not None:
         _check_suffix(file)
         check_new_file(file)
@@ -126,31 +105,25 @@ def dataset(
         data = _collect(matches[0][0].game, matches, len(matches), tables, about)
     else:
         played_game = make_game(game or DEFAULT_GAME, **options)
-        count = GAMES if games is None else games
-        limits = Limits(
-            **{name: number or None for name, number in chosen_limits.items() if number is not None}
-        )
-        settings = {
-            "games": count,
-            "opening_turns": OPENING_TURNS if opening_turns is None else opening_turns,
-            "seed": seed or 0,
-        }
+        limits = Limits(max_turns=max_turns, repetitions=repetitions or None)
+        settings = {"games": games, "opening_turns": opening_turns, "seed": seed}
         played = play_matches(played_game, player or [], limits=limits, **settings)
         about = {
             "players": player,
-            "max_turns": limits.max_turns,
+            "max_turns": max_turns,
             "repetitions": limits.repetitions,
             **settings,
         }
-        data = _collect(played_game, played, count, tables, about)
+        data = _collect(played_game, played, games, tables, about)
     _write(data, file, minari)
 
 
-def _check_unused(options: Mapping[str, int | None]) -> None:
+def _check_unused(context: Context) -> None:
     """Raise BadOption if an option for playing games is given with --records."""
-    for name, value in options.items():
-        if value is not None:
-            text = f"--{name.replace('_', '-')} {value} with --records"
+    for name in PLAYING_OPTIONS:
+        source = context.get_parameter_source(name)
+        if source and source.name == "COMMANDLINE":
+            text = f"--{name.replace('_', '-')} {context.params[name]} with --records"
             raise BadOption(f"{text}; expected: only with --player, to play games")
 
 

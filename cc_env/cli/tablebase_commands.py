@@ -85,12 +85,12 @@ def solve(
 def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:
     """Compare positions with alpha-beta, showing progress; return a summary."""
     compared = ComparisonCounts()
-    with _make_progress_bar() as bar:
+    with _ProgressBar() as bar:
         total = sum(min(count, size) for size in tables.sizes)
-        task, log = bar.add_task("alpha-beta", total=total), _ProgressLog(bar)
+        task = bar.add_task("alpha-beta", total=total)
         for compared in cross_check(tables, count, depth=depth, threads=threads):
             bar.update(task, completed=compared.positions)
-            log.print(f"alpha-beta, {compared.positions:,} of at most {total:,} positions")
+            bar.print_line(f"alpha-beta, {compared.positions:,} of at most {total:,} positions")
     return (
         f"{compared.positions:,} positions compared with alpha-beta: "
         f"{compared.proven:,} values proven, no differences"
@@ -139,36 +139,31 @@ def _labels(label: str) -> list[str]:
     return [label, "v".join(reversed(label.split("v")))]
 
 
-def _make_progress_bar() -> Bar:
-    """Return a progress bar, disabled unless the output is a terminal."""
-    columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
-    bar = Bar(*columns, TimeElapsedColumn(), console=console, transient=True)
-    bar.disable = not console.shows_progress
-    return bar
+class _ProgressBar(Bar):
+    """A progress bar; occasional lines instead if the output is not a terminal."""
 
+    def __init__(self) -> None:
+        columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn()
+        super().__init__(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self.disable, self._printed_at = not console.shows_progress, time.monotonic()
 
-class _ProgressLog:
-    """Progress as occasional lines, if the progress bar is disabled."""
-
-    def __init__(self, bar: Bar) -> None:
-        self._is_enabled, self._printed_at = bar.disable, time.monotonic()
-
-    def print(self, text: str) -> None:
-        if self._is_enabled and time.monotonic() - self._printed_at >= PROGRESS_INTERVAL_SECONDS:
+    def print_line(self, text: str) -> None:
+        """Print a text unless the bar is shown or the last text is recent."""
+        if self.disable and time.monotonic() - self._printed_at >= PROGRESS_INTERVAL_SECONDS:
             self._printed_at = time.monotonic()
             console.print(text)
 
 
 def _run(work: Solver, step: Step) -> TableHeader:
     """Solve a step, or verify its table, showing progress; return the header of the table."""
-    with _make_progress_bar() as bar:
-        task, log = bar.add_task(step.label, total=1), _ProgressLog(bar)
+    with _ProgressBar() as bar:
+        task = bar.add_task(step.label, total=1)
 
         def show_progress(progress: Progress) -> None:
             rate = progress.done / max(progress.seconds, 1e-9)
             text = f"{progress.label}, {progress.stage}, {rate / 1e6:.1f} M/s"
             bar.update(task, description=text, completed=progress.done, total=progress.total)
-            log.print(f"{text}, {progress.done / progress.total:.0%}")
+            bar.print_line(f"{text}, {progress.done / progress.total:.0%}")
 
         work.report = show_progress
         return work.verify() if step.is_done else work.solve()

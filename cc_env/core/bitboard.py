@@ -13,6 +13,7 @@ from cc_env.jit.compiler import jit
 
 # Unsigned constants: arithmetic of a uint64 and a plain int yields floats.
 ZERO, ONE = np.uint64(0), np.uint64(1)
+_63 = np.uint64(63)
 
 
 def _unary(emit: Callable[[ir.IRBuilder, ir.Value], ir.Value]) -> Any:
@@ -31,6 +32,7 @@ def _unary(emit: Callable[[ir.IRBuilder, ir.Value], ir.Value]) -> Any:
 
 _ctpop = _unary(lambda builder, word: builder.ctpop(word))
 _cttz = _unary(lambda builder, word: builder.cttz(word, ir.Constant(ir.IntType(1), 0)))
+_ctlz = _unary(lambda builder, word: builder.ctlz(word, ir.Constant(ir.IntType(1), 0)))
 _bitreverse = _unary(lambda builder, word: builder.bitreverse(word))
 
 
@@ -44,6 +46,12 @@ def popcount(word: np.uint64) -> np.int64:
 def lowest_index(word: np.uint64) -> np.uint64:
     """Return the index of the lowest set bit, 64 if no bit is set."""
     return _cttz(word)  # type: ignore[no-any-return]
+
+
+@jit
+def highest_index(word: np.uint64) -> np.uint64:
+    """Return the index of the highest set bit of a word other than 0."""
+    return _63 - _ctlz(word)  # type: ignore[no-any-return]
 
 
 @jit

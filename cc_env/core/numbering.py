@@ -7,7 +7,7 @@ numbers the positions of each material.
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,10 @@ class Numbering:
     rules: Mapping[str, int] = field(default_factory=dict)
     # Whether no position can repeat.
     is_acyclic: bool = False
+    # The function registered as `rules.unmoves`.
+    unmoves: Callable[..., Any] | None = None
+    # Limit of the pieces that a turn captures.
+    max_captures: int = MAX_CELLS
 
     @property
     def num_cells(self) -> int:
@@ -122,13 +126,30 @@ class Numbering:
         return sum(w * count for w, count in zip(weights, material, strict=True))
 
     def prerequisites(self, material: Material) -> list[Material]:
-        """Return the materials to solve before this one, in the order in which they are solved.
-
-        They weigh less and have at most as many pieces on either side, so turns may reach them.
-        """
+        """Return the materials that turns may lead to, in the order in which they are solved."""
         own, enemy = sum(material[::2]), sum(material[1::2])
-        below = self.materials((max(own, enemy), min(own, enemy)), own + enemy)
-        return [other for other in below if self.weight(other) < self.weight(material)]
+        return [
+            other
+            for other in self.materials((max(own, enemy), min(own, enemy)), own + enemy)
+            if any(
+                self.leads_to(before, after)
+                for before in (material, swap_sides(material))
+                for after in (other, swap_sides(other))
+            )
+        ]
+
+    def leads_to(self, material: Material, other: Material) -> bool:
+        """Return whether a turn may lead to another material, each with the player to move first.
+
+        The other one weighs less, the turn captures at most `max_captures` pieces, and the player
+        who makes it loses none.
+        """
+        captures = sum(material[1::2]) - sum(other[::2])
+        return (
+            self.weight(other) < self.weight(material)
+            and sum(other[1::2]) == sum(material[::2])
+            and 0 <= captures <= self.max_captures
+        )
 
 
 def swap_sides(material: Material) -> Material:

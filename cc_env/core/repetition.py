@@ -1,4 +1,7 @@
-"""The count of a position's occurrences in a game, compiled."""
+"""The count of a position's occurrences in a game, compiled.
+
+Shapes: K keys of a game's positions.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +20,7 @@ def count_occurrences(keys: NDArray[np.uint64], turns: Int, excludes_start: Bool
     """
     newest = keys[turns % len(keys)]
     count: Int = np.int64(0)
-    for index in range(min(turns + 1, len(keys))):
+    for index in range(turns + 1 if turns < len(keys) else len(keys)):
         if keys[index] == newest:
             count += 1
     if excludes_start and turns < len(keys) and keys[0] == newest:

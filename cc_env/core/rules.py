@@ -148,6 +148,30 @@ def from_sets(sets: NDArray[np.uint64], state: Int, like: Position) -> Position:
     """
 
 
+@rule
+def unmoves(position: Position, out: NDArray[np.uint64]) -> int:
+    """Write the positions from which a quiet turn leads to `position`; return their number.
+
+    A turn is quiet if it keeps the numbers of pieces and all pieces of the opponent. Each position
+    is written to a row of `out` (uint64[M, >= F]) by `store`, as it is after `pass_turn`. Finished
+    games may be included.
+    """
+
+
+@rule
+def turns(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> int:
+    """Write the positions after all turns of an unfinished game; return their number.
+
+    They are written to the rows of `out` (uint64[M, >= F]) by `store`. `legal` (int32[>= 4 * A]) is
+    a buffer.
+    """
+
+
+@rule
+def pass_turn(position: Position) -> Position:
+    """Return the position between turns with the other player to move."""
+
+
 @rule(dispatch_on=(1,))
 def load(row: NDArray[np.uint64], like: Position) -> Position:
     """Return the position, of the class of `like`, that `store` wrote into `row` (uint64[>= F])."""
@@ -296,6 +320,36 @@ def register_numbering(
 
     `cc_env.core.numbering` describes the sets. By default they contain all of a position between
     turns.
+    """
+    functions = {name: value for name, value in locals().items() if name != "position_class"}
+    _add(position_class, functions)
+
+
+@jit
+def apply_all(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> int:
+    """Do the work of `turns` by the legal actions."""
+    count = legal_actions(position, legal)
+    written = 0
+    for index in range(count):
+        after = apply(position, np.int64(legal[index]))
+        if mid_turn(after):
+            written += apply_all(after, legal[count:], out[written:])
+        elif written < len(out):
+            store(after, out[written])
+            written += 1
+    return written
+
+
+def register_unmoves(
+    position_class: type,
+    *,
+    unmoves: _Function,
+    pass_turn: _Function,
+    turns: _Function = apply_all,
+) -> None:
+    """Register the unmoves of a game, so that it is solved by predecessors.
+
+    By default, `turns` applies all legal actions.
     """
     functions = {name: value for name, value in locals().items() if name != "position_class"}
     _add(position_class, functions)

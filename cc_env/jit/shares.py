@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.base import BaseContext
-from numba.core.typing import Context, Signature
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from cc_env.jit.compiler import jit
+from cc_env.jit.numba_internals import BaseContext, Context, Signature
 from cc_env.jit.threads import available_cores
 
 # Indices of the counters, in separate cache lines.

@@ -342,7 +342,7 @@ def _parse_options(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _option_type(name: str, option: str) -> tuple[type, bool]:
     """Return the type of an option and whether it may be None; raise BadOption."""
     hint = game_option_types(name).get(option)
-    kinds = [*(joined_types(hint) - {NoneType})]
+    kinds = [kind for kind in joined_types(hint) if kind is not NoneType]
     may_be_none = NoneType in joined_types(hint)
     valid = (*_EMPTY,) if may_be_none else (*_EMPTY, bool)
     if len(kinds) != 1 or kinds[0] not in valid:

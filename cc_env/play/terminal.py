@@ -7,6 +7,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from rich.text import Text
@@ -189,19 +190,17 @@ class Console:
 
     def _list_lines(self) -> list[str]:
         """Return the heading and the numbered legal moves, grouped by kind and by piece."""
-        numbered = self._listed_choices()
-        kinds = Counter(map(_kind, numbered))
-        lines = [format_count(len(numbered), "move") + _kind_counts(kinds, len(numbered))]
-        game = self.session.game
-        for kind in kinds:
+        choices = self._listed_choices()
+        kinds = Counter(map(_kind, choices))
+        lines = [format_count(len(choices), "move") + _kind_counts(kinds, len(choices))]
+        numbered = list(enumerate(choices, 1))
+        for kind, same_kind in groupby(numbered, lambda entry: _kind(entry[1])):
             if len(kinds) > 1:
                 lines.append(f"{kind}:")
-            groups: dict[str, list[str]] = {}
-            for number, choice in enumerate(numbered, 1):
-                if _kind(choice) == kind:
-                    name = game.cell_text(choice.pieces[0], "input") if choice.pieces else ""
-                    groups.setdefault(name, []).append(f"{number}) {choice.text}")
-            lines += [_wrap_texts(name, texts, self._width) for name, texts in groups.items()]
+            for cells, same_piece in groupby(same_kind, lambda entry: entry[1].pieces[:1]):
+                name = self.session.game.cell_text(cells[0], "input") if cells else ""
+                texts = [f"{number}) {choice.text}" for number, choice in same_piece]
+                lines.append(_wrap_texts(name, texts, self._width))
         return lines
 
     @property

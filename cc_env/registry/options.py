@@ -51,7 +51,7 @@ def text_options(function: Callable[..., object]) -> dict[str, bool]:
     return {
         name: NoneType in members
         for name, members in types.items()
-        if str in members and not members & {*_LITERAL_TYPES}
+        if str in members and not {*members} & {*_LITERAL_TYPES}
     }
 
 
@@ -66,16 +66,16 @@ def option_annotations(function: Callable[..., object]) -> dict[str, Any]:
     return {parameter.name: parameter.annotation for parameter in annotated}
 
 
-def joined_types(annotation: Any) -> set[Any]:
-    """Return the types that an annotation joins."""
-    origin = get_origin(annotation)
+def joined_types(annotation: Any) -> tuple[Any, ...]:
+    """Return the types that an annotation joins, in its order."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return joined_types(get_args(annotation)[0])
+        return joined_types(arguments[0])
     if origin is Literal:
-        return set(map(type, get_args(annotation)))
+        return tuple(dict.fromkeys(map(type, arguments)))
     if origin in (Union, UnionType):
-        return set().union(*map(joined_types, get_args(annotation)))
-    return {origin or annotation}
+        return tuple(dict.fromkeys(kind for part in arguments for kind in joined_types(part)))
+    return (origin or annotation,)
 
 
 def format_option(name: str, value: object) -> str:

@@ -1,9 +1,9 @@
 """Pictures as pixels and in a window, painted by pygame-ce (extra `render`)."""
 
 import functools
+import io
 import math
 import os
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from cc_env.errors import MissingExtra
 from cc_env.rendering.picture import Picture
 from cc_env.rendering.shapes import Disc, Label, Polyline, Shape, Square, board, foreground, size
+from cc_env.rendering.svg import element
 
-# Shapes are painted at this scale and scaled down, for smooth edges.
-SCALE = 3
+# Texts are painted at this scale and scaled down, for smooth letters.
+TEXT_SCALE = 3
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 try:
@@ -91,13 +92,18 @@ def _place(shape: Shape) -> tuple[pygame.Surface, tuple[int, int]]:
 @functools.lru_cache(maxsize=4096)
 def _image(shape: Shape) -> tuple[pygame.Surface, int, int]:
     """Return the image of a shape, transparent around it, and its left and upper edge."""
-    left, top, right, bottom = _bounds(shape)
-    width, height = right - left, bottom - top
-    image = pygame.Surface((SCALE * width, SCALE * height), pygame.SRCALPHA)
-    # The edges of the shape are a mixture of its color and this one.
-    image.fill((*pygame.Color(_edge_color(shape))[:3], 0))
-    _paint(image, _move(shape, -left, -top))
-    return pygame.transform.smoothscale(image, (width, height)), left, top
+    if isinstance(shape, Label):
+        font = _open_font(round(1.35 * TEXT_SCALE * shape.size))
+        large = font.render(shape.text, True, shape.color)
+        width, height = (math.ceil(length / TEXT_SCALE) for length in large.get_size())
+        image = pygame.transform.smoothscale(large, (width, height))
+        return image, round(shape.x - width / 2), round(shape.y - height / 2)
+    left, top, width, height = _bounds(shape)
+    view = f'width="{width}" height="{height}" viewBox="{left} {top} {width} {height}"'
+    document = f'<svg xmlns="http://www.w3.org/2000/svg" {view}>{element(shape)}</svg>'
+    image = pygame.image.load(io.BytesIO(document.encode()), "shape.svg")
+    # Images of this format are drawn faster.
+    return image.convert(pygame.Surface((1, 1), pygame.SRCALPHA)), left, top
 
 
 def _move(shape: Shape, x: int, y: int) -> Shape:
@@ -107,60 +113,20 @@ def _move(shape: Shape, x: int, y: int) -> Shape:
     return shape._replace(x=shape.x + x, y=shape.y + y)
 
 
-def _bounds(shape: Shape) -> tuple[int, int, int, int]:
-    """Return the left, upper, right and lower edge of a shape, rounded outwards."""
+def _bounds(shape: Square | Disc | Polyline) -> tuple[int, int, int, int]:
+    """Return the left and upper edge of a shape, its width and its height, rounded outwards."""
     match shape:
         case Square(x, y, edge):
-            corners = [(x, y), (x + edge, y + edge)]
-            reach_x = reach_y = 0.0
+            corners, reach = [(x, y), (x + edge, y + edge)], 0.0
         case Disc(x, y, radius, _, _, width):
-            corners, reach_x = [(x, y)], radius + width / 2
-            reach_y = reach_x
+            corners, reach = [(x, y)], radius + width / 2
         case Polyline(points, _, width):
-            corners, reach_x = list(points), width / 2 + 1
-            reach_y = reach_x
-        case Label(x, y, text):
-            corners = [(x, y)]
-            reach_x, reach_y = (length / SCALE / 2 + 1 for length in _font(shape).size(text))
+            corners, reach = list(points), width / 2
     columns, rows = zip(*corners, strict=True)
-    low_x, low_y = math.floor(min(columns) - reach_x), math.floor(min(rows) - reach_y)
-    return low_x, low_y, math.ceil(max(columns) + reach_x), math.ceil(max(rows) + reach_y)
-
-
-def _edge_color(shape: Shape) -> str:
-    match shape:
-        case Square():
-            return shape.fill
-        case Disc():
-            return shape.rim
-        case _:
-            return shape.color
-
-
-def _font(label: Label) -> pygame.font.Font:
-    return _open_font(round(SCALE * label.size * 1.35))
+    left, top = math.floor(min(columns) - reach), math.floor(min(rows) - reach)
+    return left, top, math.ceil(max(columns) + reach) - left, math.ceil(max(rows) + reach) - top
 
 
 @functools.lru_cache(maxsize=64)
 def _open_font(font_size: int) -> pygame.font.Font:
     return pygame.font.Font(None, font_size)
-
-
-def _paint(surface: pygame.Surface, shape: Shape) -> None:
-    """Paint a shape, enlarged by SCALE."""
-    match shape:
-        case Square(x, y, edge, fill):
-            pygame.draw.rect(surface, fill, [SCALE * n for n in (x, y, edge, edge)])
-        case Disc(x, y, radius, fill, rim, width):
-            center = SCALE * x, SCALE * y
-            pygame.draw.circle(surface, rim, center, SCALE * (radius + width / 2))
-            pygame.draw.circle(surface, fill, center, SCALE * (radius - width / 2))
-        case Polyline(points, color, width):
-            scaled = [(SCALE * x, SCALE * y) for x, y in points]
-            for start, end in pairwise(scaled):
-                pygame.draw.line(surface, color, start, end, round(SCALE * width))
-            for point in scaled:
-                pygame.draw.circle(surface, color, point, SCALE * width / 2)
-        case Label(x, y, text, _, color):
-            image = _font(shape).render(text, True, color)
-            surface.blit(image, image.get_rect(center=(SCALE * x, SCALE * y)))

@@ -42,7 +42,7 @@ def to_svg(*pictures: PictureData, columns: int = 4, metadata: str = "") -> str:
         row, column = divmod(index, columns)
         x, y = column * width + (width - own_width) // 2, row * height + (height - own_height) // 2
         parts.append(f'<g transform="translate({x} {y})">')
-        parts += [*map(_element, shapes(picture)), "</g>"]
+        parts += [*map(element, shapes(picture)), "</g>"]
     return "\n".join([*parts, "</svg>"])
 
 
@@ -52,7 +52,8 @@ def read_metadata(document: str) -> str:
     return unescape(match[1]) if match else ""
 
 
-def _element(shape: Shape) -> str:
+def element(shape: Shape) -> str:
+    """Return a shape as an element of a document."""
     match shape:
         case Square(x, y, edge, fill):
             return f'<rect x="{x}" y="{y}" width="{edge}" height="{edge}" fill="{fill}"/>'

@@ -35,7 +35,7 @@ try:
     from starlette.responses import FileResponse, JSONResponse, Response
     from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
-    from starlette.websockets import WebSocket, WebSocketDisconnect
+    from starlette.websockets import WebSocket, WebSocketClose, WebSocketDisconnect
 
     from cc_env.server import analysis_api, connections
     from cc_env.server.limits import BusyError, ServerLimits
@@ -165,13 +165,11 @@ class _SameOriginGuard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        reason = self._rejection_reason(scope)
-        if scope["type"] == "websocket":
-            if reason:
-                await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason})
-            else:
-                await self._app(scope, receive, send)
-            return
+        app = self._app
+        if reason := self._rejection_reason(scope):
+            is_websocket = scope["type"] == "websocket"
+            rejection = JSONResponse({"error": reason}, 403)
+            app = WebSocketClose(POLICY_VIOLATION, reason) if is_websocket else rejection
 
         async def send_with_headers(message: types.Message) -> None:
             if message["type"] == "http.response.start":
@@ -180,7 +178,6 @@ class _SameOriginGuard:
                     headers.setdefault(name, text)
             await send(message)
 
-        app = JSONResponse({"error": reason}, 403) if reason else self._app
         await app(scope, receive, send_with_headers)
 
     def _rejection_reason(self, scope: types.Scope) -> str:

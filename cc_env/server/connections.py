@@ -93,13 +93,13 @@ class ServerConfig(uvicorn.Config):
 
 
 class _ThrottledProtocol(asyncio.BufferedProtocol):
-    """Reads data slice by slice; pauses after MAX_PARSE_SECONDS of the event loop's time."""
+    """Reads data slice by slice; pauses after MAX_PARSE_SECONDS without a break in the data."""
 
     config: uvicorn.Config
     client: tuple[str, int] | None
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
-    # Time that parsing has taken since the last pause.
+    # Time that parsing has taken since the last pause, or since no data was waiting.
     _seconds_used = 0.0
 
     def is_reading_paused(self) -> bool:
@@ -136,6 +136,9 @@ class _ThrottledProtocol(asyncio.BufferedProtocol):
         self.data_received(bytes(self._slice[:nbytes]))  # type: ignore[attr-defined]
         self.after_parsing()
         self._seconds_used += time.perf_counter() - start
+        if nbytes < SLICE_BYTES:
+            # No data waits: only a flood is throttled, not many requests one after the other.
+            self._seconds_used = 0.0
         is_current = self.transport.get_protocol() is self and not self.transport.is_closing()
         if is_current and self._seconds_used > MAX_PARSE_SECONDS:
             self.transport.pause_reading()

@@ -22,17 +22,16 @@ STATEFUL_PLAYERS = "policy", "alphazero", "ppo"
 
 T = TypeVar("T", covariant=True)
 
+# A unit of work of a worker; its arguments are the worker's players, and its time, which another
+# thread may end early.
+Job = Callable[[PlayerPool, TimeBudget], T]
 
-@dataclass(frozen=True)
-class FunctionCall(Generic[T]):
-    """A call of an importable function with picklable arguments."""
 
-    function: Callable[..., T]
-    arguments: tuple[object, ...]
-
-    def run(self, pool: PlayerPool, time: TimeBudget) -> T:
-        """Return the function's result; its exceptions propagate."""
-        return self.function(*self.arguments)
+def call_function(
+    function: Callable[..., T], arguments: tuple[object, ...], pool: PlayerPool, time: TimeBudget
+) -> T:
+    """Return the result of an importable function with picklable arguments."""
+    return function(*arguments)
 
 
 @dataclass(frozen=True)
@@ -47,18 +46,11 @@ class PlayerJob(Generic[T]):
     game: Game
     position: Position
 
-    def run(self, pool: PlayerPool, time: TimeBudget) -> T:
-        """Return the function's result; its exceptions propagate.
-
-        Another thread may end `time` early.
-        """
+    def __call__(self, pool: PlayerPool, time: TimeBudget) -> T:
+        """Return the function's result; its exceptions propagate."""
         with pool.borrow(self.spec, self.game) as player:
             time.start(player)
             return self.function(self.game, self.position, player, time)
-
-
-# A unit of work of a worker.
-Job = FunctionCall[T] | PlayerJob[T]
 
 
 class DecisionResult(NamedTuple):

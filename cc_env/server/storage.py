@@ -19,15 +19,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock, Timeout
-
-from cc_env.errors import FolderInUse, UnknownOption
+from cc_env.errors import UnknownOption
 from cc_env.files import locked_folder
 from cc_env.server.journal import GAME_NAME, GameSetup, Journal
 from cc_env.server.limits import BusyError, ServerLimits
 
 SUFFIX = ".jsonl"
-LOCK_NAME = ".lock"
 DAY_SECONDS = 24 * 3600.0
 MAX_GAP_SECONDS = 30 * DAY_SECONDS
 # Maximum size of a line.
@@ -58,13 +55,7 @@ class GameFolder:
         self._path, self._limits = path, limits
         path.mkdir(parents=True, exist_ok=True)
         self._locks = ExitStack()
-        try:
-            lock = FileLock(path / LOCK_NAME, thread_local=False)
-            self._locks.enter_context(lock.acquire(timeout=0))
-            self._locks.enter_context(locked_folder(path))
-        except (Timeout, BlockingIOError):
-            self._locks.close()
-            raise FolderInUse(f"{path} is in use by another server") from None
+        self._locks.enter_context(locked_folder(path, "server"))
         self._set_totals(list(self._scan(time.time())))
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ class LocalWorker:
     def result(self) -> object:
         """Run the job; its exceptions propagate."""
         try:
-            return self._job.run(self._pool, self._time)
+            return self._job(self._pool, self._time)
         finally:
             # Release the reference to the player.
             self._time = TimeBudget(math.inf)

@@ -1,13 +1,16 @@
 """Solving a game: one material after the other, in steps that can be interrupted and resumed.
 
 A material takes two bytes of memory for each of its positions and for each position that its turns
-lead to. Its passes run in several threads. At intervals, and when they are interrupted, the
-intermediate values are written to a file next to the table (`.part`), from which the next run
-resumes. A solved material is verified, using only values and rules, before its table is written.
+lead to, and another one for each of its positions if it is solved by predecessors. The work runs in
+several threads. At intervals, and when it is interrupted, the intermediate values are written to a
+file next to the table (`.part`), from which the next run resumes. A solved material is verified,
+using only values and rules, before its table is written.
 """
 
 import hashlib
+import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -16,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -23,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.game import Game
-from cc_env.core.numbering import Material
+from cc_env.core.numbering import Material, Numbering
 from cc_env.errors import (
     BadOption,
     BadTable,
@@ -35,7 +39,8 @@ from cc_env.errors import (
 from cc_env.files import open_atomically
 from cc_env.jit.threads import available_cores
 from cc_env.registry.catalogue import file_stem, rules_id
-from cc_env.solver import retrograde
+from cc_env.solver import predecessors, retrograde
+from cc_env.solver.predecessors import MAX_QUIET_TURNS, PROVISIONAL
 from cc_env.solver.retrograde import (
     LOSSES,
     MISSING,
@@ -43,13 +48,15 @@ from cc_env.solver.retrograde import (
     Pass,
     Work,
     count_values,
-    initialize,
     mark_draws,
     solve_acyclic,
     summarize,
+    verify_after_pass,
 )
 from cc_env.tablebase.ranking import (
     BLOCK_SIZE,
+    FIRST_SETS,
+    NO_INDEX,
     RankingTables,
     both_views,
     count_positions,
@@ -62,22 +69,27 @@ from cc_env.tablebase.ranking import (
 )
 from cc_env.tablebase.table_file import SUFFIX, TableHeader, TableView, write_table
 from cc_env.tablebase.tablebase import open_table
-from cc_env.tablebase.values import MAX_MARGIN, MAX_TURNS, UNKNOWN, turns_of
+from cc_env.tablebase.values import MAX_MARGIN, MAX_TURNS, loss_value, margin_of, turns_of
 
 STATE_SUFFIX = ".part"
 # Positions in a task of a thread.
 CHUNK_SIZE = 2**15
 SAVE_INTERVAL_SECONDS = 60.0
+# Limit of the share of time for saving.
+_MAX_SAVE_SHARE = 0.05
 SIGNAL_POLL_SECONDS = 0.5
 # Chunks per thread between two opportunities to save.
 _CHUNKS_PER_WAVE = 64
 # Samples, and positions in each, to measure speed with.
 _SAMPLES, _SAMPLE_SIZE = 32, 256
-# Estimated number of passes: best and worst case.
-_MIN_PASSES, _MAX_PASSES = 3, 40
+# Estimated number of passes, least and most; by predecessors, of stages that take as long as one.
+_PASSES, _STAGES = (3, 40), (1, 3)
 # Size of a buffer for the legal actions at each decision of a line of play, in lists of actions.
 _LISTS = 256
 _VALUE_BYTES = 2
+# Names of stages; the others are "turn N".
+_FIRST_PASS, _SETTLING, _VERIFYING = "first pass", "settling", "verifying"
+_NO_OPEN_TURNS = np.empty(0, np.uint8)
 # First indices of a census.
 _LOST, _WON = 0, 1
 
@@ -151,7 +163,7 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
     needed = tuple(numbering.prerequisites(material))
-    numbers = make_ranking_tables(numbering, (*needed, material))
+    numbers = _make_tables(numbering, material)
     views = both_views([material])
     sizes = [material_size(view, numbers) for view in views]
     label = numbering.label(material)
@@ -163,6 +175,7 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
         except BadTable as error:
             raise BadTable(f"{error}. Delete it to solve it again") from None
     tables = sum(part.nbytes for part in numbers[:-1])
+    counts = sum(sizes) if _has_predecessors(game, material) else 0
     return Step(
         material=material,
         label=label,
@@ -170,9 +183,30 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
         needed=needed,
         numbers=sum(sizes),
         positions=sum(count_positions(numbering, view) for view in views),
-        memory=_VALUE_BYTES * _num_values(material, numbers) + tables + 8 * BLOCK_SIZE,
+        memory=_VALUE_BYTES * _num_values(material, numbers) + counts + tables + 8 * BLOCK_SIZE,
         is_done=is_done,
     )
+
+
+def _has_predecessors(game: Game, material: Material) -> bool:
+    """Return whether a material is solved by predecessors."""
+    numbering = game.numbering
+    if numbering is None or numbering.unmoves is None:
+        return False
+    own, enemy = sum(material[::2]), sum(material[1::2])
+    max_turns = max(own, enemy) * (numbering.num_cells - own - enemy)
+    return max_turns <= MAX_QUIET_TURNS and game.max_margin == 1
+
+
+def _make_tables(numbering: Numbering, material: Material) -> RankingTables:
+    """Return the ranking tables of a material, the last one, and of those that turns lead to."""
+    needed = numbering.prerequisites(material)
+    unreachable = {
+        view
+        for view in both_views(needed)
+        if not any(numbering.leads_to(before, view) for before in both_views([material]))
+    }
+    return make_ranking_tables(numbering, (*needed, material), without_values=unreachable)
 
 
 def _num_values(material: Material, numbers: RankingTables) -> int:
@@ -181,9 +215,15 @@ def _num_values(material: Material, numbers: RankingTables) -> int:
     return material_start(last, numbers) + material_size(last, numbers)
 
 
-def _make_work(view: Material, numbers: RankingTables, values: NDArray[np.uint16]) -> Work:
+def _make_work(
+    view: Material,
+    numbers: RankingTables,
+    values: NDArray[np.uint16],
+    open_turns: NDArray[np.uint8] = _NO_OPEN_TURNS,
+) -> Work:
     start = np.int64(material_start(view, numbers))
-    return Work(numbers, values, np.array(view, np.int64), start)
+    first_sets = np.zeros((FIRST_SETS, 5), np.uint64)
+    return Work(numbers, values, np.array(view, np.int64), start, open_turns, first_sets)
 
 
 def check_space(steps: Sequence[Step], folder: Path) -> None:
@@ -210,10 +250,11 @@ def check_space(steps: Sequence[Step], folder: Path) -> None:
 def required_disk(steps: Sequence[Step]) -> int:
     """Return the maximum disk space of steps in bytes.
 
-    While a table is written, there are two more copies of it: intermediate values and blocks.
+    There are two more copies of the largest: the intermediate values, with numbers of open turns,
+    and either its blocks while the table is written, or the next intermediate values.
     """
     return sum(2 * step.numbers for step in steps) + max(
-        (4 * step.numbers for step in steps), default=0
+        (6 * step.numbers for step in steps), default=0
     )
 
 
@@ -272,22 +313,25 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     if numbering is None or not remaining:
         return 0.0, 0.0
     largest = max(remaining, key=lambda step: step.numbers)
-    numbers = make_ranking_tables(numbering, (*largest.needed, largest.material))
+    numbers = _make_tables(numbering, largest.material)
     view = both_views([largest.material])[-1]
     size = material_size(view, numbers)
     # Only read, so no memory pages are allocated.
     work = _make_work(view, numbers, np.zeros(_num_values(largest.material, numbers), np.uint16))
     buffer, faults = np.empty(_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
+    has_predecessors = _has_predecessors(game, largest.material)
+    verify = verify_after_pass if has_predecessors else retrograde.verify
     # The first call compiles.
-    retrograde.verify(work, numbering.like, 0, 1, buffer, faults)
+    verify(work, numbering.like, 0, 1, buffer, faults)
     starts = np.linspace(0, max(size - _SAMPLE_SIZE, 0), _SAMPLES, dtype=np.int64).tolist()
     samples = [(low, min(low + _SAMPLE_SIZE, size)) for low in starts]
     began = time.process_time()
     for low, high in samples:
-        retrograde.verify(work, numbering.like, low, high, buffer, faults)
+        verify(work, numbering.like, low, high, buffer, faults)
     cost = (time.process_time() - began) / max(sum(high - low for low, high in samples), 1)
     seconds_per_pass: float = cost * sum(step.numbers for step in remaining)
-    return _MIN_PASSES * seconds_per_pass, _MAX_PASSES * seconds_per_pass
+    least, most = _STAGES if has_predecessors else _PASSES
+    return least * seconds_per_pass, most * seconds_per_pass
 
 
 class Solver:
@@ -305,15 +349,22 @@ class Solver:
         # Called after each wave of chunks.
         self.report: ProgressCallback = lambda progress: None
         self._threads = threads or available_cores()
-        self._numbers = make_ranking_tables(self._numbering, (*step.needed, step.material))
+        self._numbers = _make_tables(self._numbering, step.material)
         self._views = both_views([step.material])
-        self._values = np.full(_num_values(step.material, self._numbers), UNKNOWN, np.uint16)
+        self._has_predecessors = _has_predecessors(game, step.material)
+        self._open_turns = {
+            view: np.zeros(
+                material_size(view, self._numbers) if self._has_predecessors else 0, np.uint8
+            )
+            for view in self._views
+        }
+        self._values = np.empty(_num_values(step.material, self._numbers), np.uint16)
         # Number of losses and wins by margin and turns.
         self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)
         for material in step.needed:
             self._read_table(material)
         self._state = _State(game, step)
-        self._last_save = time.monotonic()
+        self._next_save = math.inf
         self._cpu_start = time.process_time()
 
     def _read_table(self, material: Material) -> TableHeader:
@@ -324,8 +375,10 @@ class Solver:
             table = open_table(path, self.game, material, self._numbers)
         except FileNotFoundError:
             raise BadTable(f"{path}: this table is required and missing") from None
-        for part in table.read([self._part(view) for view in both_views([material])]):
-            count_values(part, self._census)
+        for index, view in enumerate(both_views([material])):
+            if material_start(view, self._numbers) != NO_INDEX:
+                table.read_view(index, self._part(view))
+                count_values(self._part(view), self._census)
         table.close()
         return table.header
 
@@ -340,24 +393,42 @@ class Solver:
         An interrupted run is resumed by the next one. Raises OSError, BadTable if turns lead to
         positions without a value, or if the verification fails.
         """
+        self._state.load(self._parts())
+        self._next_save = time.monotonic() + SAVE_INTERVAL_SECONDS
         try:
-            if not self._state.load([self._part(view) for view in self._views]):
-                self._sum_counts("first pass", initialize)
-                self._state.is_initialized = True
-            if self._numbering.is_acyclic:
-                self._check_missing(self._sum_counts("settling", solve_acyclic))
-            else:
-                self._run_passes()
+            if self._state.stage != _VERIFYING:
+                self._find_values()
+            self._verify(verify_after_pass if self._has_predecessors else retrograde.verify)
+        except BadTable:
+            # The next run must not resume from wrong values.
+            self._state.remove()
+            raise
         except BaseException:
             self._save()
             raise
-        for view in self._views:
-            mark_draws(self._part(view))
-        self._verify()
         header = self._header()
         write_table(self.step.path, header, [self._part(view) for view in self._views])
         self._state.remove()
         return header
+
+    def _parts(self) -> list[NDArray[Any]]:
+        """Return the intermediate results: the values of each view, and its open turns."""
+        return [*map(self._part, self._views), *self._open_turns.values()]
+
+    def _find_values(self) -> None:
+        """Find all values of the material."""
+        if self._state.stage in ("", _FIRST_PASS):
+            is_counting = self._has_predecessors
+            first = predecessors.count_turns if is_counting else retrograde.initialize
+            self._sum_counts(_FIRST_PASS, first)
+        if self._numbering.is_acyclic:
+            self._sum_counts(_SETTLING, solve_acyclic)
+        else:
+            self._run_passes()
+        for view in self._views:
+            if self._has_predecessors:
+                predecessors.drop_provisional(self._part(view))
+            mark_draws(self._part(view))
 
     def verify(self) -> TableHeader:
         """Verify the existing table; return its header.
@@ -366,7 +437,7 @@ class Solver:
         the counts in the header differ from those of the values.
         """
         header = self._read_table(self.step.material)
-        self._verify()
+        self._verify(retrograde.verify)
         table_views = tuple(map(self._view, self._views))
         if table_views != header.views:
             raise BadTable(
@@ -382,12 +453,14 @@ class Solver:
             count_values(self._part(view), census)
         # Finished games outside of all tables, such as those without pieces.
         census[:, :, 0] += 1
+        if self._has_predecessors:
+            census[:, 1] += census[:, margin_of(loss_value(1, 0) | PROVISIONAL)]
         while state.margin:
             if census[:, state.margin, state.turns :].any():
                 self._run_pass()
                 state.turns += 1
             else:
-                state.margin, state.turns = state.margin - 1, 0
+                state.margin, state.turns, state.done = state.margin - 1, 0, 0
 
     def _run_pass(self) -> None:
         """Find the wins and losses in one turn more than `turns`."""
@@ -397,82 +470,120 @@ class Solver:
             raise BadTable(f"{self.step.label}: a win or loss takes more than {MAX_TURNS} turns")
         if not (losses or wins):
             return
-        sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
-        changed = self._sum_counts(f"turn {sought.turns}", retrograde.advance, sought)
-        self._check_missing(changed)
-        self._census[_WON, sought.margin, sought.turns] += changed[WINS]
-        self._census[_LOST, sought.margin, sought.turns] += changed[LOSSES]
+        stage = f"turn {turns + 1}"
+        if self._has_predecessors:
+            changed = self._sum_counts(stage, predecessors.spread, np.int64(turns + 1))
+        else:
+            sought = Pass(np.int64(margin), np.int64(turns + 1), losses, wins)
+            changed = self._sum_counts(stage, retrograde.advance, sought)
+        self._census[_WON, margin, turns + 1] += changed[WINS]
+        self._census[_LOST, margin, turns + 1] += changed[LOSSES]
 
-    def _check_missing(self, changed: NDArray[np.int64]) -> None:
-        if changed[MISSING]:
-            raise BadTable(
-                f"{self.step.label}: {changed[MISSING]:,} turns lead to positions "
-                "without a table; solve their materials first"
-            )
-
-    def _verify(self) -> None:
-        """Raise BadTable if a value does not follow from those that its turns lead to."""
+    def _verify(self, function: Any) -> None:
+        """Raise BadTable if a function finds values that do not follow from those after a turn."""
         faults = 0
-        for work, counts in self._run_chunks("verifying", retrograde.verify):
+        for counts in self._run_chunks(_VERIFYING, function):
             if counts[0] and not faults:
-                position = self._position(work.material, int(counts[1]))
+                position = self._position_at(int(counts[1]))
             faults += int(counts[0])
         if faults:
             text = self.game.to_text(position)
-            # The next run must not resume from wrong values.
-            self._state.remove()
             raise BadTable(f"{self.step.label}: {faults:,} wrong values, the first of '{text}'")
 
-    def _position(self, material: NDArray[np.int64], number: int) -> Any:
-        fields = position_fields(number, material.tolist(), self._numbers, self._numbering.like)
+    def _position_at(self, index: int) -> Any:
+        """Return the position whose value has an index."""
+        starts = [(material_start(view, self._numbers), view) for view in self._views]
+        start, view = max(pair for pair in starts if pair[0] <= index)
+        return self._position(view, index - start)
+
+    def _position(self, view: Material, number: int) -> Any:
+        fields = position_fields(number, view, self._numbers, self._numbering.like)
         return self.game.make_position(fields)
 
     def _sum_counts(self, stage: str, function: Any, *arguments: Any) -> NDArray[np.int64]:
-        """Run a function over all numbers; return the sum of its counts, int64[3]."""
-        counts = np.zeros(3, np.int64)
-        for _, part in self._run_chunks(stage, function, *arguments):
-            counts += part
-        return counts
+        """Run a function over all numbers; return the sum of its counts, int64[3].
+
+        Raises BadTable if turns lead to positions without a value.
+        """
+        total = np.zeros(3, np.int64)
+        for counts in self._run_chunks(stage, function, *arguments):
+            total += counts
+            if counts[MISSING]:
+                raise BadTable(
+                    f"{self.step.label}: {counts[MISSING]:,} turns lead to positions "
+                    "without a table; solve their materials first"
+                )
+        return total
 
     def _run_chunks(
         self, stage: str, function: Any, *arguments: Any
-    ) -> Iterator[tuple[Work, NDArray[np.int64]]]:
+    ) -> Iterator[NDArray[np.int64]]:
         """Run a compiled function over all numbers; yield its counts, int64[3], by chunk.
 
-        Intermediate values are saved at intervals.
+        A stage that an earlier run began is resumed. The state is saved at intervals.
         """
-        legal_size = _LISTS * self.game.num_actions
+        state = self._state
+        if state.stage != stage:
+            state.stage, state.done = stage, 0
         tasks = list(self._tasks())
-        total = sum(task.high - task.low for task in tasks)
-        done = 0
+        ends = np.cumsum([task.high - task.low for task in tasks]).tolist()
         began = time.perf_counter()
-        waves = range(0, len(tasks), self._threads * _CHUNKS_PER_WAVE)
-        for first in waves:
-            wave = tasks[first : first + waves.step]
-            yield from _run_threads(
-                function, wave, (self._numbering.like, *arguments), legal_size, self._threads
-            )
-            done += sum(task.high - task.low for task in wave)
+        while state.done < len(tasks):
+            wave = tasks[state.done : state.done + self._threads * _CHUNKS_PER_WAVE]
+            finished: list[NDArray[np.int64]] = []
+            try:
+                _run_threads(
+                    partial(self._run_task, function, arguments), wave, finished, self._threads
+                )
+            finally:
+                state.done += len(finished)
+            yield from finished
             seconds = time.perf_counter() - began
-            self.report(Progress(self.step.label, stage, done, total, seconds))
-            if time.monotonic() - self._last_save > SAVE_INTERVAL_SECONDS and stage != "verifying":
+            self.report(Progress(self.step.label, stage, ends[state.done - 1], ends[-1], seconds))
+            if time.monotonic() > self._next_save:
                 self._save()
 
+    def _run_task(
+        self, function: Any, arguments: tuple[Any, ...], task: "_Task"
+    ) -> NDArray[np.int64]:
+        """Run a compiled function over a chunk; return its counts, int64[3]."""
+        counts = np.zeros(3, np.int64)
+        legal = np.empty(_LISTS * self.game.num_actions, np.int32)
+        work = task.work._replace(first_sets=np.zeros_like(task.work.first_sets))
+        function(work, self._numbering.like, *arguments, task.low, task.high, legal, counts)
+        return counts
+
     def _tasks(self) -> Iterator["_Task"]:
+        """Yield the chunks of all views; by predecessors, with all numbers of their first sets."""
         for view in self._views:
-            size, work = len(self._part(view)), _make_work(view, self._numbers, self._values)
-            for low in range(0, size, CHUNK_SIZE):
-                yield _Task(work, low, min(size, low + CHUNK_SIZE))
+            work = _make_work(view, self._numbers, self._values, self._open_turns[view])
+            size = len(self._part(view))
+            bounds = np.append(np.arange(0, size, CHUNK_SIZE), size)
+            if self._has_predecessors:
+                befores = self._befores(view)
+                bounds = np.unique(befores[np.searchsorted(befores, bounds)])
+            for low, high in itertools.pairwise(bounds.tolist()):
+                yield _Task(work, low, high)
+
+    def _befores(self, view: Material) -> NDArray[np.int64]:
+        """Return the number of positions before each representative of a view, and their total."""
+        numbers = self._numbers
+        low, high = numbers.representatives_at[view[0] : view[0] + 2]
+        at = numbers.before_at[material_code(view, numbers)]
+        return numbers.before[at : at + high - low + 1]
 
     def _seconds(self) -> float:
         """Return the CPU seconds so far, including those of interrupted runs."""
         return self._state.seconds + time.process_time() - self._cpu_start
 
     def _save(self) -> None:
-        """Save the intermediate values if the first pass is done."""
-        if self._state.is_initialized:
-            self._state.save([self._part(view) for view in self._views], self._seconds())
-        self._last_save = time.monotonic()
+        """Save the intermediate results if there are any."""
+        began = time.monotonic()
+        if self._state.done or self._state.stage not in ("", _FIRST_PASS):
+            self._state.save(self._parts(), self._seconds())
+        ended = time.monotonic()
+        pause = max(SAVE_INTERVAL_SECONDS, (ended - began) / _MAX_SAVE_SHARE)
+        self._next_save = ended + pause
 
     def _header(self) -> TableHeader:
         return TableHeader(
@@ -486,16 +597,14 @@ class Solver:
 
     def _view(self, view: Material) -> TableView:
         values, numbers = self._part(view), self._numbers
-        low, high = numbers.representatives_at[view[0] : view[0] + 2]
         first, last = numbers.first[view[0] : view[0] + 2]
-        weights = np.bincount(numbers.orbits[first:last], minlength=high - low)
-        at = numbers.before_at[material_code(view, numbers)]
-        befores = numbers.before[at : at + high - low + 1]
+        befores = self._befores(view)
+        weights = np.bincount(numbers.orbits[first:last], minlength=len(befores) - 1)
         summary = np.zeros(4, np.int64)
         summarize(values, befores, weights, summary)
         lost, drawn, won, longest = summary.tolist()
         turns = int(turns_of(int(values[longest]))) if len(values) else 0
-        position = self._position(np.array(view, np.int64), longest) if turns else None
+        position = self._position(view, longest) if turns else None
         return TableView(
             material=view,
             numbers=len(values),
@@ -516,30 +625,26 @@ class _Task(NamedTuple):
 
 
 def _run_threads(
-    function: Any, tasks: Sequence[_Task], arguments: tuple[Any, ...], legal_size: int, threads: int
-) -> list[tuple[Work, NDArray[np.int64]]]:
-    """Run a compiled function that releases the GIL in threads; return the counts of each task.
+    function: Callable[["_Task"], Any], tasks: Sequence[_Task], results: list[Any], threads: int
+) -> None:
+    """Run a function that releases the GIL in threads; append its results to `results`.
 
-    Each task gets a buffer for `legal_size` actions.
+    Tasks begin in their order. If this raises, `results` are those of the first tasks.
     No thread is running when this returns or raises, however often Ctrl+C is pressed, unless it is
     pressed in the moment in which the executor starts a thread: that thread is not waited for.
     """
 
-    def count(task: _Task) -> tuple[Work, NDArray[np.int64]]:
-        legal, counts = np.empty(legal_size, np.int32), np.zeros(3, np.int64)
-        function(task.work, *arguments, task.low, task.high, legal, counts)
-        return task.work, counts
+    def run(task: _Task) -> None:
+        results.append(function(task))
 
     executor = ThreadPoolExecutor(threads)
-    results = []
     try:
-        futures = [executor.submit(count, task) for task in tasks]
+        futures = [executor.submit(run, task) for task in tasks]
         # A signal that arrives just before a wait does not end it, hence the timeout.
         for future in futures:
             while wait([future], SIGNAL_POLL_SECONDS).not_done:
                 pass
-            results.append(future.result())
-        return results
+            future.result()
     finally:
         _shut_down(executor)
 
@@ -557,8 +662,8 @@ class _State:
 
     def __init__(self, game: Game, step: Step) -> None:
         assert game.numbering is not None
-        # Whether the first pass is done.
-        self.is_initialized = False
+        # The current stage, and the number of its finished tasks.
+        self.stage, self.done = "", 0
         # The current margin, and the number of its completed passes.
         self.margin, self.turns = game.max_margin, 0
         # CPU time of earlier runs.
@@ -573,9 +678,15 @@ class _State:
         }
         self._max_margin = game.max_margin
 
-    def save(self, parts: Sequence[NDArray[np.uint16]], seconds: float) -> None:
+    def save(self, parts: Sequence[NDArray[Any]], seconds: float) -> None:
         """Write the file atomically; raise OSError."""
-        progress = {"margin": self.margin, "turns": self.turns, "seconds": seconds}
+        progress = {
+            "stage": self.stage,
+            "done": self.done,
+            "margin": self.margin,
+            "turns": self.turns,
+            "seconds": seconds,
+        }
         header = {**self._identity, **progress}
         header["hash"] = _hash(header, parts)
         with open_atomically(self._path, exclusive=False) as file:
@@ -583,31 +694,34 @@ class _State:
             for part in parts:
                 part.tofile(file)
 
-    def load(self, parts: Sequence[NDArray[np.uint16]]) -> bool:
-        """Read the file into `parts`; return False, with `parts` UNKNOWN, if it is invalid."""
+    def load(self, parts: Sequence[NDArray[Any]]) -> None:
+        """Read the file into `parts`; if it is invalid, set the stage to "" and `parts` to UNKNOWN.
+
+        Elements of one byte are set to 255.
+        """
         try:
             with self._path.open("rb") as file:
                 header = json.loads(file.readline(10_000))
                 is_complete = _read_parts(file, parts)
             digest = header.pop("hash")
-            self.is_initialized = (
-                is_complete and digest == _hash(header, parts) and self._is_valid(header)
-            )
+            is_valid = is_complete and digest == _hash(header, parts) and self._is_valid(header)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            self.is_initialized = False
-        if self.is_initialized:
+            is_valid = False
+        if is_valid:
+            self.stage, self.done = header["stage"], header["done"]
             self.margin, self.turns = header["margin"], header["turns"]
             self.seconds = float(header["seconds"])
         else:
             for part in parts:
-                part[:] = UNKNOWN
-        return self.is_initialized
+                part.fill(np.iinfo(part.dtype).max)
 
     def _is_valid(self, header: Mapping[str, Any]) -> bool:
         """Return whether a header is of this material, with progress in range."""
-        names = "margin", "turns", "seconds"
+        names = "stage", "done", "margin", "turns", "seconds"
         return (
             header == {**self._identity, **{name: header[name] for name in names}}
+            and isinstance(header["stage"], str)
+            and is_integer(header["done"], 0)
             and is_integer(header["margin"], 1, self._max_margin)
             and is_integer(header["turns"], 0, MAX_TURNS)
             and is_number(header["seconds"])
@@ -618,13 +732,13 @@ class _State:
         self._path.unlink(missing_ok=True)
 
 
-def _read_parts(file: BinaryIO, parts: Sequence[NDArray[np.uint16]]) -> bool:
+def _read_parts(file: BinaryIO, parts: Sequence[NDArray[Any]]) -> bool:
     """Read the rest of a file into `parts`; return whether it held exactly that many values."""
     counts = [file.readinto(part.data) for part in parts]  # type: ignore[attr-defined]
     return counts == [part.nbytes for part in parts] and not file.read(1)
 
 
-def _hash(header: Mapping[str, Any], parts: Sequence[NDArray[np.uint16]]) -> str:
+def _hash(header: Mapping[str, Any], parts: Sequence[NDArray[Any]]) -> str:
     """Return the hash of the header and the values of a state."""
     digest = hashlib.sha256(json.dumps(header).encode())
     for part in parts:

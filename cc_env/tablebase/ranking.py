@@ -18,7 +18,7 @@ cells that the first set can be, of all sizes up to `limit`; O representatives o
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from math import comb
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.bitboard import ONE, ZERO, lowest_bit, lowest_index, popcount, reverse_bits
+from cc_env.core.bitboard import ONE, ZERO, highest_index, lowest_bit, lowest_index, mix, popcount
 from cc_env.core.numbering import MAX_CELLS, Material, Numbering, swap_sides
 from cc_env.core.rules import Int, Position
 from cc_env.errors import BadOption
@@ -36,8 +36,9 @@ from cc_env.jit.compiler import jit
 NO_INDEX = -1
 # Values in a block; the values of each material begin with a new block.
 BLOCK_SIZE = 2**15
-
-_63 = np.uint64(63)
+# Entries of a cache of first sets.
+FIRST_SETS = 64
+_LAST_FIRST_SET = np.uint64(FIRST_SETS - 1)
 
 
 def both_views(materials: Iterable[Material]) -> list[Material]:
@@ -62,9 +63,11 @@ class RankingTables(NamedTuple):
     # Index of the image of a cell.
     cell_maps: NDArray[np.uint64]  # [G, 64]
     first: NDArray[np.int64]  # [limit + 2]
-    # Index of the representative of a first set, and the symmetry that leads to it.
+    # Index of the representative of a first set, and a symmetry that leads to it.
     orbits: NDArray[np.int32]  # [R]
     symmetries: NDArray[np.int8]  # [R]
+    # Whether several symmetries lead to the representative.
+    is_symmetric: NDArray[np.bool_]  # [R]
     representatives_at: NDArray[np.int64]  # [limit + 2]
     representatives: NDArray[np.uint64]  # [O]
     # For each material, the number of its positions before each representative, and their total;
@@ -101,7 +104,7 @@ def unrank(number: Int, size: Int, free: np.uint64, choose: NDArray[np.int64]) -
     cells = ZERO
     below = popcount(free)
     while size:
-        cell = ONE << (_63 - lowest_index(reverse_bits(free)))
+        cell = ONE << highest_index(free)
         free ^= cell
         below -= 1
         if choose[below, size] <= number:
@@ -124,8 +127,63 @@ def transform(cells: np.uint64, cell_map: NDArray[np.uint64]) -> np.uint64:
 @jit
 def index_of(position: Position, numbers: RankingTables) -> Int:
     """Return the index of a position's value; NO_INDEX if it has none."""
-    state = rules.numbering_state(position)
-    sets = rules.to_sets(position)
+    sets, state = rules.to_sets(position), rules.numbering_state(position)
+    code = _code_of(sets, state, numbers)
+    if code == NO_INDEX:
+        return code
+    start, first, symmetry = _find_first_set(sets[0], code, numbers)
+    index: Int = start + rank_others(sets, state, first, symmetry, numbers)
+    return index
+
+
+@jit
+def cached_index_of(
+    position: Position, numbers: RankingTables, first_sets: NDArray[np.uint64]
+) -> Int:
+    """Return what `index_of` returns, faster if few first sets occur.
+
+    `first_sets`, uint64[FIRST_SETS, 5], is a cache, initially 0. Its rows have the first set, the
+    code of the material, and what `_find_first_set` returns.
+    """
+    sets, state = rules.to_sets(position), rules.numbering_state(position)
+    code = _code_of(sets, state, numbers)
+    if code == NO_INDEX:
+        return code
+    row = first_sets[np.int64(mix(sets[0]) & _LAST_FIRST_SET)]
+    if row[0] != sets[0] or row[1] != np.uint64(code):
+        start, first, symmetry = _find_first_set(sets[0], code, numbers)
+        row[0], row[1], row[2] = sets[0], np.uint64(code), np.uint64(start)
+        row[3], row[4] = first, np.uint64(symmetry)
+    rest = rank_others(sets, state, row[3], np.int64(row[4]), numbers)
+    return np.int64(row[2]) + rest
+
+
+@jit
+def image_indices(position: Position, numbers: RankingTables, indices: NDArray[np.int64]) -> Int:
+    """Write the indices of a position and of its images to `indices`, int64[G].
+
+    Return their number: 0 if the position has no index, 1 unless its first set is symmetric.
+    Indices may be repeated.
+    """
+    sets, state = rules.to_sets(position), rules.numbering_state(position)
+    code = _code_of(sets, state, numbers)
+    if code == NO_INDEX:
+        return np.int64(0)
+    start, first, to_first = _find_first_set(sets[0], code, numbers)
+    indices[0] = start + rank_others(sets, state, first, to_first, numbers)
+    count: Int = np.int64(1)
+    if not numbers.is_symmetric[_row_of(sets[0], numbers)]:
+        return count
+    for symmetry in range(len(numbers.cell_maps)):
+        if symmetry != to_first and transform(sets[0], numbers.cell_maps[symmetry]) == first:
+            indices[count] = start + rank_others(sets, state, first, np.int64(symmetry), numbers)
+            count += 1
+    return count
+
+
+@jit
+def _code_of(sets: tuple[np.uint64, ...], state: Int, numbers: RankingTables) -> Int:
+    """Return the code of the material of the sets; NO_INDEX if their positions have no index."""
     limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     is_within = 0 <= state < numbers.states
@@ -133,12 +191,45 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
         size = popcount(sets[set_index])
         is_within = is_within and size <= limit and not sets[set_index] & ~numbers.cells[set_index]
         code = code * (limit + 1) + size
-    if not is_within or numbers.start[code] < 0:
-        return np.int64(NO_INDEX)
-    own = sets[0]
-    row = numbers.first[popcount(own)] + rank(own, numbers.cells[0], numbers.choose)
-    symmetry, orbit = np.int64(numbers.symmetries[row]), np.int64(numbers.orbits[row])
-    occupied = own if symmetry == 0 else transform(own, numbers.cell_maps[symmetry])
+    return code if is_within and numbers.start[code] >= 0 else np.int64(NO_INDEX)
+
+
+@jit
+def _row_of(first_set: np.uint64, numbers: RankingTables) -> Int:
+    """Return the row of a first set in the tables of first sets."""
+    size = popcount(first_set)
+    row: Int = numbers.first[size] + rank(first_set, numbers.cells[0], numbers.choose)
+    return row
+
+
+@jit
+def _find_first_set(
+    first_set: np.uint64, code: Int, numbers: RankingTables
+) -> tuple[Int, np.uint64, Int]:
+    """Return the index of the first position of a material with the representative of a first set.
+
+    Also return the representative, and the symmetry that leads to it.
+    """
+    row, size = _row_of(first_set, numbers), popcount(first_set)
+    orbit = np.int64(numbers.orbits[row])
+    start = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
+    representative = numbers.representatives[numbers.representatives_at[size] + orbit]
+    return start, representative, np.int64(numbers.symmetries[row])
+
+
+@jit
+def rank_others(
+    sets: tuple[np.uint64, ...],
+    state: Int,
+    first: np.uint64,
+    symmetry: Int,
+    numbers: RankingTables,
+) -> Int:
+    """Return the rank of a position among those with the same first set.
+
+    `symmetry` maps the first set to its representative `first`.
+    """
+    occupied = first
     rest: Int = np.int64(0)
     for set_index in range(1, len(sets)):
         cells = sets[set_index]
@@ -148,9 +239,7 @@ def index_of(position: Position, numbers: RankingTables) -> Int:
         rest *= numbers.choose[popcount(free), popcount(cells)]
         rest += rank(cells, free, numbers.choose)
         occupied |= cells
-    first = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
-    index: Int = first + rest * numbers.states + state
-    return index
+    return rest * numbers.states + state
 
 
 @jit
@@ -188,6 +277,71 @@ def decode_position(
 
 
 @jit
+def decode_next(
+    number: Int,
+    previous: Position,
+    material: NDArray[np.int64],
+    numbers: RankingTables,
+    sets: NDArray[np.uint64],
+) -> Position:
+    """Return what `decode_position` returns, faster, given the position with the number before.
+
+    `sets`, uint64[K], are those of that position, and are updated.
+    """
+    state = rules.numbering_state(previous) + 1
+    if state == numbers.states:
+        state = 0
+        if not _advance_other_sets(material, numbers, sets):
+            return decode_position(number, material, numbers, previous, sets)
+    return rules.from_sets(sets, state, previous)
+
+
+@jit
+def _advance_other_sets(
+    material: NDArray[np.int64], numbers: RankingTables, sets: NDArray[np.uint64]
+) -> bool:
+    """Replace the sets after the first by those with the next ranks; return False if none are."""
+    for index in range(len(sets) - 1, 0, -1):
+        free = _free_cells(index, numbers, sets)
+        following = _next_subset(sets[index], free)
+        if following:
+            sets[index] = following
+            for later in range(index + 1, len(sets)):
+                sets[later] = _lowest_cells(_free_cells(later, numbers, sets), material[later])
+            return True
+    return False
+
+
+@jit
+def _free_cells(index: Int, numbers: RankingTables, sets: NDArray[np.uint64]) -> np.uint64:
+    """Return the cells that the sets before this one leave free."""
+    free: np.uint64 = numbers.cells[index]
+    for other in range(index):
+        free &= ~sets[other]
+    return free
+
+
+@jit
+def _next_subset(cells: np.uint64, free: np.uint64) -> np.uint64:
+    """Return the subset of `free` of the same size with the next rank; ZERO after the last."""
+    # The carry of the addition skips the cells that are not free.
+    carried = ((cells | ~free) + lowest_bit(cells)) & free
+    if not cells or not carried:
+        return ZERO
+    following: np.uint64 = carried | _lowest_cells(free, popcount(cells) - popcount(carried))
+    return following
+
+
+@jit
+def _lowest_cells(free: np.uint64, size: Int) -> np.uint64:
+    """Return the subset of `free` of this size with rank 0."""
+    cells = ZERO
+    for _ in range(size):
+        cells |= lowest_bit(free & ~cells)
+    return cells
+
+
+@jit
 def _decode_other_sets(
     number: Int, material: NDArray[np.int64], numbers: RankingTables, sets: NDArray[np.uint64]
 ) -> None:
@@ -211,10 +365,13 @@ def _decode_other_sets(
             num_free -= material[index + 1]
 
 
-def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> RankingTables:
+def make_ranking_tables(
+    numbering: Numbering, materials: Iterable[Material], *, without_values: Container[Material] = ()
+) -> RankingTables:
     """Return the tables for these materials, in the frames of both sides.
 
-    The values of the materials are in this order, each starting at a multiple of BLOCK_SIZE.
+    The values of the materials are in this order, each starting at a multiple of BLOCK_SIZE. Views
+    in `without_values` have numbers, but no indices of values.
     """
     views = both_views(materials)
     limit = max((size for view in views for size in view), default=0)
@@ -223,8 +380,17 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
     cells = np.array(numbering.cells, np.uint64)
     first = _ends(comb(int(cells[0]).bit_count(), size) for size in range(limit + 1))
     orbits, symmetries = np.empty(first[-1], np.int32), np.empty(first[-1], np.int8)
+    is_symmetric = np.zeros(first[-1], np.bool_)
     representatives = [
-        _find_orbits(cells[0], choose, cell_maps, size, orbits[low:high], symmetries[low:high])
+        _find_orbits(
+            cells[0],
+            choose,
+            cell_maps,
+            size,
+            orbits[low:high],
+            symmetries[low:high],
+            is_symmetric[low:high],
+        )
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
     num_codes = (limit + 1) ** len(cells)
@@ -235,6 +401,7 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
         first=first,
         orbits=orbits,
         symmetries=symmetries,
+        is_symmetric=is_symmetric,
         representatives_at=_ends(map(len, representatives)),
         representatives=np.concatenate(representatives),
         before_at=np.full(num_codes, NO_INDEX, np.int64),
@@ -242,10 +409,12 @@ def make_ranking_tables(numbering: Numbering, materials: Iterable[Material]) -> 
         start=np.full(num_codes, NO_INDEX, np.int64),
         states=np.int64(numbering.num_states),
     )
-    return numbers._replace(before=_lay_out(views, numbers))
+    return numbers._replace(before=_lay_out(views, without_values, numbers))
 
 
-def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]:
+def _lay_out(
+    views: list[Material], without_values: Container[Material], numbers: RankingTables
+) -> NDArray[np.int64]:
     """Fill in `start` and `before_at`; return `before`."""
     befores = [np.empty(0, np.int64)]
     start = 0
@@ -253,11 +422,12 @@ def _lay_out(views: list[Material], numbers: RankingTables) -> NDArray[np.int64]
         low, high = numbers.representatives_at[view[0] : view[0] + 2]
         code = material_code(view, numbers)
         numbers.before_at[code] = sum(map(len, befores))
-        numbers.start[code] = start
         befores.append(
             _ends(_count_completions(numbers.representatives[low:high], view, numbers).tolist())
         )
-        start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
+        if view not in without_values:
+            numbers.start[code] = start
+            start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
     return np.concatenate(befores)
 
 
@@ -349,6 +519,7 @@ def _find_orbits(
     size: int,
     orbits: NDArray[np.int32],
     symmetries: NDArray[np.int8],
+    is_symmetric: NDArray[np.bool_],
 ) -> NDArray[np.uint64]:
     """Write the orbits of the first sets of `size` cells, and the symmetries to representatives.
 
@@ -364,12 +535,14 @@ def _find_orbits(
             other = rank(transform(first_set, cell_maps[symmetry]), cells, choose)
             if other < lowest:
                 lowest, lowest_symmetry = other, np.int64(symmetry)
+            elif other == row:
+                is_symmetric[row] = True
         symmetries[row] = lowest_symmetry
         if lowest_symmetry == 0:
             orbits[row], representatives[count] = count, first_set
             count += 1
         else:
-            orbits[row] = orbits[lowest]
+            orbits[row], is_symmetric[row] = orbits[lowest], is_symmetric[lowest]
     return representatives[:count]
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from cc_env.core import rules
@@ -23,6 +22,7 @@ from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadGame
 from cc_env.jit.compiler import summarize_error
+from cc_env.jit.numba_internals import errors
 
 # The default number of random games.
 GAMES = 20
@@ -84,7 +84,7 @@ def _check_compilation(game: Game) -> Iterator[Fault]:
         try:
             rule = getattr(rules, name).function_for(list(map(type, arguments)))
             rule(*arguments)
-        except (BadGame, NumbaError, TypeError) as error:
+        except (BadGame, errors.NumbaError, TypeError) as error:
             summary = summarize_error(error.__cause__ or error)
             yield Fault(game.to_text(start), "", f"{name} cannot be compiled: {summary}; {_WORDS}")
             continue

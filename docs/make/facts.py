@@ -4,7 +4,7 @@ import inspect
 import posixpath
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from cc_env.core.game import Game
 from cc_env.games.factory import (
@@ -14,7 +14,7 @@ from cc_env.games.factory import (
     make_game,
 )
 from cc_env.registry.catalogue import GAMES
-from cc_env.registry.options import parse_options
+from cc_env.registry.options import joined_types, parse_options
 from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, maker, table
@@ -97,7 +97,7 @@ def options(block: Block) -> str:
 
 def _kind(hint: Any) -> str:
     """Return the name of a type, or of several."""
-    names = [kind.__name__ for kind in get_args(hint)] or [hint.__name__]
+    names = [kind.__name__ for kind in joined_types(hint)]
     return " or ".join(f"`{name.replace('NoneType', 'None')}`" for name in names)
 
 

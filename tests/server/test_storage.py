@@ -60,7 +60,7 @@ def test_folder_belongs_to_one_server(tmp_path):
 
 def test_removed_lock_file_does_not_unlock_the_folder(tmp_path):
     first = open_folder(tmp_path)
-    (tmp_path / storage.LOCK_NAME).unlink()
+    (tmp_path / files.LOCK_NAME).unlink()
     for _ in range(2):
         with pytest.raises(FolderInUse, match=f"^{tmp_path} is in use by another server$"):
             open_folder(tmp_path)

@@ -118,20 +118,44 @@ def test_alpha_beta_needs_the_same_number_of_turns(size):
     assert compared > 30
 
 
+def assert_same_tables(games, pieces, folder):
+    """Solve variants of one game; return the values of each table."""
+    tables = []
+    for number, game in enumerate(games):
+        (folder / str(number)).mkdir()
+        paths = solve(game, folder / str(number), pieces, threads=number + 1)
+        headers = [replace(ExactTable(path).header, seconds=0) for path in paths]
+        tables.append([(header, read(path)) for header, path in zip(headers, paths, strict=True)])
+    assert tables[0] == tables[1]
+    return [values for _, views in tables[0] for values in views]
+
+
 def test_passes_and_recursion_give_the_same_tables(tmp_path):
     game = make_game("mini_checkers")
     cyclic = game.replace(numbering=replace(game.numbering, is_acyclic=False))
-    tables = {}
-    for folder, variant in (("recursion", game), ("passes", cyclic)):
-        (tmp_path / folder).mkdir()
-        paths = solve(variant, tmp_path / folder, "2v2")
-        tables[folder] = {path.name: ExactTable(path).read() for path in paths}
-    assert len(tables["passes"]) == len(tables["recursion"]) == 3
-    for name, parts in tables["recursion"].items():
-        for expected, part in zip(parts, tables["passes"][name], strict=True):
-            assert np.array_equal(expected, part)
-    values = np.concatenate([part for parts in tables["passes"].values() for part in parts])
+    views = assert_same_tables((game, cyclic), "2v2", tmp_path)
+    assert len(views) == 4
+    values = np.concatenate(views)
     assert len(np.unique(values >> MARGIN_SHIFT & MAX_MARGIN)) > 2
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "pieces"),
+    [
+        ("capture_conquer", {"size": 4}, "3v2"),
+        ("capture_conquer", {"size": 5}, "2v2"),
+        ("checkers", {}, "2v1"),
+        ("checkers", {"crowning": "ends_move"}, "2v1"),
+        ("morris", {"free_move": "never"}, "3v3"),
+        pytest.param("morris", {"flying": True}, "3v3", marks=pytest.mark.slow),
+    ],
+)
+def test_passes_and_predecessors_give_the_same_tables(name, options, pieces, tmp_path, monkeypatch):
+    monkeypatch.setattr(solver, "CHUNK_SIZE", 1000)
+    game = make_game(name, **options)
+    assert game.numbering.unmoves
+    without = game.replace(numbering=replace(game.numbering, unmoves=None))
+    assert assert_same_tables((game, without), pieces, tmp_path)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -158,33 +182,39 @@ def interrupt(step, after, monkeypatch):
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 9])
-def test_interrupted_run_resumes_to_the_same_table(after, tmp_path, monkeypatch):
+@pytest.mark.parametrize("chunk_size", [100, solver.CHUNK_SIZE])
+def test_interrupted_run_resumes_to_the_same_table(after, chunk_size, tmp_path, monkeypatch):
+    monkeypatch.setattr(solver, "CHUNK_SIZE", chunk_size)
+    monkeypatch.setattr(solver, "_CHUNKS_PER_WAVE", 10)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     for folder in (whole, stopped):
         folder.mkdir()
-    first = [read(path) for path in solve(SMALL, whole, "2v2")]
-    solve(SMALL, stopped, "2v1")
+        solve(SMALL, folder, "2v1")
+    with monkeypatch.context() as patch:
+        all_runs = count_runs(patch)
+        solver.Solver(SMALL, solver.plan(SMALL, whole, "2v2")[-1]).solve()
     step = solver.plan(SMALL, stopped, "2v2")[-1]
     interrupt(step, after, monkeypatch)
     part = step.path.with_name(step.path.name + STATE_SUFFIX)
     assert part.exists() == (after > 0)
     assert not step.path.exists()
     spent = solver.Solver(SMALL, step)
-    spent._state.load([spent._part(view) for view in spent._views])
+    spent._state.load(spent._parts())
     assert (spent._state.seconds > 0) == (after > 0)
-    passes = count_passes(monkeypatch)
+    runs = count_runs(monkeypatch)
     header = solver.Solver(SMALL, step).solve()
     assert header.seconds >= round(spent._state.seconds, 1)
-    assert len(passes) == 18 - after
+    assert len(runs) == len(all_runs) - after
     assert not part.exists()
-    assert [read(path) for path in sorted(stopped.iterdir())] == first
+    tables = [[read(path) for path in sorted(folder.iterdir())] for folder in (whole, stopped)]
+    assert tables[0] == tables[1]
 
 
 def read(path):
     return [values.tolist() for values in ExactTable(path).read()]
 
 
-def count_passes(monkeypatch):
+def count_runs(monkeypatch):
     """Return a list that receives the arguments of each run of the solver's threads."""
     run, calls = solver._run_threads, []
 
@@ -200,13 +230,14 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
     """The first Ctrl+C comes while both threads work, the second during the shutdown."""
     barrier, resumed = threading.Barrier(3), threading.Event()
     all_submitted = threading.Event()
-    finished, shutdowns = [], []
+    finished, results, shutdowns = [], [], []
     tasks = [solver._Task(None, low, low + 1) for low in range(20)]
 
-    def work(_, low, high, legal, counts):
+    def work(task):
         barrier.wait(60)
         resumed.wait(60)
-        finished.append(low)
+        finished.append(task.low)
+        return task.low
 
     class Executor(ThreadPoolExecutor):
         def submit(self, function, task):
@@ -231,10 +262,10 @@ def test_threads_end_before_an_interrupted_run_returns(monkeypatch):
     presser = threading.Thread(target=press)
     presser.start()
     with pytest.raises(KeyboardInterrupt):
-        solver._run_threads(work, tasks, (), 1, 2)
+        solver._run_threads(work, tasks, results, 2)
     presser.join()
     assert shutdowns[0] == 0
-    assert sorted(finished) == [0, 1]
+    assert sorted(finished) == sorted(results) == [0, 1]
 
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "words", "nothing", "turns", "margin", "rules"])
@@ -275,7 +306,7 @@ def test_state_that_fails_verification_is_deleted(tmp_path, monkeypatch):
     step = solver.plan(SMALL, tmp_path, "1v1")[-1]
     interrupt(step, 3, monkeypatch)
     resumed = solver.Solver(SMALL, step)
-    resumed._state.load([resumed._part(view) for view in resumed._views])
+    resumed._state.load(resumed._parts())
     resumed._part(resumed._views[0])[:] = 7
     resumed._save()
     with pytest.raises(BadTable, match="wrong values"):

@@ -11,10 +11,14 @@ from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
 from cc_env.jit.compiler import jit
 from cc_env.tablebase.ranking import (
+    FIRST_SETS,
     NO_INDEX,
     both_views,
+    cached_index_of,
     count_positions,
+    decode_next,
     decode_position,
+    image_indices,
     index_of,
     make_ranking_tables,
     material_code,
@@ -41,6 +45,23 @@ def numbered(name, options, pieces):
 
 
 @jit
+def count_differences(material, size, numbers, like):
+    """Return how many positions differ if they are decoded from the one before.
+
+    Also return how many indices differ by the cache of first sets.
+    """
+    sets, first_sets = np.empty(len(material), np.uint64), np.zeros((FIRST_SETS, 5), np.uint64)
+    previous = decode_position(np.int64(0), material, numbers, like, sets)
+    different, wrong = 0, 0
+    for number in range(1, size):
+        previous = decode_next(np.int64(number), previous, material, numbers, sets)
+        position = decode_position(np.int64(number), material, numbers, like, sets)
+        different += position != previous
+        wrong += cached_index_of(position, numbers, first_sets) != index_of(position, numbers)
+    return different, wrong
+
+
+@jit
 def count_wrong(material, start, size, numbers, like):
     """Return how many numbers of a material are not those of their positions."""
     sets, wrong = np.empty(len(material), np.uint64), 0
@@ -61,6 +82,7 @@ def test_decoding_and_indexing_are_inverse(name, options, pieces):
         end = start + size
         shape = np.array(material, np.int64)
         assert count_wrong(shape, start, size, numbers, like) == 0
+        assert count_differences(shape, size, numbers, like) == (0, 0)
 
 
 @pytest.mark.parametrize(("name", "options", "pieces"), CASES)
@@ -88,6 +110,14 @@ def test_symmetric_positions_share_a_number(name, options, pieces):
                 image = symmetry.position(position)
                 same = index_of(image, numbers) == index_of(position, numbers)
                 assert same or image.own == position.own or is_fixed(game, position)
+                assert index_of(image, numbers) in all_indices(position, numbers)
+
+
+def all_indices(position, numbers):
+    indices = np.zeros(len(numbers.cell_maps), np.int64)
+    count = image_indices(position, numbers, indices)
+    assert indices[0] == index_of(position, numbers)
+    return indices[:count].tolist()
 
 
 def is_fixed(game, position):

@@ -2,38 +2,26 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from reprlib import Repr
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from cc_env.errors import BadRecord, FolderInUse
-from cc_env.files import locked_folder, read_bytes
+from cc_env.errors import BadRecord
+from cc_env.files import LOCK_NAME, locked_folder, read_bytes
 
 RUNS = Path("runs")
-CONFIG, LOCK = "config.json", ".lock"
+CONFIG, LOCK = "config.json", LOCK_NAME
 # Exit status after Ctrl-C, by convention of shells.
 INTERRUPTED = 130
 MISSING = "missing"
+# Locks a folder during a block; raises FolderInUse if it is locked.
+locked = partial(locked_folder, user="process")
 
 # Limits the depth and length of untrusted values in messages.
 _SHORT_REPR = Repr()
 _SHORT_REPR.maxstring = _SHORT_REPR.maxother = 200
 _SHORT_REPR.maxlist = _SHORT_REPR.maxdict = 20
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Lock a folder for this process during the block; raise FolderInUse if it is locked."""
-    with ExitStack() as locks:
-        try:
-            locks.enter_context(FileLock(path / LOCK).acquire(timeout=0))
-            locks.enter_context(locked_folder(path))
-        except (Timeout, BlockingIOError):
-            raise FolderInUse(f"{path} is in use by another process") from None
-        yield
 
 
 def to_text(value: object) -> str:

@@ -24,7 +24,7 @@ from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering, Track, Turn
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadPosition, check_integer
-from cc_env.games.capture_conquer import board, rules
+from cc_env.games.capture_conquer import board, rules, unmoves
 from cc_env.games.capture_conquer.evaluation import STANDARD, Published
 from cc_env.games.capture_conquer.rules import Position
 
@@ -69,6 +69,8 @@ class CaptureConquer(Game):
             symmetries=self.symmetries,
             options={"size": size},
             rules={"size": -1},
+            unmoves=unmoves.unmoves,
+            max_captures=1,
         )
         super().__init__()
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Cell, Game, Numbering
 from cc_env.errors import BadPosition, check_choice, check_integer
-from cc_env.games.checkers import board, pdn, rules
+from cc_env.games.checkers import board, pdn, rules, unmoves
 from cc_env.games.checkers.board import GRID, LETTERS
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
 from cc_env.games.checkers.rules import Position
@@ -183,6 +183,7 @@ def _numbering(crowning: str) -> Numbering:
         weights=(PIECES_PER_SIDE * 2 + 1, PIECES_PER_SIDE * 2),
         kinds=("m", "k"),
         max_pieces=PIECES_PER_SIDE,
+        unmoves=unmoves.unmoves,
         options={"crowning": crowning},
         # The bit of `crowning`.
         rules={"options": 1},

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering
 from cc_env.errors import BadPosition, check_bool, check_choice
-from cc_env.games.morris import rules
+from cc_env.games.morris import rules, unmoves
 from cc_env.games.morris.board import ACTION_CELLS, GRID, all_symmetries
 from cc_env.games.morris.evaluation import STANDARD
 from cc_env.games.morris.rules import CELLS, POINTS, Position
@@ -116,6 +116,8 @@ class Morris(Game):
             cells=(int(rules.ALL),) * 2,
             weights=(1,),
             max_pieces=rules.BEADS,
+            max_captures=2,
+            unmoves=unmoves.unmoves,
             min_pieces=rules.MIN_BEADS,
             num_states=4 if has_free_moves else 1,
             symmetries=self.symmetries,
