@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -96,22 +95,24 @@ def command(tmp_path_factory, wheel):
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, symlinks=True)
     python = folder / "bin/python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--no-index", wheel], check=True, env=environment())
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
+    subprocess.run([*pip, "--no-deps", "--no-index", wheel], check=True, env=environment())
     (packages,) = folder.glob("lib/*/site-packages")
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    _copy_compiled(packages / "cc_env")
+    _share_compiled(packages / "cc_env")
     return folder / "bin/cc_env"
 
 
-def _copy_compiled(installed):
-    """Copy what was compiled for the checkout, which has the same sources."""
+def _share_compiled(installed):
+    """Link the folders of compiled code to those of the checkout, which has the same sources."""
     places = {"cc_env": ".", "agents": "bundled/agents", "training": "bundled/training"}
     for top, below in places.items():
-        for file in (ROOT / top).rglob("*.nbc"):
-            target = installed / below / file.relative_to(ROOT / top)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, target)
+        for package in {file.parent for file in (ROOT / top).rglob("*.py")}:
+            target = installed / below / package.relative_to(ROOT / top)
+            shared = package / "__pycache__"
+            shared.mkdir(exist_ok=True)
+            if target.exists():
+                (target / "__pycache__").symlink_to(shared, target_is_directory=True)
 
 
 def environment():
