@@ -12,12 +12,10 @@ import asyncio
 import json
 import random
 import shutil
-import tempfile
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.load import LOCAL, Server, serving
@@ -135,7 +133,7 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=20, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), 100) as server:
+    with serving(100) as server:
         outcomes = asyncio.run(measure(server, options.tries, options.seed))
     counts = Counter((outcome.shown, outcome.times_played) for outcome in outcomes)
     for (shown, times_played), count in sorted(counts.items()):

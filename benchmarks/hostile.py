@@ -46,9 +46,6 @@ async def quiet_moves(server: Server, seconds: float) -> list[float]:
     await connection.start_game("mini_checkers", PEOPLE)
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
-        if connection.state["result"]:
-            await connection.leave()
-            await connection.start_game("mini_checkers", PEOPLE)
         latencies.append(await connection.move())
         await asyncio.sleep(0.05)
     await connection.leave()
@@ -263,8 +260,8 @@ def measure(
     benchmark: Callable[[Server], Coroutine[object, object, None]], files: int | None = None
 ) -> None:
     """Start a server, with a limit of open files, and run a benchmark on it."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
-        with serving(Path(folder), 4000, log, files) as server:
+    with tempfile.TemporaryFile() as log:
+        with serving(4000, log, files) as server:
             asyncio.run(benchmark(server))
         log.seek(0)
         lines = log.read().decode().splitlines()

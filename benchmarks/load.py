@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -117,16 +116,17 @@ def client_address(number: int) -> str:
 
 
 @contextmanager
-def serving(
-    folder: Path, games: int, log: IO[bytes] | None = None, files: int | None = None
-) -> Iterator[Server]:
-    """Run a server in a new process during the block; `files` is its limit of open files."""
+def serving(games: int, log: IO[bytes] | None = None, files: int | None = None) -> Iterator[Server]:
+    """Run a server in a new process and folder; `files` is its limit of open files."""
     command = [sys.executable, "-m", "cc_env", "serve", "--port", "0", "--games", str(games)]
     if files:
         command = ["prlimit", f"--nofile={files}:{files}", *command]
-    with subprocess.Popen(
-        [*command, "--folder", str(folder)], stdout=subprocess.PIPE, stderr=log, text=True
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [*command, "--folder", folder], stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
         try:
             assert process.stdout
             line = process.stdout.readline()
@@ -154,6 +154,7 @@ class Connection:
 
     async def start_game(self, name: str, seats: tuple[str, str]) -> None:
         """Create a game `name` of the catalogue and join it with all seats."""
+        self._name, self._seats = name, seats
         await self.join(await self.server.create_game(name, seats, self.address))
 
     async def join(self, game: dict[str, Any]) -> None:
@@ -181,7 +182,13 @@ class Connection:
         await self._socket.send(text)
 
     async def move(self) -> float:
-        """Play a random move; return the seconds until its confirmation."""
+        """Play a random move; return the seconds until its confirmation.
+
+        If the game is over, the same game is started again before.
+        """
+        if self.state["result"]:
+            await self.leave()
+            await self.start_game(self._name, self._seats)
         action, version = self._rng.choice(self.state["choices"])[0], self.state["version"]
         request = json.dumps({"command": "play", "action": action, "version": version})
         start = time.perf_counter()
@@ -213,9 +220,7 @@ class Connection:
                     return now
 
 
-async def _play_measured(
-    connection: Connection, game: str, until: float, measurements: Measurements
-) -> None:
+async def _play_measured(connection: Connection, until: float, measurements: Measurements) -> None:
     """Play a move every SECONDS_PER_MOVE, in one game after another.
 
     `until` is a time of `time.perf_counter`.
@@ -223,9 +228,6 @@ async def _play_measured(
     move_time = time.perf_counter() + connection._rng.random() * SECONDS_PER_MOVE
     while move_time < until:
         await asyncio.sleep(move_time - time.perf_counter())
-        if connection.state["result"]:
-            await connection.leave()
-            await connection.start_game(game, (HUMAN, HUMAN))
         measurements.latencies.append(await connection.move())
         measurements.received_bytes += connection.bytes
         move_time += SECONDS_PER_MOVE
@@ -238,9 +240,6 @@ async def _play_thinker(connection: Connection, game: str, until: float) -> None
     """
     await connection.start_game(game, (HUMAN, THINKER))
     while time.perf_counter() < until:
-        if connection.state["result"]:
-            await connection.leave()
-            await connection.start_game(game, (HUMAN, THINKER))
         await connection.move()
         await connection.wait_for_turn()
     await connection.leave()
@@ -282,10 +281,7 @@ async def _run(
     until = time.perf_counter() + seconds
     # Pauses of the clients would count as latency.
     gc.disable()
-    measured_games = [
-        _play_measured(connection, game, until, measurements)
-        for connection, game in zip(connections, names, strict=True)
-    ]
+    measured_games = [_play_measured(connection, until, measurements) for connection in connections]
     thinker_games = [
         _play_thinker(Connection(server, rng, client_address(index)), name, until)
         for index, name in enumerate(thinker_names)
@@ -303,10 +299,7 @@ def measure(names: Sequence[str], thinker_names: Sequence[str], seconds: float) 
 
     Raises OSError on an error or a timeout, WebSocketException if the server closes a connection.
     """
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serving(Path(folder), 2 * (len(names) + len(thinker_names)) + 20) as server,
-    ):
+    with serving(2 * (len(names) + len(thinker_names)) + 20) as server:
         return asyncio.run(_run(server, names, thinker_names, seconds))
 
 

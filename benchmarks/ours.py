@@ -104,8 +104,8 @@ def tasks() -> list[Task]:
         _first_use("capture_conquer", "C&C"),
         _first_use("capture_conquer", "C&C", warm=True),
         *(_first_use(name, title) for name, title in OTHER_GAMES.items()),
-        _worst_case("legal", "legal actions"),
-        _worst_case("slowest", "slowest decision"),
+        _worst_case(worst_case.legal_microseconds, "legal actions"),
+        _worst_case(worst_case.slowest_microseconds, "slowest decision"),
     ]
 
 
@@ -330,15 +330,14 @@ def _seconds_to_run(code: str, cache: str) -> float:
     )
 
 
-def _worst_case(field: str, name: str) -> Task:
-    """Return the task of measuring a field of Cost in the worst known positions."""
+def _worst_case(cost: Callable[[Game, Position], float], name: str) -> Task:
+    """Return the task of measuring a cost in microseconds in the worst known positions."""
 
     def measure(_: float) -> float:
         game = _game(8)
         positions = [game.from_text(text) for text in worst_case.WORST]
         return statistics.median(
-            max(float(getattr(worst_case.cost(game, p), field)) for p in positions)
-            for _ in range(RUNS)
+            max(cost(game, position) for position in positions) for _ in range(RUNS)
         )
 
     note = "less is better; each the best of 5 repeats"

@@ -7,7 +7,6 @@ unless full generation (legal actions, and the captures after each) becomes fast
 from collections.abc import Callable
 from functools import partial
 from timeit import repeat
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +29,6 @@ GENERATIONS = 1000
 REPEATS = 5
 
 
-class Cost(NamedTuple):
-    """The cost of a position in microseconds.
-
-    legal
-        Generating the legal actions.
-    slowest
-        Playing the slowest action, including the generation of its capture decisions.
-    """
-
-    legal: float
-    slowest: float
-
-
 @jit
 def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
     """Generate the legal actions `generations` times; return their total number."""
@@ -52,16 +38,18 @@ def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
     return actions
 
 
-def cost(game: Game, position: Position) -> Cost:
-    """Measure a position; return minima over REPEATS, since other programs interfere."""
+def legal_microseconds(game: Game, position: Position) -> float:
+    """Return the time to generate the legal actions."""
     out = np.empty(game.num_actions, np.int32)
-    slowest = max(
-        _microseconds(partial(rules.apply, position, action))
-        for action in map(int, game.legal_actions(position))
-    )
-    return Cost(_microseconds(lambda: _legal(position, GENERATIONS, out)) / GENERATIONS, slowest)
+    return _microseconds(partial(_legal, position, GENERATIONS, out)) / GENERATIONS
+
+
+def slowest_microseconds(game: Game, position: Position) -> float:
+    """Return the time of the slowest action, with the generation of its capture decisions."""
+    actions = game.legal_actions(position).tolist()
+    return max(_microseconds(partial(rules.apply, position, action)) for action in actions)
 
 
 def _microseconds(call: Callable[[], object]) -> float:
-    """Return the minimum duration of a call, in microseconds."""
+    """Return the minimum duration of a call over REPEATS, since other programs interfere."""
     return 1e6 * min(repeat(call, number=1, repeat=REPEATS))

@@ -41,7 +41,7 @@ from training.runs.training_run import Run
 from training.selfplay.learner import NetworkConfig, NetworkTraining
 from training.selfplay.replay_buffer import Samples
 from training.selfplay.training import train
-from training.selfplay.worker import Results, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
+from training.selfplay.worker import PlayedSamples, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 if TYPE_CHECKING:
     from training.selfplay.actors import ClusterEngine
@@ -176,7 +176,7 @@ class ThreadEngine:
             for worker in self._workers
         ]
 
-    def finish(self) -> Results:
+    def finish(self) -> PlayedSamples:
         """Wait for the self-play of `start`; return each worker's samples and tally."""
         return [future.result() for future in self._futures]
 

@@ -1,7 +1,7 @@
 """The rules of every game under the same names, for compiled code.
 
 Shapes: A action ids, C planes of an observation, H rows and W columns of the board, F fields of a
-position, K sets of a numbering.
+position, K sets of a numbering, M positions.
 
 A game defines these functions for its own `Position`, a NamedTuple whose fields are all
 `np.uint64`, and registers them with `register`. Other modules call only the generic functions
@@ -327,7 +327,10 @@ def register_numbering(
 
 @jit
 def apply_all(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> int:
-    """Do the work of `turns` by the legal actions."""
+    """Write the positions after all turns into `out` as `turns` does, by the legal actions.
+
+    `legal` is int32[>= 4 * A]. Positions for which `out`, uint64[M, >= F], has no row are omitted.
+    """
     count = legal_actions(position, legal)
     written = 0
     for index in range(count):

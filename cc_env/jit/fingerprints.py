@@ -16,6 +16,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import sys
 import sysconfig
 import time
@@ -67,6 +68,11 @@ _packages: set[str] = set()
 # Module of a class -> "NAME=FUNCTION" of each function registered for it -> the function's module.
 _registered: dict[str, dict[str, str]] = defaultdict(dict)
 
+# At the beginning of a line or after another statement; parentheses may contain comments.
+_IMPORT_STATEMENT = re.compile(
+    r"(?:^|[;:])[ \t]*((?:from|import)\b(?:[^\n;#()\\]|\\\n|\((?:[^)#]|#[^\n]*)*\))*)", re.MULTILINE
+)
+
 _INSTALL_FOLDERS = tuple(Path(sysconfig.get_path(n)) for n in ("stdlib", "purelib", "platlib"))
 # Names of such folders of other environments, whose packages this one may share.
 _INSTALL_FOLDER_NAMES = frozenset(["site-packages", "dist-packages"])
@@ -94,8 +100,8 @@ def register(module: str, functions: Mapping[str, NamedFunction]) -> None:
 def fingerprint(modules: Iterable[str]) -> str | None:
     """Return the hex SHA-256 of all sources that these modules depend on.
 
-    Returns None if the source of one of the modules is missing, if a source cannot be parsed, or if
-    one may have changed since it was imported, because the code in memory may be older.
+    Returns None if the source of one of the modules is missing, or if a source may have changed
+    since it was imported, because the code in memory may be older.
     """
     modules = set(modules)
     for module in modules:
@@ -103,7 +109,7 @@ def fingerprint(modules: Iterable[str]) -> str | None:
     try:
         paths = source_files(modules)
         return _digest(paths) if modules <= set(paths) else None
-    except (OSError, SyntaxError, ValueError):
+    except OSError:
         return None
 
 
@@ -177,12 +183,23 @@ def _source_or_none(path: Path) -> Path | None:
 @functools.cache
 def _imports(module: str, path: Path) -> tuple[str, ...]:
     """Return the names that the source imports: modules, and names that may be modules."""
-    tree = ast.parse(path.read_bytes())
     # Only the spec contains the real package of a script run by `python -m`.
     spec = getattr(sys.modules.get(module), "__spec__", None)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     package = spec.parent if spec else package
-    return tuple(name for node in ast.walk(tree) for name in _targets(node, package))
+    nodes = _import_statements(path.read_text(encoding="utf-8", errors="replace"))
+    return tuple(name for node in nodes for name in _targets(node, package))
+
+
+def _import_statements(source: str) -> Iterator[ast.stmt]:
+    """Yield the import statements of a source, and those that are quoted in its texts.
+
+    Parsing the whole source would take a sixth of the time in which a process makes its first step.
+    """
+    for match in _IMPORT_STATEMENT.finditer(source):
+        # A sentence may begin with these words.
+        with contextlib.suppress(SyntaxError, ValueError):
+            yield from ast.parse(match[1]).body
 
 
 def _targets(node: ast.AST, package: str) -> Iterator[str]:

@@ -76,7 +76,9 @@ class Lobby:
         self.connections = ConcurrencyLimit("connections", self.limits.connections_per_address)
         self.analyses = ConcurrencyLimit("analyses", self.limits.analyses_at_once)
         cores = cores or os.cpu_count() or 1
-        self._workers = WorkerPool(partial(worker_class, self.limits.idle_player_bytes))
+        make_worker = partial(worker_class, self.limits.idle_player_bytes)
+        self._search_workers = WorkerPool(make_worker)
+        self._background_workers = WorkerPool(make_worker)
         self.rooms: dict[str, Room] = {}
         self._threads = ThreadPoolExecutor(cores + BACKGROUND_SLOTS, "player")
         self._search_slots = FairSlots(cores, self._update_queue_positions)
@@ -92,7 +94,8 @@ class Lobby:
         for task in self._background_tasks:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._workers.close()
+        self._search_workers.close()
+        self._background_workers.close()
         self._folder.close()
 
     async def run_in_background(self, address: str, function: Callable[..., T], *args: object) -> T:
@@ -106,7 +109,7 @@ class Lobby:
     async def run_in_worker(self, address: str, function: Callable[..., T], *args: object) -> T:
         """Return the result of a function, run in a worker when a background slot is free."""
         job = partial(call_function, function, args)
-        return await self.run_in_background(address, self._workers.run, job)
+        return await self.run_in_background(address, self._background_workers.run, job)
 
     async def _run_in_slot(
         self, release: Callable[[], None], function: Callable[..., T], *args: object
@@ -225,7 +228,7 @@ class Lobby:
 
         Raises BadOption unless an untrusted client may seat it in this game.
         """
-        return make_pooled_player(normalize_spec(spec, game), game, self._workers.run)
+        return make_pooled_player(normalize_spec(spec, game), game, self._search_workers.run)
 
     async def request_decision(self, room: Room) -> Response:
         """Return the decision of the player to move, after waiting for a slot.
@@ -262,7 +265,7 @@ class Lobby:
             self._analysis_slots.release()
 
         cancellation = Cancellation()
-        run = partial(self._workers.run, job, seconds, cancellation)
+        run = partial(self._search_workers.run, job, seconds, cancellation)
         try:
             return await self._run_in_slot(release, run)
         except asyncio.CancelledError:
@@ -282,7 +285,7 @@ class Lobby:
     async def _send_hint(self, room: Room, client: Client) -> None:
         """Compute a hint and send it to the client, or an error."""
         game, position, spec = room.session.game, room.session.position, self.limits.hint_player
-        player = make_pooled_player(spec, game, self._workers.run)
+        player = make_pooled_player(spec, game, self._search_workers.run)
         rng, clock = np.random.default_rng(0), Clock(turn=self.limits.decision_seconds)
         try:
             await self._search_slots.acquire(room.address)

@@ -16,7 +16,7 @@ a loss in n turns or more, unless one of them wins or draws.
 
 Sources: as in `cc_env.solver.retrograde`; the numbers of open turns are those of Thompson.
 
-Shapes: K sets of a numbering, A actions, N values, F fields of a position.
+Shapes: K sets of a numbering, A actions, N values, M positions, F fields of a position.
 """
 
 import numpy as np

@@ -12,7 +12,8 @@ If no position can be repeated (`Numbering.is_acyclic`), values are found by rec
 Turns of several decisions are followed to their end. Source: Thompson, "Retrograde
 analysis of certain endgames", ICCA Journal 9 (1986); Ströhlein (1970).
 
-Shapes: K sets of a numbering, A actions, N values.
+Shapes: K sets of a numbering, A actions, N values, M positions after turns, F fields of a position,
+P pending entries.
 """
 
 from typing import NamedTuple
@@ -282,7 +283,7 @@ def verify_after_pass(
 
     In this order, most turns lead to numbers that are near to each other. The turns are those of
     `rules.turns`; those of every `_ACTIONS_INTERVAL`-th position must lead to the same value as its
-    legal actions.
+    legal actions. `legal` is int32[A], `faults` int64[3] as in `verify`.
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
@@ -335,7 +336,7 @@ def _verify_number(position: Position, index: Int, work: Work, faults: NDArray[n
 def append_images(
     position: Position, value: Int, work: Work, pending: NDArray[np.int64], count: Int
 ) -> Int:
-    """Append the images of a position, with a value, to `pending`; return the new count.
+    """Append the images of a position, with a value, to `pending`, int64[P]; return the count.
 
     An entry is an index shifted by VALUE_BITS, and the value. Many entries are processed together,
     since then the processor waits for several places in memory at the same time.

@@ -42,7 +42,7 @@ def call_output(function, argument, screen):
 @pytest.fixture
 def screen(monkeypatch):
     monkeypatch.delenv(compiler.QUIET_VARIABLE, raising=False)
-    monkeypatch.setattr(compiler._EntryCompiler, "_reported", set())
+    monkeypatch.setattr(compiler._Compiler, "_reported", set())
     return Terminal()
 
 

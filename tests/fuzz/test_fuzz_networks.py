@@ -22,7 +22,7 @@ from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from training.runs import checkpoints, state
 from training.selfplay import selfplay_env
-from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_policy
+from training.selfplay.replay_buffer import ReplayBuffer, Samples, top_actions
 
 GAME = make_game("capture_conquer", size=4)
 SMALL = Size(blocks=1, channels=4, keys=2)
@@ -137,7 +137,7 @@ def samples():
     for row, before in zip(actions, positions, strict=True):
         legal = GAME.legal_actions(before)
         row[: len(legal)] = legal
-    policy = top_policy(actions, np.ones(actions.shape, np.float32))
+    policy = top_actions(actions, np.ones(actions.shape, np.float32), is_policy=True)
     return Samples(np.array(positions), *policy, np.zeros(9, np.float32))
 
 

@@ -1,5 +1,6 @@
 """The sources that compiled code depends on: imports, wherever they are, and registrations."""
 
+import ast
 import functools
 import importlib
 import os
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import cc_env
 from cc_env.games.factory import make_game
 from cc_env.jit import fingerprints
 from cc_env.registry.catalogue import GAMES
@@ -170,10 +172,38 @@ def test_source_edited_during_reading_has_no_fingerprint(tree, monkeypatch):
         assert fingerprints.fingerprint(["deep.bits"]) is None
 
 
-def test_source_with_a_syntax_error_has_no_fingerprint(tree):
-    (tree / "deep/late.py").write_text("def f(:")
-    fingerprints._imports.cache_clear()
-    assert fingerprints.fingerprint(["deep.rules"]) is None
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from deep import (  # see (below)\n    rules,  # a ) here\n    late as l,\n)",
+        "from deep import rules, \\\n    late",
+        "if x: import deep.late; from . import tables # why",
+        "class A:\n    from .. import near; f: int = 1;from deep.inner import far",
+        "try:\n\tfrom.inner import far\nexcept A:\timport deep . late as d , deep.bits",
+        "def f():\n    return 1\nfrom deep import *",
+    ],
+)
+def test_import_statements_are_those_of_the_parser(source):
+    found = {ast.dump(node) for node in fingerprints._import_statements(source)}
+    kinds = ast.Import, ast.ImportFrom
+    parsed = {ast.dump(node) for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)}
+    assert found == parsed
+    assert parsed
+
+
+def test_no_import_of_the_library_is_missed():
+    kinds = ast.Import, ast.ImportFrom
+    for path in Path(cc_env.__file__).parent.rglob("*.py"):
+        source = path.read_text()
+        found = {ast.dump(node) for node in fingerprints._import_statements(source)}
+        parsed = [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+        assert {ast.dump(node) for node in parsed} <= found, path
+
+
+def test_sentences_are_no_imports():
+    source = '"""\nimport the game\nfrom here on\nfrom deep import rules\n"""\n'
+    (node,) = fingerprints._import_statements(source)
+    assert ast.unparse(node) == "from deep import rules"
 
 
 def test_source_replaced_by_an_older_file_has_no_fingerprint(tree, monkeypatch):

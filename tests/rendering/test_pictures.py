@@ -229,6 +229,17 @@ def test_pixels_show_pieces_on_their_cells(game):
     assert not shows(frame, (2, 2), "red")
 
 
+def test_pixels_show_diagonal_lines_as_wide_as_straight_ones(game):
+    middle = MARGIN + CELL + CELL // 2
+    paths = ((1, 0), (1, 2)), ((0, 0), (2, 2))
+    pictures = (to_pixels(Picture(game, {}, path=path)) for path in paths)
+    straight, diagonal = (pixels[..., 2] < 60 for pixels in pictures)
+    across = np.arange(-10, 11)
+    assert straight[middle + across, middle].sum() == 6
+    # Pixels on a diagonal are farther apart.
+    assert diagonal[middle + across, middle - across].sum() == 5
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_frames_do_not_depend_on_earlier_frames(name):
     """The image of the empty board is painted once; a frame belongs to the caller."""

@@ -249,13 +249,12 @@ def test_analyses_leave_a_core_for_games(tmp_path):
         lobby = Lobby(GameFolder(tmp_path, ServerLimits()), cores=2)
         go, starts = threading.Event(), threading.Semaphore(0)
 
-        class BlockingJob:
-            def run(self, pool, time):
-                starts.release()
-                go.wait(60)
-                return 1
+        def block(pool, time):
+            starts.release()
+            go.wait(60)
+            return 1
 
-        jobs = [asyncio.create_task(lobby.run_analysis(BlockingJob(), 1.0)) for _ in range(5)]
+        jobs = [asyncio.create_task(lobby.run_analysis(block, 1.0)) for _ in range(5)]
         await asyncio.to_thread(starts.acquire)
         await lobby._search_slots.acquire("")
         assert not starts.acquire(blocking=False)

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from cc_env.accuracy import decisions
 from cc_env.accuracy.decisions import (
-    RESULTS,
+    VALUE_NAMES,
     Accuracy,
     GradedDecision,
     enumerate_replies,
@@ -147,7 +147,8 @@ def show(name: str, measured: dict[str, Accuracy]) -> None:
     for source, accuracy in measured.items():
         by_value = accuracy.group_by(attrgetter("value"))
         kept_by_value = [
-            _percent(by_value[value].kept.value) if value in by_value else "-" for value in RESULTS
+            _percent(by_value[value].kept.value) if value in by_value else "-"
+            for value in VALUE_NAMES
         ]
         share, low, high = accuracy.kept
         # Only these positions are independent samples.
@@ -203,7 +204,7 @@ def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
         **_accuracy_json(accuracy),
         "interval": [round(bound, 6) for bound in accuracy.kept[1:]] if is_sample else None,
         "kept_with_choice": _rounded(accuracy.kept_with_choice.value),
-        "by_value": {RESULTS[int(value)]: _accuracy_json(part) for value, part in by_value},
+        "by_value": {VALUE_NAMES[int(value)]: _accuracy_json(part) for value, part in by_value},
         "by_turns": {
             str(band): _accuracy_json(part) for band, part in accuracy.group_by(_band).items()
         },
@@ -231,8 +232,8 @@ def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
     return {
         "position": game.to_text(decision.position),
         "action": game.action_text(decision.position, decision.action),
-        "was": RESULTS[decision.value],
-        "is": RESULTS[decision.value_after],
+        "was": VALUE_NAMES[decision.value],
+        "is": VALUE_NAMES[decision.value_after],
         "turns": decision.turns,
     }
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cc_env.errors import BadOption, MissingExtra
-from training.parallel.processes import THREAD_VARIABLES, Failure, run_task
+from training.parallel.processes import THREAD_VARIABLES, Failure, ProcessDied, run_task
 
 try:
     import ray
@@ -75,10 +75,6 @@ def check_address() -> None:
         ) from error
 
 
-class _ProcessDied(Failure):
-    """The Failure of a task whose process died."""
-
-
 def map_unordered(
     work: Callable[[Task], Value], tasks: Iterable[Task], workers: int | None = None
 ) -> Iterator[tuple[Task, Value | Failure]]:
@@ -102,7 +98,7 @@ def map_unordered(
                 (reference, *_), _ = ray.wait(list(running))
                 task, attempts = running.pop(reference)
                 value = _value(reference)
-                if attempts and isinstance(value, _ProcessDied):
+                if attempts and isinstance(value, ProcessDied):
                     queue.appendleft((task, attempts))
                 else:
                     yield task, value
@@ -125,4 +121,4 @@ def _value(reference: Any) -> Any:
     except RayTaskError as error:
         return Failure(f"{type(error.cause).__name__}: {error.cause}")
     except RayError as error:
-        return _ProcessDied(f"the process died {MAX_ATTEMPTS} times ({type(error).__name__})")
+        return ProcessDied(f"the process died {MAX_ATTEMPTS} times ({type(error).__name__})")

@@ -4,11 +4,12 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple, TypeVar
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
@@ -28,6 +29,10 @@ class Failure(str):
     """The reason why a task has no value."""
 
 
+class ProcessDied(Failure):
+    """The Failure of a task whose process died."""
+
+
 def map_unordered(
     work: Callable[[Task], Value], tasks: Iterable[Task], workers: int
 ) -> Iterator[tuple[Task, Value | Failure]]:
@@ -42,80 +47,69 @@ def map_unordered(
         yield from ((task, work(task)) for task in tasks)
         return
     queue = deque(tasks)
-    pool: list[_Worker[Task, Value]] = []
+    pool: dict[Any, _Worker] = {}
+    running: dict[Any, Task] = {}
     try:
         for _ in range(min(workers, len(queue))):
-            pool.append(_Worker(work))
-        while pool:
-            workers_by_pipe = {worker.pipe: worker for worker in pool}
-            for pipe in wait(list(workers_by_pipe)):
-                yield from _handle_message(workers_by_pipe[pipe], pool, queue)  # type: ignore[index]
+            _add_worker(pool, work)
+        for pipe, message in _messages(pool):
+            results = [(running.pop(pipe), message)] if pipe in running else []
+            has_died = isinstance(message, ProcessDied)
+            if has_died and not results:
+                raise ChildProcessError(f"a worker could not start: {message}")
+            if queue and not has_died:
+                running[pipe] = queue.popleft()
+                # If the process died, the next message says so.
+                with suppress(OSError):
+                    pipe.send(running[pipe])
+            else:
+                pool.pop(pipe).stop()
+                if queue:
+                    _add_worker(pool, work)
+            yield from results
     finally:
-        for worker in pool:
+        for worker in pool.values():
             worker.stop()
 
 
-def _handle_message(
-    worker: "_Worker[Task, Value]", pool: "list[_Worker[Task, Value]]", queue: deque[Task]
-) -> Iterator[tuple[Task, Value | Failure]]:
-    """Send a worker the next task; yield its last result, if it has one.
-
-    A dead worker is replaced if tasks are left; a worker without a next task is stopped.
-    """
-    results = worker.receive()
-    if not worker.alive:
-        pool.remove(worker)
-        worker.stop()
-        if queue:
-            pool.append(_Worker(worker.work))
-    elif queue:
-        worker.send(queue.popleft())
-    else:
-        pool.remove(worker)
-        worker.stop()
-    yield from results
-
-
-class _Worker(Generic[Task, Value]):
+class _Worker(NamedTuple):
     """A process with at most one task, and the pipe to it."""
 
-    def __init__(self, work: Callable[[Task], Value]) -> None:
-        self.work = work
-        self.alive = True
-        self.tasks: list[Task] = []
-        self.pipe, child_pipe = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(target=_work, args=(work, child_pipe), daemon=True)
-        with _spawn_environment():
-            self.process.start()
-        child_pipe.close()
-
-    def send(self, task: Task) -> None:
-        """Send a task to the process."""
-        self.tasks.append(task)
-        # If the process died, `receive` reports it.
-        with suppress(OSError):
-            self.pipe.send(task)
-
-    def receive(self) -> list[tuple[Task, Value | Failure]]:
-        """Return the finished task with its value, or a Failure if the process died.
-
-        Returns [] if the worker has just started. Raises ChildProcessError if it cannot start.
-        """
-        try:
-            result = self.pipe.recv()
-        except (EOFError, OSError):
-            self.alive = False
-            self.process.join()
-            result = Failure(f"the process died ({_exit_reason(self.process.exitcode or 0)})")
-            if not self.tasks:
-                raise ChildProcessError(f"a worker could not start: {result}") from None
-        return [(self.tasks.pop(), result)] if self.tasks else []
+    process: BaseProcess
+    pipe: Connection
 
     def stop(self) -> None:
         """Terminate the process and wait for its end."""
         self.process.terminate()
         self.process.join()
         self.pipe.close()
+
+
+def _add_worker(pool: dict[Any, _Worker], work: Callable[[Task], Value]) -> None:
+    """Start a process and add it to the workers by pipe."""
+    pipe, child_pipe = _SPAWN.Pipe()
+    process = _SPAWN.Process(target=_work, args=(work, child_pipe), daemon=True)
+    with _spawn_environment():
+        process.start()
+    child_pipe.close()
+    pool[pipe] = _Worker(process, pipe)
+
+
+def _messages(pool: Mapping[Any, _Worker]) -> Iterator[tuple[Any, Any]]:
+    """Yield each message of a worker with its pipe, as long as there are workers.
+
+    A message says that the worker is ready or is the value of its task; it is a ProcessDied if
+    there will be none.
+    """
+    while pool:
+        for pipe in wait(list(pool)):
+            try:
+                message = pool[pipe].pipe.recv()
+            except (EOFError, OSError):
+                process = pool[pipe].process
+                process.join()
+                message = ProcessDied(f"the process died ({_exit_reason(process.exitcode or 0)})")
+            yield pipe, message
 
 
 def _exit_reason(code: int) -> str:

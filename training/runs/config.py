@@ -1,4 +1,4 @@
-"""Configs of runs (frozen dataclasses): field checks, and construction from nested mappings."""
+"""Configs of runs (frozen dataclasses): their limits, and construction from nested mappings."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace

@@ -21,7 +21,7 @@ from cc_env.games.factory import make_game
 from cc_env.search.puct import Evaluate
 from training.parallel.cluster import RAY_OPTIONS, connected
 from training.selfplay.replay_buffer import Samples
-from training.selfplay.worker import Results, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
+from training.selfplay.worker import PlayedSamples, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
 # Seconds between checks for pending workers, and until the first warning.
 POLL_SECONDS = 1.0
@@ -127,7 +127,7 @@ class _Worker:
             reference for _ in range(request.decisions) for reference in play.remote(*arguments)
         ]
 
-    def receive(self, results: Results) -> bool:
+    def receive(self, results: PlayedSamples) -> bool:
         """Append the results; return whether the work is complete. Raises RayError on a loss."""
         if self.location is None:
             self.location = ray.get(self.location_reference)
@@ -183,7 +183,7 @@ class ClusterEngine:
         self._request = _Request(reference, number, decisions, simulations)
         self._send()
 
-    def finish(self) -> Results:
+    def finish(self) -> PlayedSamples:
         """Wait for one completed request per worker; return the samples.
 
         Fast workers do the work of slow, lost and missing ones. Results may belong to an earlier
@@ -191,7 +191,7 @@ class ClusterEngine:
         lost or have no CPU; without any worker, it waits. Raises ChildProcessError if a worker
         cannot start.
         """
-        results: Results = []
+        results: PlayedSamples = []
         finished = 0
         while finished < len(self._workers):
             self._send()

@@ -16,6 +16,7 @@ from cc_env.envs.boards import Boards
 from cc_env.envs.opponents import AnyOpponent
 from cc_env.envs.sb3 import OpponentVecEnv
 from cc_env.errors import BadCheckpoint, BadPosition
+from cc_env.jit.compiler import jit
 from cc_env.match.match import Limits, effective_repetition_limit
 from cc_env.search.scores import expected_result
 from training.runs.state import MAX_NUMBER
@@ -72,9 +73,17 @@ class SelfPlayEnv(OpponentVecEnv):
 
     def potentials(self) -> NDArray[np.float64]:
         """Return the potentials of the current positions, float64[N], -1 to 1."""
-        scores = evaluate_positions(self.game, self.game.evaluation(), self.boards.positions)
         # The learner is to move.
-        return np.array([expected_result(score) for score in scores.tolist()])
+        scores = evaluate_positions(self.game, self.game.evaluation(), self.boards.positions)
+        results = np.empty(len(scores))
+        _write_expected_results(scores, results)
+        return results
+
+
+@jit
+def _write_expected_results(scores: NDArray[np.int64], results: NDArray[np.float64]) -> None:
+    for index in range(len(scores)):
+        results[index] = expected_result(scores[index])
 
 
 def state(env: OpponentVecEnv) -> dict[str, AnyArray]:

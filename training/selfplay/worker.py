@@ -201,7 +201,7 @@ class SelfPlayTally:
         }
 
 
-Results = list[tuple[Samples, SelfPlayTally]]
+PlayedSamples = list[tuple[Samples, SelfPlayTally]]
 
 
 class _Decision(NamedTuple):

@@ -1,6 +1,8 @@
 """The unmoves of C&C: steps backward, and chains over own pieces, whose reverse is such a chain.
 
 A turn is quiet if it captures nothing.
+
+Shapes: M positions, F fields of a position.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """The unmoves of checkers: steps backward by men, and in all directions by kings.
 
 A turn is quiet if it is a step that crowns no man. It is legal only if no capture is possible.
+
+Shapes: M positions, F fields of a position.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """The unmoves of morris: beads move back along lines, or from anywhere if their move was free.
 
 A turn is quiet if it completes no mill; the next move of its player is then not free.
+
+Shapes: M positions, F fields of a position.
 """
 
 import numpy as np
