@@ -34,7 +34,7 @@ SMALL_NETWORK = "--blocks 1 --channels 8 --set network.keys=4 "
 CASES = {
     "games": ("", "cc_env/Cannon-v0"),
     "perft": ("-d 2", "depth 2: "),
-    "warm": ("mini_checkers", "mini_checkers: compiled"),
+    "warm": ("mini_checkers morris", "mini_checkers: compiled"),
     "analyze": ("minimax:depth=2", "nodes"),
     "learn": ("morris 1", "."),
     "check": ("--game mini_checkers", "no faults"),

@@ -31,7 +31,7 @@ from cc_env.cli.arguments import (
     game_options,
 )
 from cc_env.cli.tools import TOOLS
-from cc_env.cli.warmup import warmup_tasks
+from cc_env.cli.warmup import compile_games
 from cc_env.core import random_streams
 from cc_env.core.game import BrokenGame, Game, PlayedGame
 from cc_env.core.rules import Position
@@ -45,8 +45,6 @@ from cc_env.errors import (
 )
 from cc_env.files import write_atomically
 from cc_env.games.factory import game_module, game_option_defaults, make_game
-from cc_env.jit.compiler import hidden_messages
-from cc_env.jit.disk_cache import write_failures
 from cc_env.match import record
 from cc_env.match.match import Limits, Match
 from cc_env.match.record import export_match, find_format, record_foreign, replay_records
@@ -151,23 +149,22 @@ def warm(
 
     Later runs then start fast. The exit status is 1 if compiled code could not be written to disk.
     """
-    bar = RichConsole(stderr=True)
-    write_failures.clear()
-    for name in game or GAMES:
+    games = game or list(GAMES)
+    for name in games:
         # Reject unknown names before any work.
         make_game(name)
-    for name in game or GAMES:
-        start_time = time.perf_counter()
-        # There is no progress bar without a terminal.
-        if not bar.is_terminal:
-            print(f"compiling {name}", file=sys.stderr, flush=True)
-        for task in track(list(warmup_tasks(name)), description=name, console=bar, transient=True):
-            with hidden_messages():
-                task.run()
-        console.print(f"{name}: compiled in {time.perf_counter() - start_time:.1f} s")
-    if write_failures:
-        reasons = format_list(dict.fromkeys(write_failures.values()))
-        details = f"could not write to disk ({reasons}): {format_list(write_failures, 3)}"
+    bar = RichConsole(stderr=True)
+    # There is no progress bar without a terminal.
+    if not bar.is_terminal:
+        print(f"compiling {format_list(games)}", file=sys.stderr, flush=True)
+    failures: dict[str, str] = {}
+    compilations = compile_games(games)
+    for done in track(compilations, "compiling", len(games), console=bar, transient=True):
+        console.print(f"{done.game}: compiled in {done.seconds:.1f} s")
+        failures |= done.write_failures
+    if failures:
+        reasons = format_list(dict.fromkeys(failures.values()))
+        details = f"could not write to disk ({reasons}): {format_list(failures, 3)}"
         print(f"error: compiled code was not saved, {details}", file=sys.stderr)
         raise typer.Exit(1)
 

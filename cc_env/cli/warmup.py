@@ -1,6 +1,10 @@
 """Precompilation: uses every compiled function of a game once to fill the disk cache."""
 
-from collections.abc import Callable, Iterator
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from functools import partial
 from typing import NamedTuple
@@ -12,6 +16,9 @@ from numpy.typing import NDArray
 from cc_env.core import rules
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
+from cc_env.jit.compiler import hidden_messages
+from cc_env.jit.disk_cache import write_failures
+from cc_env.jit.threads import available_cores
 from cc_env.match.random_games import play_random_games
 from cc_env.match.referee import Clock
 from cc_env.players.specs import available_players, make_player
@@ -30,6 +37,42 @@ class WarmupTask(NamedTuple):
 
     label: str
     run: Callable[[], object]
+
+
+class Compilation(NamedTuple):
+    """What `compile_game` did."""
+
+    game: str
+    seconds: float
+    # Name of each function whose code could not be written -> the reason.
+    write_failures: dict[str, str]
+
+
+def compile_games(names: Sequence[str]) -> Iterator[Compilation]:
+    """Compile everything for these games, several of them in one process for each core."""
+    if len(names) == 1:
+        yield compile_game(names[0])
+        return
+    executor = ProcessPoolExecutor(
+        min(len(names), available_cores()),
+        multiprocessing.get_context("spawn"),
+        # Ctrl+C ends the processes without a traceback.
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_DFL),
+    )
+    with executor:
+        for done in as_completed([executor.submit(compile_game, name) for name in names]):
+            yield done.result()
+
+
+def compile_game(name: str) -> Compilation:
+    """Run all tasks of a game. Raises UnknownOption for an unknown game."""
+    start_time = time.perf_counter()
+    write_failures.clear()
+    with hidden_messages():
+        for task in warmup_tasks(name):
+            task.run()
+    return Compilation(name, time.perf_counter() - start_time, dict(write_failures))
 
 
 def warmup_tasks(name: str) -> Iterator[WarmupTask]:

@@ -16,7 +16,7 @@ from conftest import command_line
 from numba.core import caching
 
 from cc_env.__main__ import main
-from cc_env.cli import commands
+from cc_env.cli import warmup
 from cc_env.cli.warmup import WarmupTask
 from cc_env.jit import disk_cache
 from cc_env.jit.compiler import jit
@@ -141,7 +141,7 @@ def test_functions_that_cannot_be_cached_are_not_reported(plain):
 def warm(plain, monkeypatch):
     """Return a function that runs `python -m cc_env warm`, compiling only `plain`."""
     monkeypatch.setattr(
-        commands, "warmup_tasks", lambda game: [WarmupTask("plain", lambda: plain(1))]
+        warmup, "warmup_tasks", lambda game: [WarmupTask("plain", lambda: plain(1))]
     )
     return lambda status: command_line(main, "warm", "morris", status=status)
 
