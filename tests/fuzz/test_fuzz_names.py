@@ -200,7 +200,7 @@ def _skip_long_work(patch):
     patch.setattr(app.uvicorn.Config, "configure_logging", lambda _: None)
     patch.setattr(commands.typer, "launch", lambda _: 0)
     patch.setattr(commands, "count_sequences", lambda *_, **__: 1)
-    patch.setattr(commands, "warmup_tasks", lambda name: make_game(name) and ())
+    patch.setattr(commands, "compile_games", lambda names: ())
     run_training = command_line.run_training
 
     def untrained(method, _, *arguments):
