@@ -70,7 +70,8 @@ _registered: dict[str, dict[str, str]] = defaultdict(dict)
 
 # At the beginning of a line or after another statement; parentheses may contain comments.
 _IMPORT_STATEMENT = re.compile(
-    r"(?:^|[;:])[ \t]*((?:from|import)\b(?:[^\n;#()\\]|\\\n|\((?:[^)#]|#[^\n]*)*\))*)", re.MULTILINE
+    r"(?:^|[;:])[ \t\f]*((?:from|import)\b(?:[^\n;#()\\]|\\\n|\((?:[^)#]|#[^\n]*)*\))*)",
+    re.MULTILINE,
 )
 
 _INSTALL_FOLDERS = tuple(Path(sysconfig.get_path(n)) for n in ("stdlib", "purelib", "platlib"))
@@ -187,7 +188,8 @@ def _imports(module: str, path: Path) -> tuple[str, ...]:
     spec = getattr(sys.modules.get(module), "__spec__", None)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     package = spec.parent if spec else package
-    nodes = _import_statements(path.read_text(encoding="utf-8", errors="replace"))
+    # Without the byte order mark, with which a line would not begin with an import.
+    nodes = _import_statements(path.read_text(encoding="utf-8-sig", errors="replace"))
     return tuple(name for node in nodes for name in _targets(node, package))
 
 

@@ -200,6 +200,11 @@ def test_no_import_of_the_library_is_missed():
         assert {ast.dump(node) for node in parsed} <= found, path
 
 
+def test_import_after_a_byte_order_mark_is_followed(tree):
+    (tree / "deep/late.py").write_text("import deep.near", encoding="utf-8-sig")
+    assert followed("deep.late") == {"deep", "deep.extra", "deep.late", "deep.near"}
+
+
 def test_sentences_are_no_imports():
     source = '"""\nimport the game\nfrom here on\nfrom deep import rules\n"""\n'
     (node,) = fingerprints._import_statements(source)
