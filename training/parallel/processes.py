@@ -59,7 +59,7 @@ def map_unordered(
                 raise ChildProcessError(f"a worker could not start: {message}")
             if queue and not has_died:
                 running[pipe] = queue.popleft()
-                # If the process died, the next message says so.
+                # If the process died, the next message is a ProcessDied.
                 with suppress(OSError):
                     pipe.send(running[pipe])
             else:
@@ -98,8 +98,8 @@ def _add_worker(pool: dict[Any, _Worker], work: Callable[[Task], Value]) -> None
 def _messages(pool: Mapping[Any, _Worker]) -> Iterator[tuple[Any, Any]]:
     """Yield each message of a worker with its pipe, as long as there are workers.
 
-    A message says that the worker is ready or is the value of its task; it is a ProcessDied if
-    there will be none.
+    The first message of a worker reports that it is ready, the others are the values of its tasks.
+    The message of a process that has died is a ProcessDied.
     """
     while pool:
         for pipe in wait(list(pool)):
