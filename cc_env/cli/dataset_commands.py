@@ -28,6 +28,7 @@ from cc_env.output import Terminal
 from cc_env.tablebase.tablebase import Tablebase
 
 DEFAULT_GAME = "capture_conquer"
+DEFAULT_LIMITS = Limits()
 # Options for playing games, which are invalid with --records.
 PLAYING_OPTIONS = "games", "opening_turns", "max_turns", "repetitions", "seed"
 console = Terminal()
@@ -69,11 +70,13 @@ def dataset(
     opening_turns: Annotated[
         int, Option(min=0, help="Random turns before each game, which are not part of it.")
     ] = 4,
-    max_turns: Annotated[int, Option(min=1, help="Turns after which a game is a draw.")] = 200,
+    max_turns: Annotated[
+        int | None, Option(min=1, help="Turns after which a game is a draw.")
+    ] = DEFAULT_LIMITS.max_turns,
     repetitions: Annotated[
         int,
         Option(min=0, help="A game is a draw at the Nth occurrence of a position; 0: never."),
-    ] = 3,
+    ] = DEFAULT_LIMITS.repetitions or 0,
     seed: Annotated[int, Option(min=0, help="The same seed gives the same games.")] = 0,
     tables: TablesFolder = None,
     minari: Annotated[
