@@ -401,8 +401,8 @@ def test_stronger_player_wins(checkers):
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"
     standings = arena.play_tournament(names, "checkers", games=6).standings
     # Many games are draws.
-    assert standings.pair(names[0], names[1]).line.score.value > 0.6
-    assert standings.pair(names[0], "random").line.score.value > 0.95
+    assert standings.pair(names[0], names[1]).tally.score.value > 0.6
+    assert standings.pair(names[0], "random").tally.score.value > 0.95
 
 
 # Portable Draughts Notation
