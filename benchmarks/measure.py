@@ -55,7 +55,7 @@ class Row(NamedTuple):
     note: str
 
 
-def clocked(chunk: Chunk, clock: Clock = time.perf_counter) -> TimedChunk:
+def add_clock(chunk: Chunk, clock: Clock = time.perf_counter) -> TimedChunk:
     """Return a chunk that measures its own duration."""
 
     def timed_chunk() -> Timing:
@@ -88,12 +88,12 @@ def compare(chunks: Sequence[TimedChunk], seconds: float) -> list[float]:
     return list(map(statistics.median, zip(*rates, strict=True)))
 
 
-def timed(prepare: Callable[[], Chunk]) -> Callable[[float], float]:
+def make_measure(prepare: Callable[[], Chunk]) -> Callable[[float], float]:
     """Return a `measure` for a Task; `prepare` returns the chunk."""
-    return lambda seconds: rate(clocked(prepare()), seconds)
+    return lambda seconds: rate(add_clock(prepare()), seconds)
 
 
-def self_timed(prepare: Callable[[], TimedChunk]) -> Callable[[float], float]:
+def make_timed_measure(prepare: Callable[[], TimedChunk]) -> Callable[[float], float]:
     """Return a `measure` for a Task; only a part of the chunk's work counts."""
     return lambda seconds: rate(prepare(), seconds)
 

@@ -222,12 +222,12 @@ def _one(position: Position) -> Int:
 
 
 @jit
-def _draw(position: Position) -> Int:
+def _draw_outcome(position: Position) -> Int:
     return np.int64(DRAW)
 
 
 @jit
-def _unlimited(position: Position) -> Int:
+def _unlimited_turns(position: Position) -> Int:
     return np.int64(UNLIMITED)
 
 
@@ -243,8 +243,8 @@ def register(
     tactical_actions: _Function = _no_actions,
     key: _Function = hash_fields,
     margin: _Function = _one,
-    repetition_outcome: _Function = _draw,
-    turns_to_draw: _Function = _unlimited,
+    repetition_outcome: _Function = _draw_outcome,
+    turns_to_draw: _Function = _unlimited_turns,
 ) -> None:
     """Register the rules of the game whose positions are of `position_class`.
 
