@@ -82,9 +82,9 @@ def compare(chunks: Sequence[TimedChunk], seconds: float) -> list[float]:
     rates: list[list[float]] = []
     spent = 0.0
     while spent < seconds or not rates:
-        tallies = [chunk() for chunk in chunks]
-        rates.append([tally.units / tally.seconds for tally in tallies])
-        spent += sum(tally.seconds for tally in tallies)
+        timings = [chunk() for chunk in chunks]
+        rates.append([timing.units / timing.seconds for timing in timings])
+        spent += sum(timing.seconds for timing in timings)
     return list(map(statistics.median, zip(*rates, strict=True)))
 
 
@@ -127,9 +127,9 @@ def _run(chunk: TimedChunk, seconds: float) -> float:
     """Repeat a chunk for at least `seconds`; return the units per second."""
     units, spent = 0, 0.0
     while spent < seconds or not units:
-        tally = chunk()
-        units += tally.units
-        spent += tally.seconds
+        timing = chunk()
+        units += timing.units
+        spent += timing.seconds
     return units / spent
 
 

@@ -268,12 +268,12 @@ _WITH_CACHE: dict[type, Callable[[Any], Any]] = {}
 def register_evaluation(
     position_class: type,
     evaluation_class: type,
-    evaluation: _Function,
+    function: _Function,
     *,
     ordering: Callable[[Any], Any] | None = None,
     with_cache: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Register a compiled function as `evaluate` for a class of evaluations.
+    """Register the compiled `evaluate` of a class of evaluations.
 
     `evaluation_class` is a NamedTuple of weights. For a slow evaluation, `ordering` returns the
     faster evaluation that searches use to order moves, and `with_cache` the same evaluation with a
@@ -285,10 +285,10 @@ def register_evaluation(
         _WITH_CACHE[evaluation_class] = with_cache
     _qualify_name(evaluation_class)
     # A module's own functions are in its fingerprint already.
-    if evaluation.__module__ != evaluation_class.__module__:
-        fingerprints.register(evaluation_class.__module__, {position_class.__name__: evaluation})
+    if function.__module__ != evaluation_class.__module__:
+        fingerprints.register(evaluation_class.__module__, {position_class.__name__: function})
     evaluate.add(  # type: ignore[attr-defined]
-        position_class, evaluation_class, function=evaluation
+        position_class, evaluation_class, function=function
     )
 
 
