@@ -107,7 +107,7 @@ class Bounds(NamedTuple):
 class Probing(NamedTuple):
     """The tables, as far as they have been read, and buffers for compiled probes in one thread."""
 
-    numbers: RankingTables
+    ranking: RankingTables
     values: NDArray[np.uint16]
     # Index in `values` of the first value of each block; NOT_READ if it is not in memory.
     places: NDArray[np.int64]
@@ -147,17 +147,17 @@ class Tablebase:
         self._open: dict[Material, ExactTable] = {}
         # Protects what has been read, and the buffers.
         self._lock = threading.RLock()
-        numbers = make_ranking_tables(game.numbering, self.paths)
+        ranking = make_ranking_tables(game.numbering, self.paths)
         self._views = both_views(self.paths)
-        self.sizes = [material_size(view, numbers) for view in self._views]
+        self.sizes = [material_size(view, ranking) for view in self._views]
         """The number of positions of each view: of each material in the frame of either side."""
-        self._first_blocks = [material_start(view, numbers) // BLOCK_SIZE for view in self._views]
+        self._first_blocks = [material_start(view, ranking) // BLOCK_SIZE for view in self._views]
         num_blocks = 0
         if self._views:
             num_blocks = self._first_blocks[-1] + -(-self.sizes[-1] // BLOCK_SIZE)
         self._blocks = BlockCache(num_blocks, MAX_CACHED_BLOCKS)
         self._probing = Probing(
-            numbers=numbers,
+            ranking=ranking,
             values=self._blocks.values,
             places=self._blocks.places,
             legal=np.empty(16 * game.num_actions, np.int32),
@@ -191,8 +191,8 @@ class Tablebase:
 
         The first player is to move; the game may be over.
         """
-        like, numbers = self.game.initial, self._probing.numbers
-        return self.game.make_position(position_fields(number, self._views[view], numbers, like))
+        like, ranking = self.game.initial, self._probing.ranking
+        return self.game.make_position(position_fields(number, self._views[view], ranking, like))
 
     def __repr__(self) -> str:
         return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
@@ -259,7 +259,7 @@ class Tablebase:
                 self._enlarge_cache()
             for block in np.flatnonzero(self._probing.places == NOT_READ).tolist():
                 self._read_block(block)
-        return LoadedTables(self._probing.numbers, self._probing.values)
+        return LoadedTables(self._probing.ranking, self._probing.values)
 
     def _enlarge_cache(self) -> None:
         """Make room in memory for all blocks; raise InsufficientSpace."""
@@ -292,9 +292,9 @@ class Tablebase:
         if material not in self.paths:
             raise MissingTable(f"there is no table {self._numbering.label(material)}")
         if material not in self._open:
-            path, numbers = self.paths[material], self._probing.numbers
+            path, ranking = self.paths[material], self._probing.ranking
             try:
-                self._open[material] = open_table(path, self.game, material, numbers)
+                self._open[material] = open_table(path, self.game, material, ranking)
             except OSError as error:
                 raise BadTable(f"{path}: can no longer be read: {error.strerror}") from None
         return self._open[material]
@@ -344,7 +344,7 @@ def _find_tables(
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
 
-def open_table(path: Path, game: Game, material: Material, numbers: RankingTables) -> ExactTable:
+def open_table(path: Path, game: Game, material: Material, ranking: RankingTables) -> ExactTable:
     """Return the open table of a material.
 
     Raises OSError if the file cannot be opened, BadTable if it is damaged, or of
@@ -355,7 +355,7 @@ def open_table(path: Path, game: Game, material: Material, numbers: RankingTable
     label = game.numbering.label(material)
     table.check(game.name, game.numbering.options, rules_id(game.name), label)
     actual = [(view.numbers, view.material) for view in table.header.views]
-    expected = [(material_size(view, numbers), view) for view in both_views([material])]
+    expected = [(material_size(view, ranking), view) for view in both_views([material])]
     if actual != expected:
         raise BadTable(f"{path}: numbers and materials {actual}; expected: {expected}")
     return table
@@ -470,7 +470,7 @@ def _action_bounds(position: Position, probing: Probing, legal: NDArray[np.int32
 @jit
 def _position_bounds(position: Position, probing: Probing) -> Bounds:
     """Return the bounds of a position between turns; UNKNOWN if missing, or in a required block."""
-    index = index_of(position, probing.numbers)
+    index = index_of(position, probing.ranking)
     if index == NO_INDEX:
         value = terminal_value(position)
         probing.counts[_MISSING] += value == UNKNOWN

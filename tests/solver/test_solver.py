@@ -44,10 +44,10 @@ def assert_proven(game, paths, most):
     for path in paths:
         table = ExactTable(path)
         materials = [view.material for view in table.header.views]
-        numbers = make_ranking_tables(game.numbering, materials)
+        ranking = make_ranking_tables(game.numbering, materials)
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
-                fields = position_fields(number, view.material, numbers, game.numbering.like)
+                fields = position_fields(number, view.material, ranking, game.numbering.like)
                 position = game.make_position(fields)
                 solved = int(result_of(value)), int(turns_of(value))
                 assert solved == proof[proven(game, position)], game.to_text(position)

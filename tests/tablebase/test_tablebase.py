@@ -301,7 +301,7 @@ def test_searches_load_large_tables_if_they_fit_into_memory(cached, monkeypatch)
     loaded = cached.load_all()
     assert len(loaded.values) == 81 * BLOCK_SIZE
     assert list(map(cached.probe, positions)) == list(map(whole.probe, positions))
-    values = [loaded.values[index_of(position, loaded.numbers)] for position in positions]
+    values = [loaded.values[index_of(position, loaded.ranking)] for position in positions]
     assert [solved.turns for solved in map(whole.probe, positions)] == list(map(turns_of, values))
 
 
