@@ -16,7 +16,8 @@ from cc_env.jit.threads import available_cores
 from cc_env.output import Terminal
 from cc_env.solver import solver
 from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_check
-from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds, format_bytes
+from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds
+from cc_env.space import format_bytes
 from cc_env.tablebase.table_file import SUFFIX, TableHeader
 from cc_env.tablebase.tablebase import Tablebase
 
