@@ -95,7 +95,7 @@ def book(
     tables: TablesFolder = None,
     option: GameOptions = None,
 ) -> None:
-    """Write the exact values of the first turns to a book, given tables.
+    """Write a book of exact values of a game's first turns.
 
     A book has the positions after at most `turns` turns of a game, unless both players gave value
     away before the last of them.
