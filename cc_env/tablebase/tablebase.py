@@ -29,12 +29,14 @@ from cc_env.errors import (
     BadTable,
     InsufficientSpace,
     MissingTable,
+    format_count,
     format_list,
 )
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.registry.catalogue import file_stem, rules_id
 from cc_env.space import available_memory, format_bytes
+from cc_env.tablebase.book import Book, book_path, empty_book, read_book, value_in_book
 from cc_env.tablebase.cache import NOT_READ, BlockCache
 from cc_env.tablebase.lookup import NO_TABLES, LoadedTables, NoTables, value_if_certain
 from cc_env.tablebase.ranking import (
@@ -111,6 +113,7 @@ class Probing(NamedTuple):
     values: NDArray[np.uint16]
     # Index in `values` of the first value of each block; NOT_READ if it is not in memory.
     places: NDArray[np.int64]
+    book: Book
     # Buffer for the actions of a turn.
     legal: NDArray[np.int32]
     # Blocks to be read before the probe is repeated.
@@ -144,6 +147,9 @@ class Tablebase:
         self.game, self._numbering = game, game.numbering
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
         self.paths = _find_tables(game, game.numbering, self._folders)
+        book = _find_book(game, game.numbering, self._folders)
+        self.book_size = len(book.indices)
+        """The number of positions in the book."""
         self._open: dict[Material, ExactTable] = {}
         # Protects what has been read, and the buffers.
         self._lock = threading.RLock()
@@ -160,6 +166,7 @@ class Tablebase:
             ranking=ranking,
             values=self._blocks.values,
             places=self._blocks.places,
+            book=book,
             legal=np.empty(16 * game.num_actions, np.int32),
             required=np.empty(_MAX_REQUIRED_BLOCKS, np.int64),
             counts=np.zeros(2, np.int64),
@@ -179,7 +186,7 @@ class Tablebase:
 
     def require_any(self) -> Self:
         """Return these tables; raise MissingTable if no table exists."""
-        if not self.paths:
+        if not self.paths and not self.book_size:
             places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
             raise MissingTable(
                 f"{places}: no tables of {self.game!r}; python -m cc_env solve creates them"
@@ -195,7 +202,8 @@ class Tablebase:
         return self.game.make_position(position_fields(number, self._views[view], ranking, like))
 
     def __repr__(self) -> str:
-        return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
+        book = f", book of {format_count(self.book_size, 'position')}" if self.book_size else ""
+        return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'}{book})"
 
     def check_game(self, game: Game) -> None:
         """Raise BadOption unless a game has the same rules, so that the values hold in it."""
@@ -344,6 +352,13 @@ def _find_tables(
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
 
+def _find_book(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Book:
+    """Return the game's first book in the folders, an empty one if there is none."""
+    paths = [book_path(folder, game) for folder in folders]
+    found = next((path for path in paths if path.is_file()), None)
+    return read_book(found, game) if found else empty_book(numbering)
+
+
 def open_table(path: Path, game: Game, material: Material, ranking: RankingTables) -> ExactTable:
     """Return the open table of a material.
 
@@ -473,15 +488,19 @@ def _position_bounds(position: Position, probing: Probing) -> Bounds:
     index = index_of(position, probing.ranking)
     if index == NO_INDEX:
         value = terminal_value(position)
-        probing.counts[_MISSING] += value == UNKNOWN
-        return Bounds(value, value)
-    block = index >> _BLOCK_BITS
-    if probing.places[block] == NOT_READ:
-        if probing.counts[_REQUIRED] < len(probing.required):
-            probing.required[probing.counts[_REQUIRED]] = block
-            probing.counts[_REQUIRED] += 1
-        return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
-    value = np.int64(probing.values[probing.places[block] + (index & _WITHIN_BLOCK)])
+        if value == UNKNOWN:
+            value = value_in_book(position, probing.book)
+        if value == UNKNOWN:
+            probing.counts[_MISSING] += 1
+            return Bounds(value, value)
+    else:
+        block = index >> _BLOCK_BITS
+        if probing.places[block] == NOT_READ:
+            if probing.counts[_REQUIRED] < len(probing.required):
+                probing.required[probing.counts[_REQUIRED]] = block
+                probing.counts[_REQUIRED] += 1
+            return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
+        value = np.int64(probing.values[probing.places[block] + (index & _WITHIN_BLOCK)])
     if value_if_certain(position, value) != UNKNOWN:
         return Bounds(value, value)
     draw = np.int64(DRAW_VALUE)
