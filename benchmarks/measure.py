@@ -16,14 +16,14 @@ RUNS = 3
 Chunk = Callable[[], int]
 
 
-class Tally(NamedTuple):
+class Timing(NamedTuple):
     """The units of work that a chunk did, and the seconds that count for them."""
 
     units: int
     seconds: float
 
 
-TimedChunk = Callable[[], Tally]
+TimedChunk = Callable[[], Timing]
 # Returns seconds.
 Clock = Callable[[], float]
 
@@ -58,10 +58,10 @@ class Row(NamedTuple):
 def clocked(chunk: Chunk, clock: Clock = time.perf_counter) -> TimedChunk:
     """Return a chunk that measures its own duration."""
 
-    def timed_chunk() -> Tally:
+    def timed_chunk() -> Timing:
         start = clock()
         units = chunk()
-        return Tally(units, clock() - start)
+        return Timing(units, clock() - start)
 
     return timed_chunk
 

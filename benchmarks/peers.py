@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 
 from benchmarks import loops
-from benchmarks.measure import Chunk, Tally, Task, TimedChunk, self_timed, timed
+from benchmarks.measure import Chunk, Task, TimedChunk, Timing, self_timed, timed
 from benchmarks.ours import STEPPING_ALONE
 
 # Games played by OpenSpiel's interface: its own, then ours.
@@ -210,7 +210,7 @@ def _pgx_alone(name: str, boards: int) -> TimedChunk:
     choose, step, split = jax.jit(choose), jax.jit(step), jax.jit(partial(jax.random.split, num=3))
     key = jax.random.PRNGKey(1)
 
-    def chunk(steps: int = 50) -> Tally:
+    def chunk(steps: int = 50) -> Timing:
         nonlocal state, key
         seconds = 0.0
         for _ in range(steps):
@@ -219,7 +219,7 @@ def _pgx_alone(name: str, boards: int) -> TimedChunk:
             start = time.perf_counter()
             state = jax.block_until_ready(step(state, actions, second))
             seconds += time.perf_counter() - start
-        return Tally(steps * boards, seconds)
+        return Timing(steps * boards, seconds)
 
     return chunk
 

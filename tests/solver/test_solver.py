@@ -395,7 +395,7 @@ def test_verification_stays_within_the_memory_estimate():
         tracemalloc.stop()
 
 
-def test_progress_lines_of_the_solve_command(tmp_path, monkeypatch):
+def test_solve_prints_progress_at_intervals(tmp_path, monkeypatch):
     command = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
     monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 3600)
     assert "M/s" not in command_line(main, *command, "--out", tmp_path / "seldom")

@@ -51,20 +51,20 @@ class PlayerResult:
 
     name: str
     elo: Interval
-    line: Tally
+    tally: Tally
     # Games lost by time, an illegal action or an error, by reason.
     faults: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The games of two players; `line` is that of the first one, who has the higher Elo.
+    """The games of two players; `tally` is that of the first one, who has the higher Elo.
 
     `first_seat` is the score of the first seat.
     """
 
     players: tuple[str, str]
-    line: Tally
+    tally: Tally
     first_seat: Interval
 
 
@@ -90,7 +90,7 @@ class Standings:
             if pair.players == (name, other):
                 return pair
             if pair.players == (other, name):
-                return Pair((name, other), _reversed(pair.line), pair.first_seat)
+                return Pair((name, other), _reversed(pair.tally), pair.first_seat)
         raise KeyError(f"{name} did not play {other}")
 
     def to_json(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def play(spec: str, opponent: str, board: Board, games: int) -> tuple[dict[str, 
         seed=OPENING_SEED,
     )
     records = list(tournament.records.values())
-    value, low, high = tournament.standings.pair(spec, opponent).line.score
+    value, low, high = tournament.standings.pair(spec, opponent).tally.score
     match = {
         "results": "".join(_result(spec, record) for record in records),
         "distinct_games": len({(record.start, record.turns) for record in records}),
