@@ -279,7 +279,7 @@ def verify_after_pass(
     legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
-    """Do the checks of `verify` faster, of the values of the positions before a pass.
+    """Do the checks of `verify` on the positions before a pass, which is faster.
 
     In this order, most turns lead to numbers that are near to each other. The turns are those of
     `rules.turns`; those of every `_ACTIONS_INTERVAL`-th position must lead to the same value as its

@@ -261,7 +261,7 @@ def test_replay_converts_the_dialect_of_py_draughts(tmp_path):
             ".pdn has no dialect 'lidraughts'; it has: py-draughts",
         ),
         ([back, "--dialect", "py-draughts"], "--dialect is for files of other programs"),
-        ([back, "--to-dialect", "py-draughts"], "--to-dialect is for the file of --to"),
+        ([back, "--to-dialect", "py-draughts"], "--to-dialect needs --to, the file to write"),
         ([back, "--to", back, "--to-dialect", "py-draughts"], "checkers has no format '.jsonl'"),
     ):
         assert message in run("replay", *arguments, status=2).replace("\n", " ")

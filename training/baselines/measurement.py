@@ -49,6 +49,7 @@ def measure_fixed_players(board: Board, games: int) -> list[dict[str, Any]]:
 def _player_entry(
     spec: str, board: Board, matches: dict[str, Any], records: Sequence[Record]
 ) -> dict[str, Any]:
+    """Return a player's speed, accuracy, puzzles and `matches` as JSON."""
     seconds_per_turn = times([spec, *FIXED_PLAYERS], records)[spec].mean
     return {
         "spec": spec,
