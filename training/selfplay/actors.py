@@ -128,7 +128,7 @@ class _Worker:
         ]
 
     def receive(self, results: PlayedSamples) -> bool:
-        """Append the results; return whether the work is complete. Raises RayError on a loss."""
+        """Append the results; return whether all are there. Raises RayError if one is lost."""
         if self.location is None:
             self.location = ray.get(self.location_reference)
             return False
