@@ -39,7 +39,7 @@ MANY_MOVES = "ww.bwbw.w.bbw.wbb.bbbw.w w 00 fw"
 SECONDS = 10.0
 
 
-async def quiet_moves(server: Server, seconds: float) -> list[float]:
+async def time_moves(server: Server, seconds: float) -> list[float]:
     """Play mini checkers for a time; return the latency of each move in seconds."""
     latencies = []
     connection = Connection(server, random.Random(0), client_address(0))
@@ -133,13 +133,13 @@ def attack(server: Server, name: str) -> None:
 
 async def measure_attacks(server: Server) -> None:
     """Measure the moves of another game during each attack."""
-    await quiet_moves(server, 1.0)
+    await time_moves(server, 1.0)
     for name in floods(server):
         attackers = multiprocessing.get_context("spawn").Process(target=attack, args=(server, name))
         attackers.start()
         # Wait until the attack has started.
         await asyncio.sleep(3.0)
-        latencies = await quiet_moves(server, SECONDS)
+        latencies = await time_moves(server, SECONDS)
         attackers.kill()
         attackers.join()
         print(f"  {name}: {len(latencies)} moves, {format_latencies(latencies)}", flush=True)
@@ -194,7 +194,7 @@ async def measure_idle_connections(server: Server) -> None:
                 source = ATTACKER.format(number % 250 + 1), 0
                 address = LOCAL, server.port
                 sockets.enter_context(socket.create_connection(address, source_address=source))
-        latencies = await quiet_moves(server, SECONDS)
+        latencies = await time_moves(server, SECONDS)
         games = [
             await server.create_game("mini_checkers", PEOPLE, client_address(number + 1))
             for number in range(10)

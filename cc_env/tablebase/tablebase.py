@@ -377,7 +377,7 @@ def open_table(path: Path, game: Game, material: Material, ranking: RankingTable
 
 
 def _exact_value(output: list[int]) -> ExactValue:
-    """Convert the output of a probe; slices are faster than reading the items one by one."""
+    """Return the exact value in the output of a probe; slices are faster than single items."""
     actions_end, values_end, keeping_end = output[_ACTIONS_END : KEEPING_END + 1]
     return ExactValue(
         output[VALUE],
