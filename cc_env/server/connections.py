@@ -59,7 +59,7 @@ def ensure_max_connections(limits: ServerLimits) -> int:
 
 
 def set_write_timeout(server_socket: socket.socket, limits: ServerLimits) -> None:
-    """Let the system close connections whose client stops reading, where it supports that."""
+    """Let the system close connections whose client stops reading, if it can."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         milliseconds = int(1000 * limits.stalled_seconds)
         server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)

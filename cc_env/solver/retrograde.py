@@ -248,7 +248,7 @@ def verify(
     legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
-    """Check that each value follows from those that the position's turns lead to.
+    """Check that each value follows from the values after the position's turns.
 
     Also check that each position has the number that it was decoded from. Draws must be marked.
     `faults`, int64[3], receives the number of faults, the index of the first faulty position, and

@@ -394,8 +394,8 @@ def _exact_value(output: list[int]) -> ExactValue:
 def probe_into(position: Position, probing: Probing) -> Int:
     """Write the value of a position and of its actions to `output`; return the length written.
 
-    The actions that keep the value are those from output[VALUES_END] to output[KEEPING_END], the
-    best ones those from there to the end; output[VALUE] is 1, 0 or -1.
+    output[VALUE] is 1, 0 or -1. The actions that keep the value extend from output[VALUES_END] to
+    output[KEEPING_END], the best actions from there to the end.
 
     The length is 0 if no table has the value, -N if N blocks, now in `required`, have to be read
     first, and _IMPOSSIBLE if two pieces stand on one cell.
