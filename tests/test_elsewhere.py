@@ -38,7 +38,7 @@ def tictactoe():
     return make_game(NAME)
 
 
-def test_perft(tictactoe):
+def test_perft_equals_known_counts(tictactoe):
     counts = [perft(tictactoe, tictactoe.initial, depth) for depth in range(1, 10)]
     assert counts == COUNTS
 

@@ -515,7 +515,7 @@ class Solver:
         return counts
 
     def _tasks(self) -> Iterator["_Task"]:
-        """Yield the chunks of all views; by predecessors, with all numbers of their first sets."""
+        """Yield the chunks of all views; with predecessors, chunks consist of whole first sets."""
         for view in self._views:
             work = _make_work(view, self._ranking, self._values, self._open_turns[view])
             size = len(self._part(view))

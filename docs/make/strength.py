@@ -165,10 +165,10 @@ def _pairs(tournament: Mapping[str, Any]) -> Iterator[tuple[list[str], dict[str,
         if names[0] in networks:
             yield names, tally
         elif names[1] in networks:
-            yield names[::-1], _swapped(tally)
+            yield names[::-1], _swap_players(tally)
 
 
-def _swapped(tally: dict[str, Any]) -> dict[str, Any]:
+def _swap_players(tally: dict[str, Any]) -> dict[str, Any]:
     """Return the results of a pair for the second player."""
     score = {"value": "value", "low": "high", "high": "low"}
     swapped_score = {name: 1 - tally["score"][other] for name, other in score.items()}

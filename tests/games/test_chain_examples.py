@@ -247,7 +247,7 @@ def assert_branch_taken(example, board, executed, ends):
 
 
 @pytest.mark.parametrize("title", REACHABLE)
-def test_example_of_reachable_cells(plain, title):
+def test_example_takes_its_branch_to_the_reachable_cells(plain, title):
     example = REACHABLE[title]
     board = Board.read(example.drawing)
     hops = chains.hops_over(board.own, board.empty)
@@ -256,7 +256,7 @@ def test_example_of_reachable_cells(plain, title):
 
 
 @pytest.mark.parametrize("title", CAPTURING | UNENUMERATED)
-def test_example_of_captures(plain, monkeypatch, title):
+def test_example_takes_its_branch_to_the_captures(plain, monkeypatch, title):
     example = (CAPTURING | UNENUMERATED)[title]
     if title in UNENUMERATED:
         monkeypatch.setattr(chains, "_MAX_ENUMERATED", 0)

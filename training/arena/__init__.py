@@ -132,7 +132,7 @@ def play_tournament(
     field is invalid, ChildProcessError if a game failed.
     """
     by_name = entrants.name_entrants(players)
-    with entrants.registered(by_name):
+    with entrants.register(by_name):
         full_config = Config(players=tuple(by_name), game=game, **config)
         play_all = _mapper(engine, workers, full_config.learn)
         pairings = schedule(full_config)
@@ -223,7 +223,7 @@ def _game_function(
 def _play_pickled(config: Config, pickles: Mapping[str, bytes], pairing: Pairing) -> Record:
     """Play one game of the schedule with copies of the players that have pickles."""
     players = {name: pickle.loads(pickles[name]) for name in pairing.players if name in pickles}
-    with entrants.registered(players):
+    with entrants.register(players):
         return _play_scheduled(config, pairing)
 
 
