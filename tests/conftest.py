@@ -128,30 +128,69 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def idle_pages():
+    """Empty pages of earlier tests; opening another takes twice as long."""
+    return []
+
+
 @pytest.fixture
-def open_pages(browser):
-    """Return a function that makes pages of contexts of their own; they complain of nothing.
+def open_pages(browser, idle_pages):
+    """Return a function that opens pages, which share no data and have no errors.
 
-    And they ask nobody but the server at `address`. Screens are as Playwright's contexts take them.
+    They request nothing except from the server at `address`. A page with options of Playwright's
+    contexts (`screen`) is closed after the test, as is one that a test changes by scripts, routes
+    or listeners (`reusable=False`); others are emptied for the next test.
     """
-    contexts, wrong = [], []
+    opened, wrong = [], []
 
-    def open_page(address, sockets=None, **screen):
+    def add_error(error):
+        wrong.append(str(error))
+
+    def open_page(address, sockets=None, reusable=True, **screen):
+        def check_address(request):
+            if address not in request.url:
+                wrong.append(request.url)
+
+        reusable = reusable and not sockets and not screen
+        page = idle_pages.pop() if reusable and idle_pages else new_page(sockets, screen)
+        listeners = {"pageerror": add_error, "request": check_address}
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        opened.append((page, reusable, address, listeners))
+        return page
+
+    def new_page(sockets, screen):
         context = browser.new_context(reduced_motion="reduce", **screen)
-        contexts.append(context)
         if sockets:
             context.route_web_socket("**/play/*", sockets)
         page = context.new_page()
         # The first game of a kind may have to be compiled, on a slow machine beside other tests.
         page.set_default_timeout(600_000)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: None if address in asked.url else wrong.append(asked.url))
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page, reusable, address, listeners in opened:
+        if reusable:
+            empty_page(page, address)
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
+            idle_pages.append(page)
+        else:
+            page.context.close()
     assert not wrong
+
+
+def empty_page(page, address):
+    """Delete the data of a page and close the other pages of its context."""
+    for other in page.context.pages:
+        if other != page:
+            other.close()
+    # The scripts of the page, which could store data again, end before its data are deleted.
+    page.goto(f"{address}no-page")
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.context.clear_cookies()
+    page.mouse.move(0, 0)
 
 
 HERE = "http://127.0.0.1:8000"
