@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -21,7 +22,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cc_env  # noqa: F401  registers the environments
+from cc_env.__main__ import main
 from cc_env.games.factory import make_game
+from cc_env.protocols import tcp
 from cc_env.verification import reference_positions
 
 # Set before torch and pygame are imported, and inherited by all processes that tests start.
@@ -237,6 +240,23 @@ def command_line(main, *arguments, status=0, columns=80):
             code = end.code
     assert (code or 0) == status, out.getvalue()
     return out.getvalue()
+
+
+def run_host(client, *arguments):
+    """Run the command `host` with a client, a function of the port, in another thread.
+
+    Return the output after the line with the address, and the result of the client.
+    """
+    listen, futures = tcp.listen, []
+
+    def listen_and_connect(*address):
+        listener = listen(*address)
+        futures.append(pool.submit(client, listener.getsockname()[1]))
+        return listener
+
+    with ThreadPoolExecutor(1) as pool, mock.patch.object(tcp, "listen", listen_and_connect):
+        output = command_line(main, "host", *arguments)
+    return output.partition("\n")[2], futures[0].result()
 
 
 def wait_for(condition, process):
