@@ -100,10 +100,25 @@ def game():
     return make_game("capture_conquer")
 
 
+@contextlib.contextmanager
+def empty_curves():
+    """Let runs write empty curves; drawing them takes four times as long as a tiny run."""
+    with mock.patch("training.runs.curves.to_png", lambda *_: b""):
+        yield
+
+
 @pytest.fixture
-def without_curves(monkeypatch):
-    """Let runs draw no curves, which takes four times as long as a tiny run."""
-    monkeypatch.setattr("training.runs.training_run.Run.draw", lambda run, curves: None)
+def without_curves():
+    """No run of the test draws curves."""
+    with empty_curves():
+        yield
+
+
+@pytest.fixture(scope="module")
+def module_without_curves():
+    """No run of the module draws curves, nor those of its fixtures."""
+    with empty_curves():
+        yield
 
 
 @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])
