@@ -249,7 +249,7 @@ def test_perft_from_the_start(rows, columns, counts):
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
 
-@pytest.mark.parametrize(("size", "count"), [(8, 53), (10, 67)])
+@pytest.mark.parametrize(("size", "count"), [(8, 53), pytest.param(10, 67, marks=pytest.mark.slow)])
 def test_number_of_commands_from_the_start(size, count):
     """A command of a bomb may name any soldier of its cannon, so commands outnumber actions."""
     game = make_game("cannon", rows=size, columns=size)
