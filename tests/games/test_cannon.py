@@ -249,7 +249,7 @@ def test_perft_equals_known_counts(rows, columns, counts):
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
 
-@pytest.mark.parametrize(("size", "count"), [(8, 53), (10, 67)])
+@pytest.mark.parametrize(("size", "count"), [(8, 53), pytest.param(10, 67, marks=pytest.mark.slow)])
 def test_commands_at_the_start_outnumber_actions(size, count):
     """A command of a bomb may name any soldier of its cannon, so commands outnumber actions."""
     game = make_game("cannon", rows=size, columns=size)

@@ -378,7 +378,7 @@ def test_lesson_is_played_on_its_board(open_game):
 
 
 def test_coordinates_and_sounds_are_stored_settings(open_game):
-    page = open_game("mini_checkers")
+    page = open_game("mini_checkers", reusable=False)
     page.context.add_init_script(
         "window.soundCount = 0; const Original = AudioContext;"
         "window.AudioContext = class extends Original {"
@@ -513,7 +513,7 @@ CONTRASTS = """() => {
 
 
 def test_all_text_has_enough_contrast(open_game):
-    page = open_game("mini_checkers")
+    page = open_game("mini_checkers", reusable=False)
 
     def check_contrasts():
         for scheme in ("light", "dark"):
@@ -667,7 +667,7 @@ def test_form_names_the_first_mover(server, open_pages):
 
 
 def test_slow_start_shows_the_reason(server, open_pages):
-    page = open_pages(server.address)
+    page = open_pages(server.address, reusable=False)
     routes = []
     page.route("**/games", lambda route: routes.append(route))
     page.clock.install()
