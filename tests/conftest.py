@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import gc
 import gzip
 import importlib.util
 import io
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -21,7 +23,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cc_env  # noqa: F401  registers the environments
+from cc_env.__main__ import main
 from cc_env.games.factory import make_game
+from cc_env.protocols import tcp
 from cc_env.verification import reference_positions
 
 # Set before torch and pygame are imported, and inherited by all processes that tests start.
@@ -49,6 +53,17 @@ def seed_everything():
     random.seed(0)
     if "torch" in sys.modules:  # where it is not, it begins with the same seed anyway
         sys.modules["torch"].manual_seed(0)
+
+
+# Garbage collection takes a sixth of the time if it often visits all modules and tests.
+gc.disable()
+
+
+def pytest_collection_finish():
+    """Begin garbage collection, of objects that are made from here on."""
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -85,10 +100,25 @@ def game():
     return make_game("capture_conquer")
 
 
+@contextlib.contextmanager
+def empty_curves():
+    """Let runs write empty curves; drawing them takes four times as long as a tiny run."""
+    with mock.patch("training.runs.curves.to_png", return_value=b""):
+        yield
+
+
 @pytest.fixture
-def without_curves(monkeypatch):
-    """Let runs draw no curves, which takes four times as long as a tiny run."""
-    monkeypatch.setattr("training.runs.training_run.Run.draw", lambda run, curves: None)
+def without_curves():
+    """No run of the test draws curves."""
+    with empty_curves():
+        yield
+
+
+@pytest.fixture(scope="module")
+def module_without_curves():
+    """No run of the module draws curves, nor those of its fixtures."""
+    with empty_curves():
+        yield
 
 
 @pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow, id="all"), 10])
@@ -128,30 +158,69 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def idle_pages():
+    """Empty pages of earlier tests; opening another takes twice as long."""
+    return []
+
+
 @pytest.fixture
-def open_pages(browser):
-    """Return a function that makes pages of contexts of their own; they complain of nothing.
+def open_pages(browser, idle_pages):
+    """Return a function that opens pages, which share no data and have no errors.
 
-    And they ask nobody but the server at `address`. Screens are as Playwright's contexts take them.
+    They request nothing except from the server at `address`. A page with options of Playwright's
+    contexts (`screen`) is closed after the test, as is one that a test changes by scripts, routes
+    or listeners (`reusable=False`); others are emptied for the next test.
     """
-    contexts, wrong = [], []
+    opened, wrong = [], []
 
-    def open_page(address, sockets=None, **screen):
+    def add_error(error):
+        wrong.append(str(error))
+
+    def open_page(address, sockets=None, reusable=True, **screen):
+        def check_address(request):
+            if address not in request.url:
+                wrong.append(request.url)
+
+        reusable = reusable and not sockets and not screen
+        page = idle_pages.pop() if reusable and idle_pages else new_page(sockets, screen)
+        listeners = {"pageerror": add_error, "request": check_address}
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        opened.append((page, reusable, address, listeners))
+        return page
+
+    def new_page(sockets, screen):
         context = browser.new_context(reduced_motion="reduce", **screen)
-        contexts.append(context)
         if sockets:
             context.route_web_socket("**/play/*", sockets)
         page = context.new_page()
         # The first game of a kind may have to be compiled, on a slow machine beside other tests.
         page.set_default_timeout(600_000)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: None if address in asked.url else wrong.append(asked.url))
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page, reusable, address, listeners in opened:
+        if reusable:
+            empty_page(page, address)
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
+            idle_pages.append(page)
+        else:
+            page.context.close()
     assert not wrong
+
+
+def empty_page(page, address):
+    """Delete the data of a page and close the other pages of its context."""
+    for other in page.context.pages:
+        if other != page:
+            other.close()
+    # The scripts of the page, which could store data again, end before its data are deleted.
+    page.goto(f"{address}no-page")
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.context.clear_cookies()
+    page.mouse.move(0, 0)
 
 
 HERE = "http://127.0.0.1:8000"
@@ -198,6 +267,23 @@ def command_line(main, *arguments, status=0, columns=80):
             code = end.code
     assert (code or 0) == status, out.getvalue()
     return out.getvalue()
+
+
+def run_host(client, *arguments):
+    """Run the command `host` with a client, a function of the port, in another thread.
+
+    Return the output after the line with the address, and the result of the client.
+    """
+    listen, futures = tcp.listen, []
+
+    def listen_and_connect(*address):
+        listener = listen(*address)
+        futures.append(pool.submit(client, listener.getsockname()[1]))
+        return listener
+
+    with ThreadPoolExecutor(1) as pool, mock.patch.object(tcp, "listen", listen_and_connect):
+        output = command_line(main, "host", *arguments)
+    return output.partition("\n")[2], futures[0].result()
 
 
 def wait_for(condition, process):

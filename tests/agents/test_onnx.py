@@ -18,9 +18,12 @@ from cc_env.files import file_hash
 from cc_env.games.factory import make_game
 from cc_env.match.openings import play_random_turns
 
-onnx = pytest.importorskip("onnx")
-pytest.importorskip("onnxscript")
-onnxruntime = pytest.importorskip("onnxruntime")
+
+# Not at the head of the file: every process that collects tests would import them.
+@pytest.fixture(autouse=True, scope="module")
+def onnx_packages():
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package)
 
 
 def run(*arguments, status=0):
@@ -28,6 +31,8 @@ def run(*arguments, status=0):
 
 
 def outputs(model, observations):
+    import onnxruntime
+
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(["logits", "values"], {"observations": observations})
 
@@ -48,6 +53,8 @@ def test_model_predicts_what_the_network_predicts_for_random_positions(game):
 
 
 def test_model_is_valid_and_describes_itself():
+    import onnx
+
     game = make_game("mini_checkers", first="white")
     torch.manual_seed(0)
     content = to_onnx(Network(game, Size(blocks=1, channels=8, keys=4)), game, "0123")
@@ -76,6 +83,8 @@ def test_command_exports_a_weights_file(tmp_path):
     save(weights, network, game, {})
     out = run(target, "--game", "morris", "--network", tmp_path)
     assert file_hash(weights) in out
+    import onnxruntime
+
     metadata = onnxruntime.InferenceSession(target.read_bytes()).get_modelmeta()
     assert metadata.custom_metadata_map["fingerprint"] == file_hash(weights)
     observations = game.observe(game.initial)[np.newaxis]

@@ -20,7 +20,7 @@ from training.selfplay.training import EvaluationOpponents
 
 TESTS = Path(__file__).parents[1]
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """The UGI engine, in this process and in a process of its own."""
 
+import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cc_env.__main__ import main
+from cc_env.cli.program_commands import _serve_ugi
 from cc_env.errors import BadOption, BadPosition, CcEnvError, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
@@ -56,53 +59,48 @@ setgame, setoption, stop, ugi, uginewgame
 """
 
 
-class EngineProcess:
-    """An engine in a separate process."""
-
-    def __init__(self, *arguments):
-        command = [sys.executable, "-m", "cc_env", "engine", *arguments]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(command, text=True, bufsize=1, **pipes)
-
-    def write_line(self, line):
-        self.process.stdin.write(line + "\n")
-
-    def read_line(self):
-        return self.process.stdout.readline().rstrip("\n")
-
-
 @contextmanager
-def engine(*arguments):
-    with (process := EngineProcess(*arguments)).process:
-        yield process
-        process.process.stdin.close()
-        assert process.process.wait() == 0
+def engine_thread(player, game):
+    """Yield functions that write and read lines of an engine, which runs in another thread."""
+    ours, its = socket.socketpair()
+    with ours, its, ours.makefile("r") as lines, ThreadPoolExecutor(1) as pool:
+        its.setblocking(False)
+        connection = channel.Channel(its.fileno(), its.fileno())
+        ended = pool.submit(_serve_ugi, player, game, connection, 0)
+        yield (
+            lambda line: ours.sendall(f"{line}\n".encode()),
+            lambda: lines.readline().rstrip("\n"),
+        )
+        # The end of its input ends the engine.
+        ours.shutdown(socket.SHUT_WR)
+        ended.result()
 
 
 def test_engine_process_follows_the_transcript():
-    with engine("minimax:depth=2") as process:
+    command = [sys.executable, "-m", "cc_env", "engine", "minimax:depth=2"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         for line in TRANSCRIPT.strip().splitlines():
             if line.startswith("> "):
-                process.write_line(line[2:])
+                process.stdin.write(line[2:] + "\n")
             else:
-                assert process.read_line().startswith(line[2:].removesuffix("…"))
-        assert process.read_line() == ""
+                output = process.stdout.readline().rstrip("\n")
+                assert output.startswith(line[2:].removesuffix("…"))
+        assert process.stdout.readline() == ""
+        assert process.wait() == 0
 
 
-def test_engine_reads_commands_during_a_search():
-    with engine("mcts") as process:
-        process.write_line("go infinite")
-        process.write_line("position startpos")
-        assert (
-            process.read_line()
-            == "info string error position: a search is in progress; send stop first"
-        )
-        process.write_line("isready")
-        assert process.read_line() == "readyok"
-        process.write_line("stop")
-        assert process.read_line().startswith("info depth ")
-        assert process.read_line().startswith("bestmove ")
-        process.write_line("go infinite")
+def test_engine_reads_commands_during_a_search(game):
+    with engine_thread("mcts", game) as (write_line, read_line):
+        write_line("go infinite")
+        write_line("position startpos")
+        assert read_line() == "info string error position: a search is in progress; send stop first"
+        write_line("isready")
+        assert read_line() == "readyok"
+        write_line("stop")
+        assert read_line().startswith("info depth ")
+        assert read_line().startswith("bestmove ")
+        write_line("go infinite")
 
 
 def test_invalid_player_is_rejected_at_start():
@@ -281,17 +279,15 @@ def test_position_during_a_search_must_be_sent_again(game):
     ]
 
 
-def test_overlong_position_is_rejected():
+def test_overlong_position_is_rejected(game):
     long = "position startpos moves" + " 0,1-2,1" * 40_000
-    with engine("random") as process:
+    with engine_thread("random", game) as (write_line, read_line):
         for line in (long, "go", "isready", "position startpos", "go"):
-            process.write_line(line)
-        assert process.read_line() == "info string error a line of more than 262,144 characters"
-        assert (
-            process.read_line() == "info string error go: position has failed; send it again first"
-        )
-        assert [process.read_line() for _ in range(2)] == [NO_MOVE, "readyok"]
-        assert process.read_line().startswith("bestmove ")
+            write_line(line)
+        assert read_line() == "info string error a line of more than 262,144 characters"
+        assert read_line() == "info string error go: position has failed; send it again first"
+        assert [read_line() for _ in range(2)] == [NO_MOVE, "readyok"]
+        assert read_line().startswith("bestmove ")
 
 
 def test_go_limits_replace_spec_limits_once(client, game):

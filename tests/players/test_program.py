@@ -69,9 +69,7 @@ def first_decision(name, game, clock=None):
     return player.choose(game.initial, np.random.default_rng(0), clock or Clock())
 
 
-@pytest.mark.parametrize("name", ["capture_conquer", "morris"])
-def test_program_plays_a_game_by_ugi(name):
-    game = make_game(name)
+def test_program_plays_a_game_by_ugi(game):
     game_record = play(game, f"program:command={ENGINE} minimax:depth=1", "random")
     assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
     assert game_record.turns == play(game, "minimax:depth=1").turns
@@ -124,9 +122,10 @@ def test_other_lines_of_a_program_are_dropped(noise):
 
 def test_program_plays_from_any_position_in_either_seat():
     game = make_game("capture_conquer", size=4)
-    name = f"program:command={ENGINE} greedy"
     start = game.play_turn(game.initial, next(game.turns(game.initial)))
-    game_record = play(game, "random", name, start=start, limits=Limits(max_turns=9))
+    with noisy_engine(game, {}) as player:
+        players = [make_player("random", game), player]
+        game_record = play_match(game, players, start=start, limits=Limits(max_turns=9))
     assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
 
 
@@ -148,8 +147,11 @@ def test_program_receives_ugi_commands(game, bot, tmp_path):
     ]  # fmt: skip
 
 
-def test_program_can_be_an_environment_opponent():
-    name = f"program:command={ENGINE} greedy"
+def test_program_can_be_an_environment_opponent(bot):
+    """The program plays the same two turns in each of two episodes."""
+    name = bot(
+        replying("n=${n}x; case $n in x) echo bestmove 0,0-0,2;; *) echo bestmove 0,1-1,1;; esac")
+    )
     with gymnasium.make("cc_env/CaptureConquer-v0", size=4, opponent=name, seat=1) as env:
         for _ in range(2):
             _, info = env.reset(seed=0)

@@ -7,28 +7,33 @@ import subprocess
 import sys
 
 import pytest
-from conftest import command_line
+from conftest import command_line, run_host
 
 from cc_env.__main__ import main
+from cc_env.cli.program_commands import join
 from cc_env.match.record import read_records
 
 
-def start_host(tmp_path, *arguments):
-    """Start `host --protocol ugi`; return the process, its port and the path of the record."""
-    path = tmp_path / "game.jsonl"
-    line = [sys.executable, "-m", "cc_env", "host", "--protocol", "ugi", "--log", path, *arguments]
-    process = subprocess.Popen(list(map(str, line)), stdout=subprocess.PIPE, text=True)
-    return process, int(process.stdout.readline().rpartition(":")[2]), path
+def host_ugi(client, path, *arguments):
+    """Run `host --protocol ugi` as `run_host`; it writes the record to a file."""
+    return run_host(client, "--protocol", "ugi", "--log", path, *arguments)
 
 
-def test_programs_connect_and_play(tmp_path):
-    process, port, path = start_host(tmp_path, "-g", "capture_conquer", "-o", "size=4")
-    join = ["join", "127.0.0.1", port, "random", "--protocol", "ugi"]
-    with subprocess.Popen([sys.executable, "-m", "cc_env", *map(str, join)]) as other:
-        assert command_line(main, *join[:3], "greedy", *join[4:]) == ""
-        assert other.wait() == 0
-    out, _ = process.communicate()
-    assert process.returncode == 0
+@pytest.fixture
+def path(tmp_path):
+    """The file of the record."""
+    return tmp_path / "game.jsonl"
+
+
+def test_programs_connect_and_play(path):
+    def join_twice(port):
+        arguments = ["join", "127.0.0.1", str(port), "random", "--protocol", "ugi"]
+        with subprocess.Popen([sys.executable, "-m", "cc_env", *arguments]) as other:
+            join("127.0.0.1", port, "greedy", protocol="ugi")
+            return other.wait()
+
+    out, status = host_ugi(join_twice, path, "-g", "capture_conquer", "-o", "size=4")
+    assert status == 0
     ((_, game_record),) = read_records(path)
     assert game_record.reason not in ("error", "time", "illegal"), game_record.detail
     assert game_record.options == {"size": 4, "corner": 2}
@@ -39,32 +44,33 @@ def test_programs_connect_and_play(tmp_path):
     assert " - ".join(game_record.players) in out
 
 
-def answer_host(connection, bestmove, name=b"bot"):
-    """Answer the lines of a host as a program that replies to `go`; return them."""
-    received = []
+def program(bestmove, name=b"bot"):
+    """Return a client that answers as a program with this reply to `go`; it returns the lines."""
     answers = {"ugi": b"id\tname  " + name + b"\nugiok\n", "isready": b"readyok\n", "go": bestmove}
-    for line in connection.makefile():
-        received.append(line)
-        connection.sendall(answers.get(line.split()[0], b""))
-    return "".join(received)
+
+    def answer(port):
+        received = []
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            for line in connection.makefile():
+                received.append(line)
+                connection.sendall(answers.get(line.split()[0], b""))
+        return "".join(received)
+
+    return answer
 
 
-def test_program_name_is_shortened_and_escaped(tmp_path):
-    process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        answer_host(connection, b"bestmove nowhere\n", b"a\x1b[2J" + 99 * b"b")
-        out, _ = process.communicate()
+def test_program_name_is_shortened_and_escaped(path):
+    client = program(b"bestmove nowhere\n", b"a\x1b[2J" + 99 * b"b")
+    out, _ = host_ugi(client, path, "-g", "morris", "-p", "random", "--seat", 0)
     name = json.loads(path.read_text())["players"][1]
     assert name == "a\x1b[2J" + 75 * "b"
     assert "\x1b" not in out
     assert "a\\x1b[2J" in out
 
 
-def test_invalid_output_of_a_client_loses(tmp_path):
-    process, port, path = start_host(tmp_path, "-g", "morris", "-p", "random", "--seat", 0)
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        received = answer_host(connection, b"info string hello\nbestmove nowhere\n")
-        out, _ = process.communicate()
+def test_invalid_output_of_a_client_loses(path):
+    client = program(b"info string hello\nbestmove nowhere\n")
+    out, received = host_ugi(client, path, "-g", "morris", "-p", "random", "--seat", 0)
     game_record = json.loads(path.read_text())
     assert (game_record["result"], game_record["reason"], len(game_record["turns"])) == (
         "1-0",
@@ -86,13 +92,9 @@ def connect_and_reset(port):
 
 
 @pytest.mark.parametrize("protocol", ["ugi", "cannon"])
-def test_connection_reset_loses(tmp_path, protocol):
-    process, port, path = start_host(
-        tmp_path, "-g", "cannon", "-p", "random", "--seat", 0, "--protocol", protocol
-    )
-    connect_and_reset(port)
-    out, _ = process.communicate()
-    assert process.returncode == 0
+def test_connection_reset_loses(path, protocol):
+    arguments = ["-g", "cannon", "-p", "random", "--seat", 0, "--protocol", protocol]
+    out, _ = host_ugi(connect_and_reset, path, *arguments)
     assert "1-0 (error), " in out
     assert path.read_text()
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import command_line
+from conftest import command_line, run_host
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,11 +155,12 @@ def connect(port):
 def test_tournament_client_plays_a_game_against_the_server(tmp_path):
     """The client has 150 seconds by default, and the log contains its messages as sent."""
     path = tmp_path / "game.log"
-    with host_process("--player", "aggressive", "--log", path) as (process, port):
+
+    def play(port):
         client = TournamentClient(connect(port), 4)
-        last = client.play()
-        out, err = process.communicate()
-    assert (process.returncode, err) == (0, "")
+        return client, client.play()
+
+    out, (client, last) = run_host(play, "--player", "aggressive", "--log", path)
     assert client.received[0] == {"meta": "", "action": "INIT", "data": "1 8 8 150"}
     lines = path.read_text().splitlines()
     exported, match = replay_log(lines, tmp_path)

@@ -125,7 +125,7 @@ def test_turns_are_marked_and_graphed(open_analysis):
 
 
 @pytest.mark.slow
-def test_lines_arrows_and_moves_on_a_phone(open_analysis):
+def test_phone_shows_lines_arrows_and_moves(open_analysis):
     start = make_game("capture_conquer").initial
     text = make_game("capture_conquer").to_text(start)
     page = open_analysis(text=text, **PHONE)
@@ -245,7 +245,7 @@ def test_read_skipped_and_invalid_games_are_counted(open_analysis):
 
 
 def test_controls_work_before_the_first_position(open_analysis):
-    page = open_analysis()
+    page = open_analysis(reusable=False)
     page.route("**/position", lambda route: None)
     with page.expect_request("**/position"):
         import_text(page, "1. 11-15 23-19 *")
@@ -319,7 +319,8 @@ def test_invalid_text_is_rejected_during_a_search(open_analysis, monkeypatch):
     monkeypatch.setitem(player_pool.OPTIONS, "waiting", {})
     with temporary_players(waiting=StoppablePlayer):
         page = open_analysis(
-            text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial)
+            text=make_game("mini_checkers").to_text(make_game("mini_checkers").initial),
+            reusable=False,
         )
         until(page, 0)
         page.select_option("#seconds", "10")

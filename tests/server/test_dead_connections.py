@@ -242,7 +242,7 @@ def page_behind_proxy(tmp_path, open_pages):
         proxy = run(Proxy(server.port).__aenter__())
         stack.callback(lambda: run(proxy.__aexit__()))
         opened = run(Server(server.port, 0).create_game("mini_checkers", PEOPLE))
-        page = open_pages(f"127.0.0.1:{proxy.port}")
+        page = open_pages(f"127.0.0.1:{proxy.port}", reusable=False)
         stack.callback(page.close)
         page.set_default_timeout(60_000)
         page.clock.install()

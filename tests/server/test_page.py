@@ -94,7 +94,7 @@ def is_over(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-def test_whole_game_by_mouse(name, open_game):
+def test_game_can_be_played_by_mouse(name, open_game):
     """After the end, a rematch begins on the same page."""
     page, rng = open_game(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
@@ -107,7 +107,7 @@ def test_whole_game_by_mouse(name, open_game):
 
 
 @pytest.mark.slow
-def test_whole_game_by_keyboard(open_game):
+def test_game_can_be_played_by_keyboard(open_game):
     page, rng = open_game("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
 
     def press(selector):
@@ -127,7 +127,7 @@ def test_whole_game_by_keyboard(open_game):
 
 
 @pytest.mark.slow
-def test_whole_game_by_touch(open_game):
+def test_game_can_be_played_by_touch(open_game):
     phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
     page = open_game("capture_conquer", options={"option.size": "4"}, **phone)
     rng = np.random.default_rng(2)
@@ -137,7 +137,7 @@ def test_whole_game_by_touch(open_game):
 
 
 @pytest.mark.slow
-def test_keyboard_typed_moves_take_back_and_hint(open_game):
+def test_keyboard_selects_cells_types_moves_undoes_and_hints(open_game):
     """The statistics of the last search are shown next to the board."""
     page = open_game("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")
@@ -378,7 +378,7 @@ def test_lesson_is_played_on_its_board(open_game):
 
 
 def test_coordinates_and_sounds_are_stored_settings(open_game):
-    page = open_game("mini_checkers")
+    page = open_game("mini_checkers", reusable=False)
     page.context.add_init_script(
         "window.soundCount = 0; const Original = AudioContext;"
         "window.AudioContext = class extends Original {"
@@ -513,7 +513,7 @@ CONTRASTS = """() => {
 
 
 def test_all_text_has_enough_contrast(open_game):
-    page = open_game("mini_checkers")
+    page = open_game("mini_checkers", reusable=False)
 
     def check_contrasts():
         for scheme in ("light", "dark"):
@@ -667,7 +667,7 @@ def test_form_names_the_first_mover(server, open_pages):
 
 
 def test_slow_start_shows_the_reason(server, open_pages):
-    page = open_pages(server.address)
+    page = open_pages(server.address, reusable=False)
     routes = []
     page.route("**/games", lambda route: routes.append(route))
     page.clock.install()

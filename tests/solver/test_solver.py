@@ -7,7 +7,6 @@ import threading
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -44,10 +43,10 @@ def assert_proven(game, paths, most):
     for path in paths:
         table = ExactTable(path)
         materials = [view.material for view in table.header.views]
-        numbers = make_ranking_tables(game.numbering, materials)
+        ranking = make_ranking_tables(game.numbering, materials)
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
-                fields = position_fields(number, view.material, numbers, game.numbering.like)
+                fields = position_fields(number, view.material, ranking, game.numbering.like)
                 position = game.make_position(fields)
                 solved = int(result_of(value)), int(turns_of(value))
                 assert solved == proof[proven(game, position)], game.to_text(position)
@@ -151,7 +150,7 @@ def test_passes_and_recursion_give_the_same_tables(tmp_path):
     ],
 )
 def test_passes_and_predecessors_give_the_same_tables(name, options, pieces, tmp_path, monkeypatch):
-    monkeypatch.setattr(solver, "CHUNK_SIZE", 1000)
+    monkeypatch.setattr(solver, "CHUNK_SIZE", 5000)
     game = make_game(name, **options)
     assert game.numbering.unmoves
     without = game.replace(numbering=replace(game.numbering, unmoves=None))
@@ -395,7 +394,7 @@ def test_verification_stays_within_the_memory_estimate():
         tracemalloc.stop()
 
 
-def test_progress_lines_of_the_solve_command(tmp_path, monkeypatch):
+def test_solve_prints_progress_at_intervals(tmp_path, monkeypatch):
     command = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
     monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 3600)
     assert "M/s" not in command_line(main, *command, "--out", tmp_path / "seldom")
@@ -435,8 +434,11 @@ def test_existing_table_is_verified(tmp_path):
 
 def test_two_processes_may_write_one_table(tmp_path):
     step = solver.plan(SMALL, tmp_path, "1v1")[0]
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        headers = list(pool.map(partial(write_often, step.path), range(2)))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        # The process has started when it has written a table.
+        pool.submit(write_often, step.path, 2).result()
+        other = pool.submit(write_often, step.path, 1)
+        headers = [write_often(step.path, 0), other.result()]
     assert [path.name for path in tmp_path.iterdir()] == [step.path.name]
     assert ExactTable(step.path).header in headers
 

@@ -40,7 +40,7 @@ from training.runs import state, training_run
 from training.selfplay import learner, worker
 from training.selfplay.training import EvaluationOpponents
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 ROOT = Path(__file__).parents[2]
 TINY = Config(

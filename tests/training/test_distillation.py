@@ -33,7 +33,7 @@ from training.learned_evaluation.small_network import SmallNetwork, find_windows
 from training.selfplay.learner import LearnerSettings
 from training.selfplay.training import EvaluationOpponents
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 TINY = Config(
     options={"size": 4},

@@ -29,7 +29,7 @@ from training.dqn import ILLEGAL_VALUE, Config, MaskedObservations, Training, ma
 from training.runs import training_run
 from training.selfplay.training import EvaluationOpponents
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 TINY = Config(
     options={"size": 4},

@@ -23,7 +23,7 @@ from cc_env.registry.catalogue import GAMES, GameEntry
 from training.learned_evaluation.fitting import FILE, Config, app, main
 from training.selfplay.training import BEST, EvaluationOpponents
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 TINY = Config(
     options={"size": 4},

@@ -21,7 +21,7 @@ from training.learned_evaluation import fitting
 from training.ppo import ppo
 from training.selfplay import worker
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 OPTIONS = {"mini_checkers": {"first": "white"}, "morris": {"flying": True}}
 PLAY = worker.SelfPlaySettings(

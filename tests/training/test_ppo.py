@@ -37,7 +37,7 @@ from training.ppo.ppo import Config, Training, app, divide_logits, main
 from training.runs import checkpoints, training_run
 from training.selfplay.training import EvaluationOpponents
 
-pytestmark = pytest.mark.usefixtures("without_curves")
+pytestmark = pytest.mark.usefixtures("module_without_curves")
 
 ROOT = Path(__file__).parents[2]
 TINY = Config(

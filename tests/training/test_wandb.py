@@ -10,9 +10,13 @@ from cc_env.errors import BadOption, MissingExtra
 from training.runs import training_run, weights_and_biases
 from training.runs.training_run import Config
 
-wandb = pytest.importorskip("wandb")
-
 RUN_CONFIG = {"minutes": None, "rounds": 9, "network": {"blocks": 1}, "wandb": True}
+
+
+# Not at the head of the file: every process that collects tests would take a second to import it.
+@pytest.fixture(autouse=True, scope="module")
+def wandb():
+    return pytest.importorskip("wandb")
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +60,8 @@ def rows(path):
 
 
 def train(path, steps, resume=False):
+    import wandb
+
     with training_run.open_run(path, RUN_CONFIG, resume) as run:
         for step in steps:
             run.step = step
@@ -101,7 +107,7 @@ def test_run_without_wandb_option_writes_no_wandb_files(tmp_path):
         assert not list((tmp_path / "run").glob("wandb*"))
 
 
-def test_failed_start_is_one_error_and_can_be_repeated(tmp_path, monkeypatch):
+def test_failed_start_is_one_error_and_can_be_repeated(tmp_path, monkeypatch, wandb):
     def fail(**_):
         raise wandb.errors.UsageError("no API key")
 
