@@ -106,7 +106,7 @@ def _suppress_logs() -> Iterator[None]:
 
 
 def _remove_traces(model: Any) -> None:
-    """Remove what torch notes about the source of each node, such as paths of files."""
+    """Remove the metadata that torch adds about the source of each node, such as file paths."""
     for node in model.graph.all_nodes():
         node.metadata_props.clear()
         node.doc_string = None

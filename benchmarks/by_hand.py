@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import listed_moves, measure, ours
-from benchmarks.measure import RUNS, Chunk, Task, clocked
+from benchmarks.measure import RUNS, Chunk, Task, add_clock
 from cc_env.games.factory import make_game
 
 COMPILERS = "cc", "gcc", "clang"
@@ -52,7 +52,7 @@ def compare(size: int, seconds: float) -> Comparison:
     """Alternate both programs for the time of two rows; return medians over all chunks."""
     game = make_game("capture_conquer", size=size)
     programs = listed_moves.play(game, GAMES_PER_CHUNK), _listing(size)
-    chunks = [clocked(program, time.process_time) for program in programs]
+    chunks = [add_clock(program, time.process_time) for program in programs]
     our_rate, rate = measure.compare(chunks, 2 * RUNS * seconds)
     return Comparison(rate, our_rate / rate)
 

@@ -41,14 +41,14 @@ def table(
     ]
     if not tasks:
         raise typer.BadParameter(f"no row has {only!r} in its names", param_hint="--only")
-    rows = list(measured(tasks, seconds))
+    rows = list(measure_tasks(tasks, seconds))
     if markdown:
         typer.echo("\n".join(in_markdown(rows, seconds)))
     else:
         _print(rows, seconds)
 
 
-def measured(tasks: list[Task], seconds: float) -> Iterator[Row]:
+def measure_tasks(tasks: list[Task], seconds: float) -> Iterator[Row]:
     """Measure the tasks; yield their rows. Progress goes to stderr."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("", total=len(tasks))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import RUNS, Chunk, Clock, Task, all_cores, clocked, compare, timed
+from benchmarks.measure import RUNS, Chunk, Clock, Task, add_clock, all_cores, compare, make_measure
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
 
@@ -34,18 +34,18 @@ def tasks() -> list[Task]:
     share = f"the network's share of the time; {batched}"
     plain = "a plain loop: one thread, one game, one leaf at a time"
     return [
-        _task("decisions/s", timed(_batched), batched),
+        _task("decisions/s", make_measure(_make_batched_play), batched),
         _task("games/hour", lambda seconds: _long_run(seconds)[0], batched),
         _task("%", lambda seconds: _long_run(seconds)[1], share),
         *(
             _task(
                 unit,
-                partial(_compared, clock=clock, index=index),
+                partial(_comparison_figure, clock=clock, index=index),
                 f"{note}; one thread, {boards}, both in turn",
             )
             for unit, clock, index, note in COMPARISONS
         ),
-        _task("decisions/s", timed(_plain), plain),
+        _task("decisions/s", make_measure(_make_plain_play), plain),
     ]
 
 
@@ -54,7 +54,7 @@ def _task(unit: str, measure: Callable[[float], float], note: str) -> Task:
     return Task("AlphaZero self-play, C&C 6×6", unit, measure, note, needs="'.[train]'")
 
 
-def _batched() -> Chunk:
+def _make_batched_play() -> Chunk:
     """Return self-play in two threads on two cores."""
     play = all_cores()(_make_thread_play())
     return lambda: sum(tally.decisions for tally in play())
@@ -75,7 +75,7 @@ def _long_run(seconds: float) -> tuple[float, float]:
         return 3600 * games_ended / (time.perf_counter() - start), 100 * network / spent
 
 
-def _compared(seconds: float, clock: Clock, index: int) -> float:
+def _comparison_figure(seconds: float, clock: Clock, index: int) -> float:
     """Return one figure of the comparison of compiled and torch networks."""
     return _compare_backends(seconds, clock)[index]
 
@@ -83,7 +83,7 @@ def _compared(seconds: float, clock: Clock, index: int) -> float:
 @cache
 def _compare_backends(seconds: float, clock: Clock) -> list[float]:
     """Return the decisions per second with the network compiled and by torch, and the ratio."""
-    plays = [clocked(_make_worker_play(backend), clock) for backend in ("compiled", "torch")]
+    plays = [add_clock(_make_worker_play(backend), clock) for backend in ("compiled", "torch")]
     compiled, torch = compare(plays, 2 * RUNS * seconds)
     return [compiled, torch, compiled / torch]
 
@@ -142,7 +142,7 @@ def _make_thread_play() -> Callable[[], list[Any]]:
     return play
 
 
-def _plain() -> Chunk:
+def _make_plain_play() -> Chunk:
     """Return self-play in one thread, one game and one leaf at a time."""
     from agents.evaluator import Evaluator
     from cc_env.search.puct import PUCT

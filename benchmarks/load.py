@@ -220,7 +220,7 @@ class Connection:
                     return now
 
 
-async def _play_measured(connection: Connection, until: float, measurements: Measurements) -> None:
+async def _measure_play(connection: Connection, until: float, measurements: Measurements) -> None:
     """Play a move every SECONDS_PER_MOVE, in one game after another.
 
     `until` is a time of `time.perf_counter`.
@@ -281,7 +281,7 @@ async def _run(
     until = time.perf_counter() + seconds
     # Pauses of the clients would count as latency.
     gc.disable()
-    measured_games = [_play_measured(connection, until, measurements) for connection in connections]
+    measured_games = [_measure_play(connection, until, measurements) for connection in connections]
     thinker_games = [
         _play_thinker(Connection(server, rng, client_address(index)), name, until)
         for index, name in enumerate(thinker_names)

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import Chunk, Tally, TimedChunk
+from benchmarks.measure import Chunk, TimedChunk, Timing
 
 
 def single(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Chunk:
@@ -39,7 +39,7 @@ def vector(
     envs.reset(seed=0)
     has_ended: NDArray[np.bool_] = np.zeros(envs.num_envs, np.bool_)
 
-    def chunk() -> Tally:
+    def chunk() -> Timing:
         units, seconds = 0, 0.0
         for _ in range(steps):
             sampling_start = time.perf_counter()
@@ -49,7 +49,7 @@ def vector(
             seconds += time.perf_counter() - (sampling_start if with_sampling else step_start)
             units += envs.num_envs - int(has_ended.sum())
             np.logical_or(terminated, truncated, out=has_ended)
-        return Tally(units, seconds)
+        return Timing(units, seconds)
 
     return chunk
 

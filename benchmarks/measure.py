@@ -16,14 +16,14 @@ RUNS = 3
 Chunk = Callable[[], int]
 
 
-class Tally(NamedTuple):
+class Timing(NamedTuple):
     """The units of work that a chunk did, and the seconds that count for them."""
 
     units: int
     seconds: float
 
 
-TimedChunk = Callable[[], Tally]
+TimedChunk = Callable[[], Timing]
 # Returns seconds.
 Clock = Callable[[], float]
 
@@ -55,13 +55,13 @@ class Row(NamedTuple):
     note: str
 
 
-def clocked(chunk: Chunk, clock: Clock = time.perf_counter) -> TimedChunk:
+def add_clock(chunk: Chunk, clock: Clock = time.perf_counter) -> TimedChunk:
     """Return a chunk that measures its own duration."""
 
-    def timed_chunk() -> Tally:
+    def timed_chunk() -> Timing:
         start = clock()
         units = chunk()
-        return Tally(units, clock() - start)
+        return Timing(units, clock() - start)
 
     return timed_chunk
 
@@ -82,18 +82,18 @@ def compare(chunks: Sequence[TimedChunk], seconds: float) -> list[float]:
     rates: list[list[float]] = []
     spent = 0.0
     while spent < seconds or not rates:
-        tallies = [chunk() for chunk in chunks]
-        rates.append([tally.units / tally.seconds for tally in tallies])
-        spent += sum(tally.seconds for tally in tallies)
+        timings = [chunk() for chunk in chunks]
+        rates.append([timing.units / timing.seconds for timing in timings])
+        spent += sum(timing.seconds for timing in timings)
     return list(map(statistics.median, zip(*rates, strict=True)))
 
 
-def timed(prepare: Callable[[], Chunk]) -> Callable[[float], float]:
+def make_measure(prepare: Callable[[], Chunk]) -> Callable[[float], float]:
     """Return a `measure` for a Task; `prepare` returns the chunk."""
-    return lambda seconds: rate(clocked(prepare()), seconds)
+    return lambda seconds: rate(add_clock(prepare()), seconds)
 
 
-def self_timed(prepare: Callable[[], TimedChunk]) -> Callable[[float], float]:
+def make_timed_measure(prepare: Callable[[], TimedChunk]) -> Callable[[float], float]:
     """Return a `measure` for a Task; only a part of the chunk's work counts."""
     return lambda seconds: rate(prepare(), seconds)
 
@@ -127,9 +127,9 @@ def _run(chunk: TimedChunk, seconds: float) -> float:
     """Repeat a chunk for at least `seconds`; return the units per second."""
     units, spent = 0, 0.0
     while spent < seconds or not units:
-        tally = chunk()
-        units += tally.units
-        spent += tally.seconds
+        timing = chunk()
+        units += timing.units
+        spent += timing.seconds
     return units / spent
 
 

@@ -15,7 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import listed_moves, loops, policy_games, worst_case
-from benchmarks.measure import RUNS, Chunk, Task, TimedChunk, all_cores, self_timed, timed
+from benchmarks.measure import (
+    RUNS,
+    Chunk,
+    Task,
+    TimedChunk,
+    all_cores,
+    make_measure,
+    make_timed_measure,
+)
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import rules
 from cc_env.core.game import Game
@@ -60,10 +68,13 @@ OPPONENTS = "greedy", "minimax:depth=1", "minimax:depth=3"
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
     return [
-        *(_compiled(f"C&C {size}×{size}", partial(_game, size)) for size in (6, 8)),
-        *(_compiled(title, partial(make_game, name)) for name, title in OTHER_GAMES.items()),
+        *(_random_play_task(f"C&C {size}×{size}", partial(_game, size)) for size in (6, 8)),
+        *(
+            _random_play_task(title, partial(make_game, name))
+            for name, title in OTHER_GAMES.items()
+        ),
         *map(_listing, (6, 8)),
-        Task("Gymnasium, C&C 6×6", "steps/s", timed(_single), "opponent's replies included"),
+        Task("Gymnasium, C&C 6×6", "steps/s", make_measure(_single), "opponent's replies included"),
         *(_vector(boards, STEPPING_ALONE) for boards in (1, 64, 1024)),
         _vector(1024, f"{STEPPING_ALONE}; copy=False", copy=False),
         _vector(1024, "stepping and sample()", with_sampling=True),
@@ -74,7 +85,7 @@ def tasks() -> list[Task]:
         *map(_plain_loop, OPPONENTS),
         _vector(1024, f"{STEPPING_ALONE}; replies of perfect included", size=4, opponent="perfect"),
         _plain_loop("perfect", size=4),
-        *map(_threaded, _thread_counts()),
+        *map(_threads_task, _thread_counts()),
         *(
             _alpha_beta(size, depth, evaluation, random_turns)
             for size, depth, random_turns in ((6, 9, 0), (6, 5, 12), (8, 7, 0), (8, 5, 12))
@@ -90,13 +101,13 @@ def tasks() -> list[Task]:
         Task(
             "minimax:depth=3 against random, C&C 6×6",
             "games/s",
-            timed(_games),
+            make_measure(_games),
             "referee and records",
         ),
         Task(
             "AEC, C&C 6×6",
             "steps/s",
-            timed(_agents),
+            make_measure(_agents),
             "last + sample(mask) + step",
             needs="pettingzoo>=1.27",
         ),
@@ -114,7 +125,7 @@ def _game(size: int) -> Game:
     return make_game("capture_conquer", size=size)
 
 
-def _compiled(title: str, make: Callable[[], Game]) -> Task:
+def _random_play_task(title: str, make: Callable[[], Game]) -> Task:
     """Return the task of compiled random play in the game that `make` returns."""
 
     def prepare() -> Chunk:
@@ -122,14 +133,17 @@ def _compiled(title: str, make: Callable[[], Game]) -> Task:
         return lambda: play_random_games(game, 500, next(seeds)).decisions
 
     label = f"compiled random play, {title}"
-    return Task(label, "decisions/s", timed(prepare), "start to end")
+    return Task(label, "decisions/s", make_measure(prepare), "start to end")
 
 
 def _listing(size: int) -> Task:
     """Return the task of random play with all moves listed at every turn."""
     note = "every (start, end, capture) at every turn, one chosen"
     return Task(
-        LISTED.format(size, size), "turns/s", timed(lambda: listed_moves.play(_game(size))), note
+        LISTED.format(size, size),
+        "turns/s",
+        make_measure(lambda: listed_moves.play(_game(size))),
+        note,
     )
 
 
@@ -161,7 +175,7 @@ def _vector(
         return loops.vector(envs, with_sampling=with_sampling)
 
     unit = "steps/s" if opponent else "decisions/s"
-    return Task(f"vector, {boards} × C&C {size}×{size}", unit, self_timed(prepare), note)
+    return Task(f"vector, {boards} × C&C {size}×{size}", unit, make_timed_measure(prepare), note)
 
 
 def _plain_loop(opponent: str, size: int = 6) -> Task:
@@ -179,7 +193,7 @@ def _plain_loop(opponent: str, size: int = 6) -> Task:
         return chunk
 
     note = f"the same decisions in a compiled loop; replies of {opponent} included"
-    return Task(f"without environment, C&C {size}×{size}", "steps/s", timed(prepare), note)
+    return Task(f"without environment, C&C {size}×{size}", "steps/s", make_measure(prepare), note)
 
 
 def _thread_counts() -> list[int]:
@@ -188,7 +202,7 @@ def _thread_counts() -> list[int]:
     return [2**power for power in range(cores.bit_length())]
 
 
-def _threaded(threads: int) -> Task:
+def _threads_task(threads: int) -> Task:
     """Return the task of stepping many boards by a number of threads, on all cores."""
 
     def prepare() -> TimedChunk:
@@ -199,7 +213,9 @@ def _threaded(threads: int) -> Task:
         return all_cores()(chunk)
 
     note = f"{STEPPING_ALONE}; copy=False; threads={threads}, on all cores"
-    return Task(f"vector, {MANY_BOARDS} × C&C 6×6", "decisions/s", self_timed(prepare), note)
+    return Task(
+        f"vector, {MANY_BOARDS} × C&C 6×6", "decisions/s", make_timed_measure(prepare), note
+    )
 
 
 def _alpha_beta(size: int, depth: int, evaluation: str | None, random_turns: int) -> Task:
@@ -218,7 +234,7 @@ def _alpha_beta(size: int, depth: int, evaluation: str | None, random_turns: int
     suffix = f", evaluation={evaluation}" if evaluation else ""
     source = f"ten positions after {random_turns} random turns" if random_turns else "the start"
     note = f"from {source}, to depth {depth}{suffix}"
-    return Task(f"alpha-beta, C&C {size}×{size}", "nodes/s", timed(prepare), note)
+    return Task(f"alpha-beta, C&C {size}×{size}", "nodes/s", make_measure(prepare), note)
 
 
 def _mcts(playout: str, note: str) -> Task:
@@ -229,7 +245,7 @@ def _mcts(playout: str, note: str) -> Task:
         search = MCTS(game, playout=playout)
         return lambda: search.search(game.initial, rng, simulations=20_000).nodes
 
-    return Task("MCTS, C&C 6×6", "simulations/s", timed(prepare), f"from the start, {note}")
+    return Task("MCTS, C&C 6×6", "simulations/s", make_measure(prepare), f"from the start, {note}")
 
 
 def _depth(size: int, depth: int, *, once: bool = False) -> Task:
@@ -247,7 +263,9 @@ def _depth(size: int, depth: int, *, once: bool = False) -> Task:
 
 def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
     """Return the task of looking up exact values."""
-    return Task("exact values, C&C 5×5", "positions/s", timed(prepare), f"{note}; all in memory")
+    return Task(
+        "exact values, C&C 5×5", "positions/s", make_measure(prepare), f"{note}; all in memory"
+    )
 
 
 def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:

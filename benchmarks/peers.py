@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 
 from benchmarks import loops
-from benchmarks.measure import Chunk, Tally, Task, TimedChunk, self_timed, timed
+from benchmarks.measure import Chunk, Task, TimedChunk, Timing, make_measure, make_timed_measure
 from benchmarks.ours import STEPPING_ALONE
 
 # Games played by OpenSpiel's interface: its own, then ours.
@@ -49,8 +49,8 @@ def _open_spiel_tasks() -> list[Task]:
     )
     return [
         *(play(title, name, play_note) for title, name in SPIEL_GAMES.items()),
-        task("rl_environment, checkers", "decisions/s", timed(_time_steps), steps_note),
-        task("alpha-beta, checkers", "leaves/s", timed(_alpha_beta), alpha_beta_note),
+        task("rl_environment, checkers", "decisions/s", make_measure(_time_steps), steps_note),
+        task("alpha-beta, checkers", "leaves/s", make_measure(_alpha_beta), alpha_beta_note),
         *(search(f"MCTS, {title}", name, search_note) for title, name in SPIEL_GAMES.items()),
     ]
 
@@ -61,7 +61,12 @@ def _open_spiel_task(
     """Return the task of a loop on an OpenSpiel game, or on one of ours in OpenSpiel."""
     package = "cc_env" if "cc_env" in name else "open_spiel"
     return Task(
-        label, unit, timed(lambda: loop(_load_open_spiel_game(name))), note, package, "open_spiel"
+        label,
+        unit,
+        make_measure(lambda: loop(_load_open_spiel_game(name))),
+        note,
+        package,
+        "open_spiel",
     )
 
 
@@ -81,7 +86,7 @@ def _pettingzoo_tasks() -> list[Task]:
         Task(
             f"AEC, {title}",
             "steps/s",
-            timed(partial(_classic, name, *modules)),
+            make_measure(partial(_classic, name, *modules)),
             "last + sample(mask) + step",
             "pettingzoo",
             " ".join(["'pettingzoo>=1.27'", *modules]),
@@ -102,9 +107,9 @@ def _pgx_game_tasks(game: str) -> list[Task]:
     """Return the tasks of a game of Pgx, with one and with many boards."""
     title, together = game.replace("_", " "), "one compiled call chooses and steps"
     rows = (
-        (1, timed(partial(_pgx_together, game, 1)), together),
-        (1024, timed(partial(_pgx_together, game, 1024)), together),
-        (1024, self_timed(partial(_pgx_alone, game, 1024)), STEPPING_ALONE),
+        (1, make_measure(partial(_pgx_together, game, 1)), together),
+        (1024, make_measure(partial(_pgx_together, game, 1024)), together),
+        (1024, make_timed_measure(partial(_pgx_alone, game, 1024)), STEPPING_ALONE),
     )
     task = partial(Task, package="pgx", needs="pgx jax")
     return [
@@ -116,8 +121,8 @@ def _pgx_game_tasks(game: str) -> list[Task]:
 def _gymnasium_tasks() -> list[Task]:
     """Return the tasks of Gymnasium's CartPole, which costs little itself."""
     note = "the floor of API overhead"
-    single = timed(lambda: loops.single(gymnasium.make("CartPole-v1")))
-    vector = self_timed(_cart_poles)
+    single = make_measure(lambda: loops.single(gymnasium.make("CartPole-v1")))
+    vector = make_timed_measure(_cart_poles)
     return [
         Task("CartPole", "steps/s", single, note, "gymnasium"),
         Task("vector, 1024 × CartPole", "steps/s", vector, f"{note}; stepping alone", "gymnasium"),
@@ -210,7 +215,7 @@ def _pgx_alone(name: str, boards: int) -> TimedChunk:
     choose, step, split = jax.jit(choose), jax.jit(step), jax.jit(partial(jax.random.split, num=3))
     key = jax.random.PRNGKey(1)
 
-    def chunk(steps: int = 50) -> Tally:
+    def chunk(steps: int = 50) -> Timing:
         nonlocal state, key
         seconds = 0.0
         for _ in range(steps):
@@ -219,7 +224,7 @@ def _pgx_alone(name: str, boards: int) -> TimedChunk:
             start = time.perf_counter()
             state = jax.block_until_ready(step(state, actions, second))
             seconds += time.perf_counter() - start
-        return Tally(steps * boards, seconds)
+        return Timing(steps * boards, seconds)
 
     return chunk
 

@@ -40,8 +40,8 @@ def make_chunk(setting: Setting, threads: int) -> TimedChunk:
 
 def rate(chunk: TimedChunk) -> float:
     """Return the boards that a chunk steps in a second."""
-    tally = chunk()
-    return tally.units / tally.seconds
+    timing = chunk()
+    return timing.units / timing.seconds
 
 
 def step_pinned(core: int, setting: Setting, pipe: Connection) -> None:

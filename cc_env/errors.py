@@ -250,8 +250,8 @@ def check_name(kind: str, name: object, valid_names: Collection[str]) -> str:
     return name
 
 
-def check_no_others(owner: str, kind: str, names: Iterable[object], valid: Collection[str]) -> None:
-    """Raise UnknownOption if any of the names, of the options or fields of an owner, is invalid."""
+def check_names(owner: str, kind: str, names: Iterable[object], valid: Collection[str]) -> None:
+    """Raise UnknownOption if a name of an option or field of the owner is invalid."""
     if unknown := [str(name)[:_MAX_VALUE_LENGTH] for name in names if name not in valid]:
         known = format_list(valid) or "none"
         raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {known}")

@@ -106,7 +106,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 def open_atomically(path: Path, *, exclusive: bool = True) -> Iterator[BinaryIO]:
     """Open a file to be written atomically; raise OSError and keep the old content on failure.
 
-    With `exclusive` no other process may write it at the same time.
+    `exclusive` promises that no other process writes it at the same time.
     """
     partial = path.with_name(f"{path.name}{'' if exclusive else f'.{os.getpid()}'}.half")
     try:

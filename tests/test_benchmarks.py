@@ -26,7 +26,7 @@ STARTS = "import cc_env|first use"
 
 def check(tasks):
     """Check that every task has a positive rate."""
-    rows = list(commands.measured(tasks, TINY))
+    rows = list(commands.measure_tasks(tasks, TINY))
     assert rows
     for measured in rows:
         assert measured.value, measured
@@ -74,7 +74,9 @@ def test_first_use_is_measured_with_an_empty_cache(monkeypatch):
 def test_self_play_has_positive_rates(monkeypatch):
     monkeypatch.setattr(learning, "BOARDS_PER_THREAD", 8)
     monkeypatch.setattr(learning, "SIMULATIONS_PER_DECISION", 4)
-    batched, games_per_hour, share, *compared, plain = commands.measured(learning.tasks(), TINY)
+    batched, games_per_hour, share, *compared, plain = commands.measure_tasks(
+        learning.tasks(), TINY
+    )
     assert batched.value > plain.value > 0
     assert games_per_hour.value > 0
     assert 0 < share.value < 100
@@ -166,7 +168,7 @@ def test_game_and_list_lengths_agree_with_the_c_program(size):
 @needs_compiler
 def test_c_program_has_positive_rates(monkeypatch):
     monkeypatch.setattr(by_hand, "GAMES_PER_CHUNK", 2)
-    rows = list(commands.measured(by_hand.tasks(), TINY))
+    rows = list(commands.measure_tasks(by_hand.tasks(), TINY))
     assert [measured.unit for measured in rows] == ["turns/s", "times"] * 2
     assert all(measured.value > 0 for measured in rows)
 

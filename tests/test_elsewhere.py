@@ -38,7 +38,7 @@ def tictactoe():
     return make_game(NAME)
 
 
-def test_perft(tictactoe):
+def test_perft_equals_known_counts(tictactoe):
     counts = [perft(tictactoe, tictactoe.initial, depth) for depth in range(1, 10)]
     assert counts == COUNTS
 
@@ -73,7 +73,7 @@ def test_tournament_runs_in_worker_processes(tmp_path):
     tournament = arena.run_tournament(config, tmp_path / "run", workers=1)
     assert not tournament.unplayed
     assert len(list(read_records(tmp_path / "run" / "games.jsonl"))) == 18
-    best = tournament.standings.pair("minimax:depth=9", "random").line
+    best = tournament.standings.pair("minimax:depth=9", "random").tally
     assert best.losses == 0
     assert best.wins > 0
 

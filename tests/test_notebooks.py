@@ -29,7 +29,7 @@ assert wins["free moves"].turns[0] == "OC-W"
 assert [report.margin is None for report in siege_reports] == [True, True, True, False, False]
 assert bombed.turns[-1] == "S 2 3 B 2 0" and bombed.result.reason == "halls"
 for name, tournament in tournaments.items():
-    scores = {row.name: row.line.score.value for row in tournament.standings.players}
+    scores = {row.name: row.tally.score.value for row in tournament.standings.players}
     assert scores["minimax:normal"] > scores["random"], name
 assert counts["checkers"] == [7, 49, 302, 1469]
 assert counts["mini_checkers"] == [5, 25, 106, 369]
@@ -52,13 +52,13 @@ shallow, deep = (suite[f"learned evaluation, {turns} turns"].kept.value for turn
 assert deep > shallow
 """,
     "quickstart": """
-score = tournament.standings.pair("learned:against=random", "random").line.score
+score = tournament.standings.pair("learned:against=random", "random").tally.score
 assert score.value > 0.8, score  # untrained it is 0.4 to 0.7
 assert len(boards) == len(shortest.turns)
 """,
     "self_play": """
 standings = arena.play_tournament(("fresh", "random"), games=40).standings
-fresh = standings.pair("fresh", "random").line.score
+fresh = standings.pair("fresh", "random").tally.score
 assert fresh.value > 0.8, fresh  # untrained, from the same seed, it is 0.3
 losses = [row["policy_loss"] for row in rows if "policy_loss" in row]
 assert losses[-1] < losses[0], losses

@@ -51,7 +51,7 @@ def test_wheel_contains_the_library_and_plugins(archive):
 
 
 @pytest.mark.slow
-def test_wheel_metadata(archive):
+def test_wheel_has_complete_metadata(archive):
     (place,) = [name for name in archive.namelist() if name.endswith("METADATA")]
     metadata = email.message_from_bytes(archive.read(place))
     assert (metadata["Author"], metadata["License"]) == ("cc_env developers", "MIT")

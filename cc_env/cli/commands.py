@@ -570,6 +570,7 @@ def _print_turns(match: Match) -> None:
 for _command in (
     dataset_commands.dataset,
     tablebase_commands.solve,
+    tablebase_commands.book,
     *program_commands.COMMANDS,
 ):
     app.command()(_command)

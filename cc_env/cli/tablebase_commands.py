@@ -1,4 +1,4 @@
-"""The command `solve` of `python -m cc_env`."""
+"""The commands `solve` and `book` of `python -m cc_env`."""
 
 import time
 from pathlib import Path
@@ -8,21 +8,25 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from typer import Argument, Option
 
-from cc_env.cli.arguments import FOLDER, GameOptions, game_options
+from cc_env.cli.arguments import FOLDER, GameOptions, TablesFolder, game_options
 from cc_env.errors import format_count
 from cc_env.files import delete_abandoned
 from cc_env.games.factory import make_game
 from cc_env.jit.threads import available_cores
 from cc_env.output import Terminal
 from cc_env.solver import solver
+from cc_env.solver.book import MAX_TURNS, make_book
 from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_check
-from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds, format_bytes
+from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds
+from cc_env.space import format_bytes
+from cc_env.tablebase.book import book_path, write_book
 from cc_env.tablebase.table_file import SUFFIX, TableHeader
 from cc_env.tablebase.tablebase import Tablebase
 
 # Interval of progress lines if the output is not a terminal.
 PROGRESS_INTERVAL_SECONDS = 60.0
 
+_RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 console = Terminal()
 
 
@@ -80,6 +84,35 @@ def solve(
             console.print(_describe_table(step, _run(work, step)))
     if check_:
         console.print(_check(Tablebase(solved_game, out), check_, check_depth, threads))
+
+
+def book(
+    game: Annotated[str, Argument(help="The game; `games` lists them.", show_default=False)],
+    turns: Annotated[
+        int, Option(min=1, max=MAX_TURNS, help="Number of turns.", show_default=False)
+    ],
+    out: Annotated[Path, Option(**FOLDER, help="The folder of the book.", show_default=False)],
+    tables: TablesFolder = None,
+    option: GameOptions = None,
+) -> None:
+    """Write a book of exact values of a game's first turns.
+
+    A book has the positions after at most `turns` turns of a game, unless both players gave value
+    away before the last of them.
+    """
+    solved_game = make_game(game, **game_options(option, game=game))
+    out.mkdir(parents=True, exist_ok=True)
+    solved = Tablebase(solved_game, *([tables] if tables else []))
+
+    def report(turn: int, size: int) -> None:
+        console.print(f"{format_count(turn, 'turn')}: {format_count(size, 'position')}")
+
+    header, made = make_book(solved, turns, report)
+    path = book_path(out, solved_game)
+    write_book(path, header, made)
+    value = _RESULTS[solved.probe(solved_game.initial).value]
+    size = f"{header.positions:,} without symmetric ones, {format_bytes(path.stat().st_size)}"
+    console.print(f"{path}: {size}; the start is {value}")
 
 
 def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:

@@ -443,9 +443,9 @@ class Game:
             ends = self._ends(action, player)
             position = self.make_position(rules.apply(position, action))
             before, pieces = pieces, self.pieces(position)
-            vacated = _vacated(before, pieces, self.letters[1 - player])
+            vacated = _vacated_cells(before, pieces, self.letters[1 - player])
             if len(set(ends)) == 1:
-                occupied = _vacated(pieces, before, self.letters[player])
+                occupied = _vacated_cells(pieces, before, self.letters[player])
                 ends = tuple(occupied) if len(occupied) == 1 else ends
             if set(ends) != set(vacated):
                 path += ends[:1] if path[-1:] != list(ends[:1]) else ()
@@ -727,6 +727,8 @@ def normalize_notation(text: str) -> str:
     return "".join(text.split()).lower()
 
 
-def _vacated(before: Mapping[Cell, str], after: Mapping[Cell, str], letters: str) -> list[Cell]:
+def _vacated_cells(
+    before: Mapping[Cell, str], after: Mapping[Cell, str], letters: str
+) -> list[Cell]:
     """Return the cells that pieces with these letters occupied before, but none of them after."""
     return [c for c, own in before.items() if own in letters and after.get(c, " ") not in letters]

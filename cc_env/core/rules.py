@@ -222,12 +222,12 @@ def _one(position: Position) -> Int:
 
 
 @jit
-def _draw(position: Position) -> Int:
+def _draw_outcome(position: Position) -> Int:
     return np.int64(DRAW)
 
 
 @jit
-def _unlimited(position: Position) -> Int:
+def _unlimited_turns(position: Position) -> Int:
     return np.int64(UNLIMITED)
 
 
@@ -243,8 +243,8 @@ def register(
     tactical_actions: _Function = _no_actions,
     key: _Function = hash_fields,
     margin: _Function = _one,
-    repetition_outcome: _Function = _draw,
-    turns_to_draw: _Function = _unlimited,
+    repetition_outcome: _Function = _draw_outcome,
+    turns_to_draw: _Function = _unlimited_turns,
 ) -> None:
     """Register the rules of the game whose positions are of `position_class`.
 
@@ -268,12 +268,12 @@ _WITH_CACHE: dict[type, Callable[[Any], Any]] = {}
 def register_evaluation(
     position_class: type,
     evaluation_class: type,
-    evaluation: _Function,
+    function: _Function,
     *,
     ordering: Callable[[Any], Any] | None = None,
     with_cache: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Register a compiled function as `evaluate` for a class of evaluations.
+    """Register the compiled `evaluate` of a class of evaluations.
 
     `evaluation_class` is a NamedTuple of weights. For a slow evaluation, `ordering` returns the
     faster evaluation that searches use to order moves, and `with_cache` the same evaluation with a
@@ -285,10 +285,10 @@ def register_evaluation(
         _WITH_CACHE[evaluation_class] = with_cache
     _qualify_name(evaluation_class)
     # A module's own functions are in its fingerprint already.
-    if evaluation.__module__ != evaluation_class.__module__:
-        fingerprints.register(evaluation_class.__module__, {position_class.__name__: evaluation})
+    if function.__module__ != evaluation_class.__module__:
+        fingerprints.register(evaluation_class.__module__, {position_class.__name__: function})
     evaluate.add(  # type: ignore[attr-defined]
-        position_class, evaluation_class, function=evaluation
+        position_class, evaluation_class, function=function
     )
 
 

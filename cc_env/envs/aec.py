@@ -14,9 +14,9 @@ from cc_env.envs.boards import NO_EPISODE, Boards
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
     RENDER_MODES,
-    Frame,
     RenderableEnv,
     Renderer,
+    RenderFrame,
     available_modes,
 )
 from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
@@ -187,7 +187,7 @@ class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):
         (planes,) = boards.observe_players(np.array([0]), np.array([player]))
         return np.array(planes)
 
-    def render(self) -> Frame:
+    def render(self) -> RenderFrame:
         """Return or display a frame; raise ResetNeeded before the first reset."""
         return None if self.render_mode is None else self._renderer.frame(self.picture())
 

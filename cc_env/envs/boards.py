@@ -91,7 +91,7 @@ class CompiledOpponent:
 
     def __call__(self, boards: "Boards", numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the decisions on the boards `numbers`, int64[M], as int64[M]."""
-        actions, states = np.empty(len(numbers), np.int64), boards.draw_states(numbers)
+        actions, states = np.empty(len(numbers), np.int64), boards.next_states(numbers)
         start, positions = boards.game.initial, boards.positions[numbers]
         policies = self.policies(boards.threads.thread_count)
 
@@ -517,26 +517,26 @@ class Boards:
 
     @property
     def opponents(self) -> NDArray[np.int64]:
-        """The index of the opponent in each game, int64[N], -1 if none was drawn; a copy."""
+        """The index of the opponent in each game, int64[N], -1 if none was sampled; a copy."""
         return np.asarray(self._batch.episodes["opponent"] - 1)
 
     def opponent_index(self, board: int = 0) -> int:
-        """Return the index of the opponent on a board, -1 if none was drawn."""
+        """Return the index of the opponent on a board, -1 if none was sampled."""
         return int(self._batch.episodes["opponent"][board]) - 1
 
-    def draw_opponents(
+    def sample_opponents(
         self, numbers: NDArray[np.int64], cumulative_shares: NDArray[np.float64]
     ) -> None:
-        """Draw opponents for the games on the boards `numbers`, int64[M], that have none.
+        """Sample opponents for the games on the boards `numbers`, int64[M], that have none.
 
         `cumulative_shares`, float64[K], are those of the opponents. Games whose opponent no longer
         exists get another.
         """
         opponents = self._batch.episodes["opponent"]
         opponents[opponents > len(cumulative_shares)] = 0
-        kernels.draw_opponents(self._batch.episodes, numbers, cumulative_shares)
+        kernels.sample_opponents(self._batch.episodes, numbers, cumulative_shares)
 
-    def draw_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def next_states(self, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the states of the random streams of these boards, uint64[M]; advance them."""
         streams = self._batch.episodes["stream"]
         states: NDArray[np.uint64] = streams[numbers]
@@ -545,7 +545,7 @@ class Boards:
 
     def generator(self, board: int) -> np.random.Generator:
         """Return a generator seeded by the board's random stream; advance the stream."""
-        return np.random.default_rng(int(self.draw_states(np.array([board]))[0]))
+        return np.random.default_rng(int(self.next_states(np.array([board]))[0]))
 
     def position(self, board: int = 0) -> Position:
         """Return the position on a board; raise ResetNeeded if a reset is needed."""
@@ -593,7 +593,7 @@ class Boards:
         """Return how the episodes ended that the last step ended on the boards `numbers`, int64[M].
 
         The keys are outcome int8[M], ending object[M], score float64[M, 2], the learner's seat and
-        the player to_move int8[M], opponent int64[M], -1 if none was drawn, and action_mask
+        the player to_move int8[M], opponent int64[M], -1 if none was sampled, and action_mask
         int8[M, num_actions], all 1 if the game is terminated.
         """
         count, positions = len(numbers), self._batch.final_positions[numbers]

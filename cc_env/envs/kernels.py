@@ -26,7 +26,7 @@ EPISODE = np.dtype(
         # Episodes begun, and turns played in the current one.
         ("number", np.int64),
         ("turns", np.int64),
-        # Index of the opponent plus 1; 0 if none was drawn.
+        # Index of the opponent plus 1; 0 if none was sampled.
         ("opponent", np.int64),
         # The learner's seat, 0 or 1.
         ("seat", np.int8),
@@ -131,7 +131,7 @@ class Settings(NamedTuple):
     opponent_mode
         An `OpponentMode`.
     seat
-        The learner's seat, 0 or 1, or -1: drawn at each reset.
+        The learner's seat, 0 or 1, or -1: sampled at each reset.
     max_turns
         Number of turns after which an episode ends; 0 for no limit.
     repetitions
@@ -364,10 +364,10 @@ def play_replies(
 
 
 @jit
-def draw_opponents(
+def sample_opponents(
     episodes: NDArray[Any], numbers: NDArray[np.int64], cumulative_shares: NDArray[np.float64]
 ) -> None:
-    """Draw opponents for the boards `numbers`, int64[M], that have none, by their shares.
+    """Sample opponents for the boards `numbers`, int64[M], that have none, by their shares.
 
     `episodes` is EPISODE[N], `cumulative_shares` float64[K] for K opponents.
     """
@@ -462,7 +462,7 @@ def _play_action(
     result: Int = 1 - player
     status: Int = np.int64(EpisodeStatus.FAULT)
     if is_legal or settings.illegal != IllegalMode.LOSE:
-        legal_action = action if is_legal else _draw(before, board)
+        legal_action = action if is_legal else _sample_action(before, board)
         after = _advance(before, legal_action, board)
         position, result, status = _reply(after, settings, policy, board)
     begins = _conclude(position, viewer, result, status, settings, batch, board)
@@ -529,7 +529,7 @@ def _random_opening(position: Position, settings: Settings, board: Board) -> Pos
         episode.stream = random_streams.advance(episode.stream)
         after = position
         while turns > 0 and rules.outcome(after) == ONGOING:
-            after = rules.apply(after, _draw(after, board))
+            after = rules.apply(after, _sample_action(after, board))
             turns -= not rules.mid_turn(after)
         if rules.outcome(after) == ONGOING:
             return after
@@ -592,7 +592,7 @@ def _advance(position: Position, action: Int, board: Board) -> Position:
 
 
 @jit
-def _draw(position: Position, board: Board) -> Int:
+def _sample_action(position: Position, board: Board) -> Int:
     """Return a random legal action."""
     episode = board.episode
     count = rules.legal_actions(position, board.legal)

@@ -111,7 +111,7 @@ def sampling_pool(opponent: BoardsOpponent) -> "OpponentPool | None":
 
 
 class OpponentPool:
-    """Opponents on N boards; one of them, drawn by the shares, plays each game.
+    """Opponents on N boards; one of them, sampled by the shares, plays each game.
 
     The boards store the opponents of their games. `seconds` is the time of all decisions so far.
     """
@@ -144,7 +144,7 @@ class OpponentPool:
 
         The random streams of the boards draw the opponents of new games.
         """
-        boards.draw_opponents(numbers, self._cumulative_shares())
+        boards.sample_opponents(numbers, self._cumulative_shares())
         return boards.opponents[numbers]
 
     def opponent_index(self, boards: Boards) -> int:

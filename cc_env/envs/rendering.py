@@ -13,7 +13,7 @@ from cc_env.errors import UnknownOption, format_list
 from cc_env.rendering.picture import Picture
 
 # A frame of the modes ansi, rgb_array (uint8[height, width, 3]) and human.
-Frame = str | NDArray[np.uint8] | None
+RenderFrame = str | NDArray[np.uint8] | None
 
 RENDER_MODES = ("ansi", "rgb_array", "human")
 FRAMES_PER_SECOND = 2
@@ -44,7 +44,7 @@ class Renderer:
 
             self._to_pixels, self._window = to_pixels, Window(title)
 
-    def frame(self, picture: Picture) -> Frame:
+    def frame(self, picture: Picture) -> RenderFrame:
         """Return text, uint8[height, width, 3], or None after showing the picture in the window."""
         if self.mode == "ansi":
             return str(picture)

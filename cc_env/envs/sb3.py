@@ -43,7 +43,7 @@ class OpponentVecEnv(VecEnv):
     terminal_observation int8[C, H, W], and episode, as SB3's Monitor: the return r, the length l in
     decisions, and the seconds t since the environment was created.
 
-    One of the `opponents` is drawn for each game, by the shares. More may be appended to
+    One of the `opponents` is sampled for each game, by the shares. More may be appended to
     `env.opponents` at any time; they play games that begin later. For self-play, use the learning
     policy as an opponent, or a copy of it by `copy_policy`:
 
@@ -124,7 +124,7 @@ class OpponentVecEnv(VecEnv):
 
     @property
     def opponents(self) -> list[Opponent]:
-        """The opponents from which each game's is drawn; more may be appended."""
+        """The opponents from which each game's is sampled; more may be appended."""
         return self._pool.opponents
 
     @property

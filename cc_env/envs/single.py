@@ -18,9 +18,9 @@ from cc_env.envs.opponents import AnyOpponent, make_opponent, opponent_names, sa
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
     RENDER_MODES,
-    Frame,
     RenderableEnv,
     Renderer,
+    RenderFrame,
     available_modes,
 )
 from cc_env.envs.spaces import CopyableEnv, LegalActionSpace, MaskLayout, make_observation_space
@@ -99,9 +99,9 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
 
         `opponent` is a player spec such as "minimax:depth=3", a player, an `Opponent`, or a policy
         function `(observation, info) -> action`; the info has `action_mask` and `seat`. One of
-        several is drawn for each episode: of a list, or of a mapping from player specs to
+        several is sampled for each episode: of a list, or of a mapping from player specs to
         probabilities.
-        `seat` None is drawn at every reset. `max_turns` and `repetitions` None: no limit; games
+        `seat` None is sampled at every reset. `max_turns` and `repetitions` None: no limit; games
         that they end are truncated or, with `draw_at_limits`, drawn.
         `illegal` is how an illegal action is handled: "raise" an error, "lose" the game, or play a
         "random" legal action instead. Episodes begin after 0 to `max_opening_turns` random turns.
@@ -175,7 +175,7 @@ class BoardGameEnv(CopyableEnv, RenderableEnv, gymnasium.Env[Observation, np.int
         """Return bool[num_actions], true for legal actions; sb3-contrib calls this."""
         return np.array(self._boards.masks[0], np.bool_)
 
-    def render(self) -> Frame:
+    def render(self) -> RenderFrame:
         """Return or display a frame; raise ResetNeeded before the first reset."""
         if self.render_mode is None:
             gymnasium.logger.warn(

@@ -102,7 +102,7 @@ class LegalActionSpace(spaces.Discrete):
         return action
 
     def _sampled_after_seed(self) -> NDArray[np.int64]:
-        """Return the actions from which the first sample after `seed` is drawn."""
+        """Return the actions from which the first sample after `seed` is taken."""
         self._just_seeded = False
         opening = self._boards.game.opening_mask()
         shared = (self._boards.masks[0] & opening).nonzero()[0]

@@ -20,8 +20,8 @@ from cc_env.envs.kernels import Autoreset
 from cc_env.envs.opponents import AnyOpponent, make_opponent, opponent_names, sampling_pool
 from cc_env.envs.rendering import (
     FRAMES_PER_SECOND,
-    Frame,
     Renderer,
+    RenderFrame,
     available_modes,
     check_render_mode,
 )
@@ -139,7 +139,9 @@ class BoardGameVectorEnv(
         )
         self.num_envs = num_envs = self._boards.count
         self._collects = bool(render_mode and render_mode.endswith(LIST))
-        self._frames: list[list[Frame]] = [[] for _ in range(num_envs if self._collects else 0)]
+        self._frames: list[list[RenderFrame]] = [
+            [] for _ in range(num_envs if self._collects else 0)
+        ]
         self.single_observation_space = make_observation_space(self._boards)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.single_action_space = spaces.Discrete(self.game.num_actions)
@@ -147,7 +149,7 @@ class BoardGameVectorEnv(
         self._all_boards = np.ones(num_envs, np.bool_)
         self._all_boards.flags.writeable = False
         self._numbers = np.arange(num_envs)
-        # Without a pool, no opponents are drawn.
+        # Without a pool, no opponents are sampled.
         self._fixed_opponents = np.full(num_envs, -1 if self.is_two_sided else 0)
         self._fixed_opponents.flags.writeable = False
 
@@ -258,7 +260,7 @@ class BoardGameVectorEnv(
         if self._collects:
             frames, self._frames = self._frames, [[] for _ in range(self.num_envs)]
             return tuple(frames)
-        return tuple(map(self._draw_frame, range(self.num_envs)))
+        return tuple(map(self._render_board, range(self.num_envs)))
 
     def _collect_frames(self, episodes: NDArray[np.int64] | None) -> None:
         """Append a frame of each board to its list; do nothing if `episodes` is None.
@@ -272,9 +274,9 @@ class BoardGameVectorEnv(
         for board, frames in enumerate(self._frames):
             if has_begun[board]:
                 frames.clear()
-            frames.append(self._draw_frame(board))
+            frames.append(self._render_board(board))
 
-    def _draw_frame(self, board: int) -> Frame:
+    def _render_board(self, board: int) -> RenderFrame:
         return self._renderer.frame(self._boards.picture(board))
 
     def _check_board(self, board: int) -> None:

@@ -91,10 +91,10 @@ class IntegerNetwork(NamedTuple):
 
 
 def _unpickle(*fields: Any) -> IntegerNetwork:
-    return aligned(IntegerNetwork(*fields))
+    return align(IntegerNetwork(*fields))
 
 
-def aligned(network: IntegerNetwork) -> IntegerNetwork:
+def align(network: IntegerNetwork) -> IntegerNetwork:
     """Return the network with aligned arrays in native byte order.
 
     No row of the first layer then straddles a cache line.
@@ -102,11 +102,11 @@ def aligned(network: IntegerNetwork) -> IntegerNetwork:
     arrays = network._asdict()
     bias = np.int64(arrays.pop("third_bias"))
     return IntegerNetwork(
-        **{name: _aligned(array) for name, array in arrays.items()}, third_bias=bias
+        **{name: _align_array(array) for name, array in arrays.items()}, third_bias=bias
     )
 
 
-def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+def _align_array(array: NDArray[Any]) -> NDArray[Any]:
     copy = aligned_arrays.zeros(array.size, array.dtype.newbyteorder("="))
     copy[:] = array.ravel()
     return copy
@@ -143,7 +143,7 @@ class Learned(NamedTuple):
     windows: Windows
 
 
-def corrected(base: Any, network: IntegerNetwork) -> Learned:
+def with_network(base: Any, network: IntegerNetwork) -> Learned:
     """Return an evaluation corrected by a network, without a cache: any thread may use it.
 
     `check` must accept the network.
@@ -161,7 +161,7 @@ def with_cache(evaluation: Learned) -> Learned:
 
 
 @jit
-def learned(position: Position, player: Int, evaluation: Learned) -> Int:
+def evaluate_learned(position: Position, player: Int, evaluation: Learned) -> Int:
     """Return the evaluation of a position for `player`; within a turn, that of the base."""
     value = np.int64(rules.evaluate(position, player, evaluation.base))
     if rules.mid_turn(position):

@@ -31,11 +31,11 @@ from cc_env.learned_evaluation.network import (
     WIDTH,
     IntegerNetwork,
     Learned,
-    aligned,
+    align,
     check,
-    corrected,
-    learned,
+    evaluate_learned,
     with_cache,
+    with_network,
 )
 from cc_env.registry.catalogue import file_stem, rules_id
 
@@ -76,7 +76,7 @@ def add_learned_evaluation(game: Game) -> Game:
     rules.register_evaluation(
         type(game.initial),
         Learned,
-        learned,
+        evaluate_learned,
         ordering=lambda evaluation: evaluation.base,
         with_cache=with_cache,
     )
@@ -110,7 +110,7 @@ def corrected_evaluation(game: Game, network: IntegerNetwork) -> Learned:
     Raises UnknownOption if a network cannot correct an evaluation of the game.
     """
     check_inputs(game)
-    return corrected(game.evaluation(), network)
+    return with_network(game.evaluation(), network)
 
 
 def check_inputs(game: Game) -> None:
@@ -270,7 +270,7 @@ def _unpack(header: NetworkHeader, packed: bytes) -> IntegerNetwork:
         start += count * dtype.itemsize
     bias = np.int64(arrays.pop("third_bias")[0])
     windows = np.array(header.windows, np.uint64)
-    return aligned(IntegerNetwork(windows=windows, **arrays, third_bias=bias))
+    return align(IntegerNetwork(windows=windows, **arrays, third_bias=bias))
 
 
 def _array_layout(header: NetworkHeader) -> list[tuple[str, int, np.dtype[Any]]]:

@@ -163,11 +163,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
-def _is_texts(value: object) -> bool:
+def _are_texts(value: object) -> bool:
     return isinstance(value, tuple) and all(map(_is_text, value))
 
 
-def _is_settings(value: object) -> bool:
+def _are_settings(value: object) -> bool:
     """Return whether a value is a mapping of names to JSON values."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
@@ -176,11 +176,11 @@ def _is_settings(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
-def _is_players(value: object) -> bool:
-    return isinstance(value, tuple) and _is_texts(value) and len(value) == 2
+def _are_players(value: object) -> bool:
+    return isinstance(value, tuple) and _are_texts(value) and len(value) == 2
 
 
-def _is_times(value: object) -> bool:
+def _are_times(value: object) -> bool:
     return isinstance(value, tuple) and all(is_number(second, 0) for second in value)
 
 
@@ -189,19 +189,19 @@ def _is_seed(value: object) -> bool:
 
 
 _TEXT = _is_text, "a text of valid Unicode characters"
-_SETTINGS = _is_settings, "an object of JSON values"
+_SETTINGS = _are_settings, "an object of JSON values"
 # Whether a value of a field is valid, and what is.
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "game": _TEXT,
     "options": _SETTINGS,
-    "players": (_is_players, "two texts"),
-    "turns": (_is_texts, "an array of texts"),
+    "players": (_are_players, "two texts"),
+    "turns": (_are_texts, "an array of texts"),
     "result": (lambda value: value in RESULTS.values(), " or ".join(RESULTS.values())),
     "reason": _TEXT,
     "detail": _TEXT,
     "start": (lambda value: value is None or _is_text(value), "a text, or null"),
     "limits": _SETTINGS,
-    "seconds": (_is_times, "an array of numbers, 0 or more"),
+    "seconds": (_are_times, "an array of numbers, 0 or more"),
     "seed": (_is_seed, "an integer, 0 or more, or null"),
     "version": _TEXT,
 }

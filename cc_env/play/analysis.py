@@ -87,8 +87,8 @@ class Analysis:
     line: Turn
     # None if the player reports no value.
     value: float | None
-    # Lines of all decisions, best first; () if the player reports no values.
-    lines: tuple[Variation, ...] = ()
+    # Variations of all decisions, best first; () if the player reports no values.
+    variations: tuple[Variation, ...] = ()
     depth: int | None = None
     nodes: int | None = None
     # Probability or share of visits of each action.
@@ -121,7 +121,7 @@ def describe_analysis(game: Game, position: Position, player: Player) -> Iterato
         return
     time = TimeBudget(BEST_MOVES_SECONDS)
     time.start(player)
-    for best in analyze(game, position, player, time).lines[:MAX_BEST_MOVES]:
+    for best in analyze(game, position, player, time).variations[:MAX_BEST_MOVES]:
         texts = "  ".join(game.turn_texts(position, best.actions)[:MAX_LINE_TURNS])
         yield "best", f"{winning_chances(best.value):.0f} % {texts}"
 
@@ -131,16 +131,19 @@ def analyze(game: Game, position: Position, player: Player, time: TimeBudget) ->
     turns = [(int(action),) for action in game.choices(position)]
     if isinstance(player, ComparingPlayer):
         comparison = player.compare(position, turns, time.seconds_left)
-        lines = tuple(sorted(comparison.lines, key=lambda line: -line.score))
-        return Analysis(lines[0].actions, lines[0].value, lines, comparison.depth, comparison.nodes)
+        variations = tuple(sorted(comparison.variations, key=lambda variation: -variation.score))
+        best = variations[0]
+        return Analysis(best.actions, best.value, variations, comparison.depth, comparison.nodes)
     decision, line = _choose(game, position, player, time)
-    lines = compare_turns(game, position, turns, player, time)
-    lines = tuple(sorted(lines, key=lambda other: (other.actions[0] != line[0], -other.value)))
-    value = lines[0].value if decision.value is None and lines else decision.value
+    variations = compare_turns(game, position, turns, player, time)
+    variations = tuple(
+        sorted(variations, key=lambda other: (other.actions[0] != line[0], -other.value))
+    )
+    value = variations[0].value if decision.value is None and variations else decision.value
     return Analysis(
         line,
         value,
-        (Variation(line, value), *lines[1:]) if lines and value is not None else (),
+        (Variation(line, value), *variations[1:]) if variations and value is not None else (),
         decision.details.get("depth"),
         decision.details.get("nodes"),
         _action_shares(decision),
@@ -161,16 +164,16 @@ def assess_turn(
     value = decision.value
     # Players report no value for forced decisions.
     if value is None:
-        lines = compare_turns(game, position, [best], player, time)
-        value = lines[0].value if lines else None
+        variations = compare_turns(game, position, [best], player, time)
+        value = variations[0].value if variations else None
     if turn and len(list(itertools.islice(game.turns(position), 2))) == 1:
         return TurnAssessment(value, line, None, ONLY_MOVE)
     loss = None
     if turn and value is not None:
         if game.play_turn(position, best) == after:
             loss = 0.0
-        elif lines := compare_turns(game, position, [best, turn], player, time):
-            best_value, turn_value = (compared.value for compared in lines)
+        elif variations := compare_turns(game, position, [best, turn], player, time):
+            best_value, turn_value = (compared.value for compared in variations)
             loss = max(0.0, winning_chances(best_value) - winning_chances(turn_value))
             value = max(best_value, turn_value)
     return TurnAssessment(value, line, loss, None if loss is None else mark_for_loss(loss))
@@ -189,15 +192,15 @@ def compare_turns(
 ) -> tuple[Variation, ...]:
     """Return the values of turns, in their order; () if the player reports no values."""
     if isinstance(player, ComparingPlayer):
-        return player.compare(position, turns, time.seconds_left).lines
-    lines = []
+        return player.compare(position, turns, time.seconds_left).variations
+    variations = []
     for index, turn in enumerate(turns):
         share = time.seconds_left() / (len(turns) - index)
-        line = _evaluate_turn(game, position, turn, player, clock_for_seconds(share))
-        if line is None:
+        variation = _evaluate_turn(game, position, turn, player, clock_for_seconds(share))
+        if variation is None:
             return ()
-        lines.append(line)
-    return tuple(lines)
+        variations.append(variation)
+    return tuple(variations)
 
 
 def _evaluate_turn(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cc_env.errors import BadRecord, IllegalAction, check_no_others
+from cc_env.errors import BadRecord, IllegalAction, check_names
 from cc_env.play.commands import Command, CommandTable
 from cc_env.play.session import GameSession
 
@@ -20,7 +20,7 @@ def read_object(
     if not isinstance(value, Mapping):
         raise BadRecord(f"{label}: {value!r:.40}; expected: a JSON object")
     if valid_names is not None:
-        check_no_others(label, "field", value, valid_names)
+        check_names(label, "field", value, valid_names)
     return value
 
 

@@ -116,7 +116,7 @@ class GameSession:
 
     def clock(self) -> Clock:
         """Return the remaining time of the player to move, as of now."""
-        clock, elapsed = self._timer.clock(), self._elapsed()
+        clock, elapsed = self._timer.clock(), self._elapsed_seconds()
         return Clock(clock.turn - elapsed, clock.game - elapsed)
 
     def seconds_left(self, player: int) -> float:
@@ -124,7 +124,7 @@ class GameSession:
         limit = self.match.limits.seconds_per_game
         if limit is None:
             return float("inf")
-        running = self._elapsed() if self.result is None and player == self.mover else 0.0
+        running = self._elapsed_seconds() if self.result is None and player == self.mover else 0.0
         return limit - self._timer.player_seconds[player] - running
 
     def play(self, action: int) -> None:
@@ -199,7 +199,7 @@ class GameSession:
         """Whether the clocks are paused."""
         return self._running_since is None
 
-    def _elapsed(self) -> float:
+    def _elapsed_seconds(self) -> float:
         """Return the seconds since the clock of the player to move was started."""
         return 0.0 if self._running_since is None else self._now() - self._running_since
 
@@ -349,7 +349,7 @@ class GameSession:
 
     def _stop_clock(self) -> bool:
         """Charge the time since the last decision; return whether it ended the game."""
-        overtime = self._timer.add(self._elapsed())
+        overtime = self._timer.add(self._elapsed_seconds())
         self._restart_clock()
         return bool(overtime) and self._forfeit_on_fault(("time", overtime), None)
 

@@ -36,13 +36,14 @@ class PerfectPlayer:
     def make_policy(self) -> PerfectPolicy | None:
         """Return the decisions of this player in compiled code.
 
-        None with `delay`, and if the decisions of `fallback` are not compiled.
+        None with `delay`, if the decisions of `fallback` are not compiled, and if the tables are
+        too large to be kept in memory.
         """
         fallback = None if self._delay else policy_of(self._fallback)
-        if fallback is None:
+        probing = None if fallback is None else self._tables.make_probing()
+        if fallback is None or probing is None:
             return None
-        needs_best = np.bool_(self._game.max_margin > 1)
-        return PerfectPolicy(self._tables.make_probing(), needs_best, fallback)
+        return PerfectPolicy(probing, np.bool_(self._game.max_margin > 1), fallback)
 
     def _actions(self, position: Position, solved: ExactValue) -> list[int]:
         """Return the candidate actions, of which `choose` takes one at random."""

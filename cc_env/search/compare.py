@@ -33,7 +33,7 @@ class Comparison(NamedTuple):
     """The values of the compared turns."""
 
     # In the order of the `turns` argument.
-    lines: tuple[Variation, ...]
+    variations: tuple[Variation, ...]
     # Turns searched, including the compared one.
     depth: int
     # Positions visited.
@@ -67,16 +67,17 @@ def compare(
     nodes = 0
     children = [play_forced(search.game, position, turn) for turn in turns]
     for current_depth in range(2, max(2, depth) + 1):
-        lines = []
+        variations = []
         is_last = True
         for child in children:
-            line, result = _search_child(search, position, child, current_depth, seconds_left)
+            variation, result = _search_child(search, position, child, current_depth, seconds_left)
             nodes += result.nodes if result else 0
-            if result and _is_cut_short(result, current_depth - child.turns) and completed.lines:
+            is_cut_short = result and _is_cut_short(result, current_depth - child.turns)
+            if is_cut_short and completed.variations:
                 return completed._replace(nodes=nodes)
-            lines.append(line)
-            is_last &= result is None or result.is_exact or abs(line.score) >= PROVEN
-        completed = Comparison(tuple(lines), current_depth, nodes)
+            variations.append(variation)
+            is_last &= result is None or result.is_exact or abs(variation.score) >= PROVEN
+        completed = Comparison(tuple(variations), current_depth, nodes)
         if is_last or seconds_left() <= 0:
             break
     return completed
@@ -108,7 +109,7 @@ def _search_child(
     depth: int,
     seconds_left: Callable[[], float],
 ) -> tuple[Variation, SearchResult | None]:
-    """Return the line through a child, and the result of its search (None: no search was needed).
+    """Return the variation through a child, and the result of its search, None if it needs none.
 
     Proven scores count decisions from the root, as in a single search.
     """

@@ -194,14 +194,15 @@ def _title(imported: ImportedGame) -> str:
 def analyze_position(game: Game, position: Position, player: Player, time: TimeBudget) -> Data:
     """Return a player's analysis of a position as JSON."""
     result = analysis.analyze(game, position, player, time)
-    best = result.lines[0].value if result.lines else 0.0
+    best = result.variations[0].value if result.variations else 0.0
     return {
         "line": _turn_texts(game, position, result.line),
         "chances": _first_players_chances(game, position, result.value),
         "depth": result.depth,
         "nodes": result.nodes,
         "moves": [
-            _move_data(game, position, line.actions, line.value, best) for line in result.lines
+            _move_data(game, position, other.actions, other.value, best)
+            for other in result.variations
         ],
         "from": _heat_data(game, position, result, ends=False),
         "to": _heat_data(game, position, result, ends=True),

@@ -24,7 +24,7 @@ from cc_env.errors import (
     check_bool,
     check_integer,
     check_name,
-    check_no_others,
+    check_names,
     check_number,
     invalid_value,
 )
@@ -359,7 +359,7 @@ def parse_game(fields: Mapping[str, object]) -> Game:
     name, option_values = check_name("game", fields.get("game"), GAMES), fields.get("options") or {}
     if not isinstance(option_values, Mapping) or len(option_values) > 20:
         raise invalid_value("options", option_values, "an object of names and values")
-    check_no_others(name, "option", option_values, game_option_defaults(name))
+    check_names(name, "option", option_values, game_option_defaults(name))
     checked = {}
     for option, value in option_values.items():
         if not isinstance(value, bool | int | float | str | None) or len(str(value)) > 40:

@@ -17,7 +17,7 @@ from cc_env.errors import (
     BadPlayer,
     check_integer,
     check_name,
-    check_no_others,
+    check_names,
     check_number,
 )
 from cc_env.match.referee import Player
@@ -92,7 +92,7 @@ def normalize_spec(spec: object, game: Game) -> str:
     check_name("player", name, players)
     words = [word for word in rest.split(",") if word]
     values = parse_options(word if "=" in word else f"level={word}" for word in words)
-    check_no_others(f"player {name}", "option", values, OPTIONS.get(name, {}))
+    check_names(f"player {name}", "option", values, OPTIONS.get(name, {}))
     for option, value in values.items():
         _check_value(name, option, value, game)
     level = [str(values.pop("level"))] if "level" in values else []

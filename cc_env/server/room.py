@@ -133,7 +133,7 @@ class Room(SavedGame):
         match = self.session.match
         movers = {match.game.to_move(before) for before, _ in match.history}
         # Seats of people who have never joined; the clocks are paused until all have joined.
-        self._absent_seats = self._people - movers
+        self._absent_seats = self._human_seats - movers
         if self._absent_seats:
             self.session.pause_clock()
         # Number of games whose players decide before this one, None if it does not wait.
@@ -147,7 +147,7 @@ class Room(SavedGame):
         self.is_closed = False
 
     @property
-    def _people(self) -> set[int]:
+    def _human_seats(self) -> set[int]:
         """The seats of people."""
         return {seat for seat, token in enumerate(self.setup.tokens) if token}
 
@@ -376,7 +376,7 @@ class Room(SavedGame):
         is_agreed = (
             # Decisions in the middle of a turn need no consent.
             (is_own_turn and session.game.mid_turn(session.position))
-            or len(self._people) < 2
+            or len(self._human_seats) < 2
             or len(client.seats) == 2
             or self.take_back_requested_by not in (None, seat)
         )
@@ -457,7 +457,7 @@ class Room(SavedGame):
             raise IllegalAction("a rematch is possible only after the game")
         if self.rematch is None:
             consenting = client.seats | {self.rematch_offered_by}
-            if not (client.is_owner or self._people <= consenting):
+            if not (client.is_owner or self._human_seats <= consenting):
                 if self.rematch_offered_by != min(client.seats):
                     self._change("offer_rematch", player=min(client.seats))
                 return

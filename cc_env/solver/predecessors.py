@@ -72,12 +72,12 @@ def count_turns(
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
-    images = np.empty(len(work.numbers.cell_maps), np.int64)
+    images = np.empty(len(work.ranking.cell_maps), np.int64)
     after = np.empty((MAX_TURNS_OF_POSITION, len(like)), np.uint64)
-    passed = decode_position(np.int64(low), work.material, work.numbers, like, sets)
+    passed = decode_position(np.int64(low), work.material, work.ranking, like, sets)
     for number in range(low, high):
         if number > low:
-            passed = decode_next(np.int64(number), passed, work.material, work.numbers, sets)
+            passed = decode_next(np.int64(number), passed, work.material, work.ranking, sets)
         position = rules.pass_turn(passed)
         value: Int = terminal_value(position)
         quiet: Int = np.int64(0)
@@ -85,7 +85,7 @@ def count_turns(
             count = rules.turns(position, legal, after)
             value, quiet = _examine(after[:count], work, like, counts)
         work.open_turns[number] = quiet
-        for index in range(image_indices(position, work.numbers, images)):
+        for index in range(image_indices(position, work.ranking, images)):
             work.values[images[index]] = value
 
 
@@ -143,14 +143,14 @@ def spread(
     work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
     before = np.empty((2 * MAX_QUIET_TURNS, len(like)), np.uint64)
-    pending = np.empty(MAX_PENDING + len(work.numbers.cell_maps), np.int64)
+    pending = np.empty(MAX_PENDING + len(work.ranking.cell_maps), np.int64)
     count: Int = np.int64(0)
     won, lost = win_value(np.int64(1), turns - 1), loss_value(np.int64(1), turns - 1)
     for number in range(low, high):
         value = np.int64(work.values[work.start + number])
         if value not in (won, lost):
             continue
-        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         first = number - _rank_within_block(position, work)
         for index in range(rules.unmoves(position, before)):
             passed = rules.load(before[index], like)
@@ -181,7 +181,7 @@ def _write_pending(pending: NDArray[np.int64], values: NDArray[np.uint16]) -> No
 def _rank_within_block(position: Position, work: Work) -> Int:
     """Return the rank of a position among those with its first set, a representative."""
     sets, state = rules.to_sets(position), rules.numbering_state(position)
-    return rank_others(sets, state, sets[0], np.int64(0), work.numbers)
+    return rank_others(sets, state, sets[0], np.int64(0), work.ranking)
 
 
 @jit

@@ -65,7 +65,7 @@ WINS, LOSSES, MISSING = range(3)
 class Work(NamedTuple):
     """The values of a material and of all materials that its turns lead to."""
 
-    numbers: RankingTables
+    ranking: RankingTables
     values: NDArray[np.uint16]
     material: NDArray[np.int64]  # [K]
     # Index of the first value of the material.
@@ -103,7 +103,7 @@ def initialize(
     work = as_raw(work)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
-        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         value = terminal_value(position)
         work.values[work.start + number] = value
         if value != UNKNOWN:
@@ -130,7 +130,7 @@ def advance(
         place = work.start + number
         if work.values[place] != UNKNOWN:
             continue
-        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         verdict = _verdict(position, work, sought, legal, counts)
         if verdict == _WINS:
             work.values[place] = win_value(sought.margin, sought.turns)
@@ -172,7 +172,7 @@ def read_value(position: Position, work: Work, counts: NDArray[np.int64]) -> Int
 
     UNKNOWN for other positions, which are counted in `counts[MISSING]`.
     """
-    place = cached_index_of(position, work.numbers, work.first_sets)
+    place = cached_index_of(position, work.ranking, work.first_sets)
     if place != NO_INDEX:
         return np.int64(work.values[place])
     value = terminal_value(position)
@@ -211,7 +211,7 @@ def solve_acyclic(
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
     for number in range(low, high):
-        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         value = _solve_position(position, work, legal)
         counts[MISSING] += value == UNKNOWN
 
@@ -220,7 +220,7 @@ def solve_acyclic(
 def _solve_position(position: Position, work: Work, legal: NDArray[np.int32]) -> Int:
     """Return the value of a position, and store it if the position has a number."""
     is_within = rules.mid_turn(position)
-    place: Int = np.int64(NO_INDEX) if is_within else index_of(position, work.numbers)
+    place: Int = np.int64(NO_INDEX) if is_within else index_of(position, work.ranking)
     if place != NO_INDEX and work.values[place] != UNKNOWN:
         return np.int64(work.values[place])
     best: Int = np.int64(UNKNOWN) if is_within else terminal_value(position)
@@ -256,10 +256,10 @@ def verify(
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
-    pending = np.empty(MAX_PENDING + len(work.numbers.cell_maps), np.int64)
+    pending = np.empty(MAX_PENDING + len(work.ranking.cell_maps), np.int64)
     count: Int = np.int64(0)
     for number in range(low, high):
-        position = decode_position(np.int64(number), work.material, work.numbers, like, sets)
+        position = decode_position(np.int64(number), work.material, work.ranking, like, sets)
         _verify_number(position, work.start + number, work, faults)
         value = terminal_value(position)
         if value == UNKNOWN:
@@ -287,13 +287,13 @@ def verify_after_pass(
     """
     work, legal = as_raw(work), as_raw(legal)
     sets = np.empty(len(work.material), np.uint64)
-    pending = np.empty(MAX_PENDING + len(work.numbers.cell_maps), np.int64)
+    pending = np.empty(MAX_PENDING + len(work.ranking.cell_maps), np.int64)
     count: Int = np.int64(0)
     after = np.empty((MAX_TURNS_OF_POSITION, len(like)), np.uint64)
-    passed = decode_position(np.int64(low), work.material, work.numbers, like, sets)
+    passed = decode_position(np.int64(low), work.material, work.ranking, like, sets)
     for number in range(low, high):
         if number > low:
-            passed = decode_next(np.int64(number), passed, work.material, work.numbers, sets)
+            passed = decode_next(np.int64(number), passed, work.material, work.ranking, sets)
         _verify_number(passed, work.start + number, work, faults)
         position = rules.pass_turn(passed)
         value = terminal_value(position)
@@ -328,7 +328,7 @@ def _best_of(
 @jit
 def _verify_number(position: Position, index: Int, work: Work, faults: NDArray[np.int64]) -> None:
     """Check the index of a position."""
-    if index_of(position, work.numbers) != index:
+    if index_of(position, work.ranking) != index:
         _add_fault(index, faults)
 
 
@@ -341,8 +341,8 @@ def append_images(
     An entry is an index shifted by VALUE_BITS, and the value. Many entries are processed together,
     since then the processor waits for several places in memory at the same time.
     """
-    images = pending[count : count + len(work.numbers.cell_maps)]
-    num_images = image_indices(position, work.numbers, images)
+    images = pending[count : count + len(work.ranking.cell_maps)]
+    num_images = image_indices(position, work.ranking, images)
     for image in range(num_images):
         images[image] = images[image] << VALUE_BITS | value
     return count + num_images

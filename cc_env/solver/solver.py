@@ -11,8 +11,6 @@ import hashlib
 import itertools
 import json
 import math
-import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +51,7 @@ from cc_env.solver.retrograde import (
     summarize,
     verify_after_pass,
 )
+from cc_env.space import available_memory, format_bytes
 from cc_env.tablebase.ranking import (
     BLOCK_SIZE,
     FIRST_SETS,
@@ -163,18 +162,18 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
     numbering = game.numbering
     assert numbering is not None
     needed = tuple(numbering.prerequisites(material))
-    numbers = _make_tables(numbering, material)
+    ranking = _make_tables(numbering, material)
     views = both_views([material])
-    sizes = [material_size(view, numbers) for view in views]
+    sizes = [material_size(view, ranking) for view in views]
     label = numbering.label(material)
     path = folder / f"{file_stem(game.name, numbering.options, label)}{SUFFIX}"
     is_done = path.exists()
     if is_done:
         try:
-            open_table(path, game, material, numbers).close()
+            open_table(path, game, material, ranking).close()
         except BadTable as error:
             raise BadTable(f"{error}. Delete it to solve it again") from None
-    tables = sum(part.nbytes for part in numbers[:-1])
+    tables = sum(part.nbytes for part in ranking[:-1])
     counts = sum(sizes) if _has_predecessors(game, material) else 0
     return Step(
         material=material,
@@ -183,7 +182,7 @@ def _plan_step(game: Game, folder: Path, material: Material) -> Step:
         needed=needed,
         numbers=sum(sizes),
         positions=sum(count_positions(numbering, view) for view in views),
-        memory=_VALUE_BYTES * _num_values(material, numbers) + counts + tables + 8 * BLOCK_SIZE,
+        memory=_VALUE_BYTES * _num_values(material, ranking) + counts + tables + 8 * BLOCK_SIZE,
         is_done=is_done,
     )
 
@@ -209,21 +208,21 @@ def _make_tables(numbering: Numbering, material: Material) -> RankingTables:
     return make_ranking_tables(numbering, (*needed, material), without_values=unreachable)
 
 
-def _num_values(material: Material, numbers: RankingTables) -> int:
+def _num_values(material: Material, ranking: RankingTables) -> int:
     """Return the length of the array of values up to those of `material`, the last one."""
     last = both_views([material])[-1]
-    return material_start(last, numbers) + material_size(last, numbers)
+    return material_start(last, ranking) + material_size(last, ranking)
 
 
 def _make_work(
     view: Material,
-    numbers: RankingTables,
+    ranking: RankingTables,
     values: NDArray[np.uint16],
     open_turns: NDArray[np.uint8] = _NO_OPEN_TURNS,
 ) -> Work:
-    start = np.int64(material_start(view, numbers))
+    start = np.int64(material_start(view, ranking))
     first_sets = np.zeros((FIRST_SETS, 5), np.uint64)
-    return Work(numbers, values, np.array(view, np.int64), start, open_turns, first_sets)
+    return Work(ranking, values, np.array(view, np.int64), start, open_turns, first_sets)
 
 
 def check_space(steps: Sequence[Step], folder: Path) -> None:
@@ -264,44 +263,6 @@ def _existing_parent(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
-def available_memory() -> int | None:
-    """Return the bytes of available memory; None if the system does not report them."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return min(int(line.split()[1]) * 1024, _available_to_container())
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _available_to_container() -> int:
-    """Return the bytes that a container may still use; a large number if it has no limit.
-
-    Cached files are not counted as used, as the system drops them when memory is required.
-    """
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit, used = (int((folder / f"memory.{n}").read_text()) for n in ("max", "current"))
-        cached = re.search(r"^inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.M)
-    except (OSError, ValueError):
-        # A file is missing, or contains "max": there is no limit.
-        return 1 << 62
-    return max(0, limit - used + (int(cached[1]) if cached else 0))
-
-
-def format_bytes(size: float) -> str:
-    """Return a number of bytes with a binary unit."""
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:,.0f} {unit}"
-        size /= 1024
-    return f"{size:,.1f} GiB"
-
-
 def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     """Return a lower and an upper estimate of the CPU seconds of the unfinished steps.
 
@@ -313,11 +274,11 @@ def estimate_seconds(game: Game, steps: Iterable[Step]) -> tuple[float, float]:
     if numbering is None or not remaining:
         return 0.0, 0.0
     largest = max(remaining, key=lambda step: step.numbers)
-    numbers = _make_tables(numbering, largest.material)
+    ranking = _make_tables(numbering, largest.material)
     view = both_views([largest.material])[-1]
-    size = material_size(view, numbers)
+    size = material_size(view, ranking)
     # Only read, so no memory pages are allocated.
-    work = _make_work(view, numbers, np.zeros(_num_values(largest.material, numbers), np.uint16))
+    work = _make_work(view, ranking, np.zeros(_num_values(largest.material, ranking), np.uint16))
     buffer, faults = np.empty(_LISTS * game.num_actions, np.int32), np.zeros(3, np.int64)
     has_predecessors = _has_predecessors(game, largest.material)
     verify = verify_after_pass if has_predecessors else retrograde.verify
@@ -349,16 +310,16 @@ class Solver:
         # Called after each wave of chunks.
         self.report: ProgressCallback = lambda progress: None
         self._threads = threads or available_cores()
-        self._numbers = _make_tables(self._numbering, step.material)
+        self._ranking = _make_tables(self._numbering, step.material)
         self._views = both_views([step.material])
         self._has_predecessors = _has_predecessors(game, step.material)
         self._open_turns = {
             view: np.zeros(
-                material_size(view, self._numbers) if self._has_predecessors else 0, np.uint8
+                material_size(view, self._ranking) if self._has_predecessors else 0, np.uint8
             )
             for view in self._views
         }
-        self._values = np.empty(_num_values(step.material, self._numbers), np.uint16)
+        self._values = np.empty(_num_values(step.material, self._ranking), np.uint16)
         # Number of losses and wins by margin and turns.
         self._census = np.zeros((2, MAX_MARGIN + 1, MAX_TURNS + 2), np.int64)
         for material in step.needed:
@@ -372,11 +333,11 @@ class Solver:
         options, label = self._numbering.options, self._numbering.label(material)
         path = self.step.path.parent / f"{file_stem(self.game.name, options, label)}{SUFFIX}"
         try:
-            table = open_table(path, self.game, material, self._numbers)
+            table = open_table(path, self.game, material, self._ranking)
         except FileNotFoundError:
             raise BadTable(f"{path}: this table is required and missing") from None
         for index, view in enumerate(both_views([material])):
-            if material_start(view, self._numbers) != NO_INDEX:
+            if material_start(view, self._ranking) != NO_INDEX:
                 table.read_view(index, self._part(view))
                 count_values(self._part(view), self._census)
         table.close()
@@ -384,8 +345,8 @@ class Solver:
 
     def _part(self, view: Material) -> NDArray[np.uint16]:
         """Return the values of a view of a material."""
-        start = material_start(view, self._numbers)
-        return self._values[start : start + material_size(view, self._numbers)]
+        start = material_start(view, self._ranking)
+        return self._values[start : start + material_size(view, self._ranking)]
 
     def solve(self) -> TableHeader:
         """Solve, verify and write the table; return its header.
@@ -492,12 +453,12 @@ class Solver:
 
     def _position_at(self, index: int) -> Any:
         """Return the position whose value has an index."""
-        starts = [(material_start(view, self._numbers), view) for view in self._views]
+        starts = [(material_start(view, self._ranking), view) for view in self._views]
         start, view = max(pair for pair in starts if pair[0] <= index)
         return self._position(view, index - start)
 
     def _position(self, view: Material, number: int) -> Any:
-        fields = position_fields(number, view, self._numbers, self._numbering.like)
+        fields = position_fields(number, view, self._ranking, self._numbering.like)
         return self.game.make_position(fields)
 
     def _sum_counts(self, stage: str, function: Any, *arguments: Any) -> NDArray[np.int64]:
@@ -554,9 +515,9 @@ class Solver:
         return counts
 
     def _tasks(self) -> Iterator["_Task"]:
-        """Yield the chunks of all views; by predecessors, with all numbers of their first sets."""
+        """Yield the chunks of all views; with predecessors, chunks consist of whole first sets."""
         for view in self._views:
-            work = _make_work(view, self._numbers, self._values, self._open_turns[view])
+            work = _make_work(view, self._ranking, self._values, self._open_turns[view])
             size = len(self._part(view))
             bounds = np.append(np.arange(0, size, CHUNK_SIZE), size)
             if self._has_predecessors:
@@ -567,10 +528,10 @@ class Solver:
 
     def _befores(self, view: Material) -> NDArray[np.int64]:
         """Return the number of positions before each representative of a view, and their total."""
-        numbers = self._numbers
-        low, high = numbers.representatives_at[view[0] : view[0] + 2]
-        at = numbers.before_at[material_code(view, numbers)]
-        return numbers.before[at : at + high - low + 1]
+        ranking = self._ranking
+        low, high = ranking.representatives_at[view[0] : view[0] + 2]
+        at = ranking.before_at[material_code(view, ranking)]
+        return ranking.before[at : at + high - low + 1]
 
     def _seconds(self) -> float:
         """Return the CPU seconds so far, including those of interrupted runs."""
@@ -596,10 +557,10 @@ class Solver:
         )
 
     def _view(self, view: Material) -> TableView:
-        values, numbers = self._part(view), self._numbers
-        first, last = numbers.first[view[0] : view[0] + 2]
+        values, ranking = self._part(view), self._ranking
+        first, last = ranking.first[view[0] : view[0] + 2]
         befores = self._befores(view)
-        weights = np.bincount(numbers.orbits[first:last], minlength=len(befores) - 1)
+        weights = np.bincount(ranking.orbits[first:last], minlength=len(befores) - 1)
         summary = np.zeros(4, np.int64)
         summarize(values, befores, weights, summary)
         lost, drawn, won, longest = summary.tolist()

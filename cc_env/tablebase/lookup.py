@@ -28,7 +28,7 @@ class NoTables(NamedTuple):
 class LoadedTables(NamedTuple):
     """Complete tables in memory."""
 
-    numbers: RankingTables
+    ranking: RankingTables
     values: NDArray[np.uint16]
 
 
@@ -47,7 +47,7 @@ def _unknown(position: Position, tables: NoTables) -> Int:
 
 @jit
 def _look_up(position: Position, tables: LoadedTables) -> Int:
-    place = index_of(position, tables.numbers)
+    place = index_of(position, tables.ranking)
     if place == NO_INDEX:
         return np.int64(UNKNOWN)
     return value_if_certain(position, np.int64(tables.values[place]))

@@ -125,20 +125,20 @@ def transform(cells: np.uint64, cell_map: NDArray[np.uint64]) -> np.uint64:
 
 
 @jit
-def index_of(position: Position, numbers: RankingTables) -> Int:
+def index_of(position: Position, ranking: RankingTables) -> Int:
     """Return the index of a position's value; NO_INDEX if it has none."""
     sets, state = rules.to_sets(position), rules.numbering_state(position)
-    code = _code_of(sets, state, numbers)
+    code = _code_of(sets, state, ranking)
     if code == NO_INDEX:
         return code
-    start, first, symmetry = _find_first_set(sets[0], code, numbers)
-    index: Int = start + rank_others(sets, state, first, symmetry, numbers)
+    start, first, symmetry = _find_first_set(sets[0], code, ranking)
+    index: Int = start + rank_others(sets, state, first, symmetry, ranking)
     return index
 
 
 @jit
 def cached_index_of(
-    position: Position, numbers: RankingTables, first_sets: NDArray[np.uint64]
+    position: Position, ranking: RankingTables, first_sets: NDArray[np.uint64]
 ) -> Int:
     """Return what `index_of` returns, faster if few first sets occur.
 
@@ -146,75 +146,81 @@ def cached_index_of(
     code of the material, and what `_find_first_set` returns.
     """
     sets, state = rules.to_sets(position), rules.numbering_state(position)
-    code = _code_of(sets, state, numbers)
+    code = _code_of(sets, state, ranking)
     if code == NO_INDEX:
         return code
     row = first_sets[np.int64(mix(sets[0]) & _LAST_FIRST_SET)]
     if row[0] != sets[0] or row[1] != np.uint64(code):
-        start, first, symmetry = _find_first_set(sets[0], code, numbers)
+        start, first, symmetry = _find_first_set(sets[0], code, ranking)
         row[0], row[1], row[2] = sets[0], np.uint64(code), np.uint64(start)
         row[3], row[4] = first, np.uint64(symmetry)
-    rest = rank_others(sets, state, row[3], np.int64(row[4]), numbers)
+    rest = rank_others(sets, state, row[3], np.int64(row[4]), ranking)
     return np.int64(row[2]) + rest
 
 
 @jit
-def image_indices(position: Position, numbers: RankingTables, indices: NDArray[np.int64]) -> Int:
+def image_indices(position: Position, ranking: RankingTables, indices: NDArray[np.int64]) -> Int:
     """Write the indices of a position and of its images to `indices`, int64[G].
 
     Return their number: 0 if the position has no index, 1 unless its first set is symmetric.
     Indices may be repeated.
     """
     sets, state = rules.to_sets(position), rules.numbering_state(position)
-    code = _code_of(sets, state, numbers)
+    code = _code_of(sets, state, ranking)
     if code == NO_INDEX:
         return np.int64(0)
-    start, first, to_first = _find_first_set(sets[0], code, numbers)
-    indices[0] = start + rank_others(sets, state, first, to_first, numbers)
+    start, first, to_first = _find_first_set(sets[0], code, ranking)
+    indices[0] = start + rank_others(sets, state, first, to_first, ranking)
     count: Int = np.int64(1)
-    if not numbers.is_symmetric[_row_of(sets[0], numbers)]:
+    if not ranking.is_symmetric[_row_of(sets[0], ranking)]:
         return count
-    for symmetry in range(len(numbers.cell_maps)):
-        if symmetry != to_first and transform(sets[0], numbers.cell_maps[symmetry]) == first:
-            indices[count] = start + rank_others(sets, state, first, np.int64(symmetry), numbers)
+    for symmetry in range(len(ranking.cell_maps)):
+        if symmetry != to_first and transform(sets[0], ranking.cell_maps[symmetry]) == first:
+            indices[count] = start + rank_others(sets, state, first, np.int64(symmetry), ranking)
             count += 1
     return count
 
 
 @jit
-def _code_of(sets: tuple[np.uint64, ...], state: Int, numbers: RankingTables) -> Int:
+def _code_of(sets: tuple[np.uint64, ...], state: Int, ranking: RankingTables) -> Int:
     """Return the code of the material of the sets; NO_INDEX if their positions have no index."""
-    limit = numbers.choose.shape[1] - 1
+    num_sizes = ranking.choose.shape[1]
     code: Int = np.int64(0)
-    is_within = 0 <= state < numbers.states
-    for set_index in range(len(sets)):
-        size = popcount(sets[set_index])
-        is_within = is_within and size <= limit and not sets[set_index] & ~numbers.cells[set_index]
-        code = code * (limit + 1) + size
-    return code if is_within and numbers.start[code] >= 0 else np.int64(NO_INDEX)
+    is_within = 0 <= state < ranking.states
+    for index in range(len(sets)):
+        size = popcount(sets[index])
+        is_within = is_within and size < num_sizes and not sets[index] & ~ranking.cells[index]
+        code = _extend_code(code, size, num_sizes)
+    return code if is_within and ranking.start[code] >= 0 else np.int64(NO_INDEX)
 
 
 @jit
-def _row_of(first_set: np.uint64, numbers: RankingTables) -> Int:
+def _extend_code(code: Int, size: Int, num_sizes: Int) -> Int:
+    """Return the code of a material, given that of the sets before its last and the last size."""
+    return code * num_sizes + size
+
+
+@jit
+def _row_of(first_set: np.uint64, ranking: RankingTables) -> Int:
     """Return the row of a first set in the tables of first sets."""
     size = popcount(first_set)
-    row: Int = numbers.first[size] + rank(first_set, numbers.cells[0], numbers.choose)
+    row: Int = ranking.first[size] + rank(first_set, ranking.cells[0], ranking.choose)
     return row
 
 
 @jit
 def _find_first_set(
-    first_set: np.uint64, code: Int, numbers: RankingTables
+    first_set: np.uint64, code: Int, ranking: RankingTables
 ) -> tuple[Int, np.uint64, Int]:
     """Return the index of the first position of a material with the representative of a first set.
 
     Also return the representative, and the symmetry that leads to it.
     """
-    row, size = _row_of(first_set, numbers), popcount(first_set)
-    orbit = np.int64(numbers.orbits[row])
-    start = numbers.start[code] + numbers.before[numbers.before_at[code] + orbit]
-    representative = numbers.representatives[numbers.representatives_at[size] + orbit]
-    return start, representative, np.int64(numbers.symmetries[row])
+    row, size = _row_of(first_set, ranking), popcount(first_set)
+    orbit = np.int64(ranking.orbits[row])
+    start = ranking.start[code] + ranking.before[ranking.before_at[code] + orbit]
+    representative = ranking.representatives[ranking.representatives_at[size] + orbit]
+    return start, representative, np.int64(ranking.symmetries[row])
 
 
 @jit
@@ -223,7 +229,7 @@ def rank_others(
     state: Int,
     first: np.uint64,
     symmetry: Int,
-    numbers: RankingTables,
+    ranking: RankingTables,
 ) -> Int:
     """Return the rank of a position among those with the same first set.
 
@@ -234,46 +240,56 @@ def rank_others(
     for set_index in range(1, len(sets)):
         cells = sets[set_index]
         if symmetry:
-            cells = transform(cells, numbers.cell_maps[symmetry])
-        free = numbers.cells[set_index] & ~occupied
-        rest *= numbers.choose[popcount(free), popcount(cells)]
-        rest += rank(cells, free, numbers.choose)
+            cells = transform(cells, ranking.cell_maps[symmetry])
+        free = ranking.cells[set_index] & ~occupied
+        rest *= ranking.choose[popcount(free), popcount(cells)]
+        rest += rank(cells, free, ranking.choose)
         occupied |= cells
-    return rest * numbers.states + state
+    return rest * ranking.states + state
 
 
 @jit
 def decode_position(
     number: Int,
     material: NDArray[np.int64],
-    numbers: RankingTables,
+    ranking: RankingTables,
     like: Position,
     sets: NDArray[np.uint64],
 ) -> Position:
     """Return the position of `material`, int64[K], with this number.
 
-    `numbers` are the ranking tables; `like` is any position of the game, whose other properties it
-    shares. `sets`, uint64[K], is scratch space.
+    `like` is any position of the game, whose other properties it shares. `sets`, uint64[K], is
+    scratch space.
     """
-    limit = numbers.choose.shape[1] - 1
     code: Int = np.int64(0)
     for index in range(len(material)):
-        code = code * (limit + 1) + material[index]
-    first = numbers.representatives_at[material[0]]
-    at = numbers.before_at[code]
-    low, high = np.int64(0), numbers.representatives_at[material[0] + 1] - first
+        code = _extend_code(code, material[index], ranking.choose.shape[1])
+    first = ranking.representatives_at[material[0]]
+    count = ranking.representatives_at[material[0] + 1] - first
+    at = ranking.before_at[code]
+    orbit = _find_orbit(number, ranking.before, at, count)
+    number -= ranking.before[at + orbit]
+    state = number % ranking.states
+    number //= ranking.states
+    sets[0] = ranking.representatives[first + orbit]
+    _decode_other_sets(number, material, ranking, sets)
+    return rules.from_sets(sets, state, like)
+
+
+@jit
+def _find_orbit(number: Int, before: NDArray[np.int64], at: Int, count: Int) -> Int:
+    """Return the representative, of `count`, of the position with this number.
+
+    `before[at:]` are the numbers of positions before each.
+    """
+    low, high = np.int64(0), count
     while high - low > 1:
         middle = (low + high) // 2
-        if numbers.before[at + middle] <= number:
+        if before[at + middle] <= number:
             low = middle
         else:
             high = middle
-    number -= numbers.before[at + low]
-    state = number % numbers.states
-    number //= numbers.states
-    sets[0] = numbers.representatives[first + low]
-    _decode_other_sets(number, material, numbers, sets)
-    return rules.from_sets(sets, state, like)
+    return low
 
 
 @jit
@@ -281,7 +297,7 @@ def decode_next(
     number: Int,
     previous: Position,
     material: NDArray[np.int64],
-    numbers: RankingTables,
+    ranking: RankingTables,
     sets: NDArray[np.uint64],
 ) -> Position:
     """Return what `decode_position` returns, faster, given the position with the number before.
@@ -289,33 +305,33 @@ def decode_next(
     `sets`, uint64[K], are those of that position, and are updated.
     """
     state = rules.numbering_state(previous) + 1
-    if state == numbers.states:
+    if state == ranking.states:
         state = 0
-        if not _advance_other_sets(material, numbers, sets):
-            return decode_position(number, material, numbers, previous, sets)
+        if not _advance_other_sets(material, ranking, sets):
+            return decode_position(number, material, ranking, previous, sets)
     return rules.from_sets(sets, state, previous)
 
 
 @jit
 def _advance_other_sets(
-    material: NDArray[np.int64], numbers: RankingTables, sets: NDArray[np.uint64]
+    material: NDArray[np.int64], ranking: RankingTables, sets: NDArray[np.uint64]
 ) -> bool:
     """Replace the sets after the first by those with the next ranks; return False if none are."""
     for index in range(len(sets) - 1, 0, -1):
-        free = _free_cells(index, numbers, sets)
+        free = _free_cells(index, ranking, sets)
         following = _next_subset(sets[index], free)
         if following:
             sets[index] = following
             for later in range(index + 1, len(sets)):
-                sets[later] = _lowest_cells(_free_cells(later, numbers, sets), material[later])
+                sets[later] = _lowest_cells(_free_cells(later, ranking, sets), material[later])
             return True
     return False
 
 
 @jit
-def _free_cells(index: Int, numbers: RankingTables, sets: NDArray[np.uint64]) -> np.uint64:
+def _free_cells(index: Int, ranking: RankingTables, sets: NDArray[np.uint64]) -> np.uint64:
     """Return the cells that the sets before this one leave free."""
-    free: np.uint64 = numbers.cells[index]
+    free: np.uint64 = ranking.cells[index]
     for other in range(index):
         free &= ~sets[other]
     return free
@@ -343,10 +359,10 @@ def _lowest_cells(free: np.uint64, size: Int) -> np.uint64:
 
 @jit
 def _decode_other_sets(
-    number: Int, material: NDArray[np.int64], numbers: RankingTables, sets: NDArray[np.uint64]
+    number: Int, material: NDArray[np.int64], ranking: RankingTables, sets: NDArray[np.uint64]
 ) -> None:
     """Decode `number`, the mixed-radix number of the other sets' ranks, into `sets[1:]`."""
-    choose, num_cells = numbers.choose, popcount(numbers.cells[0] | numbers.cells[1])
+    choose, num_cells = ranking.choose, popcount(ranking.cells[0] | ranking.cells[1])
     radix: Int = np.int64(1)
     num_free = num_cells - material[0] - material[1]
     for index in range(2, len(material)):
@@ -356,7 +372,7 @@ def _decode_other_sets(
     num_free = num_cells - material[0] - material[1]
     for index in range(1, len(material)):
         sets[index] = unrank(
-            number // radix, material[index], numbers.cells[index] & ~occupied, choose
+            number // radix, material[index], ranking.cells[index] & ~occupied, choose
         )
         number %= radix
         occupied |= sets[index]
@@ -394,7 +410,7 @@ def make_ranking_tables(
         for size, (low, high) in enumerate(itertools.pairwise(first))
     ]
     num_codes = (limit + 1) ** len(cells)
-    numbers = RankingTables(
+    ranking = RankingTables(
         cells=cells,
         choose=choose,
         cell_maps=cell_maps,
@@ -409,36 +425,36 @@ def make_ranking_tables(
         start=np.full(num_codes, NO_INDEX, np.int64),
         states=np.int64(numbering.num_states),
     )
-    return numbers._replace(before=_lay_out(views, without_values, numbers))
+    return ranking._replace(before=_lay_out(views, without_values, ranking))
 
 
 def _lay_out(
-    views: list[Material], without_values: Container[Material], numbers: RankingTables
+    views: list[Material], without_values: Container[Material], ranking: RankingTables
 ) -> NDArray[np.int64]:
     """Fill in `start` and `before_at`; return `before`."""
     befores = [np.empty(0, np.int64)]
     start = 0
     for view in views:
-        low, high = numbers.representatives_at[view[0] : view[0] + 2]
-        code = material_code(view, numbers)
-        numbers.before_at[code] = sum(map(len, befores))
+        low, high = ranking.representatives_at[view[0] : view[0] + 2]
+        code = material_code(view, ranking)
+        ranking.before_at[code] = sum(map(len, befores))
         befores.append(
-            _ends(_count_completions(numbers.representatives[low:high], view, numbers).tolist())
+            _ends(_count_completions(ranking.representatives[low:high], view, ranking).tolist())
         )
         if view not in without_values:
-            numbers.start[code] = start
+            ranking.start[code] = start
             start += -(-int(befores[-1][-1]) // BLOCK_SIZE) * BLOCK_SIZE
     return np.concatenate(befores)
 
 
 def _count_completions(
-    own: NDArray[np.uint64], material: Material, numbers: RankingTables
+    own: NDArray[np.uint64], material: Material, ranking: RankingTables
 ) -> NDArray[np.int64]:
     """Return the number of positions with each of these first sets."""
-    free = np.bitwise_count(numbers.cells[1] & ~own).astype(np.int64)
-    num_cells = int(numbers.cells[0] | numbers.cells[1]).bit_count()
-    per_pair = _count_other_sets(num_cells, material) * int(numbers.states)
-    completions: NDArray[np.int64] = numbers.choose[free, material[1]] * per_pair
+    free = np.bitwise_count(ranking.cells[1] & ~own).astype(np.int64)
+    num_cells = int(ranking.cells[0] | ranking.cells[1]).bit_count()
+    per_pair = _count_other_sets(num_cells, material) * int(ranking.states)
+    completions: NDArray[np.int64] = ranking.choose[free, material[1]] * per_pair
     return completions
 
 
@@ -452,31 +468,31 @@ def _count_other_sets(num_cells: int, material: Material) -> int:
     return count
 
 
-def material_code(material: Material, numbers: RankingTables) -> int:
-    """Return the code of a material, an index of `numbers.start`."""
-    code = 0
+def material_code(material: Material, ranking: RankingTables) -> Int:
+    """Return the code of a material, an index of `ranking.start`."""
+    code: Int = 0
     for size in material:
-        code = code * numbers.choose.shape[1] + size
+        code = _extend_code(code, size, ranking.choose.shape[1])
     return code
 
 
-def material_size(material: Material, numbers: RankingTables) -> int:
+def material_size(material: Material, ranking: RankingTables) -> int:
     """Return the number of values of a material."""
-    low, high = numbers.representatives_at[material[0] : material[0] + 2]
-    return int(numbers.before[numbers.before_at[material_code(material, numbers)] + high - low])
+    low, high = ranking.representatives_at[material[0] : material[0] + 2]
+    return int(ranking.before[ranking.before_at[material_code(material, ranking)] + high - low])
 
 
-def material_start(material: Material, numbers: RankingTables) -> int:
+def material_start(material: Material, ranking: RankingTables) -> int:
     """Return the index of the first value of a material."""
-    return int(numbers.start[material_code(material, numbers)])
+    return int(ranking.start[material_code(material, ranking)])
 
 
 def position_fields(
-    number: int, material: Sequence[int], numbers: RankingTables, like: Position
+    number: int, material: Sequence[int], ranking: RankingTables, like: Position
 ) -> Any:
     """Return the fields of the position with this number in a material."""
     sets = np.empty(len(material), np.uint64)
-    return decode_position(np.int64(number), np.array(material, np.int64), numbers, like, sets)
+    return decode_position(np.int64(number), np.array(material, np.int64), ranking, like, sets)
 
 
 def count_positions(numbering: Numbering, material: Material) -> int:

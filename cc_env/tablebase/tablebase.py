@@ -3,7 +3,7 @@
     tables = Tablebase(make_game("capture_conquer", size=5))
     solved = tables.probe(position)
 
-Files are opened, and their blocks read, on demand.
+Files are opened, and their blocks read, on demand. Of large tables, some blocks are in memory.
 
 Shapes: A actions.
 """
@@ -23,10 +23,21 @@ from cc_env.core.bitboard import ZERO
 from cc_env.core.game import Game
 from cc_env.core.numbering import Material, Numbering, swap_sides
 from cc_env.core.rules import Int, Position
-from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable, format_list
+from cc_env.errors import (
+    BadOption,
+    BadPosition,
+    BadTable,
+    InsufficientSpace,
+    MissingTable,
+    format_count,
+    format_list,
+)
 from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.registry.catalogue import file_stem, rules_id
+from cc_env.space import available_memory, format_bytes
+from cc_env.tablebase.book import Book, book_path, empty_book, read_book, value_in_book
+from cc_env.tablebase.cache import NOT_READ, BlockCache
 from cc_env.tablebase.lookup import NO_TABLES, LoadedTables, NoTables, value_if_certain
 from cc_env.tablebase.ranking import (
     BLOCK_SIZE,
@@ -53,7 +64,9 @@ from cc_env.tablebase.values import (
 
 SHIPPED = Path(__file__).parent / "shipped"
 
-_BLOCK_BITS = BLOCK_SIZE.bit_length() - 1
+# Blocks in memory: 1 GiB. Of larger tables, those that were read last.
+MAX_CACHED_BLOCKS = 2**14
+_BLOCK_BITS, _WITHIN_BLOCK = BLOCK_SIZE.bit_length() - 1, BLOCK_SIZE - 1
 # Limit of the blocks that one position requires.
 _MAX_REQUIRED_BLOCKS = 4096
 _IMPOSSIBLE = -(1 << 62)
@@ -96,10 +109,11 @@ class Bounds(NamedTuple):
 class Probing(NamedTuple):
     """The tables, as far as they have been read, and buffers for compiled probes in one thread."""
 
-    numbers: RankingTables
+    ranking: RankingTables
     values: NDArray[np.uint16]
-    # Whether each block has been read.
-    is_read: NDArray[np.bool_]
+    # Index in `values` of the first value of each block; NOT_READ if it is not in memory.
+    places: NDArray[np.int64]
+    book: Book
     # Buffer for the actions of a turn.
     legal: NDArray[np.int32]
     # Blocks to be read before the probe is repeated.
@@ -133,22 +147,26 @@ class Tablebase:
         self.game, self._numbering = game, game.numbering
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
         self.paths = _find_tables(game, game.numbering, self._folders)
+        book = _find_book(game, game.numbering, self._folders)
+        self.book_size = len(book.indices)
+        """The number of positions in the book."""
         self._open: dict[Material, ExactTable] = {}
         # Protects what has been read, and the buffers.
         self._lock = threading.RLock()
-        numbers = make_ranking_tables(game.numbering, self.paths)
+        ranking = make_ranking_tables(game.numbering, self.paths)
         self._views = both_views(self.paths)
-        self.sizes = [material_size(view, numbers) for view in self._views]
+        self.sizes = [material_size(view, ranking) for view in self._views]
         """The number of positions of each view: of each material in the frame of either side."""
-        self._first_blocks = [material_start(view, numbers) // BLOCK_SIZE for view in self._views]
+        self._first_blocks = [material_start(view, ranking) // BLOCK_SIZE for view in self._views]
         num_blocks = 0
         if self._views:
             num_blocks = self._first_blocks[-1] + -(-self.sizes[-1] // BLOCK_SIZE)
+        self._blocks = BlockCache(num_blocks, MAX_CACHED_BLOCKS)
         self._probing = Probing(
-            numbers=numbers,
-            # Memory pages are allocated when they are written to.
-            values=np.empty(num_blocks * BLOCK_SIZE, np.uint16),
-            is_read=np.zeros(num_blocks, np.bool_),
+            ranking=ranking,
+            values=self._blocks.values,
+            places=self._blocks.places,
+            book=book,
             legal=np.empty(16 * game.num_actions, np.int32),
             required=np.empty(_MAX_REQUIRED_BLOCKS, np.int64),
             counts=np.zeros(2, np.int64),
@@ -168,7 +186,7 @@ class Tablebase:
 
     def require_any(self) -> Self:
         """Return these tables; raise MissingTable if no table exists."""
-        if not self.paths:
+        if not self.paths and not self.book_size:
             places = ", ".join("the package" if f == SHIPPED else str(f) for f in self._folders)
             raise MissingTable(
                 f"{places}: no tables of {self.game!r}; python -m cc_env solve creates them"
@@ -180,11 +198,12 @@ class Tablebase:
 
         The first player is to move; the game may be over.
         """
-        like, numbers = self.game.initial, self._probing.numbers
-        return self.game.make_position(position_fields(number, self._views[view], numbers, like))
+        like, ranking = self.game.initial, self._probing.ranking
+        return self.game.make_position(position_fields(number, self._views[view], ranking, like))
 
     def __repr__(self) -> str:
-        return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'})"
+        book = f", book of {format_count(self.book_size, 'position')}" if self.book_size else ""
+        return f"Tablebase({self.game!r}: {format_list(self.labels) or 'none'}{book})"
 
     def check_game(self, game: Game) -> None:
         """Raise BadOption unless a game has the same rules, so that the values hold in it."""
@@ -239,14 +258,37 @@ class Tablebase:
         return _exact_value(output) if output else None
 
     def load_all(self) -> LoadedTables:
-        """Read all tables into memory, for searches; raise BadTable if a file is damaged."""
-        with self._lock:
-            for block in np.flatnonzero(~self._probing.is_read).tolist():
-                self._read_block(block)
-        return LoadedTables(self._probing.numbers, self._probing.values)
+        """Read all tables into memory, for searches.
 
-    def make_probing(self) -> Probing:
-        """Return the complete tables, and new buffers; raise BadTable if a file is damaged."""
+        Raises BadTable if a file is damaged, InsufficientSpace if there is too little memory.
+        """
+        with self._lock:
+            if not self._blocks.is_complete:
+                self._enlarge_cache()
+            for block in np.flatnonzero(self._probing.places == NOT_READ).tolist():
+                self._read_block(block)
+        return LoadedTables(self._probing.ranking, self._probing.values)
+
+    def _enlarge_cache(self) -> None:
+        """Make room in memory for all blocks; raise InsufficientSpace."""
+        num_blocks = len(self._probing.places)
+        required, available = num_blocks * BLOCK_SIZE * 2, available_memory()
+        if available is not None and required > available:
+            raise InsufficientSpace(
+                f"{self!r}: searches need all tables in memory, {format_bytes(required)}; "
+                f"{format_bytes(available)} are free; the player perfect reads only what it needs"
+            )
+        self._blocks = BlockCache(num_blocks, num_blocks)
+        values, places = self._blocks.values, self._blocks.places
+        self._probing = self._probing._replace(values=values, places=places)
+
+    def make_probing(self) -> Probing | None:
+        """Return the complete tables, and new buffers; raise BadTable if a file is damaged.
+
+        None if the tables are too large to be kept in memory.
+        """
+        if not self._blocks.is_complete:
+            return None
         self.load_all()
         names = "legal", "required", "counts", "output"
         buffers = {name: np.zeros_like(getattr(self._probing, name)) for name in names}
@@ -258,9 +300,9 @@ class Tablebase:
         if material not in self.paths:
             raise MissingTable(f"there is no table {self._numbering.label(material)}")
         if material not in self._open:
-            path, numbers = self.paths[material], self._probing.numbers
+            path, ranking = self.paths[material], self._probing.ranking
             try:
-                self._open[material] = open_table(path, self.game, material, numbers)
+                self._open[material] = open_table(path, self.game, material, ranking)
             except OSError as error:
                 raise BadTable(f"{path}: can no longer be read: {error.strerror}") from None
         return self._open[material]
@@ -273,14 +315,13 @@ class Tablebase:
 
     def _read_block(self, block: int) -> None:
         """Read a block of values; raise BadTable."""
-        if self._probing.is_read[block]:
+        if self._probing.places[block] != NOT_READ:
             return
         view = bisect.bisect_right(self._first_blocks, block) - 1
         table = self.table(self._views[view])
         number = block - self._first_blocks[view]
         values = table.block(table.index_of_view(self._views[view]), number)
-        self._probing.values[block * BLOCK_SIZE : block * BLOCK_SIZE + len(values)] = values
-        self._probing.is_read[block] = True
+        self._blocks.add(block, values)
 
 
 def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables:
@@ -311,7 +352,14 @@ def _find_tables(
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
 
-def open_table(path: Path, game: Game, material: Material, numbers: RankingTables) -> ExactTable:
+def _find_book(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Book:
+    """Return the game's first book in the folders, an empty one if there is none."""
+    paths = [book_path(folder, game) for folder in folders]
+    found = next((path for path in paths if path.is_file()), None)
+    return read_book(found, game) if found else empty_book(numbering)
+
+
+def open_table(path: Path, game: Game, material: Material, ranking: RankingTables) -> ExactTable:
     """Return the open table of a material.
 
     Raises OSError if the file cannot be opened, BadTable if it is damaged, or of
@@ -322,7 +370,7 @@ def open_table(path: Path, game: Game, material: Material, numbers: RankingTable
     label = game.numbering.label(material)
     table.check(game.name, game.numbering.options, rules_id(game.name), label)
     actual = [(view.numbers, view.material) for view in table.header.views]
-    expected = [(material_size(view, numbers), view) for view in both_views([material])]
+    expected = [(material_size(view, ranking), view) for view in both_views([material])]
     if actual != expected:
         raise BadTable(f"{path}: numbers and materials {actual}; expected: {expected}")
     return table
@@ -437,18 +485,22 @@ def _action_bounds(position: Position, probing: Probing, legal: NDArray[np.int32
 @jit
 def _position_bounds(position: Position, probing: Probing) -> Bounds:
     """Return the bounds of a position between turns; UNKNOWN if missing, or in a required block."""
-    place = index_of(position, probing.numbers)
-    if place == NO_INDEX:
+    index = index_of(position, probing.ranking)
+    if index == NO_INDEX:
         value = terminal_value(position)
-        probing.counts[_MISSING] += value == UNKNOWN
-        return Bounds(value, value)
-    block = place >> _BLOCK_BITS
-    if not probing.is_read[block]:
-        if probing.counts[_REQUIRED] < len(probing.required):
-            probing.required[probing.counts[_REQUIRED]] = block
-            probing.counts[_REQUIRED] += 1
-        return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
-    value = np.int64(probing.values[place])
+        if value == UNKNOWN:
+            value = value_in_book(position, probing.book)
+        if value == UNKNOWN:
+            probing.counts[_MISSING] += 1
+            return Bounds(value, value)
+    else:
+        block = index >> _BLOCK_BITS
+        if probing.places[block] == NOT_READ:
+            if probing.counts[_REQUIRED] < len(probing.required):
+                probing.required[probing.counts[_REQUIRED]] = block
+                probing.counts[_REQUIRED] += 1
+            return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
+        value = np.int64(probing.values[probing.places[block] + (index & _WITHIN_BLOCK)])
     if value_if_certain(position, value) != UNKNOWN:
         return Bounds(value, value)
     draw = np.int64(DRAW_VALUE)

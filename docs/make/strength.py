@@ -23,7 +23,7 @@ class Row(NamedTuple):
     player: str
     opponent: str
     # Wins, draws, losses, and the score with its interval.
-    line: dict[str, Any]
+    tally: dict[str, Any]
     # Whether the search and the evaluation of both players are those of the match.
     is_current: bool
     # The processor of a match with time limits, otherwise "".
@@ -32,13 +32,13 @@ class Row(NamedTuple):
     @property
     def score(self) -> str:
         """The score in per cent, its interval, and † if a player has changed since."""
-        value, low, high = (100 * self.line["score"][name] for name in ("value", "low", "high"))
+        value, low, high = (100 * self.tally["score"][name] for name in ("value", "low", "high"))
         return f"{value:.1f} % ({low:.1f} – {high:.1f})" + ("" if self.is_current else " †")
 
     @property
     def results(self) -> str:
         """Wins, draws and losses."""
-        return "{wins}-{draws}-{losses}".format(**self.line)
+        return "{wins}-{draws}-{losses}".format(**self.tally)
 
 
 @maker
@@ -125,7 +125,7 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
         for measured in sorted((folder / "measured").glob("*.json")):
             tournament = json.loads(measured.read_text())
             recorded = tournament["config"].get("decisions", {})
-            for (player, opponent), line in _pairs(tournament):
+            for (player, opponent), tally in _pairs(tournament):
                 hashes = {
                     name: _current_hash(name, config["game"], options)
                     for name in (player, opponent)
@@ -134,7 +134,7 @@ def matches(games: Container[str] = GAMES) -> Iterator[Row]:
                     digest in (None, recorded.get(name)) for name, digest in hashes.items()
                 )
                 processor = _processor(tournament, player + opponent)
-                row = Row(config, cost, player, opponent, line, is_current, processor)
+                row = Row(config, cost, player, opponent, tally, is_current, processor)
                 key = player, opponent, processor
                 rows[key] = max(rows.get(key, row), row, key=_rank)
         yield from rows.values()
@@ -154,23 +154,23 @@ def _processor(tournament: Mapping[str, Any], specs: str) -> str:
 
 def _rank(row: Row) -> tuple[bool, int]:
     """Return the sort key of a repeated match: whether it is current, then its games."""
-    return row.is_current, row.line["wins"] + row.line["draws"] + row.line["losses"]
+    return row.is_current, row.tally["wins"] + row.tally["draws"] + row.tally["losses"]
 
 
 def _pairs(tournament: Mapping[str, Any]) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """Yield the pairs of a tournament with a network, which comes first, and its results."""
     networks = tournament["config"]["weights"]
     for pair in tournament["pairs"]:
-        names, line = pair["players"], pair["line"]
+        names, tally = pair["players"], pair["tally"]
         if names[0] in networks:
-            yield names, line
+            yield names, tally
         elif names[1] in networks:
-            yield names[::-1], _swapped(line)
+            yield names[::-1], _swap_players(tally)
 
 
-def _swapped(line: dict[str, Any]) -> dict[str, Any]:
+def _swap_players(tally: dict[str, Any]) -> dict[str, Any]:
     """Return the results of a pair for the second player."""
     score = {"value": "value", "low": "high", "high": "low"}
-    swapped_score = {name: 1 - line["score"][other] for name, other in score.items()}
-    wins, draws, losses = line["losses"], line["draws"], line["wins"]
+    swapped_score = {name: 1 - tally["score"][other] for name, other in score.items()}
+    wins, draws, losses = tally["losses"], tally["draws"], tally["wins"]
     return {"score": swapped_score, "wins": wins, "draws": draws, "losses": losses}

@@ -39,8 +39,10 @@ STARTS = np.array(  # [4]
 )
 # Number of lines of four through each cell.
 LINES = np.zeros(64, np.int64)
-for row, column in [cell for start in CELLS for step in DIRECTIONS for cell in line(*start, *step)]:
-    LINES[COLUMNS * row + column] += 1
+for start in CELLS:
+    for step in DIRECTIONS:
+        for row, column in line(*start, *step):
+            LINES[COLUMNS * row + column] += 1
 
 
 # part: position

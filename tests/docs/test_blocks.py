@@ -230,7 +230,7 @@ def test_matches_on_different_processors_are_distinct(monkeypatch, tmp_path):
         changed = deepcopy(tournament)
         changed["config"]["decisions"] |= changes.get("decisions", {})
         changed["processors"] = changes["processors"]
-        changed["pairs"][0]["line"]["wins"] = changes["wins"]
+        changed["pairs"][0]["tally"]["wins"] = changes["wins"]
         (copy / "measured" / name).write_text(json.dumps(changed))
 
     outdated = {first.player: "0" * 16}
@@ -238,7 +238,7 @@ def test_matches_on_different_processors_are_distinct(monkeypatch, tmp_path):
     assert [*strength.matches()] == [first]
     add_match("repeated.json", processors=[first.processor], wins=998)
     add_match("elsewhere.json", processors=["another"], wins=7)
-    rows = [(row.processor, row.line["wins"]) for row in strength.matches()]
+    rows = [(row.processor, row.tally["wins"]) for row in strength.matches()]
     assert sorted(rows) == sorted([(first.processor, 998), ("another", 7)])
 
 

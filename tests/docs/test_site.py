@@ -102,7 +102,7 @@ def test_reference_has_constructors_with_arguments(site):
     _, _, after = text.partition('id="cc_env.envs.single.BoardGameEnv"')
     text = re.sub("<[^>]*>", "", after.partition("<h3")[0])
     assert 'opponent: AnyOpponent = "random"' in text
-    assert "None is drawn at every reset" in text
+    assert "None is sampled at every reset" in text
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def test_tutorial_agent_beats_its_opponents(tmp_path, monkeypatch):
         exec(compile(block, PAGE.name, "exec"), namespace)
     standings = namespace["standings"]
     scores = {
-        name: standings.pair("mine", name).line.score.value
+        name: standings.pair("mine", name).tally.score.value
         for name in ("random", "greedy", "minimax:depth=1")
     }
     assert scores["random"] > 0.95, scores

@@ -43,14 +43,14 @@ def play(env):
 
 @pytest.mark.parametrize("make", factories())
 @pytest.mark.parametrize("arguments", [{}, {"size": 8}, {"size": 4, "max_turns": 5}])
-def test_pettingzoo_api_test(make, arguments, capsys):
+def test_environments_pass_the_api_test_of_pettingzoo(make, arguments, capsys):
     env = make(**arguments)
     api_test(env, num_cycles=300)
     assert capsys.readouterr().out.endswith("Passed API test\n")
 
 
 @pytest.mark.parametrize("make", factories())
-def test_pettingzoo_seed_test(make):
+def test_environments_pass_the_seed_test_of_pettingzoo(make):
     environments = []
 
     def make_and_record():
@@ -62,7 +62,7 @@ def test_pettingzoo_seed_test(make):
     assert first.unwrapped.position == other.unwrapped.position != first.unwrapped.game.initial
 
 
-def test_pettingzoo_render_test(monkeypatch):
+def test_environment_passes_the_render_test_of_pettingzoo(monkeypatch):
     monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)
     modes = []
 

@@ -129,7 +129,7 @@ def test_mixture_draws_players_by_probability():
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_mixture_draws_anew_for_each_episode_independently_of_other_boards(mode):
+def test_opponent_of_each_episode_is_sampled_independently_of_other_boards(mode):
     mode = gymnasium.vector.AutoresetMode(mode)
     games = []
     for count in (3, 30):
@@ -230,7 +230,7 @@ def test_invalid_mixture_is_rejected(mixture, message):
         BoardGameEnv("capture_conquer", opponent=mixture)
 
 
-def test_mixture_of_a_batch_policy_players_and_functions():
+def test_batch_policies_players_and_functions_can_be_mixed():
     def first(batch, rng):
         return batch.masks.argmax(1)
 
@@ -385,7 +385,7 @@ def test_openings_and_replies_that_end_games_are_repeated_in_compiled_code(
 
 
 @pytest.mark.parametrize("name", ["Checkers", "MiniCheckers"])
-def test_openings_from_which_every_reply_ends_the_game_are_drawn_again(name):
+def test_openings_from_which_every_reply_ends_the_game_are_sampled_again(name):
     envs = gymnasium.make_vec(f"cc_env/{name}-v0", 500, opponent="random", max_opening_turns=300)
     envs.reset(seed=0)
     assert not envs.unwrapped._boards.done.any()

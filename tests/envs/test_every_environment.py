@@ -36,7 +36,7 @@ EVERY_ENVIRONMENT = IDS + list(OPTIONS.items())
 
 
 @pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
-def test_gymnasium_check_env(name, options, monkeypatch):
+def test_environment_passes_gymnasium_checks(name, options, monkeypatch):
     modes, frame = set(), Renderer.frame
 
     def frame_and_record(renderer, picture):
@@ -50,7 +50,7 @@ def test_gymnasium_check_env(name, options, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "options"), EVERY_ENVIRONMENT, ids=str)
-def test_stable_baselines_check_env(name, options):
+def test_environment_passes_stable_baselines_checks(name, options):
     from sb3_contrib.common.maskable.utils import is_masking_supported
     from stable_baselines3.common.env_checker import check_env
     from stable_baselines3.common.vec_env import DummyVecEnv

@@ -42,21 +42,21 @@ def play(env, seed):
 
 @pytest.mark.parametrize("size", [4, 5, 6, 7, 8])
 @pytest.mark.parametrize("seat", [None, 0, 1])
-def test_gymnasium_check_env(size, seat):
+def test_environment_passes_gymnasium_checks(size, seat):
     env = make(size=size, seat=seat).unwrapped
     check_env(env, skip_render_check=True)
     assert env.game.options["size"] == size
 
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array", "human"])
-def test_gymnasium_check_env_with_each_render_mode(mode, monkeypatch):
+def test_environment_passes_gymnasium_checks_in_each_render_mode(mode, monkeypatch):
     monkeypatch.setattr("cc_env.envs.rendering.FRAMES_PER_SECOND", 1000)
     env = make(render_mode=mode, size=4).unwrapped
     check_env(env)
     assert env.render_mode == mode
 
 
-def test_stable_baselines_check_env():
+def test_environment_passes_stable_baselines_checks():
     from stable_baselines3.common.env_checker import check_env
 
     for size in (6, 8):

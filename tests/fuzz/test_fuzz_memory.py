@@ -88,12 +88,12 @@ def test_memory_with_altered_rows_is_read_or_rejected(whole, place, commands):
 
 
 @given(st.data())
-def test_altered_bytes(whole, place, data):
+def test_memory_with_altered_bytes_is_read_or_rejected(whole, place, data):
     place.write_bytes(data.draw(bytes_damaged(whole)))
     call_or_reject(remembers, place)
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes(whole, place, content):
+def test_memory_with_any_bytes_is_read_or_rejected(whole, place, content):
     place.write_bytes(whole[:100] + content)
     call_or_reject(remembers, place)

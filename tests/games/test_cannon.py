@@ -137,7 +137,7 @@ def test_retreat_requires_an_adjacent_enemy(cannon):
     assert "33M35" not in commands(cannon, place(cannon, "b", **hall))
 
 
-def test_retreat_over_an_occupied_cell(cannon):
+def test_retreat_may_cross_an_occupied_cell_by_default(cannon):
     letters = {"b": "33 34", "w": "32"}
     assert "33M35" in commands(cannon, place(cannon, "b", **letters))
     clear = make_game("cannon", retreat_clear_path=True)
@@ -146,7 +146,7 @@ def test_retreat_over_an_occupied_cell(cannon):
     assert "33M55" in legal
 
 
-def test_bomb_over_an_occupied_cell(cannon):
+def test_bomb_may_cross_an_occupied_cell_by_default(cannon):
     letters = {"b": "24 25 26", "w": "22 21"}
     assert {"24B22", "24B21"} <= commands(cannon, place(cannon, "b", **letters))
     clear = make_game("cannon", bomb_clear_path=True)

@@ -401,8 +401,8 @@ def test_stronger_player_wins(checkers):
     names = "minimax:hard", "minimax:easy,evaluation=published", "random"
     standings = arena.play_tournament(names, "checkers", games=6).standings
     # Many games are draws.
-    assert standings.pair(names[0], names[1]).line.score.value > 0.6
-    assert standings.pair(names[0], "random").line.score.value > 0.95
+    assert standings.pair(names[0], names[1]).tally.score.value > 0.6
+    assert standings.pair(names[0], "random").tally.score.value > 0.95
 
 
 # Portable Draughts Notation
@@ -464,7 +464,7 @@ def test_ambiguous_capture_is_written_with_all_cells(checkers):
     assert texts == {"10x17x26x19x10", "10x19x26x17x10"}
     for turn in checkers.turns(position):
         assert pdn.parse_turn(checkers, position, pdn.turn_text(checkers, position, turn)) == turn
-    with pytest.raises(IllegalAction, match="'10x10' can be any of: 10x17x26x19x10, 10x19x26"):
+    with pytest.raises(IllegalAction, match="'10x10' is ambiguous: 10x17x26x19x10, 10x19x26"):
         pdn.parse_turn(checkers, position, "10x10")
 
 
@@ -713,7 +713,9 @@ def test_later_moves_resolve_an_ambiguous_capture(english, moves, first):
 
 def test_unresolved_ambiguous_capture_is_rejected(english):
     setup = '[FEN "B:W14,15,22,23,K32:B1,10"]\n1.'
-    message = "line 2: move 2: move 1 can be any of: 10x17x26, 10x19x26; no later move is legal in"
+    message = (
+        "line 2: move 2: move 1 is ambiguous: 10x17x26, 10x19x26; the moves after it are legal"
+    )
     with pytest.raises(BadRecord, match=message):
         list(record.valid_games("text", pdn.read(f"{setup} 10x26 32-28 *", english)))
     with pytest.raises(BadRecord, match="line 2: move 1: '9-6' is not legal in 'W:W"):

@@ -14,7 +14,7 @@ from cc_env.learned_evaluation.network import (
     UNITS,
     WIDTH,
     IntegerNetwork,
-    aligned,
+    align,
 )
 
 
@@ -26,7 +26,7 @@ def random_network(rng, windows=(), sets=2):
 
     states = sample(len(windows) * STATES * WIDTH, FIRST_SCALE, np.int16)
     states.reshape(-1, STATES, WIDTH)[:, 0] = 0
-    return aligned(
+    return align(
         IntegerNetwork(
             windows=np.array(windows, np.uint64),
             cells=sample(sets * CELLS * WIDTH, FIRST_SCALE, np.int16),

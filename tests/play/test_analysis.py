@@ -46,11 +46,11 @@ def test_compared_values_equal_minimax_values():
     comparison = compare(search, game.initial, turns, seconds_left=lambda: 60.0, depth=4)
     alone = search.search(game.initial, depth=4)
     assert comparison.depth == 4
-    assert [line.actions[:1] for line in comparison.lines] == turns
-    assert max(line.score for line in comparison.lines) == alone.score
-    for line in comparison.lines:
-        after = game.play_turn(game.initial, line.actions[:1])
-        assert line.score == -search.search(after, depth=3).score
+    assert [variation.actions[:1] for variation in comparison.variations] == turns
+    assert max(variation.score for variation in comparison.variations) == alone.score
+    for variation in comparison.variations:
+        after = game.play_turn(game.initial, variation.actions[:1])
+        assert variation.score == -search.search(after, depth=3).score
 
 
 def test_winning_move_has_the_value_of_a_win_at_any_time_limit():
@@ -61,8 +61,8 @@ def test_winning_move_has_the_value_of_a_win_at_any_time_limit():
         turns = [(int(action),) for action in game.legal_actions(position)]
         comparison = compare(AlphaBeta(game), position, turns, seconds_left=lambda: 0.0)
         assert comparison.depth == 2
-        assert len(comparison.lines) == len(turns)
-        first = max(comparison.lines, key=lambda line: line.score)
+        assert len(comparison.variations) == len(turns)
+        first = max(comparison.variations, key=lambda variation: variation.score)
         assert (first.value, game.turn_texts(position, first.actions)[0]) == (1.0, best)
 
 
@@ -112,7 +112,8 @@ def test_turns_of_several_decisions_are_graded_as_a_whole(game):
     )
     amid = game.play_turn(position, turns[-1][:1])
     partial = analysis.analyze(game, amid, player, running_budget(player))
-    assert {line.actions[0] for line in partial.lines} == set(game.legal_actions(amid).tolist())
+    first_actions = {variation.actions[0] for variation in partial.variations}
+    assert first_actions == set(game.legal_actions(amid).tolist())
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -125,14 +126,14 @@ def test_players_with_values_evaluate_every_move(name):
     for kind in ("minimax:depth=2", "mcts:simulations=20", "greedy"):
         player = make_player(kind, game)
         result = analysis.analyze(game, match.position, player, running_budget(player))
-        assert {line.actions[0] for line in result.lines} == legal
-        assert all(-1 <= line.value <= 1 for line in result.lines)
+        assert {variation.actions[0] for variation in result.variations} == legal
+        assert all(-1 <= variation.value <= 1 for variation in result.variations)
         if kind.startswith("mcts") and len(legal) > 1:
             assert set(result.policy) <= legal
             assert sum(result.policy.values()) == pytest.approx(1)
     player = make_player("random", game)
     silent = analysis.analyze(game, match.position, player, running_budget(player))
-    assert (silent.value, silent.lines) == (None, ())
+    assert (silent.value, silent.variations) == (None, ())
     game.play_turn(match.position, silent.line)
 
 

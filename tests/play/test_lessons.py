@@ -109,11 +109,11 @@ def test_ending_is_described_in_a_sentence(name, lesson):
     assert not set("_{}") & set(text)
 
 
-def test_one_lesson_in_the_terminal():
+def test_terminal_prints_one_lesson():
     assert command_line(main, "learn", "mini_checkers", "5") == GOLDEN
 
 
-def test_all_lessons_in_the_terminal():
+def test_terminal_prints_all_lessons():
     text = command_line(main, "learn", "morris")
     assert text.startswith("Two players, white and black, have nine beads each")
     titles = [lesson.title for lesson in load_guide("morris").lessons]

@@ -374,7 +374,7 @@ def test_morris_accepts_letters_and_shows_beads_in_hand(monkeypatch):
     assert "\nerror: 'zz' is not a legal move" in out
 
 
-def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
+def test_illegal_placements_of_morris_are_explained(monkeypatch):
     """Each refusal has a reason and is followed by a new prompt."""
     lines = ["a", "AB", "5x", "?", "A", "b"]
     out = play_output(monkeypatch, "-g", "morris", "--second", "human", lines=lines)
@@ -388,7 +388,7 @@ def test_refusals_in_the_placing_phase_of_morris(monkeypatch):
     assert "last B\n" in out
 
 
-def test_refusals_in_the_moving_phase_of_morris(monkeypatch):
+def test_illegal_moves_of_morris_are_explained(monkeypatch):
     """Each refusal has a reason and is followed by a new prompt."""
     start = "ww.w..bbbw............b. w 00"
     refused = {

@@ -539,7 +539,7 @@ black to move
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_initial_positions_as_text(name):
+def test_initial_positions_have_the_expected_text(name):
     game = make_game(name)
     assert f"\n{to_text(draw(game, game.initial))}\n" == STARTS[name]
 

@@ -223,7 +223,7 @@ def test_cutoffs_are_counted_for_both_sides(game):
     assert result.cuts_max + result.cuts_min < result.nodes
 
 
-def test_expected_result_of_a_score():
+def test_expected_result_is_symmetric_and_1_for_proven_wins():
     assert expected_result(0) == 0
     assert 0.4 < expected_result(100) == -expected_result(-100) < 0.8
     assert (expected_result(WIN - 7), expected_result(9 - WIN)) == (1, -1)

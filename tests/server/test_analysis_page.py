@@ -125,7 +125,7 @@ def test_turns_are_marked_and_graphed(open_analysis):
 
 
 @pytest.mark.slow
-def test_lines_arrows_and_moves_on_a_phone(open_analysis):
+def test_phone_shows_lines_arrows_and_moves(open_analysis):
     start = make_game("capture_conquer").initial
     text = make_game("capture_conquer").to_text(start)
     page = open_analysis(text=text, **PHONE)

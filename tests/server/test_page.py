@@ -94,7 +94,7 @@ def is_over(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-def test_whole_game_by_mouse(name, open_game):
+def test_game_can_be_played_by_mouse(name, open_game):
     """After the end, a rematch begins on the same page."""
     page, rng = open_game(name, options=SMALL.get(name, {})), np.random.default_rng(1)
     while not is_over(page):
@@ -107,7 +107,7 @@ def test_whole_game_by_mouse(name, open_game):
 
 
 @pytest.mark.slow
-def test_whole_game_by_keyboard(open_game):
+def test_game_can_be_played_by_keyboard(open_game):
     page, rng = open_game("capture_conquer", options={"option.size": "4"}), np.random.default_rng(3)
 
     def press(selector):
@@ -127,7 +127,7 @@ def test_whole_game_by_keyboard(open_game):
 
 
 @pytest.mark.slow
-def test_whole_game_by_touch(open_game):
+def test_game_can_be_played_by_touch(open_game):
     phone = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
     page = open_game("capture_conquer", options={"option.size": "4"}, **phone)
     rng = np.random.default_rng(2)
@@ -137,7 +137,7 @@ def test_whole_game_by_touch(open_game):
 
 
 @pytest.mark.slow
-def test_keyboard_typed_moves_take_back_and_hint(open_game):
+def test_keyboard_selects_cells_types_moves_undoes_and_hints(open_game):
     """The statistics of the last search are shown next to the board."""
     page = open_game("mini_checkers", second="minimax:easy")
     page.focus("rect[data-cell='4,1']")

@@ -237,7 +237,7 @@ def test_unstorable_game_is_rejected_and_leaves_no_file(serving, tmp_path, monke
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"{}\n", b"\xff\n", b'{"game":1}\n'])
-def test_damaged_game_is_one_error_and_one_log_line(content, serving, tmp_path, caplog):
+def test_damaged_game_causes_one_error_and_one_log_line(content, serving, tmp_path, caplog):
     client = serving()
     (tmp_path / f"{'A' * 16}.jsonl").write_bytes(content)
     response = client.get(f"/games/{'A' * 16}.txt")

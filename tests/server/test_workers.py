@@ -66,7 +66,9 @@ def test_worker_decides_as_the_local_player(pool):
 def test_workers_analyze(pool):
     spec = "minimax:depth=2"
     result = pool.run(PlayerJob(analyze, spec, GAME, GAME.initial), 5.0)
-    assert {line.actions[0] for line in result.lines} == set(GAME.legal_actions(GAME.initial))
+    assert {variation.actions[0] for variation in result.variations} == set(
+        GAME.legal_actions(GAME.initial)
+    )
     turn = next(GAME.turns(GAME.initial))
     assess = partial(analysis_api.assess_turn, turn=turn)
     assert pool.run(PlayerJob(assess, spec, GAME, GAME.initial), 5.0)["mark"]

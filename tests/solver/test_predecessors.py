@@ -42,7 +42,7 @@ def is_quiet(passed, after):
 
 
 @jit
-def compare_turns(chosen, material, numbers, like, legal):
+def compare_turns(chosen, material, ranking, like, legal):
     """Return how many turns these positions have, and how many are found in one way only.
 
     Exactly one unmove must take back a quiet turn.
@@ -55,7 +55,7 @@ def compare_turns(chosen, material, numbers, like, legal):
     sets = np.empty(len(material), np.uint64)
     total = wrong = 0
     for number in chosen:
-        passed = decode_position(number, material, numbers, like, sets)
+        passed = decode_position(number, material, ranking, like, sets)
         position = rules.pass_turn(passed)
         if terminal_value(position) != UNKNOWN:
             continue
@@ -73,7 +73,7 @@ def compare_turns(chosen, material, numbers, like, legal):
 
 
 @jit
-def compare_unmoves(chosen, material, numbers, like, legal):
+def compare_unmoves(chosen, material, ranking, like, legal):
     """Return how many unmoves there are to these positions, and how many no turn follows.
 
     Unmoves to finished games are not counted.
@@ -82,7 +82,7 @@ def compare_unmoves(chosen, material, numbers, like, legal):
     sets = np.empty(len(material), np.uint64)
     total = wrong = 0
     for number in chosen:
-        position = decode_position(number, material, numbers, like, sets)
+        position = decode_position(number, material, ranking, like, sets)
         for index in range(rules.unmoves(position, before)):
             previous = rules.pass_turn(rules.load(before[index], like))
             if terminal_value(previous) == UNKNOWN:
@@ -95,10 +95,10 @@ def compare_unmoves(chosen, material, numbers, like, legal):
 def test_turns_and_unmoves_are_those_of_the_legal_actions(name, options, material):
     game = make_game(name, **options)
     assert game.numbering.unmoves
-    numbers = make_ranking_tables(game.numbering, [material])
+    ranking = make_ranking_tables(game.numbering, [material])
     legal = np.empty(16 * game.num_actions, np.int32)
-    chosen = np.random.default_rng(0).integers(material_size(material, numbers), size=2000)
-    arguments = chosen, np.array(material), numbers, game.numbering.like, legal
+    chosen = np.random.default_rng(0).integers(material_size(material, ranking), size=2000)
+    arguments = chosen, np.array(material), ranking, game.numbering.like, legal
     for compare in compare_turns, compare_unmoves:
         total, wrong = compare(*arguments)
         assert total > 5000

@@ -43,10 +43,10 @@ def assert_proven(game, paths, most):
     for path in paths:
         table = ExactTable(path)
         materials = [view.material for view in table.header.views]
-        numbers = make_ranking_tables(game.numbering, materials)
+        ranking = make_ranking_tables(game.numbering, materials)
         for view, values in zip(table.header.views, table.read(), strict=True):
             for number, value in enumerate(values.tolist()):
-                fields = position_fields(number, view.material, numbers, game.numbering.like)
+                fields = position_fields(number, view.material, ranking, game.numbering.like)
                 position = game.make_position(fields)
                 solved = int(result_of(value)), int(turns_of(value))
                 assert solved == proof[proven(game, position)], game.to_text(position)
@@ -394,7 +394,7 @@ def test_verification_stays_within_the_memory_estimate():
         tracemalloc.stop()
 
 
-def test_progress_lines_of_the_solve_command(tmp_path, monkeypatch):
+def test_solve_prints_progress_at_intervals(tmp_path, monkeypatch):
     command = "solve", "capture_conquer", "-o", "size=4", "--pieces", "2v2", "--check", 9
     monkeypatch.setattr("cc_env.cli.tablebase_commands.PROGRESS_INTERVAL_SECONDS", 3600)
     assert "M/s" not in command_line(main, *command, "--out", tmp_path / "seldom")

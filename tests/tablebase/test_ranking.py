@@ -45,78 +45,78 @@ def numbered(name, options, pieces):
 
 
 @jit
-def count_differences(material, size, numbers, like):
+def count_differences(material, size, ranking, like):
     """Return how many positions differ if they are decoded from the one before.
 
     Also return how many indices differ by the cache of first sets.
     """
     sets, first_sets = np.empty(len(material), np.uint64), np.zeros((FIRST_SETS, 5), np.uint64)
-    previous = decode_position(np.int64(0), material, numbers, like, sets)
+    previous = decode_position(np.int64(0), material, ranking, like, sets)
     different, wrong = 0, 0
     for number in range(1, size):
-        previous = decode_next(np.int64(number), previous, material, numbers, sets)
-        position = decode_position(np.int64(number), material, numbers, like, sets)
+        previous = decode_next(np.int64(number), previous, material, ranking, sets)
+        position = decode_position(np.int64(number), material, ranking, like, sets)
         different += position != previous
-        wrong += cached_index_of(position, numbers, first_sets) != index_of(position, numbers)
+        wrong += cached_index_of(position, ranking, first_sets) != index_of(position, ranking)
     return different, wrong
 
 
 @jit
-def count_wrong(material, start, size, numbers, like):
+def count_wrong(material, start, size, ranking, like):
     """Return how many numbers of a material are not those of their positions."""
     sets, wrong = np.empty(len(material), np.uint64), 0
     for number in range(size):
-        position = decode_position(np.int64(number), material, numbers, like, sets)
-        wrong += index_of(position, numbers) != start + number
+        position = decode_position(np.int64(number), material, ranking, like, sets)
+        wrong += index_of(position, ranking) != start + number
     return wrong
 
 
 @pytest.mark.parametrize(("name", "options", "pieces"), CASES)
 def test_decoding_and_indexing_are_inverse(name, options, pieces):
-    game, materials, numbers = numbered(name, options, pieces)
+    game, materials, ranking = numbered(name, options, pieces)
     like, end = game.numbering.like, 0
     for material in both_views(materials):
-        start, size = material_start(material, numbers), material_size(material, numbers)
+        start, size = material_start(material, ranking), material_size(material, ranking)
         assert size > 0
         assert start >= end
         end = start + size
         shape = np.array(material, np.int64)
-        assert count_wrong(shape, start, size, numbers, like) == 0
-        assert count_differences(shape, size, numbers, like) == (0, 0)
+        assert count_wrong(shape, start, size, ranking, like) == 0
+        assert count_differences(shape, size, ranking, like) == (0, 0)
 
 
 @pytest.mark.parametrize(("name", "options", "pieces"), CASES)
 def test_numbering_is_complete(name, options, pieces):
     """Each number represents one position per image of its first set; their sum is the total."""
-    game, materials, numbers = numbered(name, options, pieces)
+    game, materials, ranking = numbered(name, options, pieces)
     for material in both_views(materials):
-        low, high = numbers.representatives_at[material[0] : material[0] + 2]
-        first, last = numbers.first[material[0] : material[0] + 2]
-        images = np.bincount(numbers.orbits[first:last], minlength=high - low)
-        at = int(numbers.before_at[material_code(material, numbers)])
-        rooms = np.diff(numbers.before[at : at + high - low + 1])
+        low, high = ranking.representatives_at[material[0] : material[0] + 2]
+        first, last = ranking.first[material[0] : material[0] + 2]
+        images = np.bincount(ranking.orbits[first:last], minlength=high - low)
+        at = int(ranking.before_at[material_code(material, ranking)])
+        rooms = np.diff(ranking.before[at : at + high - low + 1])
         assert int(images @ rooms) == count_positions(game.numbering, material)
 
 
 @pytest.mark.parametrize(("name", "options", "pieces"), CASES)
 def test_symmetric_positions_share_a_number(name, options, pieces):
-    game, materials, numbers = numbered(name, options, pieces)
+    game, materials, ranking = numbered(name, options, pieces)
     rng = np.random.default_rng(0)
     for material in both_views(materials):
-        for number in rng.integers(material_size(material, numbers), size=10).tolist():
-            fields = position_fields(number, material, numbers, game.numbering.like)
+        for number in rng.integers(material_size(material, ranking), size=10).tolist():
+            fields = position_fields(number, material, ranking, game.numbering.like)
             position = game.make_position(fields)
             for symmetry in game.symmetries:
                 image = symmetry.position(position)
-                same = index_of(image, numbers) == index_of(position, numbers)
+                same = index_of(image, ranking) == index_of(position, ranking)
                 assert same or image.own == position.own or is_fixed(game, position)
-                assert index_of(image, numbers) in all_indices(position, numbers)
+                assert index_of(image, ranking) in all_indices(position, ranking)
 
 
-def all_indices(position, numbers):
-    indices = np.zeros(len(numbers.cell_maps), np.int64)
-    count = image_indices(position, numbers, indices)
-    assert indices[0] == index_of(position, numbers)
+def all_indices(position, ranking):
+    indices = np.zeros(len(ranking.cell_maps), np.int64)
+    count = image_indices(position, ranking, indices)
+    assert indices[0] == index_of(position, ranking)
     return indices[:count].tolist()
 
 
@@ -142,24 +142,24 @@ def test_capture_conquer_positions_are_counted_by_binomials():
 
 
 def test_mid_turn_and_other_material_have_no_number():
-    game, _, numbers = numbered("capture_conquer", {"size": 4}, "2v2")
-    assert index_of(game.initial, numbers) == NO_INDEX
+    game, _, ranking = numbered("capture_conquer", {"size": 4}, "2v2")
+    assert index_of(game.initial, ranking) == NO_INDEX
     position = game.from_text("4/1rb1/1bb1/4 b")
-    assert index_of(position, numbers) == NO_INDEX
-    game, _, numbers = numbered("morris", {"free_move": "never"}, "3v3")
-    assert index_of(game.initial, numbers) == NO_INDEX
+    assert index_of(position, ranking) == NO_INDEX
+    game, _, ranking = numbered("morris", {"free_move": "never"}, "3v3")
+    assert index_of(game.initial, ranking) == NO_INDEX
     due = game.initial._replace(
         own=np.uint64(7), enemy=np.uint64(0o7000), own_hand=np.uint64(0), enemy_hand=np.uint64(0)
     )
-    assert index_of(due, numbers) != NO_INDEX
-    assert index_of(due._replace(pending=np.uint64(1)), numbers) == NO_INDEX
-    assert index_of(due._replace(own_free=np.uint64(1)), numbers) == NO_INDEX
+    assert index_of(due, ranking) != NO_INDEX
+    assert index_of(due._replace(pending=np.uint64(1)), ranking) == NO_INDEX
+    assert index_of(due._replace(own_free=np.uint64(1)), ranking) == NO_INDEX
 
 
 def test_man_on_its_last_row_has_no_number():
-    game, _, numbers = numbered("checkers", {}, "1v1")
-    assert index_of(game.from_text("r7/8/8/8/8/8/8/7b r"), numbers) == NO_INDEX
-    assert index_of(game.from_text("R7/8/8/8/8/8/8/7B r"), numbers) != NO_INDEX
+    game, _, ranking = numbered("checkers", {}, "1v1")
+    assert index_of(game.from_text("r7/8/8/8/8/8/8/7b r"), ranking) == NO_INDEX
+    assert index_of(game.from_text("R7/8/8/8/8/8/8/7B r"), ranking) != NO_INDEX
 
 
 def test_labels_of_materials_can_be_parsed():

@@ -17,17 +17,21 @@ from solved_boards import SMALL, solve
 from cc_env.__main__ import main
 from cc_env.accuracy.decisions import sample_uniform
 from cc_env.core import rules
-from cc_env.errors import BadOption, BadPosition, BadTable, MissingTable
+from cc_env.errors import BadOption, BadPosition, BadTable, InsufficientSpace, MissingTable
 from cc_env.files import open_atomically, open_temporary
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Clock
 from cc_env.players.builtin import MinimaxPlayer
+from cc_env.players.perfect import PerfectPlayer
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import file_stem
 from cc_env.tablebase import table_file as files
-from cc_env.tablebase.ranking import BLOCK_SIZE
+from cc_env.tablebase import tablebase
+from cc_env.tablebase.cache import NOT_READ
+from cc_env.tablebase.ranking import BLOCK_SIZE, index_of
 from cc_env.tablebase.table_file import ExactTable, TableHeader, TableView, write_table
-from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.tablebase import SHIPPED, Tablebase
+from cc_env.tablebase.values import turns_of
 
 
 @pytest.fixture(scope="module")
@@ -265,6 +269,40 @@ def test_probing_is_thread_safe(folder):
             assert [turn.result() for turn in turns] == 3 * [expected]
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.fixture
+def cached(monkeypatch):
+    """The shipped tables of 5×5 with room for 40 of their 81 blocks."""
+    monkeypatch.setattr(tablebase, "MAX_CACHED_BLOCKS", 40)
+    return Tablebase(make_game("capture_conquer", size=5, corner=2))
+
+
+def test_large_tables_have_the_same_values_with_few_blocks_in_memory(cached):
+    whole = Tablebase(cached.game, SHIPPED)
+    whole.load_all()
+    positions = sample_uniform(whole, 500, seed=1)
+    assert list(map(cached.probe, positions)) == list(map(whole.probe, positions))
+    places = cached._probing.places
+    assert np.count_nonzero(places != NOT_READ) == 40 < len(places)
+    # Too large for compiled code of vector environments.
+    assert cached.make_probing() is None
+    fallback = make_player("minimax:depth=2", cached.game)
+    assert PerfectPlayer(cached.game, cached, fallback, delay=False).make_policy() is None
+
+
+def test_searches_load_large_tables_if_they_fit_into_memory(cached, monkeypatch):
+    whole = Tablebase(cached.game, SHIPPED)
+    positions = sample_uniform(whole, 100)
+    monkeypatch.setattr(tablebase, "available_memory", lambda: 1024)
+    with pytest.raises(InsufficientSpace, match=r"in memory, .* MiB; 1 KiB are free; .* perfect"):
+        cached.load_all()
+    monkeypatch.undo()
+    loaded = cached.load_all()
+    assert len(loaded.values) == 81 * BLOCK_SIZE
+    assert list(map(cached.probe, positions)) == list(map(whole.probe, positions))
+    values = [loaded.values[index_of(position, loaded.ranking)] for position in positions]
+    assert [solved.turns for solved in map(whole.probe, positions)] == list(map(turns_of, values))
 
 
 def test_missing_folder_and_game_without_tables_are_rejected(folder, tmp_path):

@@ -133,7 +133,7 @@ def test_match_accepts_players_registered_in_this_process(monkeypatch):
 
     agents.register_player("candidate", candidate)
     tournament = arena.play_tournament(("candidate", HIGHEST), options={"size": 4}, games=4)
-    assert tournament.standings.pair(HIGHEST, "candidate").line.games == 4
+    assert tournament.standings.pair(HIGHEST, "candidate").tally.games == 4
     # The first player only checks the spec.
     assert len(created) == 1 + 4
 
@@ -143,12 +143,12 @@ def test_player_objects_and_specs_can_enter():
     lowest, options = Lowest(game), {"options": {"size": 4}, "games": 4}
     by_spec = arena.play_tournament((LOWEST, "random"), **options).standings
     by_object = arena.play_tournament((lowest, "random"), **options).standings
-    expected = by_spec.pair(LOWEST, "random").line
-    assert by_object.pair("Lowest", "random").line == expected
+    expected = by_spec.pair(LOWEST, "random").tally
+    assert by_object.pair("Lowest", "random").tally == expected
     alias = {"mine": lowest, "theirs": LOWEST, "random": "random"}
     standings = arena.play_tournament(alias, **options).standings
     assert {player.name for player in standings.players} == set(alias)
-    assert standings.pair("mine", "theirs").line.score.value == 0.5
+    assert standings.pair("mine", "theirs").tally.score.value == 0.5
     assert not {"Lowest", "mine", "theirs"} & set(agents.PLAYERS)
 
 
@@ -517,7 +517,7 @@ def test_tables_cover_players_without_finished_games(tmp_path):
     assert len(tournament.records) == 2
     assert len(tournament.unplayed) == 4
     by_name = {player.name: player for player in tournament.standings.players}
-    assert by_name["arena_players.Dead"].line.games == 0
+    assert by_name["arena_players.Dead"].tally.games == 0
     assert by_name["arena_players.Dead"].elo.high > by_name["random"].elo.high
     assert (tmp_path / "results.json").exists()
     assert "arena_players.Dead" in report.to_html(tournament, "command")
@@ -528,7 +528,7 @@ def test_equal_starting_positions_count_as_one_opening():
         ("minimax:depth=1", "minimax:depth=2"), games=20, opening_turns=0
     )
     assert {pairing.opening for pairing in tournament.schedule} == {0}
-    interval = tournament.standings.pair("minimax:depth=1", "minimax:depth=2").line.score
+    interval = tournament.standings.pair("minimax:depth=1", "minimax:depth=2").tally.score
     assert interval.high - interval.low > 0.5
 
 

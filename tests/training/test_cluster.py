@@ -51,7 +51,7 @@ def cluster():
     """A cluster with one node of two CPUs, which this process joins."""
     from ray.cluster_utils import Cluster
 
-    from training.parallel.cluster import connected
+    from training.parallel.cluster import connect
 
     with pytest.MonkeyPatch.context() as patch:
         # A busy machine must not cause warnings.
@@ -65,7 +65,7 @@ def cluster():
         nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False})
         patch.setenv("RAY_ADDRESS", nodes.address)
         try:
-            with connected():
+            with connect():
                 yield nodes
         finally:
             nodes.shutdown()

@@ -75,7 +75,7 @@ def test_report_matches_the_standings(tournament, page):
     for player in tournament.standings.players:
         assert player.name in text
         assert elo(player.elo) in text
-        assert str(player.line) in text
+        assert str(player.tally) in text
     assert summary(tournament.standings) in text
     assert COMMAND in text
     assert "lost 12 games by error: RuntimeError: lost my head" in text
@@ -141,7 +141,7 @@ def test_matrix_shows_scores_from_both_sides(tournament):
     both = scores + scores.T
     assert both[~np.eye(4, dtype=bool)] == pytest.approx(1)
     best, second, *_ = (player.name for player in tournament.standings.players)
-    assert scores[0, 1] == tournament.standings.pair(best, second).line.score.value
+    assert scores[0, 1] == tournament.standings.pair(best, second).tally.score.value
 
 
 def test_histogram_counts_every_game(tournament):
@@ -179,10 +179,10 @@ def test_report_writes_all_files(tournament, tmp_path):
     ],
 )
 def test_summary_matches_the_interval(score, verdict):
-    line = Tally(7, 0, 3, score)
-    ladder = tuple(PlayerResult(name, score, line, {}) for name in "ab")
-    pair = Pair(("a", "b"), line, score)
-    assert verdict in summary(Standings(ladder, (pair,), line, (9,), {"conquest": 1}, {}))
+    tally = Tally(7, 0, 3, score)
+    ladder = tuple(PlayerResult(name, score, tally, {}) for name in "ab")
+    pair = Pair(("a", "b"), tally, score)
+    assert verdict in summary(Standings(ladder, (pair,), tally, (9,), {"conquest": 1}, {}))
 
 
 def test_numbers_are_formatted():

@@ -37,24 +37,24 @@ def ranked():
 
 def test_players_are_ranked_best_first(ranked):
     assert [player.name for player in ranked.players] == [A, B, C]
-    assert [str(player.line) for player in ranked.players] == ["3-1-0", "1-1-2", "1-0-3"]
-    assert [player.line.score.value for player in ranked.players] == [0.875, 0.375, 0.25]
-    assert all(player.line.games == 4 for player in ranked.players)
+    assert [str(player.tally) for player in ranked.players] == ["3-1-0", "1-1-2", "1-0-3"]
+    assert [player.tally.score.value for player in ranked.players] == [0.875, 0.375, 0.25]
+    assert all(player.tally.games == 4 for player in ranked.players)
     assert [player.faults for player in ranked.players] == [{}, {}, {"error": 2, "time": 1}]
 
 
 def test_pairs_list_the_better_player_first(ranked):
     assert [pair.players for pair in ranked.pairs] == [(A, B), (A, C), (B, C)]
-    assert [str(pair.line) for pair in ranked.pairs] == ["1-1-0", "2-0-0", "1-0-1"]
+    assert [str(pair.tally) for pair in ranked.pairs] == ["1-1-0", "2-0-0", "1-0-1"]
     assert [pair.first_seat.value for pair in ranked.pairs] == [0.75, 0.5, 1]
 
 
 def test_pair_can_be_reversed(ranked):
     pair, reversed_pair = ranked.pair(A, B), ranked.pair(B, A)
     assert reversed_pair.players == (B, A)
-    assert str(reversed_pair.line) == "0-1-1"
-    assert reversed_pair.line.score.value == 1 - pair.line.score.value
-    assert reversed_pair.line.score.low == pytest.approx(1 - pair.line.score.high)
+    assert str(reversed_pair.tally) == "0-1-1"
+    assert reversed_pair.tally.score.value == 1 - pair.tally.score.value
+    assert reversed_pair.tally.score.low == pytest.approx(1 - pair.tally.score.high)
     assert reversed_pair.first_seat == pair.first_seat
     with pytest.raises(KeyError, match="did not play"):
         ranked.pair(A, A)

@@ -79,7 +79,7 @@ class Tournament:
         for player in self.standings.players:
             lost = [game for game in self.records.values() if game.forfeited_by == player.name]
             if lost:
-                count = f"{len(lost)} of its {format_count(player.line.games, 'game')}"
+                count = f"{len(lost)} of its {format_count(player.tally.games, 'game')}"
                 reason = f"{lost[0].reason}: {escape_controls(lost[0].detail)}"
                 lines.append(f"{player.name} forfeits {count}; the first by {reason}")
         return lines
@@ -87,7 +87,7 @@ class Tournament:
     @property
     def has_player_without_finished_game(self) -> bool:
         """Whether a player forfeited every game that it played."""
-        totals = ((player.line.games, player.faults) for player in self.standings.players)
+        totals = ((player.tally.games, player.faults) for player in self.standings.players)
         return any(games and games == sum(faults.values()) for games, faults in totals)
 
     def to_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def play_tournament(
     field is invalid, ChildProcessError if a game failed.
     """
     by_name = entrants.name_entrants(players)
-    with entrants.registered(by_name):
+    with entrants.register(by_name):
         full_config = Config(players=tuple(by_name), game=game, **config)
         play_all = _mapper(engine, workers, full_config.learn)
         pairings = schedule(full_config)
@@ -223,7 +223,7 @@ def _game_function(
 def _play_pickled(config: Config, pickles: Mapping[str, bytes], pairing: Pairing) -> Record:
     """Play one game of the schedule with copies of the players that have pickles."""
     players = {name: pickle.loads(pickles[name]) for name in pairing.players if name in pickles}
-    with entrants.registered(players):
+    with entrants.register(players):
         return _play_scheduled(config, pairing)
 
 

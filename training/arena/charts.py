@@ -40,9 +40,9 @@ def matrix(standings: Standings) -> Figure:
     scores = np.full((count, count), np.nan)
     size = 9.5 if count < 9 else 7
     for row, column in zip(*np.nonzero(~np.eye(count, dtype=bool)), strict=True):
-        line = standings.pair(names[row], names[column]).line
-        scores[row, column] = line.score.value
-        text = f"{line.score.value:.0%}\n{line}"
+        tally = standings.pair(names[row], names[column]).tally
+        scores[row, column] = tally.score.value
+        text = f"{tally.score.value:.0%}\n{tally}"
         axes.text(column, row, text, ha="center", va="center", fontsize=size, color="#1d2026")
     axes.imshow(scores, cmap=_two_colors(), vmin=0, vmax=1, aspect="auto")
     _label_rows(axes, names)

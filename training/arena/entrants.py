@@ -29,7 +29,7 @@ def name_entrants(entrants: Entrants) -> dict[str, str | Player]:
     return by_name
 
 
-def registered(by_name: Mapping[str, str | Player]) -> AbstractContextManager[None]:
+def register(by_name: Mapping[str, str | Player]) -> AbstractContextManager[None]:
     """Register the entrants by name during a block; raise BadPlayer as `temporary_players`."""
     factories: dict[str, PlayerFactory] = {
         name: partial(as_player, entrant) for name, entrant in by_name.items() if entrant != name

@@ -51,20 +51,20 @@ class PlayerResult:
 
     name: str
     elo: Interval
-    line: Tally
+    tally: Tally
     # Games lost by time, an illegal action or an error, by reason.
     faults: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The games of two players; `line` is that of the first one, who has the higher Elo.
+    """The games of two players; `tally` is that of the first one, who has the higher Elo.
 
     `first_seat` is the score of the first seat.
     """
 
     players: tuple[str, str]
-    line: Tally
+    tally: Tally
     first_seat: Interval
 
 
@@ -90,13 +90,13 @@ class Standings:
             if pair.players == (name, other):
                 return pair
             if pair.players == (other, name):
-                return Pair((name, other), _reversed(pair.line), pair.first_seat)
+                return Pair((name, other), _swap_players(pair.tally), pair.first_seat)
         raise KeyError(f"{name} did not play {other}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the tables as JSON objects."""
         turns = {"mean": mean(self.turns), "median": median(self.turns)} if self.turns else {}
-        tables = _rounded({**asdict(self), "turns": turns})
+        tables = _round_numbers({**asdict(self), "turns": turns})
         assert isinstance(tables, dict)
         return tables
 
@@ -161,7 +161,7 @@ def _pair(results: Games, players: Sequence[str], indices: tuple[int, int]) -> P
     return Pair(names, tally, clustered_interval(games.points, games.openings))
 
 
-def _reversed(tally: Tally) -> Tally:
+def _swap_players(tally: Tally) -> Tally:
     """Return a tally from the other player's point of view."""
     value, low, high = tally.score
     return Tally(tally.losses, tally.draws, tally.wins, Interval(1 - value, 1 - high, 1 - low))
@@ -179,14 +179,14 @@ def loser(game: Record) -> str:
     return second if game.result == "1-0" else first
 
 
-def _rounded(value: Any) -> Any:
+def _round_numbers(value: Any) -> Any:
     """Return a JSON value with all numbers rounded; intervals become objects."""
     if isinstance(value, Interval):
         value = value._asdict()
     if isinstance(value, Mapping):
-        return {key: _rounded(inner) for key, inner in value.items()}
+        return {key: _round_numbers(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
+        return [_round_numbers(item) for item in value]
     return round(value, JSON_DECIMALS) if isinstance(value, float) else value
 
 

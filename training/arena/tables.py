@@ -51,7 +51,7 @@ def _ladder(tournament: Tournament) -> Table:
         table.add_row(
             Text(player.name),
             elo(player.elo),
-            *_cells(player.line),
+            *_cells(player.tally),
             milliseconds(time.mean) if time else "",
             milliseconds(time.longest) if time else "",
             *([faults] if has_faults else []),
@@ -80,5 +80,5 @@ def _pairs(tournament: Tournament) -> Table:
     table = make_number_table("pair", "score", "95 %", "W-D-L", "first seat")
     for pair in tournament.standings.pairs:
         name, first_seat = Text(" – ".join(pair.players)), percent(pair.first_seat.value)
-        table.add_row(name, *_cells(pair.line), first_seat)
+        table.add_row(name, *_cells(pair.tally), first_seat)
     return table

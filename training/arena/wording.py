@@ -7,12 +7,12 @@ from training.arena.standings import Standings
 def summary(standings: Standings) -> str:
     """Return a sentence that names the strongest player and the confidence in this result."""
     best, second, *_ = standings.players
-    line = standings.pair(best.name, second.name).line
-    scores = f"{best.name} scores {percent(line.score.value)} against {second.name}"
-    scores += f" ({interval(line.score)} with 95 % confidence)"
-    if line.score.low > 0.5:
+    tally = standings.pair(best.name, second.name).tally
+    scores = f"{best.name} scores {percent(tally.score.value)} against {second.name}"
+    scores += f" ({interval(tally.score)} with 95 % confidence)"
+    if tally.score.low > 0.5:
         verdict = f"{best.name} is stronger"
-    elif line.score.high < 0.5:
+    elif tally.score.high < 0.5:
         verdict = f"{second.name} is stronger in this match; {best.name} leads by its other games"
     else:
         verdict = "more games are needed to decide who is stronger"

@@ -153,7 +153,7 @@ def _runs(
 
 def fixed_result(board: str, games: int) -> Result:
     """Measure the fixed players in a round robin."""
-    players = measurement.measure_fixed(BOARDS[board], games)
+    players = measurement.measure_fixed_players(BOARDS[board], games)
     return {**_header(board), "machine": measurement.machine(), "players": players}
 
 

@@ -30,10 +30,10 @@ def measure_player(spec: str, board: Board, games: int) -> dict[str, Any]:
     for opponent in FIXED_PLAYERS:
         matches[opponent], played = play(spec, opponent, board, games)
         records += played
-    return _measured(spec, board, matches, records)
+    return _player_entry(spec, board, matches, records)
 
 
-def measure_fixed(board: Board, games: int) -> list[dict[str, Any]]:
+def measure_fixed_players(board: Board, games: int) -> list[dict[str, Any]]:
     """Return what `measure_player` returns for each of FIXED_PLAYERS.
 
     The matches of a player are those against the players before it.
@@ -43,10 +43,10 @@ def measure_fixed(board: Board, games: int) -> list[dict[str, Any]]:
     for opponent, spec in combinations(FIXED_PLAYERS, 2):
         matches[spec][opponent], played = play(spec, opponent, board, games)
         records += played
-    return [_measured(spec, board, matches[spec], records) for spec in FIXED_PLAYERS]
+    return [_player_entry(spec, board, matches[spec], records) for spec in FIXED_PLAYERS]
 
 
-def _measured(
+def _player_entry(
     spec: str, board: Board, matches: dict[str, Any], records: Sequence[Record]
 ) -> dict[str, Any]:
     seconds_per_turn = times([spec, *FIXED_PLAYERS], records)[spec].mean
@@ -70,7 +70,7 @@ def play(spec: str, opponent: str, board: Board, games: int) -> tuple[dict[str, 
         seed=OPENING_SEED,
     )
     records = list(tournament.records.values())
-    value, low, high = tournament.standings.pair(spec, opponent).line.score
+    value, low, high = tournament.standings.pair(spec, opponent).tally.score
     match = {
         "results": "".join(_result(spec, record) for record in records),
         "distinct_games": len({(record.start, record.turns) for record in records}),

@@ -118,9 +118,9 @@ class Config(GameSettings, NetworkConfig):
         game = self.make_game()
         self.make_opponents(game)
         find_evaluation(game, self.evaluation)
-        self.load_tables(game)
+        self.teacher_tables(game)
 
-    def load_tables(self, game: Game) -> Tablebase | None:
+    def teacher_tables(self, game: Game) -> Tablebase | None:
         """Return the teacher's tables; raise as `check` if they cannot be used."""
         return as_tables(game, SHIPPED if self.tables == "shipped" else self.tables)
 
@@ -226,7 +226,7 @@ def collect_decisions(
     """
     rng = np.random.default_rng(seed)
     evaluate = Evaluator(network)
-    tables = config.load_tables(game)
+    tables = config.teacher_tables(game)
     teacher = Teacher(game, evaluation, config.depth, tables)
     games = SelfPlayGames(game, config, _BOARDS, rng)
     boards = games.boards

@@ -203,7 +203,7 @@ def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
     return {
         **_accuracy_json(accuracy),
         "interval": [round(bound, 6) for bound in accuracy.kept[1:]] if is_sample else None,
-        "kept_with_choice": _rounded(accuracy.kept_with_choice.value),
+        "kept_with_choice": _round_share(accuracy.kept_with_choice.value),
         "by_value": {VALUE_NAMES[int(value)]: _accuracy_json(part) for value, part in by_value},
         "by_turns": {
             str(band): _accuracy_json(part) for band, part in accuracy.group_by(_band).items()
@@ -214,10 +214,10 @@ def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:
 
 def _accuracy_json(accuracy: Accuracy) -> dict[str, Any]:
     """Return the number of decisions and the share that keeps the value, as JSON."""
-    return {"decisions": accuracy.decisions, "kept": _rounded(accuracy.kept.value)}
+    return {"decisions": accuracy.decisions, "kept": _round_share(accuracy.kept.value)}
 
 
-def _rounded(share: float) -> float | None:
+def _round_share(share: float) -> float | None:
     """Return a share rounded to six decimals, None for NaN."""
     return None if math.isnan(share) else round(share, 6)
 

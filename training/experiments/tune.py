@@ -180,7 +180,7 @@ def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) ->
         opening_turns=config.max_opening_turns,
         seed=seed,
     )
-    return tournament.standings.pair("new", "best").line.score
+    return tournament.standings.pair("new", "best").tally.score
 
 
 def _make_player(game: Game, weights: Weights, config: Config) -> MinimaxPlayer:

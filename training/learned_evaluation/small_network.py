@@ -35,7 +35,7 @@ from cc_env.learned_evaluation.network import (
     UNITS,
     WIDTH,
     IntegerNetwork,
-    aligned,
+    align,
 )
 from cc_env.search.scores import SCALE
 from training.selfplay.search_games import SearchGames, evaluate_positions
@@ -202,7 +202,7 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     pairs = state["second.weight"].T.reshape(WIDTH // 2, 2, UNITS).transpose(0, 2, 1)
     second_bias = _scale_and_round(state["second.bias"], FIRST_SCALE << SECOND_SHIFT)
     third_bias = _scale_and_round(state["third.bias"], _THIRD_UNIT * FIRST_SCALE)
-    return aligned(
+    return align(
         IntegerNetwork(
             windows=network.windows.astype(np.uint64),
             cells=_as_integers(_scale_and_round(cells, FIRST_SCALE), np.int16),

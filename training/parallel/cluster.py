@@ -40,7 +40,7 @@ RAY_OPTIONS: dict[str, Any] = {
 
 
 @contextmanager
-def connected() -> Iterator[None]:
+def connect() -> Iterator[None]:
     """Connect to the cluster during the block, unless this process is already connected.
 
     Raises BadOption if RAY_ADDRESS is unreachable.
@@ -88,7 +88,7 @@ def map_unordered(
     # Queued tasks with their remaining attempts, and tasks on the cluster by reference.
     queue = deque((task, MAX_ATTEMPTS) for task in tasks)
     running: dict[Any, tuple[Task, int]] = {}
-    with connected():
+    with connect():
         submit = partial(remote.options(**RAY_OPTIONS, max_retries=0).remote, ray.put(work))
         try:
             while queue or running:

@@ -210,7 +210,7 @@ def play_experiments(
     }
     tasks = [task for plan in plans.values() for task in plan]
     games: dict[_Task, _TimedGame] = {}
-    for task, game in processes.map_unordered(_play_timed, tasks, workers):
+    for task, game in processes.map_unordered(_time_game, tasks, workers):
         if isinstance(game, processes.Failure):
             raise ChildProcessError(f"{task} could not be played: {game}")
         if game.record.reason in FAULTS:
@@ -237,7 +237,7 @@ class _TimedGame(NamedTuple):
     seconds: float
 
 
-def _play_timed(task: _Task) -> _TimedGame:
+def _time_game(task: _Task) -> _TimedGame:
     """Play and time a game, after a first game per process that compiles everything."""
     _warm_up(task.experiment)
     start = time.perf_counter()

@@ -95,17 +95,17 @@ def read_number(about: Mapping[str, object], name: str) -> float:
 def check_finite(network: nn.Module) -> None:
     """Raise TrainingDiverged if a weight or an output of a network is not finite."""
     if not all(bool(torch.isfinite(tensor).all()) for tensor in network.parameters()):
-        raise _diverged("weights")
+        raise _divergence_error("weights")
     check_outputs(*_outputs_for_ones(network))
 
 
 def check_outputs(*outputs: AnyArray) -> None:
     """Raise TrainingDiverged if outputs or losses of a network, of any shape, are not finite."""
     if not all(all_finite(output.ravel()) for output in outputs):
-        raise _diverged("outputs")
+        raise _divergence_error("outputs")
 
 
-def _diverged(quantity: str) -> TrainingDiverged:
+def _divergence_error(quantity: str) -> TrainingDiverged:
     return TrainingDiverged(
         f"the {quantity} of the network are no longer finite, probably because the learning rate "
         "is too high; the last checkpoint is kept; start a new run with a lower rate"

@@ -19,7 +19,7 @@ from agents.network_weights import NetworkWeights
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
 from cc_env.search.puct import Evaluate
-from training.parallel.cluster import RAY_OPTIONS, connected
+from training.parallel.cluster import RAY_OPTIONS, connect
 from training.selfplay.replay_buffer import Samples
 from training.selfplay.worker import PlayedSamples, SelfPlaySettings, SelfPlayTally, SelfPlayWorker
 
@@ -164,7 +164,7 @@ class ClusterEngine:
         self._arguments = game.name, dict(game.options), settings
         self._seeds = ((*seed, number) for number in itertools.count())
         self._connection = ExitStack()
-        self._connection.enter_context(connected())
+        self._connection.enter_context(connect())
         self._workers = [self._create_worker() for _ in range(workers)]
         self._parts = 2 + SAMPLES_PER_BOARD * settings.boards // PART_SAMPLES
         self._request = _Request(None, 0, 0, None)

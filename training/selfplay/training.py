@@ -235,7 +235,7 @@ def score_against(
         workers=workers,
     ).standings
     scores = {
-        name: standings.pair(NEWEST, name).line.score.value
+        name: standings.pair(NEWEST, name).tally.score.value
         for name in (BEST, *opponents.names)
         if name in entrants
     }

@@ -90,12 +90,12 @@ def _side_value(board: Board, weights: NDArray[np.int64], options: np.uint64) ->
     value += count(intersection(hits, halls)) * weights[HALL_AIM]
     attackers = soldiers_near_enemies(board, options)
     value += count(attackers) * weights[THREAT]
-    value += count(_attacked(board, halls)) * weights[HALL_THREAT]
+    value += count(_attackers(board, halls)) * weights[HALL_THREAT]
     return value
 
 
 @jit
-def _attacked(board: Board, targets: Bitboard128) -> Bitboard128:
+def _attackers(board: Board, targets: Bitboard128) -> Bitboard128:
     """Return the soldiers that can capture one of the targets by a step or sideways."""
     only = Board(board.soldiers, EMPTY, board.enemies, targets, board.cells)
     attackers = EMPTY

@@ -7,18 +7,24 @@
 A dense 8x8 position has hundreds of thousands of paths for one piece, but the cells that a piece
 can land on form a small graph: a hop changes row and column by 0 or 2, so it stays on at most 16
 cells of equal parity, and middles lie on other cells. Therefore a capture never opens or
-closes a landing cell, and a chain is a walk in that graph that uses no piece twice:
+closes a landing cell, and a chain is a walk in that graph that uses no piece twice.
 
-- A straight middle joins one pair of cells, so a walk without cycles uses it at most once. Only
-  a diagonal middle joins two pairs, whose hops cross. `reachable` is a flood fill; if hops cross,
-  it unites the fills with either hop forbidden. This gives all ends, with any capture or none.
+A walk may have cycles; without them it has the same ends and uses no further piece. So it is enough
+to find walks without cycles. A straight middle joins one pair of cells, so such a walk uses it at
+most once. Only a diagonal middle joins two pairs, whose hops cross; such a walk may use both.
+
+- `reachable` finds all ends, with any capture or none. It is a flood fill, unless hops cross. A
+  chain uses at most one of two hops that cross, so it is a walk of the fill with the other hop
+  forbidden, and a walk of that fill without cycles does not use this piece twice. All ends are
+  therefore the union of both fills, each divided further while hops cross in it.
 - A chain that captures `victim` is a walk over own pieces to a cell next to it, the hop, and a walk
   over any pieces to the end; the two walks share no piece. `ends_capturing` fills both. If they
   could share a piece, it enumerates the first walks; if these can be many,
-  `_exists_without_reuse` takes a shortest pair of walks for each end and, if it uses a piece twice,
-  branches on the use to forbid.
+  `_exists_without_reuse` takes a shortest pair of walks for each end. If the pair uses no piece
+  twice, it is a chain. Otherwise a chain lacks at least one of the two uses of that piece, so it
+  exists if it exists with the one or with the other use forbidden.
 
-Both are exact: removing a cycle from a walk never uses more pieces.
+Titles in quotes are those of drawn positions in `tests/games/test_chain_examples.py`.
 """
 
 from collections import deque
@@ -175,6 +181,7 @@ def reachable(start: Word, hops: Hops, middles: Word, empty: Word) -> Word:
     reached = flood(start, hops)
     if _crossings(reached) & middles:
         return _reachable_crossing(start, hops, middles, empty, reached)
+    # "hops do not cross"
     return reached
 
 
@@ -185,13 +192,15 @@ def _reachable_crossing(start: Word, hops: Hops, middles: Word, empty: Word, rea
     plain_hops = _without(hops, crossings)
     certain = flood(start, plain_hops)
     certain |= hop_landings(certain, hops)
+    # "crossed by the last hop"
     if certain == reached:
         return reached
-    # The cells reached with at most one hop over a crossing. With a single crossing there are no
-    # others, since no chain hops over a piece twice.
+    # All cells that chains reach with at most one hop over a crossing, e.g. by
+    # "plain hops after a crossing". With a "single crossing", no chain has two such hops.
     certain = flood(certain, plain_hops)
     if certain == reached or crossings == lowest_bit(crossings):
         return certain
+    # "two crossings"
     return _add_crossings(start, middles, middles, empty, certain)
 
 
@@ -202,6 +211,7 @@ def _add_crossings(start: Word, falling: Word, rising: Word, empty: Word, certai
     `falling` and `rising` are the pieces that may be jumped along each diagonal.
     """
     reached = flood(start, _hops_over(falling, rising, empty))
+    # "two crossings, nothing new"
     if reached == reached & certain:
         return certain
     crossing = lowest_bit(_crossings(reached) & falling & rising)
@@ -281,14 +291,17 @@ def ends_capturing(
     landings = hop(before, victim, victim, empty)
     possible = _reachable_from(landings, remaining.hops, occupied, empty)
     used = _middles_between(before) & own
+    # "walks share no piece"
     if not used & _middles_between(possible):
         return possible & targets
     possible &= targets
+    # "few pieces before the capture"
     if popcount(used) <= _MAX_ENUMERATED:
         beside = hop(landings, victim, victim, before)
         query = _CaptureQuery(victim, beside, possible, empty)
         return _walk(query, start, own, occupied, ZERO) & targets
-    # A capture by the first hop decides most ends.
+    # A chain that captures by its first hop uses no piece before: "capture by the first hop". This
+    # decides most ends.
     direct = hop(start, victim, victim, empty)
     doubtful = possible & ~_reachable_from(direct, remaining.hops, occupied, empty)
     while doubtful:
@@ -390,16 +403,19 @@ def _exists_without_reuse(chain: _Chain, usable: _UsableMiddles) -> bool:
     while conflicts:
         piece = lowest_bit(conflicts)
         conflicts ^= piece
+        # "needed before and after"
         if piece & both:
             first, second = (
                 _UsableMiddles(piece, piece, ZERO, ZERO),
                 _UsableMiddles(ZERO, ZERO, piece, piece),
             )
+        # "twice before"
         elif piece & twice_before:
             first, second = (
                 _UsableMiddles(piece, ZERO, ZERO, ZERO),
                 _UsableMiddles(ZERO, piece, ZERO, ZERO),
             )
+        # "twice after"
         else:
             first, second = (
                 _UsableMiddles(ZERO, ZERO, piece, ZERO),
@@ -408,8 +424,10 @@ def _exists_without_reuse(chain: _Chain, usable: _UsableMiddles) -> bool:
         first, second = _subtract(usable, first), _subtract(usable, second)
         if not _exists_with_reuse(chain, first):
             return _exists_without_reuse(chain, second)
+        # "second impossible"
         if not _exists_with_reuse(chain, second):
             return _exists_without_reuse(chain, first)
+        # No conflict rules out a use: "both possible".
         if not conflicts:
             return _exists_without_reuse(chain, first) or _exists_without_reuse(chain, second)
     return True

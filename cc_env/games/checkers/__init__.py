@@ -158,7 +158,7 @@ def _jumper_text(position: Position) -> str:
 
 
 def _with_rest(position: Position, rest: str) -> Position:
-    """Return the position with the turns without progress or the jumping piece in `rest`."""
+    """Return the position with what `rest` adds: turns without progress, or the jumping piece."""
     if rest.isascii() and rest.isdigit() and len(rest) <= _MAX_IDLE_DIGITS:
         if 0 < (limit := int(rules.no_progress_limit(position))) < int(rest):
             raise BadPosition(f"{rest} turns without progress; after {limit} the game is over")

@@ -369,7 +369,9 @@ class _GameParser:
         turns = dict.fromkeys(line[at] for line in (first, *other_lines))
         texts = format_list(turn_text(self.game, position, turn) for turn in turns)
         move = (at + self.game.to_move(self.start)) // 2 + 1
-        raise BadRecord(f"move {move} can be any of: {texts}; no later move is legal in only one")
+        raise BadRecord(
+            f"move {move} is ambiguous: {texts}; the moves after it are legal in more than one case"
+        )
 
 
 def _to_turns(line: _Line) -> tuple[Turn, ...]:

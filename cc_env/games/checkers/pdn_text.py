@@ -64,7 +64,7 @@ def parse_turn(game: Game, position: Position, text: str) -> Turn:
         return matches[0].turn
     if matches:
         texts = format_list(turn_text(game, position, play.turn) for play in matches)
-        raise IllegalAction(f"'{text}' can be any of: {texts}")
+        raise IllegalAction(f"'{text}' is ambiguous: {texts}")
     legal = format_list(turn_text(game, position, turn) for turn in game.turns(position))
     if not legal:
         raise IllegalAction(f"'{text}': the game is over ({game.ending(position)})")

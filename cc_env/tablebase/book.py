@@ -1,0 +1,191 @@
+"""A book of exact values: those of the first turns of a game whose tables are too large to ship.
+
+    cc_env book 1 LENGTH SHA256      first line; the hash covers the header and the data
+    {"game": "capture_conquer", …}   the header, JSON, see `BookHeader`
+    data                             differences of ascending indices, int64, and values, uint16,
+                                     of each the low bytes of all first; zlib
+
+An index is that of `RankingTables` for the materials in the header.
+
+Shapes: E positions of a book.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env import container
+from cc_env.core.game import Game
+from cc_env.core.numbering import Material, Numbering
+from cc_env.core.rules import Int, Position
+from cc_env.errors import BadTable, is_integer
+from cc_env.files import read_bytes, write_atomically
+from cc_env.jit.compiler import jit
+from cc_env.registry.catalogue import file_stem, rules_id
+from cc_env.tablebase.ranking import (
+    NO_INDEX,
+    RankingTables,
+    both_views,
+    index_of,
+    make_ranking_tables,
+    material_size,
+    material_start,
+)
+from cc_env.tablebase.values import UNKNOWN
+
+SUFFIX = ".book"
+VERSION = 1
+# A book ships within a package, so it is small.
+MAX_POSITIONS = 2**24
+_MAGIC = "cc_env book"
+_INDEX, _VALUE = np.dtype("<i8"), np.dtype("<u2")
+_ENTRY_BYTES = _INDEX.itemsize + _VALUE.itemsize
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookHeader:
+    """The description of a book."""
+
+    game: str
+    # Options that affect values.
+    options: Mapping[str, Any]
+    # Id of the environment, whose version rises with every change of the rules.
+    rules: str
+    # The materials of the positions, in the order of their indices.
+    labels: tuple[str, ...]
+    # Position of which all successors up to a number of turns are in the book.
+    start: str
+    turns: int
+    positions: int
+
+
+class Book(NamedTuple):
+    """The positions of a book, for compiled code."""
+
+    ranking: RankingTables
+    # Ascending.
+    indices: NDArray[np.int64]  # [E]
+    values: NDArray[np.uint16]  # [E]
+
+
+def empty_book(numbering: Numbering) -> Book:
+    """Return a book without positions."""
+    ranking = make_ranking_tables(numbering, ())
+    return Book(ranking, np.empty(0, np.int64), np.empty(0, np.uint16))
+
+
+@jit
+def value_in_book(position: Position, book: Book) -> Int:
+    """Return the 16-bit value of a position between turns; UNKNOWN if it is not in the book."""
+    index = index_of(position, book.ranking)
+    low, high = np.int64(0), np.int64(len(book.indices))
+    while low < high:
+        middle = (low + high) >> 1
+        if book.indices[middle] < index:
+            low = middle + 1
+        else:
+            high = middle
+    if index == NO_INDEX or low == len(book.indices) or book.indices[low] != index:
+        return np.int64(UNKNOWN)
+    return np.int64(book.values[low])
+
+
+def book_path(folder: Path, game: Game) -> Path:
+    """Return the file of a game's book in a folder."""
+    assert game.numbering is not None
+    return folder / (file_stem(game.name, game.numbering.options) + SUFFIX)
+
+
+def write_book(path: Path, header: BookHeader, book: Book) -> None:
+    """Write a book atomically; raise OSError."""
+    differences = np.diff(book.indices, prepend=0)
+    data = container.compress(
+        _by_significance(differences, _INDEX) + _by_significance(book.values, _VALUE)
+    )
+    encoded = container.encode_header(asdict(header))
+    first_line = container.format_first_line(_MAGIC, VERSION, encoded, data)
+    write_atomically(path, first_line + encoded + data)
+
+
+def read_book(path: Path, game: Game) -> Book:
+    """Return the book in a file.
+
+    Raises OSError if the file cannot be read, BadTable if it is damaged, or of another game or
+    other rules.
+    """
+    try:
+        return _parse_book(read_bytes(path), game)
+    except ValueError as error:
+        raise BadTable(f"{path}: {error}") from None
+
+
+def _parse_book(content: bytes, game: Game) -> Book:
+    """Return the book with this content; raise ValueError."""
+    first = container.parse_first_line(content, _MAGIC, VERSION)
+    end = first.header_start + first.header_length
+    encoded, data = content[first.header_start : end], content[end:]
+    if container.sha256(encoded, data) != first.sha256:
+        raise ValueError("the content does not match its hash; the file was altered")
+    header = _parse_header(encoded)
+    numbering = game.numbering
+    assert numbering is not None
+    actual = container.describe(header.game, header.options, header.rules)
+    expected = container.describe(game.name, numbering.options, rules_id(game.name))
+    if actual != expected:
+        raise ValueError(f"the book is for {actual:.300}; expected: {expected}")
+    materials = [material for label in header.labels if (material := numbering.parse_label(label))]
+    if not materials or len(materials) < len(header.labels):
+        raise ValueError("altered: the header has an invalid label")
+    unpacked = container.decompress(data, header.positions * _ENTRY_BYTES)
+    at = header.positions * _INDEX.itemsize
+    indices = np.cumsum(_from_significance(unpacked[:at], _INDEX), dtype=np.int64)
+    values = _from_significance(unpacked[at:], _VALUE).astype(np.uint16)
+    book = Book(make_ranking_tables(numbering, materials), indices, values)
+    _check_indices(book, both_views(materials))
+    return book
+
+
+def _parse_header(encoded: bytes) -> BookHeader:
+    """Return the header; raise ValueError if it is invalid."""
+    try:
+        fields = json.loads(encoded)
+        header = BookHeader(labels=tuple(fields.pop("labels")), **fields)
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        raise ValueError("altered: the header cannot be read") from None
+    texts = header.game, header.rules, header.start, *header.labels
+    if (
+        not all(isinstance(text, str) for text in texts)
+        or not isinstance(header.options, dict)
+        or not is_integer(header.turns, 0)
+        or not is_integer(header.positions, 1, MAX_POSITIONS)
+    ):
+        raise ValueError("altered: the header has an invalid field")
+    return header
+
+
+def _check_indices(book: Book, views: list[Material]) -> None:
+    """Raise ValueError unless the indices ascend and all are of positions."""
+    starts = np.array([material_start(view, book.ranking) for view in views], np.int64)
+    sizes = np.array([material_size(view, book.ranking) for view in views], np.int64)
+    indices = book.indices
+    # Sums that exceed 63 bits are negative.
+    is_ascending = indices.min() >= 0 and (np.diff(indices) > 0).all()
+    view_numbers = np.searchsorted(starts, indices, "right") - 1
+    if not is_ascending or (indices - starts[view_numbers] >= sizes[view_numbers]).any():
+        raise ValueError("altered: an index is out of range")
+
+
+def _by_significance(numbers: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
+    """Return the low bytes of all numbers, then the next ones, and so on."""
+    return numbers.astype(dtype).view(np.uint8).reshape(-1, dtype.itemsize).T.tobytes()
+
+
+def _from_significance(data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the numbers whose bytes `_by_significance` has ordered."""
+    by_significance = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
+    return np.ascontiguousarray(by_significance.T).view(dtype).ravel()
