@@ -16,7 +16,7 @@ from cc_env.core.game import Game
 from cc_env.core.rules import DRAW, Position, reward
 from cc_env.learned_evaluation.network_file import find_evaluation, short_hash
 from cc_env.match.referee import Clock, Decision
-from cc_env.players.builtin import time_budget
+from cc_env.players.builtin import thinking_seconds
 from cc_env.search.limits import check_contempt, check_limit, check_seconds
 from cc_env.search.puct import PUCT, Evaluate
 from cc_env.tablebase.tablebase import Tablebase
@@ -207,7 +207,7 @@ class AlphaZeroPlayer(_HistoryPlayer):
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited action, or a proven win."""
         start = time.perf_counter()
-        seconds = time_budget(self._seconds, clock)
+        seconds = thinking_seconds(self._seconds, clock)
         self._enter(position)
         if seconds is not None:
             seconds = max(0.0, seconds - (time.perf_counter() - start))

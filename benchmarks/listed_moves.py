@@ -92,7 +92,7 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
     empty = BOARD[position.size] & ~occupied
     field = Field(own, occupied, empty, hops_over(occupied, empty))
     chains = own & _double_takeoffs(field.hops)
-    count = _list_short(own ^ chains, position.enemy, own, empty, moves)
+    count = _list_single_hop_moves(own ^ chains, position.enemy, own, empty, moves)
     over_own, hop_starts = hops_over(own, empty), takeoffs(field.hops)
     capture_starts = takeoffs(hops_over(position.enemy, empty))
     while chains:
@@ -118,10 +118,10 @@ def list_moves(position: Position, moves: NDArray[np.uint32]) -> np.uint64:
 
 
 @jit
-def _list_short(
+def _list_single_hop_moves(
     pieces: Word, enemy: Word, own: Word, empty: Word, moves: NDArray[np.uint32]
 ) -> np.uint64:
-    """Write the moves of pieces that can hop at most once."""
+    """Write the moves of pieces that can hop at most once; return their number."""
     over_own, over_enemy = hops_over(own, empty), hops_over(enemy, empty)
     capturers = pieces & takeoffs(over_enemy)
     count = ZERO

@@ -73,9 +73,9 @@ def rate(chunk: TimedChunk, seconds: float) -> float:
 
 
 def compare(chunks: Sequence[TimedChunk], seconds: float) -> list[float]:
-    """Alternate chunks for `seconds`, after a first one of each; return their rates per second.
+    """Call the chunks in turn until they took `seconds` together; return their rates per second.
 
-    A rate is the median over all rounds.
+    A first call of each, which compiles, does not count. A rate is the median over all rounds.
     """
     for chunk in chunks:
         chunk()

@@ -173,7 +173,7 @@ class Training(BaseTraining[Config]):
         }
 
     def evaluate(self) -> dict[str, float]:
-        """Evaluate the network and promote it if it is better; return the scores."""
+        """Evaluate the network; promote it if it reaches `gate`. Return the scores."""
         return self.promote_if_better(self.network)
 
     def state(self) -> State:

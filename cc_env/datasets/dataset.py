@@ -263,7 +263,7 @@ def load_dataset(
         _check_arrays(found, arrays)
     # zipfile and NumPy raise errors of many kinds for damaged files.
     except Exception as error:
-        raise BadRecord(f"{path}: not a data set: {error}") from error
+        raise BadRecord(f"{path}: cannot be read as a data set: {error}") from error
     if game is not None:
         check_game(found, game, path)
     return Dataset(found, **arrays, about=metadata["about"])
@@ -392,7 +392,8 @@ def _check_endings(game: Game, arrays: Mapping[str, NDArray[Any]]) -> None:
         (is_unfinished == (outcomes == ONGOING), "outcome -1 in unfinished games alone"),
         (~is_limit | (outcomes == DRAW), "outcome 2"),
         (~is_limit | (limit > 0), "a limit above 0"),
-        (np.where(is_truncated, has_moves, has_all), "final_masks as documented"),
+        (~is_truncated | has_moves, "a legal action in final_masks"),
+        (is_truncated | has_all, "final_masks that are all 1"),
     )
     for is_valid, expected in conditions:
         if not is_valid.all():

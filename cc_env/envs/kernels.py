@@ -84,7 +84,8 @@ class EpisodeStatus(IntEnum):
     """The state of an episode.
 
     It is running, terminated by the rules or by an illegal action (FAULT), drawn by a limit of
-    turns or repetitions, which terminates it, too, or truncated by such a limit.
+    turns or repetitions, which terminates it, too, or truncated by such a limit. The order matters:
+    RUNNING comes first, truncations come last.
     """
 
     RUNNING = 0

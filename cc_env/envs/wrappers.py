@@ -63,7 +63,10 @@ class LegalSamples(VectorWrapper, utils.RecordConstructorArgs):
 
 
 def _masks_before_reset(env: VectorEnv[Any, Any, Any]) -> NDArray[np.int8]:
-    """Return the actions that are legal in an opening, int8[N, A]; raise BadOption."""
+    """Return `action_masks()` of environments that were not reset yet, int8[N, A].
+
+    Raises BadOption if they have none.
+    """
     boards = env.unwrapped
     try:
         if isinstance(boards, BoardGameVectorEnv):

@@ -54,7 +54,7 @@ class TimeBudget:
         self._player: Player | None = None
 
     def start(self, player: Player) -> None:
-        """Start the time of this player."""
+        """Start the time of this player; a budget that was cancelled before stays used up."""
         self._player = player
         self._until = min(self._until, time.perf_counter() + self._seconds)
 

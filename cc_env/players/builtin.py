@@ -45,7 +45,7 @@ class RandomPlayer:
         return Decision(int(rng.choice(self.game.choices(position))))
 
     def make_policy(self) -> policies.RandomPolicy:
-        """Return the decisions of this player in compiled code."""
+        """Return a compiled policy that decides as this player."""
         return policies.RandomPolicy.make(self.game)
 
 
@@ -90,7 +90,7 @@ class GreedyPlayer:
         return Decision(int(rng.choice(best)), expected_result(highest), {"score": highest})
 
     def make_policy(self) -> policies.GreedyPolicy:
-        """Return the decisions of this player in compiled code."""
+        """Return a compiled policy that decides as this player."""
         return policies.GreedyPolicy.make(self._game, self._evaluation)
 
 
@@ -142,14 +142,14 @@ class MinimaxPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the first decision of the principal variation."""
-        seconds = time_budget(self._seconds, clock)
+        seconds = thinking_seconds(self._seconds, clock)
         result = self._search.search(
             position, depth=self._depth, nodes=self._nodes, seconds=seconds
         )
         return Decision(result.action, result.value, result.details())
 
     def make_policy(self) -> policies.AlphaBetaPolicy | None:
-        """Return the decisions of this player in compiled code; None with a time limit.
+        """Return a compiled policy that decides as this player; None with a time limit.
 
         Its transposition table has at most `policies.TABLE_MEGABYTES`, so that it may decide
         differently in deep searches.
@@ -218,12 +218,12 @@ class MCTSPlayer:
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
         """Return the most visited action."""
-        seconds = time_budget(self._seconds, clock)
+        seconds = thinking_seconds(self._seconds, clock)
         result = self._search.search(position, rng, simulations=self._simulations, seconds=seconds)
         return Decision(result.action, result.value, result.details())
 
     def make_policy(self) -> policies.UCTPolicy | None:
-        """Return the decisions of this player in compiled code.
+        """Return a compiled policy that decides as this player.
 
         None with a time limit or tables.
         """
@@ -303,7 +303,7 @@ DEFAULT_LEVELS: dict[str, dict[str, Any]] = {
 _TURN_SHARE, _RESERVE_SECONDS = 0.75, 0.02
 
 
-def time_budget(seconds: float | None, clock: Clock) -> float | None:
+def thinking_seconds(seconds: float | None, clock: Clock) -> float | None:
     """Return the thinking time in seconds: `seconds`, or a safe share of the clock if less."""
     bound = max(0.0, min(_TURN_SHARE * clock.turn - _RESERVE_SECONDS, clock.game / 25))
     if bound == math.inf:
@@ -312,5 +312,5 @@ def time_budget(seconds: float | None, clock: Clock) -> float | None:
 
 
 def clock_for_seconds(seconds: float) -> Clock:
-    """Return the clock whose `time_budget` is `seconds`."""
+    """Return the clock whose `thinking_seconds` is `seconds`."""
     return Clock(turn=(seconds + _RESERVE_SECONDS) / _TURN_SHARE)

@@ -34,7 +34,7 @@ class PerfectPlayer:
         return Decision(int(rng.choice(actions)), float(solved.value), details)
 
     def make_policy(self) -> PerfectPolicy | None:
-        """Return the decisions of this player in compiled code.
+        """Return a compiled policy that decides as this player.
 
         None with `delay`, if the decisions of `fallback` are not compiled, and if the tables are
         too large to be kept in memory.

@@ -445,8 +445,9 @@ def deepen(
         if _is_stopped(context):
             break
         workspace.completed_depth = turns
-        best_score = WIN + MARGIN * (workspace.max_margin - 1) - MAX_PLIES
-        decisive = PROVEN if workspace.max_margin == 1 else best_score
+        # A deeper search cannot find a greater margin than the greatest.
+        greatest = WIN + MARGIN * (workspace.max_margin - 1) - MAX_PLIES
+        decisive = PROVEN if workspace.max_margin == 1 else greatest
         if workspace.truncated == 0 or abs(workspace.value) >= decisive:
             break
 

@@ -176,7 +176,10 @@ def _write_policy(
 def _completed_value(
     forest: Forest, settings: PUCTSettings, tree: Int, edge: Any, unvisited_value: float
 ) -> float:
-    """Return the value of an edge of the root, `unvisited_value` if it is not expanded."""
+    """Return the value of an edge of the root, `unvisited_value` if it has no node yet.
+
+    The node may exist without a visit if another path led to its position.
+    """
     return _value(forest, settings, tree, edge) if edge["target"] >= 0 else unvisited_value
 
 

@@ -64,14 +64,14 @@ def cross_check(
     tasks = [_Task(*part, seed) for part, seed in zip(parts, seeds, strict=True)]
     local = threading.local()
 
-    def start_thread() -> None:
+    def create_search() -> None:
         local.search = AlphaBeta(tables.game, table_megabytes=1)
 
     def compare(task: _Task) -> ComparisonCounts:
         return _compare(tables, task, depth, local.search)
 
     total = ComparisonCounts()
-    with ThreadPoolExecutor(threads or available_cores(), initializer=start_thread) as executor:
+    with ThreadPoolExecutor(threads or available_cores(), initializer=create_search) as executor:
         for counts in executor.map(compare, tasks):
             total = ComparisonCounts(*map(sum, zip(total, counts, strict=True)))
             yield total

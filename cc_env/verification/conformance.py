@@ -106,8 +106,8 @@ def _wrong_fields(game: Game, signature: types.Type) -> str:
 def _check_random_games(game: Game, num_games: int, seed: int) -> Iterator[Fault]:
     """Yield the first fault of each property along random games.
 
-    A fault of a prerequisite is the last one. So is a game of more than MAX_DECISIONS decisions,
-    unless the rules end games by repetition.
+    The check ends after a fault of a prerequisite. It also ends after a game of more than
+    MAX_DECISIONS decisions, which is a fault unless the rules end games by repetition.
     """
     rng, faultless_properties = np.random.default_rng(seed), _properties()
     for number in range(1, num_games + 1):

@@ -140,4 +140,5 @@ def test_warmup_compiles_all_code_that_later_runs_need():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     *counts, not_compiled = done.stdout.splitlines()
     assert not_compiled == ""
+    # Sequences of two decisions, of each game with its default options and with others.
     assert counts == ["257", "576", "49", "49", "25", "25", "552", "552", "1369", "2209"]

@@ -183,7 +183,7 @@ def test_default_endings_are_draw_and_won(tictactoe):
 
 
 @pytest.mark.parametrize(
-    ("facts", "value"),
+    ("facts", "message"),
     [
         ({"players": ("black", "blue"), "letters": ("", "")}, r"letters=\('b', 'b'\)"),
         ({"players": ("", "blue"), "letters": ("", "")}, r"letters=\('', 'b'\)"),
@@ -200,13 +200,13 @@ def test_default_endings_are_draw_and_won(tictactoe):
         ({"initial": Heap(ZERO, ZERO)}, "fields height, player"),
     ],
 )
-def test_contradictory_facts_are_rejected(facts, value):
-    with pytest.raises(BadGame, match=value):
+def test_invalid_facts_are_rejected(facts, message):
+    with pytest.raises(BadGame, match=message):
         Row().replace(**facts)
 
 
 @pytest.mark.parametrize(
-    ("game", "value"),
+    ("game", "message"),
     [
         (HeapRow, "fields height, player"),
         (StrangePieces, "piece 'x'"),
@@ -214,8 +214,8 @@ def test_contradictory_facts_are_rejected(facts, value):
         (Game, "Game lacks name, initial, grid, planes, players"),
     ],
 )
-def test_contradictory_classes_are_rejected(game, value):
-    with pytest.raises(BadGame, match=value):
+def test_invalid_classes_are_rejected(game, message):
+    with pytest.raises(BadGame, match=message):
         game()
 
 

@@ -271,7 +271,7 @@ def test_maskable_ppo_learns_by_playing_itself():
     assert 3 <= np.mean([episode["l"] for episode in model.ep_info_buffer]) <= 30
 
 
-def test_seconds_of_opponents_are_separate_also_in_resets(stopwatch):
+def test_seconds_of_opponents_are_counted_apart_from_those_of_boards_also_in_resets(stopwatch):
     watch, batches = stopwatch(), []
 
     def slow(batch, rng):

@@ -374,7 +374,7 @@ def test_repetition_limit_is_rejected():
 @pytest.mark.parametrize("name", ["aggressive", "enhanced", "defensive", "neutral"])
 def test_bots_compile_in_their_constructor(cannon, monkeypatch, name):
     calls = []
-    monkeypatch.setattr(bots, "find_candidates", lambda game, position: calls.append(position))
+    monkeypatch.setattr(bots, "describe_actions", lambda game, position: calls.append(position))
     cannon.bots[name](cannon)
     assert calls
 

@@ -5,7 +5,7 @@ import pytest
 
 from cc_env.core.grid import Grid
 from cc_env.errors import BadOption
-from cc_env.games.cannon.bots import BOTS, find_candidates
+from cc_env.games.cannon.bots import BOTS, describe_actions
 from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, play_match
@@ -66,7 +66,7 @@ def test_danger_counts_enemy_attacks():
     for _ in range(5):
         position = CANNON.initial
         for _ in range(60):
-            candidates = find_candidates(CANNON, position)
+            candidates = describe_actions(CANNON, position)
             for index, danger in candidates.soldiers.items():
                 cell = CANNON.grid.convert_cell(divmod(index, COLUMNS), CANNON.to_move(position))
                 assert danger == slow_danger(position, cell[::-1]), CANNON.to_text(position)

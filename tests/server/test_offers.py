@@ -49,7 +49,7 @@ def test_offer_can_be_declined_by_the_other_player_only(offer, game_of_two):
 
 
 def test_repeated_draw_offer_leaves_other_requests_open(serving):
-    """A request that the journal contains stays open in memory."""
+    """A second offer, which is refused, does not close a request that the journal holds open."""
     client = serving()
     opened = create_game(client)
     with connect(client, opened, 0) as first, connect(client, opened, 1) as second:

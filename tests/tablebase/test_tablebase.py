@@ -170,11 +170,10 @@ def test_deleted_table_raises_bad_table(copied):
         tables.probe(SMALL.from_text(POSITION))
 
 
-def test_positions_before_a_forced_capture_have_values(tables):
-    position = SMALL.from_text("4/4/bb2/b1rr r")
-    assert (position in tables) == all(
-        SMALL.apply(position, action) in tables for action in SMALL.legal_actions(position)
-    )
+def test_position_without_a_table_has_a_value_if_all_turns_lead_to_values(tables):
+    """There is no table of 2 v 3, but every turn of the first position captures a piece or wins."""
+    assert tables.probe(SMALL.from_text("r3/1bb1/1r2/1b2 r")).value == 1
+    assert SMALL.from_text("4/4/bb2/b1rr r") not in tables
 
 
 def test_value_is_uncertain_if_a_draw_rule_may_come_first(tmp_path):
@@ -291,7 +290,7 @@ def test_large_tables_have_the_same_values_with_few_blocks_in_memory(cached):
     assert PerfectPlayer(cached.game, cached, fallback, delay=False).make_policy() is None
 
 
-def test_searches_load_large_tables_if_they_fit_into_memory(cached, monkeypatch):
+def test_load_all_reads_large_tables_if_they_fit_into_memory(cached, monkeypatch):
     whole = Tablebase(cached.game, SHIPPED)
     positions = sample_uniform(whole, 100)
     monkeypatch.setattr(tablebase, "available_memory", lambda: 1024)

@@ -5,10 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from agents.shipped_weights import NETWORK
 from cc_env.files import read_lines
 from training.baselines.boards import ALGORITHMS, ANCHOR, Board
-from training.learned_evaluation import fitting
 from training.runs.config import build_config
 from training.runs.folder import CONFIG
 from training.runs.log import LOG, Row, parse_row
@@ -40,7 +38,8 @@ def train(
 
 def weights_file(algorithm: str, path: Path) -> Path:
     """Return the file with the best network of a run."""
-    return path / (fitting.FILE if algorithm == "learned_evaluation" else NETWORK)
+    trainer: Any = import_module(ALGORITHMS[algorithm].module)
+    return path / str(trainer.Training.best_file)
 
 
 def learning_curve(rows: Sequence[Row]) -> list[list[float]]:

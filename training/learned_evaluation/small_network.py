@@ -317,8 +317,13 @@ def read_sample(arrays: Mapping[str, AnyArray], network: SmallNetwork) -> Sample
     if len(network.windows) and (sample.inputs[:, 0] & sample.inputs[:, 1]).any():
         raise BadCheckpoint("sample.inputs has two pieces on a cell")
     is_draw, steps = sample.results == 0.5, np.diff(sample.games)
-    if (sample.games < 0).any() or (steps < 0).any():
-        raise BadCheckpoint("sample.games is not ascending from 0 or more")
+    is_below = np.diff(sample.games, prepend=0) < 0
+    if is_below.any():
+        index = int(is_below.argmax())
+        previous = int(sample.games[index - 1]) if index else 0
+        raise BadCheckpoint(
+            f"sample.games[{index}] is {sample.games[index]}; expected: {previous} or more"
+        )
     if (np.diff(is_draw) & (steps == 0)).any():
         raise BadCheckpoint("sample.results has different results of a game")
     return sample

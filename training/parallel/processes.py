@@ -103,10 +103,11 @@ def _messages(pool: Mapping[Any, _Worker]) -> Iterator[tuple[Any, Any]]:
     """
     while pool:
         for pipe in wait(list(pool)):
+            worker = pool[pipe]
             try:
-                message = pool[pipe].pipe.recv()
+                message = worker.pipe.recv()
             except (EOFError, OSError):
-                process = pool[pipe].process
+                process = worker.process
                 process.join()
                 message = ProcessDied(f"the process died ({_exit_reason(process.exitcode or 0)})")
             yield pipe, message

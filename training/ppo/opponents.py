@@ -81,8 +81,8 @@ class PoolSettings:
 class LearningOpponents:
     """The opponents of a run, for `OpponentVecEnv`; a snapshot has the share 0 until it exists.
 
-    `scores`, float64[K], are moving averages of the learner's scores, 0 to 1, against the players
-    of the settings.
+    `running_scores`, float64[K], are moving averages of the learner's scores, 0 to 1, against the
+    players of the settings.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class LearningOpponents:
         self.networks = [copy.deepcopy(network) for _ in range(settings.snapshots)]
         self._settings, self._device = settings, device
         self._named = [Opponent(name, make_player(name, game)) for name in settings.names]
-        self.scores = np.full(len(self._named), 0.5)
+        self.running_scores = np.full(len(self._named), 0.5)
         player = network_policy(Evaluator(network, device))
         self._itself = Opponent(ITSELF, player, settings.self_share)
         self._snapshots = [Opponent(SNAPSHOTS, player, 0.0) for _ in self.networks]
@@ -121,7 +121,7 @@ class LearningOpponents:
 
     def restore(self, snapshots_taken: int, scores: NDArray[np.float64]) -> None:
         """Restore the number of snapshots and the scores, float64[K]; `networks` are restored."""
-        self.snapshots_taken, self.scores = snapshots_taken, scores
+        self.snapshots_taken, self.running_scores = snapshots_taken, scores
         self.refresh_snapshots()
         self.refresh_shares()
 
@@ -133,12 +133,12 @@ class LearningOpponents:
             snapshot.share = self._settings.snapshot_share / count
 
     def refresh_shares(self) -> None:
-        """Update the shares of the named players to `scores`.
+        """Update the shares of the named players to `running_scores`.
 
         Together they have `named_share` if the learner scores 50 % against one of them, and less if
         none is of similar strength, so that self-play takes more of the games.
         """
-        weights = MIN_WEIGHT + self.scores * (1 - self.scores)
+        weights = MIN_WEIGHT + self.running_scores * (1 - self.running_scores)
         total = self._settings.named_share * weights.max(initial=0) / (MIN_WEIGHT + 0.25)
         for opponent, weight in zip(self._named, total * weights / weights.sum(), strict=True):
             opponent.share = float(weight)
@@ -146,13 +146,13 @@ class LearningOpponents:
     def take_scores(self) -> dict[str, float]:
         """Return the learner's mean score, 0 to 1, against each opponent since the last call.
 
-        The named players' shares of future games follow from these scores.
+        Also updates the running scores, which decide the named players' shares of future games.
         """
         for number, opponent in enumerate(self._named):
             for points in opponent.points:
-                self.scores[number] += (points - self.scores[number]) / SCORE_GAMES
+                self.running_scores[number] += (points - self.running_scores[number]) / SCORE_GAMES
         self.refresh_shares()
-        scores: dict[str, list[float]] = {}
+        points_by_name: dict[str, list[float]] = {}
         for opponent in self.opponents:
-            scores.setdefault(opponent.name, []).extend(opponent.take_points())
-        return {name: float(np.mean(points)) for name, points in scores.items() if points}
+            points_by_name.setdefault(opponent.name, []).extend(opponent.take_points())
+        return {name: float(np.mean(points)) for name, points in points_by_name.items() if points}

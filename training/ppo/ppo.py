@@ -214,7 +214,7 @@ class Training(BaseTraining[Config]):
     def state(self) -> State:
         """Return the content of a checkpoint."""
         arrays = state.to_arrays(**self.parts()) | self.ppo.state() | selfplay_env.state(self.env)
-        arrays[SCORES] = self.pool.scores.copy()
+        arrays[SCORES] = self.pool.running_scores.copy()
         return arrays, {
             "snapshots_taken": self.pool.snapshots_taken,
             "mirrored": int(self.mirrored),
@@ -225,7 +225,7 @@ class Training(BaseTraining[Config]):
         arrays, about = checkpoint.arrays, checkpoint.about
         snapshots_taken = state.read_integer(about, "snapshots_taken")
         mirrored = state.read_integer(about, "mirrored", 1)
-        scores = checked_array(arrays, SCORES, self.pool.scores.shape, np.float64)
+        scores = checked_array(arrays, SCORES, self.pool.running_scores.shape, np.float64)
         if not ((scores >= 0) & (scores <= 1)).all():
             raise BadCheckpoint(f"{SCORES} is {scores.tolist()}; expected: numbers from 0 to 1")
         tensors = state.read(arrays, **self.parts())

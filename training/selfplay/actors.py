@@ -178,7 +178,10 @@ class ClusterEngine:
         return _Worker(actor, seed, failed_starts)
 
     def start(self, network: Network, decisions: int, simulations: int | None = None) -> None:
-        """Send this network to idle workers; busy ones get it when they become idle."""
+        """Request `decisions` with this network from each worker, as soon as it is idle.
+
+        `simulations` overrides the number of the settings.
+        """
         reference, number = ray.put(network.to_weights()), self._request.number + 1
         self._request = _Request(reference, number, decisions, simulations)
         self._send()

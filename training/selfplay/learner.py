@@ -252,7 +252,7 @@ class NetworkTraining(BaseTraining[AnyNetworkConfig]):
         }
 
     def evaluate(self) -> dict[str, float]:
-        """Evaluate the newest network and promote it if it is better; return the scores."""
+        """Evaluate the newest network; promote it if it reaches `gate`. Return the scores."""
         return self.promote_if_better(self.learner.average)
 
     def parts(self) -> Mapping[str, nn.Module | Optimizer]:

@@ -157,7 +157,7 @@ class BaseTraining(ABC, Generic[AnyConfig]):
 
     @abstractmethod
     def evaluate(self) -> dict[str, float]:
-        """Evaluate the newest network and promote it if it is better; return the scores."""
+        """Evaluate the newest network; promote it if it reaches `gate`. Return the scores."""
 
     @abstractmethod
     def state(self) -> training_run.State:

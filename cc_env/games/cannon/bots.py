@@ -35,6 +35,8 @@ FIRST_TURNS = (
 # Quiet turns in a row after which the aggressive and the neutral player act differently.
 MAX_AGGRESSIVE_QUIET_TURNS = 8
 MAX_NEUTRAL_QUIET_TURNS = 20
+# Bits of a `Bitboard128`, one for each cell.
+BITS = 128
 # The first row near the halls of black, and the last row near the halls of white.
 NEAR_HALLS = 7, 2
 
@@ -63,15 +65,16 @@ class Candidates(NamedTuple):
         return ~(self.takes_soldier | self.takes_hall)
 
 
-def find_candidates(game: Game, position: Position) -> Candidates:
+def describe_actions(game: Game, position: Position) -> Candidates:
     """Return the legal actions of a position with their features."""
     planes, (_, rows, columns) = game.observe(position), game.observation_shape
     own, _, enemies, enemy_halls = planes[:4].reshape(4, -1).astype(bool)
     actions = game.legal_actions(position)
     starts, ends = game.action_cells[actions].T
     cells = (STRIDE * np.arange(rows)[:, None] + np.arange(columns)).ravel()
-    counts = np.zeros((2, 128), np.int64)
+    counts = np.zeros((2, BITS), np.int64)
     count_attacks(position, counts)
+    # The enemy's frame is the board turned by 180 degrees.
     danger = counts[1][cells][::-1] * np.repeat(_danger_weights(game, position, rows), columns)
     is_bomb = starts == ends
     return Candidates(
@@ -96,7 +99,7 @@ def _danger_weights(game: Game, position: Position, rows: int) -> NDArray[np.flo
 
 @jit
 def count_attacks(position: Position, counts: NDArray[np.int64]) -> None:
-    """Count the attacks of each side on each cell (int64[2, 128]), each side in its own frame."""
+    """Count the attacks of each side on each cell (int64[2, BITS]), each side in its own frame."""
     board = make_board(position)
     _count_side(board, position.options, counts[0])
     _count_side(opponent_board(board, position), position.options, counts[1])
@@ -104,7 +107,7 @@ def count_attacks(position: Position, counts: NDArray[np.int64]) -> None:
 
 @jit
 def _count_side(board: Board, options: np.uint64, counts: NDArray[np.int64]) -> None:
-    """Add one side's attacks on each cell to `counts` (int64[128])."""
+    """Add one side's attacks on each cell to `counts` (int64[BITS])."""
     near = soldiers_near_enemies(board, options)
     for direction in range(5):
         _add(ahead(board.soldiers, direction, board.cells), counts)
@@ -128,14 +131,14 @@ class Bot:
 
     def __init__(self, game: Game) -> None:
         # Compiles the rules before the first turn.
-        find_candidates(game, game.initial)
+        describe_actions(game, game.initial)
         self._game, self._turns = game, 0
         # Turns since the last capture, or since the last turn that ended such a run.
         self._quiet_turns = 0
 
     def __call__(self, position: Position, rng: np.random.Generator) -> int:
         """Return a legal action."""
-        candidates = find_candidates(self._game, position)
+        candidates = describe_actions(self._game, position)
         index = self._opening_action(position, candidates)
         if index is None:
             index = int(rng.choice(self._best_actions(candidates)))

@@ -127,7 +127,7 @@ class CaptureConquer(Game):
         return valid
 
     def action_text(self, position: Position, action: int) -> str:
-        """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; for a decision x2,3 or x-."""
+        """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; to choose it, x2,3 or x-."""
         if action >= rules.NUM_JUMPS[position.size]:
             captured = board.decided_capture(position, action)
             return "x-" if captured is None else _capture_text(position, captured)

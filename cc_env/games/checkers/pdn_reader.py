@@ -119,19 +119,19 @@ def rules_text(rules: Mapping[str, object]) -> str:
 
 def _split_games(text: str) -> Iterator[list[Token]]:
     """Yield the tokens of each game, at least one."""
-    game, names = list[Token](), set[str]()
+    game_tokens, names = list[Token](), set[str]()
     for part, (following, *_) in pairwise(chain(_split_parts(pdn_tokens.tokenize(text)), [[_END]])):
         if part[0].kind == "star":
-            if _continues(game, following):
+            if _continues(game_tokens, following):
                 continue
             part = [part[0]._replace(kind="result")]
-        if game and _begins_game(part, game, names):
-            yield game
-            game, names = [], set()
-        game += part
+        if game_tokens and _begins_game(part, game_tokens, names):
+            yield game_tokens
+            game_tokens, names = [], set()
+        game_tokens += part
         names |= _tag_keys(part)
-    if game:
-        yield game
+    if game_tokens:
+        yield game_tokens
 
 
 def _split_parts(tokens: Iterable[Token]) -> Iterator[list[Token]]:
@@ -146,17 +146,17 @@ def _split_parts(tokens: Iterable[Token]) -> Iterator[list[Token]]:
         yield block
 
 
-def _begins_game(part: list[Token], game: list[Token], names: set[str]) -> bool:
+def _begins_game(part: list[Token], game_tokens: list[Token], names: set[str]) -> bool:
     """Return whether a part begins the next game; `names` are those of the game's tags."""
-    last, first = game[-1], part[0]
+    last, first = game_tokens[-1], part[0]
     if first.is_tag and last.is_tag:
         return not names.isdisjoint(_tag_keys(part))
     if first.is_tag:
         return last.kind == "result" or any(tag.is_regular_tag for tag in part)
     if last.kind != "result" or first.kind == "result":
         return False
-    is_next_number = first.kind == "number" and first.number == _last_number(game) + 1
-    return (first.newlines > 0 and not is_next_number) or not _continues(game, first)
+    is_next_number = first.kind == "number" and first.number == _last_number(game_tokens) + 1
+    return (first.newlines > 0 and not is_next_number) or not _continues(game_tokens, first)
 
 
 def _tag_keys(tokens: list[Token]) -> set[str]:
@@ -165,20 +165,20 @@ def _tag_keys(tokens: list[Token]) -> set[str]:
     return {"black" if name == "red" else name for name in names}
 
 
-def _continues(game: list[Token], token: Token) -> bool:
+def _continues(game_tokens: list[Token], token: Token) -> bool:
     """Return whether a token continues a game: a move, the next number, or the last one with dots.
 
     An example of the last is 1... 22-18 after 1. 9-13.
     """
     if token.kind != "number":
         return token.kind == "move"
-    last, is_reply = _last_number(game), token.text.endswith(("..", "…"))
+    last, is_reply = _last_number(game_tokens), token.text.endswith(("..", "…"))
     return token.number == last + 1 or (is_reply and token.number == last)
 
 
-def _last_number(game: list[Token]) -> int:
+def _last_number(game_tokens: list[Token]) -> int:
     """Return the last number in a game, 1 without one."""
-    return next((token.number for token in reversed(game) if token.kind == "number"), 1)
+    return next((token.number for token in reversed(game_tokens) if token.kind == "number"), 1)
 
 
 # One game

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ONE, ZERO
 from cc_env.core.game import Game, Numbering
-from cc_env.errors import BadPosition, check_bool, check_choice
+from cc_env.errors import BadPosition, check_bool, check_choice, format_count
 from cc_env.games.morris import rules, unmoves
 from cc_env.games.morris.board import ACTION_CELLS, GRID, all_symmetries
 from cc_env.games.morris.evaluation import STANDARD
@@ -198,7 +198,8 @@ class Morris(Game):
         opponent = 1 - player
         if pending > (count := sets[opponent].bit_count()):
             raise BadPosition(
-                f"x{pending}; expected: at most {count}, the beads of {LETTERS[opponent]}"
+                f"x{pending}, beads to remove; expected: at most {count}, as "
+                f"{PLAYERS[opponent]} has {format_count(count, 'bead')}"
             )
         self._check_options(free, hands, pending)
         return Position(
