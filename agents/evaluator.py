@@ -80,19 +80,21 @@ def load_evaluator(path: Path, game: Game, device: str = "cpu") -> Evaluator:
     Raises BadCheckpoint for a file of another kind or game, a damaged one or one whose outputs are
     not finite; UnknownOption if there is no such device.
     """
-    changed = path.stat().st_mtime_ns if path.exists() else None
+    modified_at = path.stat().st_mtime_ns if path.exists() else None
     key = path.absolute(), device, game.name, *game.options.items()
-    cached_change, cached = _EVALUATORS.get(key, (None, None))
-    if cached is not None and cached_change == changed:
+    cached_modified_at, cached = _EVALUATORS.get(key, (None, None))
+    if cached is not None and cached_modified_at == modified_at:
         return cached
     weights, about = load_weights(path, game)
-    loaded = Evaluator(weights, device, mirrored=_is_mirrored(about), fingerprint=file_hash(path))
+    evaluator = Evaluator(
+        weights, device, mirrored=_is_mirrored(about), fingerprint=file_hash(path)
+    )
     try:
-        loaded(game.observe(game.initial)[np.newaxis])
+        evaluator(game.observe(game.initial)[np.newaxis])
     except TrainingDiverged as error:
         raise BadCheckpoint(f"{path}: the outputs of the network are not finite") from error
-    _EVALUATORS[key] = changed, loaded
-    return loaded
+    _EVALUATORS[key] = modified_at, evaluator
+    return evaluator
 
 
 def _is_mirrored(about: Mapping[str, Any]) -> bool:

@@ -62,10 +62,10 @@ def to_onnx(network: Network, game: Game, fingerprint: str = "") -> bytes:
         (True, (1,))
     """
     _require_packages()
-    found = network.observation_shape, len(network.action_cells)
-    if found != (expected := (game.observation_shape, game.num_actions)):
+    actual = network.observation_shape, len(network.action_cells)
+    if actual != (expected := (game.observation_shape, game.num_actions)):
         shapes = "a network for observations {} and {} actions".format
-        raise BadOption(f"{shapes(*found)}; {game!r} has {expected[0]} and {expected[1]}")
+        raise BadOption(f"{shapes(*actual)}; {game!r} has {expected[0]} and {expected[1]}")
     example = torch.zeros((2, *game.observation_shape), dtype=torch.int8)
     with _suppress_logs():
         program: Any = torch.onnx.export(

@@ -70,7 +70,7 @@ async def try_outage(browser: "Browser", server: Server, outage: Outage) -> Outc
         await page.fill("[name=text]", MOVE)
         start = time.perf_counter()
         await page.press("[name=text]", "Enter")
-        shown = await _wait_for_result(page, start)
+        result = await _wait_for_result(page, start)
         seconds = time.perf_counter() - start
         await dropping
         # After the reconnection the page shows what the server has.
@@ -81,7 +81,7 @@ async def try_outage(browser: "Browser", server: Server, outage: Outage) -> Outc
         if decisions != str(times_played):
             raise RuntimeError(f"the page shows {decisions} decisions; expected: {times_played}")
         await page.close()
-        return Outcome(shown, seconds, times_played)
+        return Outcome(result, seconds, times_played)
 
 
 async def _drop_data(proxy: Proxy, start: float, seconds: float) -> None:

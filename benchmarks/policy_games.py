@@ -24,15 +24,15 @@ def play(
     The players change seats after each game. `legal`, int32[num_actions], is a buffer.
     """
     policy, legal = as_raw(packed_policy), as_raw(legal)
-    made, seat = 0, 0
-    while made < steps:
+    decisions, seat = 0, 0
+    while decisions < steps:
         position, turns = start, 0
         while rules.outcome(position) == ONGOING and turns < MAX_TURNS:
             state = random_streams.advance(state)
             if rules.to_move(position) == seat:
                 count = rules.legal_actions(position, legal)
                 action = np.int64(legal[random_streams.below(state, count)])
-                made += 1
+                decisions += 1
             else:
                 action = np.int64(decide(policy, position, state))
             position = rules.apply(position, action)

@@ -49,9 +49,9 @@ def parse_first_line(content: bytes, magic: str, version: int) -> FirstLine:
     return FirstLine(len(line) + 1, int(words[1][:8]), words[2])
 
 
-def describe(game: str, options: Mapping[str, Any], rules: str) -> str:
+def describe(game: str, options: Mapping[str, Any], rules_id: str) -> str:
     """Return a game, its options and the id of its rules in one line, to compare headers."""
-    return f"{game} {dict(sorted(options.items()))} ({rules})"
+    return f"{game} {dict(sorted(options.items()))} ({rules_id})"
 
 
 def encode_header(fields: dict[str, Any]) -> bytes:

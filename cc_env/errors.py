@@ -245,16 +245,18 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
 def check_name(kind: str, name: object, valid_names: Collection[str]) -> str:
     """Return the name of something of a kind; raise UnknownOption if it is not valid."""
     if not isinstance(name, str) or name not in valid_names:
-        known = format_list(valid_names, 99) or "none"
-        raise UnknownOption(f"unknown {kind} {str(name)[:_MAX_VALUE_LENGTH]!r}; expected: {known}")
+        valid_text = format_list(valid_names, 99) or "none"
+        raise UnknownOption(
+            f"unknown {kind} {str(name)[:_MAX_VALUE_LENGTH]!r}; expected: {valid_text}"
+        )
     return name
 
 
 def check_names(owner: str, kind: str, names: Iterable[object], valid: Collection[str]) -> None:
     """Raise UnknownOption if a name of an option or field of the owner is invalid."""
     if unknown := [str(name)[:_MAX_VALUE_LENGTH] for name in names if name not in valid]:
-        known = format_list(valid) or "none"
-        raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {known}")
+        valid_text = format_list(valid) or "none"
+        raise UnknownOption(f"{owner} has no {kind} {format_list(unknown)}; it has: {valid_text}")
 
 
 def format_list(items: Iterable[object], limit: int = 12) -> str:

@@ -378,8 +378,8 @@ def replay(
     if not (read or rejected):
         if line is None:
             raise BadRecord(f"{file} contains no games")
-        found = format_count(skipped, "game")
-        raise BadRecord(f"--line {line}: no game of {file} has this number; it contains {found}")
+        contents = format_count(skipped, "game")
+        raise BadRecord(f"--line {line}: no game of {file} has this number; it contains {contents}")
     if to is not None and read:
         write_atomically(to, "\n".join(exported).rstrip("\n") + "\n")
         console.print(f"{len(exported):,} games written to {to}")

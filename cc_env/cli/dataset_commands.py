@@ -154,8 +154,8 @@ def _collect(
     elif game.numbering is not None:
         exact = Tablebase(game)
     hides_progress = not console.shows_progress
-    shown = track(matches, "games", total=count, console=console, disable=hides_progress)
-    return make_dataset(game, shown, exact if exact and exact.paths else None, about)
+    tracked_matches = track(matches, "games", total=count, console=console, disable=hides_progress)
+    return make_dataset(game, tracked_matches, exact if exact and exact.paths else None, about)
 
 
 def _write(data: Dataset, file: Path | None, minari: str | None) -> None:

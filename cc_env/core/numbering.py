@@ -45,7 +45,7 @@ class Numbering:
     symmetries: tuple[Symmetry, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     # By field, the bits that hold the rules; they equal those of `like`.
-    rules: Mapping[str, int] = field(default_factory=dict)
+    rule_bits: Mapping[str, int] = field(default_factory=dict)
     # Whether no position can repeat.
     is_acyclic: bool = False
     # The function registered as `rules.unmoves`.
@@ -64,7 +64,7 @@ class Numbering:
         if type(position) is not type(like):
             return False
         # A loop is faster than `all` here, and every probe runs it.
-        for name, bits in self.rules.items():
+        for name, bits in self.rule_bits.items():
             if (int(getattr(position, name)) ^ int(getattr(like, name))) & bits:
                 return False
         return True

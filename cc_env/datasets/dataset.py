@@ -258,15 +258,15 @@ def load_dataset(
             archive = np.load(file, allow_pickle=False)
             _check_size(archive, max_bytes)
             metadata = json.loads(str(archive[METADATA]))
-            found = _read_game(metadata)
+            recorded_game = _read_game(metadata)
             arrays = {name: archive[name] for name in ARRAYS}
-        _check_arrays(found, arrays)
+        _check_arrays(recorded_game, arrays)
     # zipfile and NumPy raise errors of many kinds for damaged files.
     except Exception as error:
         raise BadRecord(f"{path}: cannot be read as a data set: {error}") from error
     if game is not None:
-        check_game(found, game, path)
-    return Dataset(found, **arrays, about=metadata["about"])
+        check_game(recorded_game, game, path)
+    return Dataset(recorded_game, **arrays, about=metadata["about"])
 
 
 def _check_size(archive: np.lib.npyio.NpzFile, max_bytes: int) -> None:

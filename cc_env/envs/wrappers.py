@@ -185,8 +185,8 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         self._positions = positions
         outcomes = np.where(has_ended, ONGOING, info["outcome"])
         seats = info["seat"]
-        known = list(map(self._value_for_viewer, self._solved, positions, seats, outcomes))
-        entries = self._entries("value", known)
+        current_values = list(map(self._value_for_viewer, self._solved, positions, seats, outcomes))
+        entries = self._entries("value", current_values)
         if "final_info" not in info:
             return entries
         final = info["final_info"]

@@ -70,10 +70,10 @@ def _read_in_any_game(text: str) -> ImportedGames:
         with suppress(BadRecord):
             read.append(_read_in_game(text, candidate, is_selected=False))
     if not read:
-        formats = (f"{end} of {other.name}" for other in candidates for end in other.formats)
-        known = format_list([".jsonl", *formats])
+        suffixes = (f"{end} of {other.name}" for other in candidates for end in other.formats)
+        formats = format_list([".jsonl", *suffixes])
         raise BadRecord(
-            f"neither a game in a known format ({known}) nor a position of any game; "
+            f"neither a game in a known format ({formats}) nor a position of any game; "
             "select the game to get the exact errors"
         )
     return ImportedGames(

@@ -235,10 +235,10 @@ def retreat_starts(
     board: Board, near: Bitboard128, direction: Int, options: np.uint64
 ) -> Bitboard128:
     """Return the soldiers of `near` that can retreat in a direction."""
-    passed = behind(union(board.empty, board.targets), direction, board.cells)
+    middles = behind(union(board.empty, board.targets), direction, board.cells)
     if options & RETREAT_CLEAR:
-        passed = intersection(passed, board.empty)
-    return intersection(near, behind(passed, direction, board.cells))
+        middles = intersection(middles, board.empty)
+    return intersection(near, behind(middles, direction, board.cells))
 
 
 @jit

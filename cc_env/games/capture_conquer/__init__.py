@@ -68,7 +68,7 @@ class CaptureConquer(Game):
             weights=(1,),
             symmetries=self.symmetries,
             options={"size": size},
-            rules={"size": -1},
+            rule_bits={"size": -1},
             unmoves=unmoves.unmoves,
             max_captures=1,
         )

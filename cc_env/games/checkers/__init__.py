@@ -186,5 +186,5 @@ def _numbering(crowning: str) -> Numbering:
         unmoves=unmoves.unmoves,
         options={"crowning": crowning},
         # The bit of `crowning`.
-        rules={"options": 1},
+        rule_bits={"options": 1},
     )

@@ -122,7 +122,7 @@ class Morris(Game):
             num_states=4 if has_free_moves else 1,
             symmetries=self.symmetries,
             options=options,
-            rules={
+            rule_bits={
                 "options": int(rules.PROTECT | rules.ONE_REMOVAL | rules.NEVER_FREE | rules.FLYING)
             },
         )
