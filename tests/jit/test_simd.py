@@ -74,10 +74,10 @@ def test_product_and_sum_are_rounded_once(is_fused, monkeypatch):
 
     # Sums whose parts overlap, also just so, and sums that cancel.
     rng = np.random.default_rng(0)
-    factors, vectors = rng.standard_normal((2, 2**16)).astype(np.float32)
+    factors, vectors = rng.standard_normal((2, 2**13)).astype(np.float32)
     products = factors.astype(np.float64) * vectors
-    scales = 2.0 ** rng.integers(-40, 40, 2**16)
-    totals = (rng.choice((-1, 1), 2**16) * products * scales).astype(np.float32)
+    scales = 2.0 ** rng.integers(-40, 40, 2**13)
+    totals = (rng.choice((-1, 1), 2**13) * products * scales).astype(np.float32)
     # Exact sums so close to the middle of two float32 that float64 rounds them to it.
     factors[:4], vectors[:4] = 2.0**-24 * (1 + 2.0**-23), 1 - 2.0**-23
     factors[2:4] *= -1

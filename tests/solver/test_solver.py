@@ -144,7 +144,7 @@ def test_passes_and_recursion_give_the_same_tables(tmp_path):
         ("capture_conquer", {"size": 4}, "3v2"),
         ("capture_conquer", {"size": 5}, "2v2"),
         ("checkers", {}, "2v1"),
-        ("checkers", {"crowning": "ends_move"}, "2v1"),
+        pytest.param("checkers", {"crowning": "ends_move"}, "2v1", marks=pytest.mark.slow),
         ("morris", {"free_move": "never"}, "3v3"),
         pytest.param("morris", {"flying": True}, "3v3", marks=pytest.mark.slow),
     ],

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import heap
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import alter, numbers
-from conftest import wait_for
+from conftest import command_line, wait_for
 from logs import log_of
 
 from agents.evaluator import Evaluator
@@ -387,7 +388,7 @@ def finish(process, status=0):
 
 
 @pytest.mark.slow
-def test_command_resumes_after_ctrl_c(tmp_path):
+def test_command_resumes_after_ctrl_c(tmp_path, monkeypatch):
     process = start(tmp_path, *SMALL, "--minutes", 10)
     log = tmp_path / "runs" / "run" / "log.jsonl"
     wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) > 3, process)
@@ -395,7 +396,9 @@ def test_command_resumes_after_ctrl_c(tmp_path):
     out = finish(process, status=130)
     assert "--resume continues it" in out
     rows = len(log_of(log.parent))
-    assert "exists; --resume continues" in finish(start(tmp_path, *SMALL), status=2)
+    monkeypatch.chdir(tmp_path)
+    out = command_line(partial(run_command, app), "--size", 4, *SMALL, status=2)
+    assert "exists; --resume continues" in out
     out = finish(start(tmp_path, *SMALL, "--minutes", 0.001, "--resume"))
     assert "the best network: runs/run/best.safetensors" in out
     assert len(log_of(log.parent)) >= rows
