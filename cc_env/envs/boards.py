@@ -401,6 +401,9 @@ class Boards:
             refused_board = kernels.step(*self._arguments[0])
             self._compiled_step = specialize(kernels.step, *self._arguments[0])
             return refused_board
+        if not self._opponent:
+            # They wait for the shares, and wake up during the check of the actions.
+            self.threads.call_helpers(self._step_shares)
         _, settings, batch, *_ = self._arguments[0]
         refused_board = kernels.open_step(settings, batch, self._kinds, self._actions, self._shares)
         if refused_board == kernels.ACCEPTED:

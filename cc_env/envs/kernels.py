@@ -235,7 +235,7 @@ def step(
     return ACCEPTED
 
 
-@jit
+@jit(nogil=True)
 def open_step(
     packed_settings: SettingsTuple,
     packed_batch: BatchTuple,

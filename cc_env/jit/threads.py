@@ -47,15 +47,22 @@ class ThreadPool:
         for future in futures:
             future.result()
 
+    def call_helpers(self, work: Callable[[int], bool]) -> None:
+        """Call work(1), … in the other threads that are idle, without waiting for them.
+
+        Called before `share`, this hides the time in which they wake up.
+        """
+        executor = self._started_executor()
+        for _ in range(len(self._idle)):
+            executor.submit(self._help, work, self._idle.pop())
+
     def share(self, work: Callable[[int], bool]) -> None:
         """Call work(0), again until it returns True; meanwhile call work(1), … in other threads.
 
         These calls may go on when this one returns: then the next one does not repeat them. Work
         that is divided by `cc_env.jit.shares` is finished even if the caller is interrupted.
         """
-        executor = self._started_executor()
-        while self._idle:
-            executor.submit(self._help, work, self._idle.pop())
+        self.call_helpers(work)
         try:
             while not work(0):
                 time.sleep(_POLL_INTERVAL)

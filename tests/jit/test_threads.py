@@ -155,3 +155,17 @@ def test_run_slices_waits_for_all_and_raises(wrong):
     threads.run_slices(lambda index, part: calls.append((index, part)), 2)
     assert sorted(calls) == [(0, slice(0, 1)), (1, slice(1, 2))]
     threads.close()
+
+
+def test_helpers_are_called_without_the_caller():
+    pool, threads, is_called = ThreadPool(2), [], threading.Event()
+
+    def work(thread):
+        threads.append(thread)
+        is_called.set()
+        return True
+
+    pool.call_helpers(work)
+    assert is_called.wait(60)
+    pool.close()
+    assert threads == [1]
