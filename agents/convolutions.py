@@ -183,7 +183,7 @@ def single_taps(cells: int) -> list[list[tuple[int, int]]]:
 
 
 def channel_multiple(has_tiles: bool) -> int:
-    """Return the number of which padded output channels are a multiple."""
+    """Return the number to whose multiples output channels are padded."""
     return _SMALL_BLOCK if has_tiles else ACCUMULATORS
 
 

@@ -58,7 +58,7 @@ def compare(size: int, seconds: float) -> Comparison:
 
 
 @cache
-def program() -> ctypes.CDLL:
+def load_program() -> ctypes.CDLL:
     """Compile and load the C program; raise FileNotFoundError if there is no compiler."""
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
@@ -76,6 +76,6 @@ def program() -> ctypes.CDLL:
 
 def _listing(size: int) -> Chunk:
     """Return random play by the C program."""
-    play, listed = program().play, ctypes.c_int64()
+    play, listed = load_program().play, ctypes.c_int64()
     seeds = itertools.count()
     return lambda: play(size, GAMES_PER_CHUNK, next(seeds), ctypes.byref(listed))

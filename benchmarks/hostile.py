@@ -39,7 +39,7 @@ MANY_MOVES = "ww.bwbw.w.bbw.wbb.bbbw.w w 00 fw"
 SECONDS = 10.0
 
 
-async def quiet_moves(server: Server, seconds: float) -> list[float]:
+async def time_moves(server: Server, seconds: float) -> list[float]:
     """Play mini checkers for a time; return the latency of each move in seconds."""
     latencies = []
     connection = Connection(server, random.Random(0), client_address(0))
@@ -131,15 +131,15 @@ def attack(server: Server, name: str) -> None:
     asyncio.run(run())
 
 
-async def messages(server: Server) -> None:
+async def measure_attacks(server: Server) -> None:
     """Measure the moves of another game during each attack."""
-    await quiet_moves(server, 1.0)
+    await time_moves(server, 1.0)
     for name in floods(server):
         attackers = multiprocessing.get_context("spawn").Process(target=attack, args=(server, name))
         attackers.start()
         # Wait until the attack has started.
         await asyncio.sleep(3.0)
-        latencies = await quiet_moves(server, SECONDS)
+        latencies = await time_moves(server, SECONDS)
         attackers.kill()
         attackers.join()
         print(f"  {name}: {len(latencies)} moves, {format_latencies(latencies)}", flush=True)
@@ -159,7 +159,7 @@ def memory_of(server: Server) -> tuple[float, float]:
     return proportional / 2**20, resident / 2**20
 
 
-async def memory(server: Server) -> None:
+async def measure_memory(server: Server) -> None:
     """Measure the memory after 2,000 new games and 100 analyses with different options."""
     maximum = 0.0
 
@@ -186,7 +186,7 @@ async def memory(server: Server) -> None:
     print(f"  maximum: {maximum:.0f} MB", flush=True)
 
 
-async def idle(server: Server) -> None:
+async def measure_idle_connections(server: Server) -> None:
     """Play while 300 connections are idle: more than the number of files the server may open."""
     with ExitStack() as sockets:
         for number in range(300):
@@ -194,7 +194,7 @@ async def idle(server: Server) -> None:
                 source = ATTACKER.format(number % 250 + 1), 0
                 address = LOCAL, server.port
                 sockets.enter_context(socket.create_connection(address, source_address=source))
-        latencies = await quiet_moves(server, SECONDS)
+        latencies = await time_moves(server, SECONDS)
         games = [
             await server.create_game("mini_checkers", PEOPLE, client_address(number + 1))
             for number in range(10)
@@ -202,7 +202,7 @@ async def idle(server: Server) -> None:
     print(f"  {len(latencies)} moves, {format_latencies(latencies)}; {len(games)} games created")
 
 
-async def terminate(server: Server, work: str) -> None:
+async def measure_shutdown(server: Server, work: str) -> None:
     """Measure the seconds from SIGTERM to the end of a server that is busy with `work`."""
     if work == "half a request":
         connection = socket.create_connection((LOCAL, server.port))
@@ -222,7 +222,7 @@ async def terminate(server: Server, work: str) -> None:
     print(f"  with {work}: {time.perf_counter() - start:.2f} s", flush=True)
 
 
-def journal() -> None:
+def measure_journal() -> None:
     """Measure the time to load a game of 192 turns and 3,000 take-backs."""
     # This seed gives a long game.
     rng, game = np.random.default_rng(1), make_game("morris")
@@ -252,7 +252,7 @@ def journal() -> None:
 
 
 WORK = "nothing", "half a request", "an analysis"
-# The server's limit of open files in `idle`.
+# The server's limit of open files in `measure_idle_connections`.
 MAX_FILES = 256
 
 
@@ -268,18 +268,18 @@ def measure(
         print(f"  log of the server: {len(lines)} lines", *lines[:3], sep="\n    ", flush=True)
 
 
-def terminate_all() -> None:
-    """Measure `terminate` with each kind of work."""
+def measure_shutdowns() -> None:
+    """Measure the shutdown during each kind of work."""
     for work in WORK:
-        measure(lambda server, work=work: terminate(server, work))  # type: ignore[misc]
+        measure(lambda server, work=work: measure_shutdown(server, work))  # type: ignore[misc]
 
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
-    "messages": lambda: measure(messages),
-    "memory": lambda: measure(memory),
-    "idle": lambda: measure(idle, MAX_FILES),
-    "terminate": terminate_all,
-    "journal": journal,
+    "messages": lambda: measure(measure_attacks),
+    "memory": lambda: measure(measure_memory),
+    "idle": lambda: measure(measure_idle_connections, MAX_FILES),
+    "terminate": measure_shutdowns,
+    "journal": measure_journal,
 }
 
 

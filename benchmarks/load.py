@@ -246,7 +246,7 @@ async def _play_thinker(connection: Connection, game: str, until: float) -> None
 
 
 async def _open_games(server: Server, names: Sequence[str], rng: random.Random) -> list[Connection]:
-    """Create and join the measured games, of which `names` are those of the catalogue."""
+    """Create and join a measured game for each of these names in the catalogue."""
     slots = asyncio.Semaphore(CONCURRENT_OPENINGS)
     connections = [
         Connection(server, random.Random(rng.random()), client_address(number))

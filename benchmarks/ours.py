@@ -73,50 +73,59 @@ def tasks() -> list[Task]:
             _random_play_task(title, partial(make_game, name))
             for name, title in OTHER_GAMES.items()
         ),
-        *map(_listing, (6, 8)),
-        Task("Gymnasium, C&C 6×6", "steps/s", make_measure(_single), "opponent's replies included"),
-        *(_vector(boards, STEPPING_ALONE) for boards in (1, 64, 1024)),
-        _vector(1024, f"{STEPPING_ALONE}; copy=False", copy=False),
-        _vector(1024, "stepping and sample()", with_sampling=True),
+        *map(_listing_task, (6, 8)),
+        Task(
+            "Gymnasium, C&C 6×6",
+            "steps/s",
+            make_measure(_make_single_play),
+            "opponent's replies included",
+        ),
+        *(_vector_task(boards, STEPPING_ALONE) for boards in (1, 64, 1024)),
+        _vector_task(1024, f"{STEPPING_ALONE}; copy=False", copy=False),
+        _vector_task(1024, "stepping and sample()", with_sampling=True),
         *(
-            _vector(1024, f"{STEPPING_ALONE}; replies of {opponent} included", opponent=opponent)
+            _vector_task(
+                1024, f"{STEPPING_ALONE}; replies of {opponent} included", opponent=opponent
+            )
             for opponent in ("random", *OPPONENTS)
         ),
-        *map(_plain_loop, OPPONENTS),
-        _vector(1024, f"{STEPPING_ALONE}; replies of perfect included", size=4, opponent="perfect"),
-        _plain_loop("perfect", size=4),
+        *map(_plain_loop_task, OPPONENTS),
+        _vector_task(
+            1024, f"{STEPPING_ALONE}; replies of perfect included", size=4, opponent="perfect"
+        ),
+        _plain_loop_task("perfect", size=4),
         *map(_threads_task, _thread_counts()),
         *(
-            _alpha_beta(size, depth, evaluation, random_turns)
+            _alpha_beta_task(size, depth, evaluation, random_turns)
             for size, depth, random_turns in ((6, 9, 0), (6, 5, 12), (8, 7, 0), (8, 5, 12))
             for evaluation in (None, "learned")
         ),
-        _depth(6, 9),
-        _depth(6, 12, once=True),
-        _depth(8, 6),
-        _mcts("random", "random playouts"),
-        _mcts("evaluation", "the evaluation for a playout"),
-        _probing(_probes, "from Python: value, turns, and the actions that keep it"),
-        _probing(_lookups, "in a search: the value"),
+        _depth_task(6, 9),
+        _depth_task(6, 12, once=True),
+        _depth_task(8, 6),
+        _mcts_task("random", "random playouts"),
+        _mcts_task("evaluation", "the evaluation for a playout"),
+        _probing_task(_make_probes, "from Python: value, turns, and the actions that keep it"),
+        _probing_task(_make_lookups, "in a search: the value"),
         Task(
             "minimax:depth=3 against random, C&C 6×6",
             "games/s",
-            make_measure(_games),
+            make_measure(_make_games),
             "referee and records",
         ),
         Task(
             "AEC, C&C 6×6",
             "steps/s",
-            make_measure(_agents),
+            make_measure(_make_agents_play),
             "last + sample(mask) + step",
             needs="pettingzoo>=1.27",
         ),
-        _start("import cc_env", "pass", "in a new process"),
-        _first_use("capture_conquer", "C&C"),
-        _first_use("capture_conquer", "C&C", warm=True),
-        *(_first_use(name, title) for name, title in OTHER_GAMES.items()),
-        _worst_case(worst_case.legal_microseconds, "legal actions"),
-        _worst_case(worst_case.slowest_microseconds, "slowest decision"),
+        _start_task("import cc_env", "pass", "in a new process"),
+        _first_use_task("capture_conquer", "C&C"),
+        _first_use_task("capture_conquer", "C&C", warm=True),
+        *(_first_use_task(name, title) for name, title in OTHER_GAMES.items()),
+        _worst_case_task(worst_case.legal_microseconds, "legal actions"),
+        _worst_case_task(worst_case.slowest_microseconds, "slowest decision"),
     ]
 
 
@@ -136,7 +145,7 @@ def _random_play_task(title: str, make: Callable[[], Game]) -> Task:
     return Task(label, "decisions/s", make_measure(prepare), "start to end")
 
 
-def _listing(size: int) -> Task:
+def _listing_task(size: int) -> Task:
     """Return the task of random play with all moves listed at every turn."""
     note = "every (start, end, capture) at every turn, one chosen"
     return Task(
@@ -147,7 +156,7 @@ def _listing(size: int) -> Task:
     )
 
 
-def _single() -> Chunk:
+def _make_single_play() -> Chunk:
     """Return random play in one environment."""
     return loops.single(gymnasium.make(ENVIRONMENT))
 
@@ -159,7 +168,7 @@ def _make_boards(boards: int, **options: Any) -> Any:
     )
 
 
-def _vector(
+def _vector_task(
     boards: int,
     note: str,
     *,
@@ -178,7 +187,7 @@ def _vector(
     return Task(f"vector, {boards} × C&C {size}×{size}", unit, make_timed_measure(prepare), note)
 
 
-def _plain_loop(opponent: str, size: int = 6) -> Task:
+def _plain_loop_task(opponent: str, size: int = 6) -> Task:
     """Return the task of a random player's decisions and the replies, without an environment."""
 
     def prepare() -> Chunk:
@@ -218,7 +227,7 @@ def _threads_task(threads: int) -> Task:
     )
 
 
-def _alpha_beta(size: int, depth: int, evaluation: str | None, random_turns: int) -> Task:
+def _alpha_beta_task(size: int, depth: int, evaluation: str | None, random_turns: int) -> Task:
     """Return the task of counting alpha-beta's nodes per second.
 
     Without `random_turns` it searches the initial position, otherwise ten positions after as many.
@@ -237,7 +246,7 @@ def _alpha_beta(size: int, depth: int, evaluation: str | None, random_turns: int
     return Task(f"alpha-beta, C&C {size}×{size}", "nodes/s", make_measure(prepare), note)
 
 
-def _mcts(playout: str, note: str) -> Task:
+def _mcts_task(playout: str, note: str) -> Task:
     """Return the task of counting the simulations of MCTS per second, from the start."""
 
     def prepare() -> Chunk:
@@ -248,7 +257,7 @@ def _mcts(playout: str, note: str) -> Task:
     return Task("MCTS, C&C 6×6", "simulations/s", make_measure(prepare), f"from the start, {note}")
 
 
-def _depth(size: int, depth: int, *, once: bool = False) -> Task:
+def _depth_task(size: int, depth: int, *, once: bool = False) -> Task:
     """Return the task of searching to `depth` turns from the initial position."""
 
     def measure(_: float) -> float:
@@ -261,7 +270,7 @@ def _depth(size: int, depth: int, *, once: bool = False) -> Task:
     return Task(label, "s", measure, "less is better; depth in turns" + ("; once" if once else ""))
 
 
-def _probing(prepare: Callable[[], Chunk], note: str) -> Task:
+def _probing_task(prepare: Callable[[], Chunk], note: str) -> Task:
     """Return the task of looking up exact values."""
     return Task(
         "exact values, C&C 5×5", "positions/s", make_measure(prepare), f"{note}; all in memory"
@@ -274,13 +283,13 @@ def _solved_positions() -> tuple[Tablebase, tuple[Position, ...]]:
     return tables, tuple(sample_uniform(tables, 1000))
 
 
-def _probes() -> Chunk:
+def _make_probes() -> Chunk:
     """Return probes of these positions from Python."""
     tables, positions = _solved_positions()
     return lambda: len([tables.probe(position) for position in positions])
 
 
-def _lookups() -> Chunk:
+def _make_lookups() -> Chunk:
     """Return the lookups that a search does in these positions."""
     tables, positions = _solved_positions()
     rows, loaded = np.array(positions, np.uint64), tables.load_all()
@@ -305,21 +314,21 @@ def _look_up(
     return total
 
 
-def _games() -> Chunk:
+def _make_games() -> Chunk:
     """Return ten games of minimax against random."""
     game, seeds = _game(6), itertools.count()
     players = make_player("minimax:depth=3", game), make_player("random", game)
     return lambda: len([play_match(game, players, seed=next(seeds)) for _ in range(10)])
 
 
-def _agents() -> Chunk:
+def _make_agents_play() -> Chunk:
     """Return random play through the AEC environment."""
     from pettingzoo import make
 
     return loops.agents(make("aec", ENVIRONMENT), lambda observation, info: info["action_mask"])
 
 
-def _start(label: str, code: str, note: str, *, warm: bool = False) -> Task:
+def _start_task(label: str, code: str, note: str, *, warm: bool = False) -> Task:
     """Return the task of running `code` in a new process, with an empty or a warm disk cache."""
 
     def measure(_: float) -> float:
@@ -331,11 +340,11 @@ def _start(label: str, code: str, note: str, *, warm: bool = False) -> Task:
     return Task(label, "s", measure, f"{note}; once")
 
 
-def _first_use(name: str, title: str, *, warm: bool = False) -> Task:
+def _first_use_task(name: str, title: str, *, warm: bool = False) -> Task:
     """Return the task of the first use of a game in a new process."""
     label = f"first use of {title}, {'warm' if warm else 'cold'} cache"
     note = "make, reset, step" + ("" if warm else "; compiles")
-    return _start(label, FIRST_USE.format(GAMES[name].environment), note, warm=warm)
+    return _start_task(label, FIRST_USE.format(GAMES[name].environment), note, warm=warm)
 
 
 def _seconds_to_run(code: str, cache: str) -> float:
@@ -348,7 +357,7 @@ def _seconds_to_run(code: str, cache: str) -> float:
     )
 
 
-def _worst_case(cost: Callable[[Game, Position], float], name: str) -> Task:
+def _worst_case_task(cost: Callable[[Game, Position], float], name: str) -> Task:
     """Return the task of measuring a cost in microseconds in the worst known positions."""
 
     def measure(_: float) -> float:

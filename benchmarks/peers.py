@@ -49,8 +49,8 @@ def _open_spiel_tasks() -> list[Task]:
     )
     return [
         *(play(title, name, play_note) for title, name in SPIEL_GAMES.items()),
-        task("rl_environment, checkers", "decisions/s", make_measure(_time_steps), steps_note),
-        task("alpha-beta, checkers", "leaves/s", make_measure(_alpha_beta), alpha_beta_note),
+        task("rl_environment, checkers", "decisions/s", make_measure(_make_time_steps), steps_note),
+        task("alpha-beta, checkers", "leaves/s", make_measure(_make_alpha_beta), alpha_beta_note),
         *(search(f"MCTS, {title}", name, search_note) for title, name in SPIEL_GAMES.items()),
     ]
 
@@ -86,7 +86,7 @@ def _pettingzoo_tasks() -> list[Task]:
         Task(
             f"AEC, {title}",
             "steps/s",
-            make_measure(partial(_classic, name, *modules)),
+            make_measure(partial(_make_classic_play, name, *modules)),
             "last + sample(mask) + step",
             "pettingzoo",
             " ".join(["'pettingzoo>=1.27'", *modules]),
@@ -107,9 +107,9 @@ def _pgx_game_tasks(game: str) -> list[Task]:
     """Return the tasks of a game of Pgx, with one and with many boards."""
     title, together = game.replace("_", " "), "one compiled call chooses and steps"
     rows = (
-        (1, make_measure(partial(_pgx_together, game, 1)), together),
-        (1024, make_measure(partial(_pgx_together, game, 1024)), together),
-        (1024, make_timed_measure(partial(_pgx_alone, game, 1024)), STEPPING_ALONE),
+        (1, make_measure(partial(_make_pgx_play, game, 1)), together),
+        (1024, make_measure(partial(_make_pgx_play, game, 1024)), together),
+        (1024, make_timed_measure(partial(_make_timed_pgx_play, game, 1024)), STEPPING_ALONE),
     )
     task = partial(Task, package="pgx", needs="pgx jax")
     return [
@@ -122,14 +122,14 @@ def _gymnasium_tasks() -> list[Task]:
     """Return the tasks of Gymnasium's CartPole, which costs little itself."""
     note = "the floor of API overhead"
     single = make_measure(lambda: loops.single(gymnasium.make("CartPole-v1")))
-    vector = make_timed_measure(_cart_poles)
+    vector = make_timed_measure(_make_cart_pole_play)
     return [
         Task("CartPole", "steps/s", single, note, "gymnasium"),
         Task("vector, 1024 × CartPole", "steps/s", vector, f"{note}; stepping alone", "gymnasium"),
     ]
 
 
-def _time_steps() -> Chunk:
+def _make_time_steps() -> Chunk:
     """Return random play of checkers through OpenSpiel's RL environment."""
     from open_spiel.python import rl_environment
 
@@ -149,7 +149,7 @@ def _time_steps() -> Chunk:
     return chunk
 
 
-def _alpha_beta() -> Chunk:
+def _make_alpha_beta() -> Chunk:
     """Return OpenSpiel's alpha-beta search of checkers; its units are evaluated leaves."""
     import pyspiel
     from open_spiel.python.algorithms import minimax
@@ -173,7 +173,7 @@ def _alpha_beta() -> Chunk:
     return chunk
 
 
-def _classic(name: str, *modules: str) -> Chunk:
+def _make_classic_play(name: str, *modules: str) -> Chunk:
     """Return random play in a classic game of PettingZoo; `modules` must be installed."""
     # PettingZoo's own error for a missing module is not an ImportError.
     for module in modules:
@@ -184,7 +184,7 @@ def _classic(name: str, *modules: str) -> Chunk:
     return loops.agents(env, lambda observation, info: observation["action_mask"])
 
 
-def _pgx_together(name: str, boards: int) -> Chunk:
+def _make_pgx_play(name: str, boards: int) -> Chunk:
     """Return random play in Pgx; one compiled call chooses actions and steps."""
     import jax
 
@@ -207,7 +207,7 @@ def _pgx_together(name: str, boards: int) -> Chunk:
     return chunk
 
 
-def _pgx_alone(name: str, boards: int) -> TimedChunk:
+def _make_timed_pgx_play(name: str, boards: int) -> TimedChunk:
     """Return random play in Pgx; only the compiled call that steps is timed."""
     import jax
 
@@ -252,7 +252,7 @@ def _pgx_functions(name: str, boards: int) -> tuple[Callable[..., Any], Callable
     return choose, step, jax.jit(jax.vmap(env.init))(starts)
 
 
-def _cart_poles() -> TimedChunk:
+def _make_cart_pole_play() -> TimedChunk:
     """Return random play on 1024 boards of CartPole."""
     envs = gymnasium.make_vec("CartPole-v1", num_envs=1024, vectorization_mode="vector_entry_point")
     return loops.vector(envs)

@@ -30,7 +30,7 @@ REPEATS = 5
 
 
 @jit
-def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
+def _generate_legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
     """Generate the legal actions `generations` times; return their total number."""
     actions = 0
     for _ in range(generations):
@@ -41,7 +41,7 @@ def _legal(position: Position, generations: int, out: NDArray[np.int32]) -> int:
 def legal_microseconds(game: Game, position: Position) -> float:
     """Return the time to generate the legal actions."""
     out = np.empty(game.num_actions, np.int32)
-    return _microseconds(partial(_legal, position, GENERATIONS, out)) / GENERATIONS
+    return _microseconds(partial(_generate_legal, position, GENERATIONS, out)) / GENERATIONS
 
 
 def slowest_microseconds(game: Game, position: Position) -> float:

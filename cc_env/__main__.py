@@ -60,9 +60,9 @@ def _address_space_bytes() -> float:
 def run_app(module: str, name: str, extra: str, arguments: Sequence[str] | None = None) -> int:
     """Run the command line `app` of a module; return the exit status.
 
-    It is 2, after an error message, if a package is missing that the extra installs. `name` is that
-    of the command in messages; with `arguments`, which default to those of this process, also in
-    usage messages.
+    The status is 2, after an error message, if a package of the extra is missing. `arguments` are
+    by default those of this process. Error messages give `name` as the name of the command; usage
+    messages do so if `arguments` are given.
     """
     try:
         from cc_env.cli.application import run

@@ -36,8 +36,8 @@ os.environ.pop("COLUMNS", None)  # of the terminal; a test says how wide it want
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell's & began us
 
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # on a busy machine
-settings.register_profile("here", derandomize=True, max_examples=40, **QUIET)
-settings.load_profile("here")
+settings.register_profile("all", derandomize=True, max_examples=60, **QUIET)
+settings.register_profile("not slow", derandomize=True, max_examples=40, **QUIET)
 
 ORACLE = Path(__file__).parent / "oracle"
 
@@ -89,7 +89,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Let --fuzz decide how many examples a test draws."""
+    """Let --fuzz, or the selection of tests, decide how many examples a test draws."""
+    settings.load_profile("not slow" if config.option.markexpr == "not slow" else "all")
     if count := config.getoption("--fuzz"):
         settings.register_profile("fuzz", derandomize=False, max_examples=count, **QUIET)
         settings.load_profile("fuzz")

@@ -149,14 +149,14 @@ needs_compiler = pytest.mark.skipif(
 def test_c_program_agrees_with_perft(size):
     game = make_game("capture_conquer", size=size)
     for depth in (1, 2, 3):
-        assert by_hand.program().perft(size, depth) == perft(game, game.initial, depth)
+        assert by_hand.load_program().perft(size, depth) == perft(game, game.initial, depth)
 
 
 @needs_compiler
 @pytest.mark.parametrize("size", [6, 8])
 def test_game_and_list_lengths_agree_with_the_c_program(size):
     number, listed, ours_listed = 1000, ctypes.c_int64(), 0
-    turns = by_hand.program().play(size, number, 1, ctypes.byref(listed))
+    turns = by_hand.load_program().play(size, number, 1, ctypes.byref(listed))
     game = make_game("capture_conquer", size=size)
     moves, ours_listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)
     state = random_streams.streams(1, 1)[0]
@@ -174,7 +174,7 @@ def test_c_program_has_positive_rates(monkeypatch):
 
 
 def test_missing_compiler_is_reported_in_its_row(monkeypatch):
-    by_hand.program.cache_clear()
+    by_hand.load_program.cache_clear()
     by_hand.compare.cache_clear()
     monkeypatch.setattr(shutil, "which", lambda name: None)
     missing = measure_row(by_hand.tasks()[0], TINY)

@@ -355,7 +355,7 @@ def replay(
     is invalid.
     """
     if to is None and to_dialect is not None:
-        raise BadOption("--to-dialect is for the file of --to")
+        raise BadOption("--to-dialect needs --to, the file to write")
     games = _read_games(file, game, option, dialect)
     if not keep_going:
         games = record.valid_games(file, games)

@@ -125,9 +125,9 @@ class Game:
 
     The facts of a game are attributes; its texts and pictures are methods. The defaults suit
     positions with the fields `own`, `enemy` (sets of cells, see `Grid`) and `player`. Only `name`,
-    `initial`, `grid`, `planes` and `players` are required. A game with options has an `__init__`
-    that takes them as arguments with defaults, sets `options` and all facts that depend on them,
-    and calls `super().__init__()` last, which raises BadGame if the facts contradict each other.
+    `initial`, `grid`, `planes` and `players` are required. The `__init__` of a game with options
+    takes them as arguments with defaults, sets `options` and all facts that depend on them, and
+    ends with `super().__init__()`, which raises BadGame if the facts contradict each other.
 
     name
         The name in the catalogue or, outside of it, of the module.

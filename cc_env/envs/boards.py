@@ -234,8 +234,18 @@ class Boards:
         """Set the arguments of `kernels.step` in each thread."""
         start, settings = self.game.initial, tuple(self._settings)
         batch: kernels.BatchTuple = tuple(self._batch)
+        actions = self.game.num_actions
         self._arguments = [
-            (start, settings, batch, policy, self._kinds, self._actions) for policy in policies
+            (
+                start,
+                settings,
+                batch,
+                policy,
+                np.empty(actions, np.int32),
+                self._kinds,
+                self._actions,
+            )
+            for policy in policies
         ]
         # `kernels.step` for arguments of these types, once it is compiled.
         self._compiled_step: Callable[..., int] | None = None
@@ -413,8 +423,7 @@ class Boards:
                 if not len(numbers := np.flatnonzero(is_due)):
                     return
                 actions = self._opponent(self, numbers)
-                start, settings, batch, policy, *_ = self._arguments[0]
-                kernels.play_replies(start, settings, batch, policy, numbers, actions)
+                kernels.play_replies(*self._arguments[0][:5], numbers, actions)
         except BaseException:
             self.has_begun = False
             raise
@@ -603,8 +612,8 @@ class Boards:
             np.empty(count, np.int64),
             np.empty((count, self.game.num_actions), np.int8),
         )
-        start = self.game.initial
-        kernels.write_final_states(start, positions, statuses, to_move, margins, masks)
+        start, legal = self.game.initial, np.empty(self.game.num_actions, np.int32)
+        kernels.write_final_states(start, positions, statuses, to_move, margins, masks, legal)
         margins[statuses != _TERMINATED] = 0
         score = np.stack([margins, -margins], 1).astype(np.float64)
         if self.game.has_scores:

@@ -211,6 +211,7 @@ def step(
     packed_settings: SettingsTuple,
     packed_batch: BatchTuple,
     packed_policy: Policy,
+    legal: NDArray[np.int32],
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
 ) -> int:
@@ -220,14 +221,13 @@ def step(
     the policy, of `cc_env.search.policies`, replies until each seat is to move; if its replies
     before the first decision end a game, another game begins. Boards that reset themselves begin
     in `start`, or after a random opening from it. The class of `start` selects the rules, here and
-    below.
+    below; `legal`, int32[num_actions], is a buffer.
     """
     settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
     refused = _find_refused(settings, batch, kinds, actions)
     if refused != ACCEPTED:
         return refused
-    legal = np.empty(batch.masks.shape[1], np.int32)
     for number in range(len(kinds)):
         kind, action = kinds[number], actions[number]
         _step_board(number, kind, action, start, settings, batch, policy, legal)
@@ -259,6 +259,7 @@ def step_shares(
     packed_settings: SettingsTuple,
     packed_batch: BatchTuple,
     packed_policy: Policy,
+    legal: NDArray[np.int32],
     kinds: NDArray[np.int8],
     actions: NDArray[np.int64],
     packed_shares: Shares,
@@ -271,7 +272,6 @@ def step_shares(
     """
     settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy, shares = as_raw(packed_policy), as_raw(packed_shares)
-    legal = np.empty(batch.masks.shape[1], np.int32)
     share = take_share(shares, is_helper)
     while share >= 0:
         for number in range(shares.bounds[share], shares.bounds[share + 1]):
@@ -339,6 +339,7 @@ def play_replies(
     packed_settings: SettingsTuple,
     packed_batch: BatchTuple,
     packed_policy: Policy,
+    legal: NDArray[np.int32],
     numbers: NDArray[np.int64],
     actions: NDArray[np.int64],
 ) -> None:
@@ -349,7 +350,6 @@ def play_replies(
     """
     settings, batch = Settings(*packed_settings), by_reference(Batch(*packed_batch))
     policy = as_raw(packed_policy)
-    legal = np.empty(batch.masks.shape[1], np.int32)
     for index in range(len(numbers)):
         number = numbers[index]
         row, episode = batch.positions[number], batch.episodes[number]
@@ -415,14 +415,15 @@ def write_final_states(
     to_move: NDArray[np.int8],
     margins: NDArray[np.int64],
     masks: NDArray[np.int8],
+    legal: NDArray[np.int32],
 ) -> None:
     """Write the players to move, int8[M], margins, int64[M], and masks, int8[M, num_actions].
 
     `positions`, uint64[M, F], are the last ones of episodes with these `EpisodeStatus`es, int8[M].
     The margin is the first player's, 0 for a draw and if the rules have not decided the game. A
-    mask is 1 for legal actions, and all 1 if the episode is terminated.
+    mask is 1 for legal actions, and all 1 if the episode is terminated. `legal` is a buffer,
+    int32[num_actions].
     """
-    legal = np.empty(masks.shape[1], np.int32)
     for index in range(len(positions)):
         position = rules.load(positions[index], start)
         to_move[index] = rules.to_move(position)

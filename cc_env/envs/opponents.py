@@ -83,8 +83,9 @@ _Replies = Callable[[Boards, NDArray[np.int64]], Sequence[object] | NDArray[np.i
 def make_opponent(opponent: AnyOpponent | None, game: Game) -> BoardsOpponent:
     """Return the opponent of an environment, for `Boards`.
 
-    It is None for None; the compiled code of a single player that has it, unless it is that of an
-    `Opponent`, which may change; and otherwise a pool. Raises as `OpponentPool`.
+    None without an opponent. A single player that decides in compiled code becomes a
+    `CompiledOpponent`. All others become a pool, also those of an `Opponent`, whose player may be
+    replaced. Raises as `OpponentPool`.
     """
     if opponent is None:
         return None

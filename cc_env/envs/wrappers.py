@@ -109,18 +109,18 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         """Begin an episode; the arguments are those of the environment."""
         observation, info = self.env.reset(**arguments)
         no_action = {"keeps_value": False, "keeps_value_known": False}
-        return observation, {**info, **self._values(info), **no_action}
+        return observation, {**info, **self._probe_values(info), **no_action}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         """Play an action in the environment."""
         before, position = self._solved, self._position
         observation, reward, terminated, truncated, info = self.env.step(action)
         keeps = _keeps_value(self._tables, position, int(action), before)
-        info = {**info, **self._values(info), "keeps_value_known": keeps is not None}
+        info = {**info, **self._probe_values(info), "keeps_value_known": keeps is not None}
         info["keeps_value"] = bool(keeps)
         return observation, reward, terminated, truncated, info
 
-    def _values(self, info: Info) -> Info:
+    def _probe_values(self, info: Info) -> Info:
         """Probe the position and store it; return its entries of `info`."""
         position, game = self._board.position, self._board.game
         self._position, self._solved = position, self._tables.get(position)
@@ -160,13 +160,13 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         """Begin episodes; the arguments are those of the environment."""
         observations, info = self.env.reset(**arguments)
         no_actions = self._entries("keeps_value", [None] * self.num_envs, np.bool_)
-        return observations, {**info, **self._values(info), **no_actions}
+        return observations, {**info, **self._probe_values(info), **no_actions}
 
     def step(self, actions: NDArray[np.int64]) -> Step:
         """Play actions, int[N], in the environments."""
         before, positions, running = self._solved, self._positions, ~self._boards.done
         *result, info = self.env.step(actions)
-        info = {**info, **self._values(info)}
+        info = {**info, **self._probe_values(info)}
         decisions = zip(positions, np.asarray(actions).tolist(), before, strict=True)
         keeps = [
             _keeps_value(self._tables, *decision) if is_running else None
@@ -174,7 +174,7 @@ class VectorExactValues(VectorWrapper, utils.RecordConstructorArgs):
         ]
         return (*result, info | self._entries("keeps_value", keeps, np.bool_))
 
-    def _values(self, info: Info) -> Info:
+    def _probe_values(self, info: Info) -> Info:
         """Probe the positions, also final ones, and store them; return their entries of `info`."""
         boards, has_ended = self._boards, info.get("_final_info", np.zeros(self.num_envs, np.bool_))
         positions = [boards.position(board) for board in range(self.num_envs)]

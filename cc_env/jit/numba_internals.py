@@ -20,9 +20,11 @@ numba may change it in any release; `make test-numba` tries the newest one. What
 - `to_fixed_tuple`: the first elements of an array as a tuple.
 """
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from llvmlite import ir
 from llvmlite.binding import ModuleRef
@@ -72,7 +74,19 @@ __all__ = [
 ]
 
 
-class _IntermediateLibrary(codegen.JITCodeLibrary):
+class _Library(codegen.JITCodeLibrary):
+    """LLVM code of one of this library's functions."""
+
+    def _optimize_functions(self, module: ModuleRef) -> None:
+        # numba would also create passes for each declaration.
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class _IntermediateLibrary(_Library):
     """IR of a function, without that of its callees, to be linked into functions called by Python.
 
     numba alone would link and optimize the callees in every function that calls them.
@@ -100,7 +114,7 @@ class _IntermediateLibrary(codegen.JITCodeLibrary):
         return self._shared_module
 
 
-class _EntryLibrary(codegen.JITCodeLibrary):
+class _EntryLibrary(_Library):
     """Code of a function called by Python; callees are internal, so LLVM drops inlined ones."""
 
     _linking_libraries: list[codegen.JITCodeLibrary]
@@ -123,7 +137,9 @@ class _EntryLibrary(codegen.JITCodeLibrary):
                 "directly, with arguments of the same types"
             )
         _set_linkage(self._final_module, "internal", exceptions=self._entry_points)
-        super()._optimize_final_module()
+        # numba would first run cheap passes, so that it finds more references that can be pruned.
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
 
 def _callees(library: codegen.JITCodeLibrary) -> list[codegen.JITCodeLibrary]:
@@ -346,6 +362,34 @@ class InlinedDispatcher(registry.CPUDispatcher):
         self.overloads[tuple(result.signature.args)] = result
 
 
+class _PlainScheme:
+    """A color scheme of numba without colors."""
+
+    def code(self, msg: str) -> str:
+        """Return the message."""
+        return msg
+
+    errmsg = filename = indicate = highlight = reset = code
+
+
+@contextlib.contextmanager
+def _quick_compilation() -> Iterator[None]:
+    """Collect no garbage, a tenth of the time, and color no errors while the block runs.
+
+    numba drops nearly all of its errors, some thousands for a kernel.
+    """
+    is_collecting, module = gc.isenabled(), vars(errors)
+    scheme = module["_termcolor_inst"]
+    gc.disable()
+    module["_termcolor_inst"] = _PlainScheme()
+    try:
+        yield
+    finally:
+        module["_termcolor_inst"] = scheme
+        if is_collecting:
+            gc.enable()
+
+
 class EntryDispatcher(registry.CPUDispatcher):
     """A function as called from Python; compiled code that refers to it uses another dispatcher."""
 
@@ -359,6 +403,12 @@ class EntryDispatcher(registry.CPUDispatcher):
         self._inlined = InlinedDispatcher(function, options)
         # The shared counter lets numba detect recursion.
         self._inlined._compiling_counter = self._compiling_counter
+
+    def compile(self, signature: tuple[types.Type, ...]) -> Callable[..., Any]:
+        """Return the entry point for these types, which is compiled or loaded if it is missing."""
+        with _quick_compilation():
+            entry_point: Callable[..., Any] = super().compile(signature)
+        return entry_point
 
     @property
     def _numba_type_(self) -> types.Dispatcher:

@@ -252,7 +252,7 @@ def _parse_options(name: str, factory: PlayerFactory, words: list[str]) -> dict[
 def _quoting_hint(words: list[str], names: Collection[str], texts: Collection[str]) -> str:
     """Return advice to quote a value that was split at its commas, "" if none was.
 
-    `names` are those of all options, `texts` those of options whose values are text.
+    `names` are the names of all options, `texts` those of options with text values.
     """
     text_name, parts = "", list[str]()
     for word in words:

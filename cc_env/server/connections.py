@@ -42,7 +42,7 @@ def pause_after(seconds: float) -> float:
     return seconds * (1 / LOOP_SHARE - 1)
 
 
-def max_connections(limits: ServerLimits) -> int:
+def ensure_max_connections(limits: ServerLimits) -> int:
     """Increase the process's file limit if necessary; return the maximum number of connections."""
     try:
         import resource
@@ -59,7 +59,7 @@ def max_connections(limits: ServerLimits) -> int:
 
 
 def set_write_timeout(server_socket: socket.socket, limits: ServerLimits) -> None:
-    """Let the system close connections whose client stops reading, where it supports that."""
+    """Let the system close connections whose client stops reading, if it can."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         milliseconds = int(1000 * limits.stalled_seconds)
         server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
@@ -86,7 +86,7 @@ class ServerConfig(uvicorn.Config):
             log_level="warning",
             forwarded_allow_ips=PROXY_ADDRESS,
         )
-        self.limits, self.max_connections = limits, max_connections(limits)
+        self.limits, self.max_connections = limits, ensure_max_connections(limits)
         self.rates = Rates(limits)
         # Number of open connections by address.
         self.open_connections = Counter[str]()

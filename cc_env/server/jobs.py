@@ -30,7 +30,7 @@ Job = Callable[[PlayerPool, TimeBudget], T]
 def call_function(
     function: Callable[..., T], arguments: tuple[object, ...], pool: PlayerPool, time: TimeBudget
 ) -> T:
-    """Return the result of an importable function with picklable arguments."""
+    """Call an importable function with picklable arguments; `pool` and `time` are not used."""
     return function(*arguments)
 
 

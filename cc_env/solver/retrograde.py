@@ -248,7 +248,7 @@ def verify(
     legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
-    """Check that each value follows from those that the position's turns lead to.
+    """Check that each value follows from the values after the position's turns.
 
     Also check that each position has the number that it was decoded from. Draws must be marked.
     `faults`, int64[3], receives the number of faults, the index of the first faulty position, and
@@ -279,7 +279,7 @@ def verify_after_pass(
     legal: NDArray[np.int32],
     faults: NDArray[np.int64],
 ) -> None:
-    """Do the checks of `verify` faster, of the values of the positions before a pass.
+    """Do the checks of `verify` on the positions before a pass, which is faster.
 
     In this order, most turns lead to numbers that are near to each other. The turns are those of
     `rules.turns`; those of every `_ACTIONS_INTERVAL`-th position must lead to the same value as its

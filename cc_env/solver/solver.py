@@ -394,8 +394,8 @@ class Solver:
     def verify(self) -> TableHeader:
         """Verify the existing table; return its header.
 
-        Raises OSError, BadTable if a value does not follow from those that its turns lead to, or if
-        the counts in the header differ from those of the values.
+        Raises OSError, BadTable if a value does not follow from the values after the position's
+        turns, or if the counts in the header differ from those of the values.
         """
         header = self._read_table(self.step.material)
         self._verify(retrograde.verify)

@@ -215,7 +215,7 @@ def _parse_view(fields: Any) -> TableView:
     view = TableView(**{**fields, "material": tuple(fields["material"])})
     counts = view.numbers, view.won, view.drawn, view.lost, view.turns, *view.material
     if not all(type(number) is int and 0 <= number < 2**48 for number in counts):
-        raise ValueError("a count")
+        raise ValueError("invalid count")
     if not isinstance(view.longest, str):
-        raise ValueError("a position")
+        raise ValueError("invalid position")
     return view

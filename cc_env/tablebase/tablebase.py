@@ -377,7 +377,7 @@ def open_table(path: Path, game: Game, material: Material, ranking: RankingTable
 
 
 def _exact_value(output: list[int]) -> ExactValue:
-    """Convert the output of a probe; slices are faster than reading the items one by one."""
+    """Return the exact value in the output of a probe; slices are faster than single items."""
     actions_end, values_end, keeping_end = output[_ACTIONS_END : KEEPING_END + 1]
     return ExactValue(
         output[VALUE],
@@ -394,8 +394,8 @@ def _exact_value(output: list[int]) -> ExactValue:
 def probe_into(position: Position, probing: Probing) -> Int:
     """Write the value of a position and of its actions to `output`; return the length written.
 
-    The actions that keep the value are those from output[VALUES_END] to output[KEEPING_END], the
-    best ones those from there to the end; output[VALUE] is 1, 0 or -1.
+    output[VALUE] is 1, 0 or -1. The actions that keep the value extend from output[VALUES_END] to
+    output[KEEPING_END], the best actions from there to the end.
 
     The length is 0 if no table has the value, -N if N blocks, now in `required`, have to be read
     first, and _IMPOSSIBLE if two pieces stand on one cell.

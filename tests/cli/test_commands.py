@@ -260,7 +260,7 @@ def test_replay_converts_the_dialect_of_py_draughts(tmp_path):
             ".pdn has no dialect 'lidraughts'; it has: py-draughts",
         ),
         ([back, "--dialect", "py-draughts"], "--dialect is for files of other programs"),
-        ([back, "--to-dialect", "py-draughts"], "--to-dialect is for the file of --to"),
+        ([back, "--to-dialect", "py-draughts"], "--to-dialect needs --to, the file to write"),
         ([back, "--to", back, "--to-dialect", "py-draughts"], "checkers has no format '.jsonl'"),
     ):
         assert message in run("replay", *arguments, status=2).replace("\n", " ")
@@ -298,7 +298,7 @@ def test_replay_prints_scores_missing_from_a_log(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"bots": ("aggressive",)}, {"formats": (".pdn", ".log")}])
-def test_the_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
+def test_catalogue_has_the_bots_and_formats_of_a_game(monkeypatch, change):
     monkeypatch.setitem(GAMES, "cannon", GAMES["cannon"]._replace(**change))
     with pytest.raises(
         BadGame, match=r"cannon: bots .*aggressive.*, formats .*\.log.*; its entry in the catalogue"
@@ -417,7 +417,7 @@ def test_bad_input_is_reported_with_exit_status_2(arguments, expected):
     assert not usage or usage[0].startswith("Usage: ")
 
 
-def test_analyse_prints_value_score_and_statistics():
+def test_analyze_prints_value_score_and_statistics():
     out = run("analyze", "minimax:depth=5", "--position", "5b/6/6/6/4b1/rr4 b")
     assert "blue to move" in out
     assert "4,4-5,5" in out
@@ -441,7 +441,7 @@ def test_analyse_prints_value_score_and_statistics():
         ("mcts:simulations=500", "8/8/8/1b6/8/3b1b2/4r3/8 r", "64x42x20"),
     ],
 )
-def test_analyse_prints_complete_turns(player, position, turn):
+def test_analyze_prints_complete_turns(player, position, turn):
     out = run("analyze", player, "--game", "checkers", "-p", position)
     assert re.search(rf"^ *play +{turn} *$", out, re.MULTILINE)
     assert re.search(rf"^ *line +1\. {turn}\b", out, re.MULTILINE)
@@ -504,14 +504,14 @@ def test_replay_escapes_control_characters_of_files(game, tmp_path):
     assert run("replay", records, status=2).removesuffix("\n").isprintable()
 
 
-def test_analyse_prints_all_statistics_of_a_player(tmp_path):
+def test_analyze_prints_all_statistics_of_a_player(tmp_path):
     player = f"agents.reproductions.memory_player.MemoryPlayer:path={tmp_path / 'memory.sqlite'}"
     assert "remembered  nothing" in run("analyze", player)
     Memory(tmp_path / "memory.sqlite", make_game("capture_conquer")).add({(6,): (3, 1)})
     assert re.search(r"remembered +\S+ 3:1", run("analyze", player))
 
 
-def test_analyse_rejects_unknown_players_and_finished_games():
+def test_analyze_rejects_unknown_players_and_finished_games():
     message = "there is no player 'minmax'; did you mean minimax? there are: aggressive"
     assert message in run("analyze", "minmax", status=2)
     output = run("analyze", "random", "-p", "bb4/6/6/6/6/rr3b r", status=2)

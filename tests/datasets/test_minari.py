@@ -108,7 +108,7 @@ def test_recovered_environment_has_the_limits_of_the_games(max_turns, repetition
     "limits",
     [(Limits(max_turns=30), Limits(max_turns=40)), (Limits(max_turns=None, repetitions=3),)],
 )
-def test_games_of_no_environment_have_none(limits):
+def test_games_that_fit_no_environment_cannot_recover_one(limits):
     write_minari(dataset_with_limits(*limits), ID)
     loaded = minari.load_dataset(ID)
     assert loaded.total_steps > 0

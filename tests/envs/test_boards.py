@@ -27,7 +27,7 @@ def test_position_keys_are_those_of_the_current_game(game):
     assert np.count_nonzero(boards.position_keys[1]) == len(expected[1])
 
 
-def test_no_position_keys_without_a_repetition_limit(game):
+def test_position_keys_are_stored_only_for_a_repetition_limit(game):
     boards = Boards(game, 2)
     boards.reset()
     assert boards.position_keys.shape == (2, 0)

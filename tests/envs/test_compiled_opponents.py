@@ -147,7 +147,7 @@ def test_opponent_of_each_episode_is_sampled_independently_of_other_boards(mode)
     assert all({0, 1} <= set(column) for column in zip(*games[0], strict=True))
 
 
-def test_mixture_with_players_that_are_not_compiled():
+def test_mixture_may_contain_players_that_are_not_compiled():
     mixture = {"random": 0.5, "minimax:seconds=0.001": 0.5}
     env = BoardGameEnv("capture_conquer", opponent=mixture, seat=1, max_turns=10)
     env.reset(seed=0)

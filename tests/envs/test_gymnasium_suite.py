@@ -121,7 +121,7 @@ def test_async_vector_starts_by_every_method(start_method):
     envs.close()
 
 
-def test_frame_lists_of_sub_environments():
+def test_vector_of_environments_returns_their_frame_lists():
     envs = SyncVectorEnv(makers(3, render_mode="rgb_array_list"))
     envs.reset(seed=0)
     frames = envs.call("render")
@@ -198,7 +198,7 @@ def test_masked_reset_changes_the_selected_boards_only(make):
     envs.close()
 
 
-def test_attributes_and_methods_of_sub_environments():
+def test_vector_of_environments_passes_on_attributes_and_methods():
     envs = SyncVectorEnv(makers(3, render_mode="rgb_array"))
     envs.reset(seed=0)
     frames = envs.call("render")

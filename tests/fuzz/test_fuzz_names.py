@@ -215,7 +215,7 @@ def _skip_long_work(patch):
     patch.setattr(accuracy, "save", lambda *_: None)
     patch.setattr(hard_positions, "find_hard", lambda *_: ())
     patch.setattr(published, "play_experiments", lambda *_, **__: sys.exit())
-    patch.setattr(benchmarks.commands, "measured", lambda *_: [])
+    patch.setattr(benchmarks.commands, "measure_tasks", lambda *_: [])
 
 
 def no_connection(address):

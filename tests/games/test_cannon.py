@@ -202,7 +202,7 @@ def test_invalid_options_are_rejected(options, message):
         ({"b": "33", "w": "77", "B": "17 37 57"}, "S 3 3 M 3 2", 1, "no_moves", (4.01, 6.01)),
     ],
 )
-def test_endings_and_their_scores(cannon, letters, command, outcome, ending, score):
+def test_each_ending_has_its_score(cannon, letters, command, outcome, ending, score):
     """The hall margin by the ending, and a hundredth for each soldier."""
     position = place(cannon, "b", **letters)
     after = cannon.play_turn(position, cannon.parse_turn(position, command))
@@ -243,14 +243,14 @@ def test_rules_agree_with_reference_positions(assert_agreement):
         (8, 10, [47, 2209, 102415]),
     ],
 )
-def test_perft_from_the_start(rows, columns, counts):
+def test_perft_equals_known_counts(rows, columns, counts):
     game = make_game("cannon", rows=rows, columns=columns)
     depths = range(1, len(counts) + 1)
     assert [perft(game, game.initial, depth) for depth in depths] == counts
 
 
 @pytest.mark.parametrize(("size", "count"), [(8, 53), pytest.param(10, 67, marks=pytest.mark.slow)])
-def test_number_of_commands_from_the_start(size, count):
+def test_commands_at_the_start_outnumber_actions(size, count):
     """A command of a bomb may name any soldier of its cannon, so commands outnumber actions."""
     game = make_game("cannon", rows=size, columns=size)
     texts = [

@@ -160,7 +160,7 @@ def test_rules_agree_with_reference_positions(assert_agreement):
 
 
 @pytest.mark.slow
-def test_perft_from_the_6x6_start(game):
+def test_perft_on_6x6_equals_known_counts(game):
     counts = [perft(game, game.initial, depth) for depth in range(1, 7)]
     assert counts == [16, 257, 4945, 98494, 2152352, 48822191]
 

@@ -250,7 +250,7 @@ def place_board(game, board, mover):
     return game.from_text(f"{Grid(8, 8).board_text(letters)} {'b' if mover == 'r' else 'r'}")
 
 
-def test_perft_from_the_start(checkers, english):
+def test_perft_equals_known_counts(checkers, english):
     same = [7, 49, 302, 1469, 7361, 36768, 179740, 845931]
     for game, more in {english: 3963680, checkers: 3963629}.items():
         counts = [*same, more]
@@ -258,7 +258,7 @@ def test_perft_from_the_start(checkers, english):
 
 
 @pytest.mark.slow
-def test_deep_perft_from_the_start(checkers, english):
+def test_deep_perft_equals_known_counts(checkers, english):
     assert [perft(english, english.initial, depth) for depth in (10, 11)] == [18391564, 85242128]
     assert perft(checkers, checkers.initial, 10) == 18391602
 

@@ -110,7 +110,7 @@ def test_rules_agree_with_reference_positions(assert_agreement):
     assert_agreement(RECORDED.name, "mini_checkers", 3400)
 
 
-def test_perft_from_the_start(mini):
+def test_perft_equals_known_counts(mini):
     counts = 5, 25, 106, 369, 1271, 4104, 12298, 36223, 99469, 269282, 731596, 1932978
     assert tuple(perft(mini, mini.initial, depth) for depth in range(1, 13)) == counts
 

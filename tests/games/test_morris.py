@@ -155,7 +155,7 @@ def test_rules_agree_with_reference_positions(assert_agreement, name, least):
 
 
 @pytest.mark.parametrize("options", [{}, pytest.param(STANDARD_RULES, marks=pytest.mark.slow)])
-def test_perft_from_the_start_in_decisions(options):
+def test_perft_in_decisions_equals_known_counts(options):
     game = make_game("morris", **options)
     perfts = [perft(game, game.initial, depth, decisions=True) for depth in range(1, 7)]
     assert perfts == [24, 552, 12144, 255024, 5100480, 96223680]

@@ -1,6 +1,7 @@
 """Compiled functions, alone and within others, and the rules that choose among them."""
 
 import copy
+import gc
 import math
 import pickle
 import sys
@@ -11,6 +12,7 @@ import cloudpickle
 import numba
 import numpy as np
 import pytest
+from numba.core import errors, event
 
 from cc_env.core import rules
 from cc_env.games.factory import make_game
@@ -173,6 +175,28 @@ def test_compiled_functions_print_and_raise_computed_errors(compiler, capfd):
     with pytest.raises(ValueError, match="more than three") as raised:
         function(np.arange(4, 6))
     assert raised.value.args == ("more than three", 4)
+
+
+class Observer(event.Listener):
+    """Records whether garbage is collected, and how errors are marked, during compilations."""
+
+    def __init__(self):
+        self.observed = []
+
+    def on_start(self, started):
+        self.observed.append((gc.isenabled(), errors.termcolor().errmsg("text")))
+
+    def on_end(self, ended):
+        pass
+
+
+def test_compiling_collects_no_garbage_and_colors_no_errors():
+    observer, scheme = Observer(), errors._termcolor_inst
+    with event.install_listener("numba:compile", observer):
+        assert jit(lambda: 1)() == 1
+    assert observer.observed == [(False, "text")]
+    assert gc.isenabled()
+    assert errors._termcolor_inst is scheme
 
 
 def test_lambdas_are_pickled_with_their_source():

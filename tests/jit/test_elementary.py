@@ -56,7 +56,7 @@ def test_values_have_the_precision_of_float64(name):
         ("tanh", [0.0, 25.0, -25.0, math.inf, -math.inf, 1e-300], [0, 1, -1, 1, -1, 1e-300]),
     ],
 )
-def test_special_values(name, arguments, expected):
+def test_special_arguments_have_exact_values(name, arguments, expected):
     assert compiled(name)(np.array(arguments)).tolist() == expected
 
 

@@ -104,7 +104,7 @@ def play_turns(game, turns, start=None, **limits):
 # Matches
 
 
-def test_the_third_occurrence_of_a_position_is_a_draw(game):
+def test_third_occurrence_of_a_position_is_a_draw(game):
     start = game.from_text(SHUFFLE)
     assert play_turns(game, CYCLE * 2, start).result == Result(DRAW, "repetition")
     assert play_turns(game, (CYCLE * 2)[:-1], start).result is None
@@ -125,7 +125,7 @@ def test_rules_take_precedence_over_limits(game):
     )
 
 
-def test_a_turn_of_two_decisions_counts_once(game):
+def test_turn_of_two_decisions_counts_once(game):
     match = play_turns(game, [], game.from_text("6/1bb3/1brrr1/1r1r2/6/6 b"))
     first, second = game.parse_turn(match.position, "1,2-3,2x2,3")
     match.play(first)
@@ -135,7 +135,7 @@ def test_a_turn_of_two_decisions_counts_once(game):
     assert match.history == [(match.start, (first, second))]
 
 
-def test_an_illegal_action_changes_nothing(game):
+def test_illegal_action_changes_nothing(game):
     match = Match(game)
     with pytest.raises(IllegalAction, match="not legal"):
         match.play(5)
@@ -177,7 +177,7 @@ def test_illegal_action_loses_and_is_recorded(game, seat):
 
 
 @pytest.mark.parametrize("action", [[1, 2], 6.0, "6", None])
-def test_an_invalid_action_loses(game, action):
+def test_invalid_action_loses(game, action):
     finished = play_match(game, [Stubborn(action), RandomPlayer(game)])
     assert (finished.result, finished.reason) == ("0-1", "illegal")
 
@@ -189,7 +189,7 @@ def test_match_needs_two_players_and_two_names(game):
         play_match(game, [RandomPlayer(game)] * 2, names=["a"])
 
 
-def test_an_exception_loses(game):
+def test_player_that_raises_an_exception_loses(game):
     finished = play_match(game, [Script(game, ["0,0-2,2"]), RandomPlayer(game)])
     assert (finished.result, finished.reason) == ("0-1", "error")
     assert finished.detail.startswith("StopIteration")
@@ -197,7 +197,7 @@ def test_an_exception_loses(game):
     assert record.replay(finished).result == Result(SECOND_WINS, "error")
 
 
-def test_an_invalid_decision_loses(game):
+def test_invalid_decision_loses(game):
     class Nothing:
         def choose(self, position, rng, clock):
             return None
@@ -270,7 +270,7 @@ def test_unprintable_errors_are_recorded(game, tmp_path):
     ]
 
 
-def test_a_player_that_exits_loses(game):
+def test_player_that_exits_loses(game):
     class Leaver(RandomPlayer):
         def choose(self, position, rng, clock):
             sys.exit("enough")

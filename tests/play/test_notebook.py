@@ -65,7 +65,7 @@ def test_widget_has_a_picture_as_fallback(new_board):
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
-def test_take_back_hint_and_a_new_game(new_board):
+def test_board_takes_back_gives_hints_and_starts_a_new_game(new_board):
     board = new_board()
     send_command(board, "play", action=first_choice(board))
     send_command(board, "take_back")

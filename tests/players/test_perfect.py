@@ -93,7 +93,7 @@ def test_delaying_player_loses_late_and_sets_traps():
     ("options", "expected"),
     [({"size": 4}, {-1, 0, 1}), ({"size": 5, "corner": 2}, {-1, 0, 1}), ({"size": 5}, {None})],
 )
-def test_compiled_policy_draws_from_the_actions_of_the_player(options, expected):
+def test_compiled_policy_samples_the_actions_of_the_player(options, expected):
     game = make_game("capture_conquer", **options)
     player, rng = make_player("perfect:depth=1", game), np.random.default_rng(0)
     policy = player.make_policy()

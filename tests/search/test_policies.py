@@ -34,7 +34,7 @@ class FixedSeed:
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_greedy_policy_draws_each_of_the_best_actions(name):
+def test_greedy_policy_samples_each_of_the_best_actions(name):
     game = make_game(name)
     policy = make_player("greedy", game).make_policy()
     for position in [game.initial, *positions(game, 10)]:
@@ -67,7 +67,7 @@ def test_uct_policy_decides_as_the_player(name):
         assert decide(policy, position, state) == decision.action
 
 
-def test_random_policy_draws_all_legal_actions_equally_often(game):
+def test_random_policy_samples_all_legal_actions_equally_often(game):
     policy = make_player("random", game).make_policy()
     legal = game.legal_actions(game.initial).tolist()
     states = random_streams.streams(0, 100 * len(legal))

@@ -133,7 +133,7 @@ def test_numbers_that_allocate_memory_are_bounded(kind):
     assert tested > 5
 
 
-def test_a_rollout_is_bounded():
+def test_rollout_size_is_bounded():
     message = "^n_steps=1563; expected: an integer, 1 to 1,562$"
     with pytest.raises(BadOption, match=message):
         ppo.Config(boards=64_000, n_steps=1563)

@@ -78,7 +78,7 @@ def test_weights_without_features_stay_unchanged():
 
 def test_self_play_results_belong_to_the_player_to_move(game):
     config = Config(positions=2000, depth=1, exploration=0, workers=0)
-    sample = tune.self_play(game, game.evaluations["standard"].weights, config, 3)
+    sample = tune.play_games(game, game.evaluations["standard"].weights, config, 3)
     assert len(sample.positions) == len(sample.results) > 500
     assert set(sample.results) <= {0, 0.5, 1}
     # The search plays immediate wins.

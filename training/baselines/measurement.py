@@ -49,6 +49,7 @@ def measure_fixed_players(board: Board, games: int) -> list[dict[str, Any]]:
 def _player_entry(
     spec: str, board: Board, matches: dict[str, Any], records: Sequence[Record]
 ) -> dict[str, Any]:
+    """Return a player's speed, accuracy, puzzles and `matches` as JSON."""
     seconds_per_turn = times([spec, *FIXED_PLAYERS], records)[spec].mean
     return {
         "spec": spec,
@@ -72,7 +73,7 @@ def play(spec: str, opponent: str, board: Board, games: int) -> tuple[dict[str, 
     records = list(tournament.records.values())
     value, low, high = tournament.standings.pair(spec, opponent).tally.score
     match = {
-        "results": "".join(_result(spec, record) for record in records),
+        "results": "".join(_result_character(spec, record) for record in records),
         "distinct_games": len({(record.start, record.turns) for record in records}),
         "score": round(value, 6),
         "interval": [round(low, 6), round(high, 6)],
@@ -80,8 +81,8 @@ def play(spec: str, opponent: str, board: Board, games: int) -> tuple[dict[str, 
     return match, records
 
 
-def _result(spec: str, record: Record) -> str:
-    """Return the character of a game for a player."""
+def _result_character(spec: str, record: Record) -> str:
+    """Return 1, = or 0 for a game that the player won, drew or lost."""
     character = RESULT_CHARACTERS[record.result]
     return character if record.players[0] == spec else character.translate(_SWAPPED)
 

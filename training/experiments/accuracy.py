@@ -183,7 +183,9 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
     text = json.dumps(content, indent=2, ensure_ascii=False)
     write_atomically(folder / "results.json", f"{text}\n")
     rows = [
-        json.dumps({"player": name, "source": source, **miss(game, decision)}, ensure_ascii=False)
+        json.dumps(
+            {"player": name, "source": source, **miss_to_json(game, decision)}, ensure_ascii=False
+        )
         for name, by_source in measured.items()
         for source, accuracy in by_source.items()
         for decision in accuracy.misses
@@ -227,7 +229,7 @@ def _band(decision: GradedDecision) -> int:
     return max((bound for bound in _BANDS if bound <= decision.turns), default=0)
 
 
-def miss(game: Game, decision: GradedDecision) -> dict[str, Any]:
+def miss_to_json(game: Game, decision: GradedDecision) -> dict[str, Any]:
     """Return a decision that lost value as JSON."""
     return {
         "position": game.to_text(decision.position),

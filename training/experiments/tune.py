@@ -98,17 +98,17 @@ def tune(game: Game, config: Config) -> Iterator[Round]:
     best = np.array(_evaluation(game).weights)
     samples: list[Sample] = []
     for round_index in range(config.rounds):
-        samples = [*samples, self_play(game, best, config, round_index)][-config.remembered :]
+        samples = [*samples, play_games(game, best, config, round_index)][-config.remembered :]
         pooled = Sample(*map(np.concatenate, zip(*samples, strict=True)))
         weights, loss = fit(game, pooled, config.penalty)
-        score = match(game, weights, best, config, seed=round_index)
+        score = play_match(game, weights, best, config, seed=round_index)
         is_adopted = score.value > 0.5
         if is_adopted:
             best = weights
         yield Round(loss, score, is_adopted, best)
 
 
-def self_play(game: Game, weights: Weights, config: Config, round_index: int) -> Sample:
+def play_games(game: Game, weights: Weights, config: Config, round_index: int) -> Sample:
     """Return positions of games that the search with these weights played against itself."""
     settings = search_games.play_settings(
         config.depth, config.max_opening_turns, config.exploration
@@ -170,7 +170,7 @@ def features(game: Game, positions: NDArray[np.uint64]) -> NDArray[np.int16]:
     return np.stack(scores, 1).astype(np.int16)
 
 
-def match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
+def play_match(game: Game, new: Weights, best: Weights, config: Config, seed: int) -> Interval:
     """Play a match; return the score of the new weights against the best ones."""
     tournament = arena.play_tournament(
         {"new": _make_player(game, new, config), "best": _make_player(game, best, config)},

@@ -191,7 +191,7 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     cells = state["cells.weight"].T.copy()  # [S * CELLS, WIDTH]
     states = state["states.weight"].reshape(-1, STATES, WIDTH)[: len(network.windows)]
     if len(network.windows):
-        states = states + _state_shares(network.windows, cells[: 2 * CELLS])
+        states = states + _distribute_over_states(network.windows, cells[: 2 * CELLS])
         cells[: 2 * CELLS] = 0
     states = _scale_and_round(states, FIRST_SCALE).reshape(-1, STATES, WIDTH)
     bias = _scale_and_round(state["cells.bias"], FIRST_SCALE) + states[:, 0].sum(0)
@@ -216,7 +216,9 @@ def quantize(network: SmallNetwork) -> IntegerNetwork:
     )
 
 
-def _state_shares(windows: NDArray[np.int64], cells: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distribute_over_states(
+    windows: NDArray[np.int64], cells: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Distribute the weights of cells, float64[2 * CELLS, WIDTH], over the states of windows.
 
     Windows that contain a cell get equal shares of its weights. Returns float64[W, STATES, WIDTH].

@@ -145,13 +145,13 @@ def run_training(
     path = RUNS / (default_name if name is None else _folder(name))
     if resume and (path / CONFIG).exists():
         config = _saved_config(path, config_class, tree)
-    with _advice(path, resume):
+    with _add_advice(path, resume):
         main(config, path, resume)
     console.print(f"the best network: {path / best}")
 
 
 @contextmanager
-def _advice(path: Path, resume: bool) -> Iterator[None]:
+def _add_advice(path: Path, resume: bool) -> Iterator[None]:
     """Add the options that help to the errors of a run in the block; exit after Ctrl-C."""
     try:
         yield

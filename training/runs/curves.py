@@ -31,12 +31,12 @@ def to_png(rows: Sequence[Row], charts: Mapping[str, Sequence[str]]) -> bytes:
         figure = Figure(figsize=size, layout="constrained")
         for index, (title, names) in enumerate(charts.items(), 1):
             axes = figure.add_subplot(math.ceil(count / columns), columns, index)
-            _chart(axes, title, names, rows)
+            _draw_chart(axes, title, names, rows)
         figure.savefig(file, format="png", dpi=130, facecolor="white")
         return file.getvalue()
 
 
-def _chart(axes: Axes, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
+def _draw_chart(axes: Axes, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
     """Draw columns of the log over time; skip columns without data.
 
     More than MAX_MARKERS points are drawn faintly, below their running mean.

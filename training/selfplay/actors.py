@@ -128,7 +128,7 @@ class _Worker:
         ]
 
     def receive(self, results: PlayedSamples) -> bool:
-        """Append the results; return whether the work is complete. Raises RayError on a loss."""
+        """Append the results; return whether all are there. Raises RayError if one is lost."""
         if self.location is None:
             self.location = ray.get(self.location_reference)
             return False
@@ -195,7 +195,7 @@ class ClusterEngine:
         finished = 0
         while finished < len(self._workers):
             self._send()
-            for worker in self._ready():
+            for worker in self._wait_for_workers():
                 try:
                     finished += worker.receive(results)
                 except RayTaskError:
@@ -217,7 +217,7 @@ class ClusterEngine:
             if worker.pending_reference() is None:
                 worker.send(self._request, self._parts)
 
-    def _ready(self) -> list[_Worker]:
+    def _wait_for_workers(self) -> list[_Worker]:
         """Wait at most POLL_SECONDS for a finished worker; return all finished ones."""
         pending = {worker.pending_reference(): worker for worker in self._workers}
         ray.wait(list(pending), timeout=POLL_SECONDS)

@@ -193,7 +193,7 @@ class NetworkConfig(BaseConfig):
     replay_ratio: Annotated[float, checked.numbers(0, 1000)] = 1
 
     def check(self, resume: bool) -> None:
-        """Raise BadOption for a player, BadCheckpoint for initial weights that do not fit."""
+        """Raise BadOption for an invalid player, BadCheckpoint for unsuitable initial weights."""
         super().check(resume)
         if not resume:
             initial_network(self.start, self.make_game(), self.network)

@@ -154,8 +154,8 @@ def _check(boards: Boards, opponents: int) -> None:
 def _check_history(boards: Boards, lengths: NDArray[np.int64]) -> None:
     """Raise BadCheckpoint if the history of consistent boards contradicts their games.
 
-    `lengths`, int64[N], are 0 before the learner's first decision. The newest of the keys that
-    count repetitions is that of the position in which the current turn began.
+    `lengths`, int64[N], are 0 before the learner's first decision. Repetitions are counted by keys;
+    the newest one belongs to the position in which the current turn began.
     """
     snapshot = boards.snapshot()
     keys = snapshot["keys"]
