@@ -406,7 +406,8 @@ class EntryDispatcher(registry.CPUDispatcher):
 
     def compile(self, signature: tuple[types.Type, ...]) -> Callable[..., Any]:
         """Return the entry point for these types, which is compiled or loaded if it is missing."""
-        with _quick_compilation():
+        # Another thread would find and restore the changes of this one.
+        with global_compiler_lock, _quick_compilation():
             entry_point: Callable[..., Any] = super().compile(signature)
         return entry_point
 
