@@ -108,7 +108,7 @@ def warm_up():
             task.run()
 
 def use_environments(entry, options):
-    makers = gymnasium.make, gymnasium.make_vec, partial(gymnasium.make_vec, threads=2)
+    makers = gymnasium.make, gymnasium.make_vec, partial(gymnasium.make_vec, num_envs=2, threads=2)
     for make, opponent in product(makers, ("greedy", "minimax:depth=1", "mcts:simulations=2")):
         with closing(make(entry.environment, opponent=opponent, **options)) as env:
             env.reset(seed=1)
