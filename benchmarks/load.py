@@ -295,7 +295,7 @@ async def _run(
 
 
 def measure(names: Sequence[str], thinker_names: Sequence[str], seconds: float) -> Measurements:
-    """Start a server and measure games of these names, beside others against THINKER.
+    """Start a server and measure games of these names, and at the same time others against THINKER.
 
     Raises OSError on an error or a timeout, WebSocketException if the server closes a connection.
     """

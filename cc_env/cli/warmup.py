@@ -138,8 +138,9 @@ def _play_environment(game: Game, opponent: str) -> None:
 
 
 def _play_vector_environment(game: Game, opponent: str | None, threads: int) -> None:
-    env_id, options = GAMES[game.name].environment, {"opponent": opponent, "threads": threads}
-    with closing(gymnasium.make_vec(env_id, num_envs=2, **options)) as envs:
+    env_id = GAMES[game.name].environment
+    make = partial(gymnasium.make_vec, env_id, num_envs=2)
+    with closing(make(opponent=opponent, threads=threads)) as envs:
         envs.reset(seed=0)
         envs.step(envs.action_space.sample())
 
