@@ -88,6 +88,9 @@ def test_illegal_and_untimely_decisions_are_rejected(game):
     session.play(int(game.legal_actions(game.initial)[0]))
     with pytest.raises(IllegalAction, match="random is to move, not a person"):
         session.play(int(game.legal_actions(session.position)[0]))
+
+
+def test_unknown_player_and_wrong_number_of_seats_are_rejected(game):
     with pytest.raises(UnknownOption, match="no player 'nobody'"):
         GameSession(game, (HUMAN, "nobody"))
     with pytest.raises(BadOption, match="3 seats"):
