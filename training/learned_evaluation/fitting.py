@@ -303,7 +303,11 @@ class Training(BaseTraining[Config]):
         return state.to_arrays(**self.parts()) | sample, {"promotions": self.promotions}
 
     def load(self, checkpoint: Checkpoint) -> None:
-        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        """Restore a checkpoint; write the best network's file again if it is missing.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run, OSError if the file cannot be
+        written.
+        """
         promotions = state.read_integer(checkpoint.about, "promotions")
         sample = read_sample(checkpoint.arrays, self.network)
         tensors = state.read(checkpoint.arrays, **self.parts())
