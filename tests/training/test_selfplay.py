@@ -156,8 +156,11 @@ def test_simulations_grow_during_a_run(game_4x4):
     ]
     assert evaluated == sorted(set(evaluated))
     assert SelfPlayWorker(game_4x4, settings, 0).play(uniform, 4)[1].evaluated == evaluated[0]
+
+
+def test_zero_simulations_at_the_end_are_rejected():
     with pytest.raises(BadOption, match="last_simulations=0"):
-        replace(settings, last_simulations=0)
+        replace(SETTINGS, last_simulations=0)
 
 
 def test_stop_ends_play_after_the_current_decisions(game_4x4):
