@@ -157,7 +157,8 @@ class OpponentPool:
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.
 
-        Raises IllegalAction if an opponent chooses anything else, and its own errors.
+        The elapsed time is added to `seconds`. Raises IllegalAction if an opponent chooses anything
+        else, and its own errors.
         """
         began = time.perf_counter()
         actions, indices = np.empty(len(numbers), np.int64), self.opponent_indices(boards, numbers)

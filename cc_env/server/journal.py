@@ -218,7 +218,7 @@ class Journal:
             del self.executed[next(iter(self.executed))]
 
     def read(self, make_player: PlayerFactory) -> SavedGame:
-        """Return the game after the last complete line.
+        """Return the game after the last complete line; a partial one is removed from the file.
 
         Raises BadRecord for an invalid line, OSError if the file cannot be read.
         """
@@ -321,7 +321,8 @@ def _read_decision(entry: Mapping[str, Any]) -> Decision:
     if value is not None:
         check_number("value", value, -1, 1)
     if unknown := set(details) - set(DETAIL_KEYS):
-        raise BadRecord(f"unknown details: {format_list(unknown)}")
+        valid = format_list(DETAIL_KEYS)
+        raise BadRecord(f"unknown details: {format_list(unknown)}; expected: {valid}")
     for name, count in details.items():
         check_integer(name, count, 0, 2**63)
     return Decision(check_integer("action", entry["action"], 0), value, details)

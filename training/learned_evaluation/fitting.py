@@ -366,7 +366,10 @@ def _make_player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
 
 
 def _initial_network(start: str, game: Game) -> SmallNetwork:
-    """Return the network to start from; raise BadNetwork or OSError if it cannot be used."""
+    """Return the network to start from.
+
+    Raises BadOption if `start` names no network, BadNetwork or OSError if it cannot be used.
+    """
     path = Path(start)
     evaluation = find_evaluation(game, str(path / FILE) if path.is_dir() else start)
     if not isinstance(evaluation, Learned):
