@@ -201,7 +201,7 @@ def test_compiling_collects_no_garbage_and_colors_no_errors():
     assert errors._termcolor_inst is scheme
 
 
-def test_lambdas_are_pickled_with_their_source():
+def test_lambdas_survive_pickling():
     inner = cloudpickle.loads(cloudpickle.dumps(jit(lambda x: x + 7)))
     assert inner(1) == 8
 
