@@ -139,9 +139,10 @@ def forward(network: Weights, buffers: Buffers, planes: NDArray[np.int8], output
 
 @jit
 def _write_planes(planes: NDArray[np.int8], begin: int, buffers: Buffers) -> None:
-    """Write the planes of FLOAT_LANES positions to `inner`; missing positions are 0.
+    """Write the planes of FLOAT_LANES positions to `inner`, and their maxima to `maxima`.
 
-    Features are not negative, so channel C + c is the negative part of plane c.
+    Missing positions are 0. Features are not negative, so channel C + c is the negative part of
+    plane c.
     """
     _, channels, cells = planes.shape
     count = min(FLOAT_LANES, len(planes) - begin)

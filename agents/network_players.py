@@ -57,11 +57,11 @@ def _permute(planes: NDArray[np.int8], cells: NDArray[np.int64]) -> NDArray[np.i
     return planes.reshape(len(planes), -1)[:, cells].reshape(planes.shape)
 
 
-class _HistoryPlayer:
-    """Base of players that record the history of their game.
+class _PlayerWithMemory:
+    """Base of players that remember the positions of their game.
 
-    `memory` has the positions in which the player decided and those it moved to, for transfer to a
-    player in another process.
+    `memory` has the positions in which the player decided and those it moved to; it can be
+    transferred to a player in another process.
     """
 
     def __init__(self, game: Game, evaluate: Evaluate) -> None:
@@ -70,23 +70,23 @@ class _HistoryPlayer:
         self.memory: tuple[Position, ...] = ()
 
     def for_new_game(self) -> Self:
-        """Return a player for another game, with an empty history."""
+        """Return a player for another game, with an empty memory."""
         other = copy(self)
         other.memory = ()
         return other
 
-    def _enter(self, position: Position) -> None:
-        """Clear the history if the position cannot follow the last one: a new game started."""
+    def _clear_for_new_game(self, position: Position) -> None:
+        """Clear the memory if the position cannot follow the last one: a new game started."""
         last = self.memory[-1] if self.memory else position
         if position != last and not any(True for _ in self._game.turns_between(last, position)):
             self.memory = ()
 
     def _record(self, position: Position, action: int) -> None:
-        """Add a position and its successor after an action."""
+        """Add a position and its successor after an action to the memory."""
         self.memory = (*self.memory, position, self._game.apply(position, action))
 
 
-class PolicyPlayer(_HistoryPlayer):
+class PolicyPlayer(_PlayerWithMemory):
     """Takes the network's most probable action: one batch of evaluations per decision.
 
     Examples:
@@ -126,7 +126,7 @@ class PolicyPlayer(_HistoryPlayer):
         A repetition is allowed if its value is at least the network's value of the position. It has
         the value -`contempt`, or the result by the rules of the game.
         """
-        self._enter(position)
+        self._clear_for_new_game(position)
         probabilities, value = predict(
             self._game, self._evaluate, position, mirrored=self._mirrored
         )
@@ -150,7 +150,7 @@ class PolicyPlayer(_HistoryPlayer):
         return reward(result, self._game.to_move(position)) if result != DRAW else -self._contempt
 
 
-class AlphaZeroPlayer(_HistoryPlayer):
+class AlphaZeroPlayer(_PlayerWithMemory):
     """Takes the most visited action of a tree search guided by a network.
 
     Examples:
@@ -208,7 +208,7 @@ class AlphaZeroPlayer(_HistoryPlayer):
         """Return the most visited action, or a proven win."""
         start = time.perf_counter()
         seconds = thinking_seconds(self._seconds, clock)
-        self._enter(position)
+        self._clear_for_new_game(position)
         if seconds is not None:
             seconds = max(0.0, seconds - (time.perf_counter() - start))
         result = self._search.search(

@@ -33,10 +33,10 @@ class Comparison(NamedTuple):
 
 def tasks() -> list[Task]:
     """Return the tasks, in the order of the table."""
-    return [task for size in (6, 8) for task in _tasks(size)]
+    return [task for size in (6, 8) for task in _tasks_of_size(size)]
 
 
-def _tasks(size: int) -> list[Task]:
+def _tasks_of_size(size: int) -> list[Task]:
     """Return the tasks of a board size: the rate of the C program, and our rate divided by it."""
     label, program_name = ours.LISTED.format(size, size), "C, by hand"
     note = f"{SOURCE.name}: bitboards, chains depth first; -O3 -march=native"

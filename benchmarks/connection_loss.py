@@ -104,7 +104,7 @@ async def _wait_for_result(page: "Page", start: float) -> str:
 
 
 async def measure(server: Server, tries: int, seed: int) -> list[Outcome]:
-    """Return the outcomes of outages at random moments, of random lengths."""
+    """Try outages at random moments, of random lengths; print and return their outcomes."""
     from playwright.async_api import async_playwright
 
     rng = random.Random(seed)

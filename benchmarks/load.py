@@ -245,29 +245,29 @@ async def _play_thinker(connection: Connection, game: str, until: float) -> None
     await connection.leave()
 
 
-async def _open_games(server: Server, names: Sequence[str], rng: random.Random) -> list[Connection]:
-    """Create and join a measured game for each of these names in the catalogue."""
+async def _open_games(server: Server, games: Sequence[str], rng: random.Random) -> list[Connection]:
+    """Start a session of each of these games, names in the catalogue; return the connections."""
     slots = asyncio.Semaphore(CONCURRENT_OPENINGS)
     connections = [
         Connection(server, random.Random(rng.random()), client_address(number))
-        for number in range(len(names))
+        for number in range(len(games))
     ]
 
     async def start(connection: Connection, name: str) -> None:
         async with slots:
             await connection.start_game(name, (HUMAN, HUMAN))
 
-    await asyncio.gather(*map(start, connections, names))
+    await asyncio.gather(*map(start, connections, games))
     return connections
 
 
 async def _run(
-    server: Server, names: Sequence[str], thinker_names: Sequence[str], seconds: float
+    server: Server, measured_games: Sequence[str], thinker_games: Sequence[str], seconds: float
 ) -> Measurements:
-    """Play the measured games of these names, and those against THINKER, on a server."""
+    """Play the measured games, and those against THINKER, on a server."""
     measurements, rng = Measurements(), random.Random(0)
     # Compile everything before the measurement.
-    for game in {*names, *thinker_names}:
+    for game in {*measured_games, *thinker_games}:
         for seats in ((HUMAN, HUMAN), (HUMAN, THINKER)):
             connection = Connection(server, rng)
             connection.timeout = COMPILATION_TIMEOUT
@@ -276,31 +276,34 @@ async def _run(
             await connection.wait_for_turn()
             await connection.leave()
     before = server.kilobytes
-    connections = await _open_games(server, names, rng)
-    measurements.kilobytes_per_game = (server.kilobytes - before) / len(names)
+    connections = await _open_games(server, measured_games, rng)
+    measurements.kilobytes_per_game = (server.kilobytes - before) / len(measured_games)
     until = time.perf_counter() + seconds
     # Pauses of the clients would count as latency.
     gc.disable()
-    measured_games = [_measure_play(connection, until, measurements) for connection in connections]
-    thinker_games = [
-        _play_thinker(Connection(server, rng, client_address(index)), name, until)
-        for index, name in enumerate(thinker_names)
+    measured_play = [_measure_play(connection, until, measurements) for connection in connections]
+    thinker_play = [
+        _play_thinker(Connection(server, rng, client_address(index)), game, until)
+        for index, game in enumerate(thinker_games)
     ]
     cpu_seconds = server.cpu_seconds
-    await asyncio.gather(*measured_games, *thinker_games)
+    await asyncio.gather(*measured_play, *thinker_play)
     gc.enable()
     measurements.cpu_seconds = server.cpu_seconds - cpu_seconds
     await asyncio.gather(*(connection.leave() for connection in connections))
     return measurements
 
 
-def measure(names: Sequence[str], thinker_names: Sequence[str], seconds: float) -> Measurements:
-    """Start a server and measure games of these names, and at the same time others against THINKER.
+def measure(
+    measured_games: Sequence[str], thinker_games: Sequence[str], seconds: float
+) -> Measurements:
+    """Start a server and measure games between people while others are played against THINKER.
 
-    Raises OSError on an error or a timeout, WebSocketException if the server closes a connection.
+    Both sequences have a name in the catalogue for each game. Raises OSError on an error or a
+    timeout, WebSocketException if the server closes a connection.
     """
-    with serving(2 * (len(names) + len(thinker_names)) + 20) as server:
-        return asyncio.run(_run(server, names, thinker_names, seconds))
+    with serving(2 * (len(measured_games) + len(thinker_games)) + 20) as server:
+        return asyncio.run(_run(server, measured_games, thinker_games, seconds))
 
 
 def main() -> None:

@@ -155,7 +155,7 @@ def test_c_program_agrees_with_perft(size):
 @needs_compiler
 @pytest.mark.parametrize("size", [6, 8])
 def test_game_and_list_lengths_agree_with_the_c_program(size):
-    number, listed, ours_listed = 1000, ctypes.c_int64(), 0
+    number, listed = 1000, ctypes.c_int64()
     turns = by_hand.load_program().play(size, number, 1, ctypes.byref(listed))
     game = make_game("capture_conquer", size=size)
     moves, ours_listed = np.empty(game.num_actions * 64, np.uint32), np.zeros(1, np.int64)

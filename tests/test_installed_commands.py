@@ -40,6 +40,7 @@ CASES = {
     "check": ("--game mini_checkers", "no faults"),
     "dataset": ("games.npz --player random --games 2 --size 4", "games.npz: 2 games"),
     "solve": ("capture_conquer --pieces 1v1 -o size=4 --check 9", "1v1"),
+    "book": ("capture_conquer --turns 2 -o size=4 --out .", "the start is drawn"),
     "arena": ("random greedy --games 4 --workers 2", "greedy"),
     "train-alphazero": (
         SMALL_RUN

@@ -5,7 +5,8 @@
 
 A memory is a tree of action sequences from the start of the game, not a table of positions. With
 the credit scheme "result", a finished game adds a win of the winner to each of its choices. With
-"mills", the scheme of the original program, each choice gets a win for every later mill.
+"mills", the scheme of the original program, every mill adds a win of its player to the choice that
+closes it and to each earlier choice.
 """
 
 import hashlib
@@ -213,9 +214,10 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 def credits(game: Game, line: Line, outcome: int, credit: str = "result") -> dict[Line, Wins]:
     """Return the wins that a game adds to each of its sequences of choices, prefixes first.
 
-    With the credit scheme "result", each choice gets one win for the winner, none in a draw. With
-    "mills", it gets one for every later mill, for the player who made it; in other games, for every
-    decision that gave its player another one. Raises UnknownOption for other schemes.
+    `credit` is the scheme. With "result", each choice gets one win for the winner, none in a draw.
+    With "mills", every mill adds one win for its player to the choice that closes it and to each
+    earlier choice; in other games, every decision after which its player decides again does so.
+    Raises UnknownOption for other schemes.
     """
     _check_option("credit", credit, CREDITS)
     wins = [[0, 0] for _ in line]

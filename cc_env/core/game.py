@@ -300,7 +300,10 @@ class Game:
     def from_text(self, text: str) -> Position:
         """Return the position written by `to_text`; raise BadPosition if `text` is not one."""
         if not isinstance(text, str):
-            raise BadPosition(f"{self.name}: {text!r} is not the text of a position")
+            expected = "a string, as returned by to_text"
+            raise BadPosition(
+                f"{self.name}: {text!r} is not the text of a position; expected: {expected}"
+            )
         try:
             return self.parse_position(text)
         except BadPosition as error:

@@ -253,9 +253,21 @@ def register(
     is a whole turn; no action is tactical; the key hashes all fields; the margin of a win is 1; a
     game that ends by repetition is a draw; and no rule draws a game without progress.
     """
-    functions = {name: value for name, value in locals().items() if name != "position_class"}
     _qualify_name(position_class)
-    _add(position_class, functions)
+    _add(
+        position_class,
+        legal_actions=legal_actions,
+        apply=apply,
+        outcome=outcome,
+        observe=observe,
+        to_move=to_move,
+        mid_turn=mid_turn,
+        tactical_actions=tactical_actions,
+        key=key,
+        margin=margin,
+        repetition_outcome=repetition_outcome,
+        turns_to_draw=turns_to_draw,
+    )
     load.add(position_class, function=_loader(position_class))  # type: ignore[attr-defined]
 
 
@@ -321,8 +333,7 @@ def register_numbering(
     `cc_env.core.numbering` describes the sets. By default they contain all of a position between
     turns.
     """
-    functions = {name: value for name, value in locals().items() if name != "position_class"}
-    _add(position_class, functions)
+    _add(position_class, to_sets=to_sets, from_sets=from_sets, numbering_state=numbering_state)
 
 
 @jit
@@ -354,16 +365,15 @@ def register_unmoves(
 
     By default, `turns` applies all legal actions.
     """
-    functions = {name: value for name, value in locals().items() if name != "position_class"}
-    _add(position_class, functions)
+    _add(position_class, unmoves=unmoves, pass_turn=pass_turn, turns=turns)
 
 
 def register_inputs(position_class: type, network_inputs: _Function) -> None:
     """Register the inputs of learned evaluations; often they are the game's `to_sets`."""
-    _add(position_class, {"network_inputs": network_inputs})
+    _add(position_class, network_inputs=network_inputs)
 
 
-def _add(position_class: type, functions: dict[str, _Function]) -> None:
+def _add(position_class: type, **functions: _Function) -> None:
     fingerprints.register(position_class.__module__, functions)
     for name, function in functions.items():
         globals()[name].add(position_class, function=function)

@@ -277,13 +277,18 @@ def _check_size(archive: np.lib.npyio.NpzFile, max_bytes: int) -> None:
 
 
 def _read_game(metadata: object) -> Game:
-    """Return the game of a data set; raise BadRecord or KeyError for invalid metadata."""
+    """Return the game of a data set.
+
+    Raises BadRecord, KeyError or an error of `make_game` for invalid metadata.
+    """
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         number = metadata.get("format") if isinstance(metadata, dict) else metadata
         raise BadRecord(f"format {number!r:.40}; cc_env {__version__} reads format {FORMAT}")
     name, options = metadata["game"], metadata["options"]
     if not isinstance(name, str) or not isinstance(options, dict):
-        raise BadRecord(f"the game is {name!r} with options {options!r}")
+        raise BadRecord(
+            f"the game is {name!r:.80} with options {options!r:.80}; expected: text and an object"
+        )
     with untrusted_names():
         game = make_game(name, **options)
     if metadata.get("environment") != rules_id(name):

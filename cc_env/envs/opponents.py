@@ -157,7 +157,8 @@ class OpponentPool:
     def __call__(self, boards: Boards, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return legal actions on the boards `numbers`, int64[M], from one call of each opponent.
 
-        Raises IllegalAction if an opponent chooses anything else, and its own errors.
+        The elapsed time is added to `seconds`. Raises IllegalAction if an opponent chooses anything
+        else, and its own errors.
         """
         began = time.perf_counter()
         actions, indices = np.empty(len(numbers), np.int64), self.opponent_indices(boards, numbers)
@@ -209,12 +210,12 @@ def _parse_opponents(opponents: AnyOpponent, game: Game) -> list[Opponent]:
     if isinstance(opponents, list) and all(isinstance(each, Opponent) for each in opponents):
         return cast(list[Opponent], opponents)
     return [
-        opponent if isinstance(opponent, Opponent) else _make_opponent(opponent, game)
+        opponent if isinstance(opponent, Opponent) else _as_opponent(opponent, game)
         for opponent in opponents
     ]
 
 
-def _make_opponent(player: str | Player | PolicyFunction, game: Game) -> Opponent:
+def _as_opponent(player: str | Player | PolicyFunction, game: Game) -> Opponent:
     """Return an opponent with the share 1: a spec is its own name, a function has its own."""
     name = player if isinstance(player, str) else getattr(player, "__name__", "")
     return Opponent(name or type(player).__name__, as_player(player, game))

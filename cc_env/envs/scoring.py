@@ -6,7 +6,9 @@ position.
 
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,26 +88,25 @@ def score(
     check_number_of_games(games, MAX_GAMES)
     opening_turns = check_integer("opening_turns", opening_turns, 0, MAX_OPENING_TURNS)
     seeds = np.random.SeedSequence(as_seed(seed)).spawn(3)
-    envs_by_seat = [
-        BoardGameVectorEnv(
-            game,
-            games // 2,
-            opponent=opponent,
-            seat=seat,
-            autoreset_mode=AutoresetMode.NEXT_STEP,
-            **arguments,
-        )
-        for seat in (0, 1)
-    ]
-    rng, played = np.random.default_rng(seeds[2]), envs_by_seat[0].game
-    starts = [played.to_text(_opening(played, opening_turns, rng)) for _ in range(games // 2)]
+    make_envs = partial(
+        BoardGameVectorEnv,
+        game,
+        games // 2,
+        opponent=opponent,
+        autoreset_mode=AutoresetMode.NEXT_STEP,
+        **arguments,
+    )
     points: list[float] = []
     hashes: list[list[int]] = []
-    for seat, envs in enumerate(envs_by_seat):
-        stream = int(seeds[seat].generate_state(1)[0])
-        seat_points, seat_hashes = _play_first_games(choose, envs, starts, stream)
-        points += seat_points
-        hashes.append(seat_hashes)
+    with closing(make_envs(seat=0)) as first, closing(make_envs(seat=1)) as second:
+        rng = np.random.default_rng(seeds[2])
+        openings = [_opening(first.game, opening_turns, rng) for _ in range(games // 2)]
+        starts = list(map(first.game.to_text, openings))
+        for seat, envs in enumerate((first, second)):
+            stream = int(seeds[seat].generate_state(1)[0])
+            seat_points, seat_hashes = _play_first_games(choose, envs, starts, stream)
+            points += seat_points
+            hashes.append(seat_hashes)
     distinct = sum(len(set(seat_hashes)) for seat_hashes in hashes)
     _warn_of_repeats(games, distinct)
     pairs = [hash(games_of_opening) for games_of_opening in zip(*hashes, strict=True)]
@@ -141,7 +142,10 @@ def _opening(game: Game, turns: int, rng: np.random.Generator) -> Position:
 def _play_first_games(
     choose: VectorPolicy, envs: BoardGameVectorEnv, starts: list[str], seed: int
 ) -> tuple[list[float], list[int]]:
-    """Return the points of the first game on each board, and a hash of its moves."""
+    """Return the points of the first game on each board, and a hash of its start and its course.
+
+    The course has the actions of the policy and the position after each of them.
+    """
     points = np.full(envs.num_envs, np.nan)
     hashes = list(map(hash, starts))
     observations, infos = envs.reset(seed=seed, options={"position": starts})
@@ -153,7 +157,6 @@ def _play_first_games(
             hashes[board] = hash((hashes[board], actions[board], envs.position(board)))
         ended = running[(terminated | truncated)[running]]
         points[ended] = (1 + rewards[ended]) / 2
-    envs.close()
     return points.tolist(), hashes
 
 

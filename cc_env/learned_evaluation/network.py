@@ -172,7 +172,7 @@ def evaluate_learned(position: Position, player: Int, evaluation: Learned) -> In
 
 @jit
 def correction(position: Position, network: IntegerNetwork, windows: Windows) -> Int:
-    """Return the correction for the player to move, in points."""
+    """Return the correction for the player to move, in points; store new sums in the cache."""
     sets = network_inputs(position)
     first = load(network.first_bias, 0, WIDTH)
     own, enemy = sets[0], sets[1]

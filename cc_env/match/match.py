@@ -160,9 +160,9 @@ class Match:
         """The unfinished turn with the position before it; None between turns."""
         return (self._before, self._turn) if self._turn else None
 
-    def forfeit(self, player: int, fault: str) -> None:
-        """End the game: `player` loses by one of FAULTS or RESIGNED."""
-        self.result = Result(1 - player, fault)
+    def forfeit(self, player: int, reason: str) -> None:
+        """End the game: `player` loses for a reason, one of FAULTS or RESIGNED."""
+        self.result = Result(1 - player, reason)
 
     def agree_on_draw(self) -> None:
         """End the game as a draw by agreement."""

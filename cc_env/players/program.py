@@ -88,7 +88,10 @@ class ProgramConnection:
         return Decision(turn[0])
 
     def _request_turn(self, clock: Clock) -> Turn:
-        """Return the program's turn within its limits and `clock`; raise Forfeit for a fault."""
+        """Return the program's turn within its limits and `clock`, and add up its seconds.
+
+        Raises Forfeit for a fault.
+        """
         start_time = time.perf_counter()
         remaining = self._clock.game - self._seconds_spent
         limits = Clock(min(self._clock.turn, clock.turn), min(remaining, clock.game))

@@ -115,7 +115,7 @@ class SavedGame:
         self.take_back_requested_by = self.rematch_offered_by = None
 
     def apply(self, entry: Mapping[str, Any]) -> None:
-        """Apply a line of the journal; raise CcEnvError or KeyError if it is invalid."""
+        """Apply a line of the journal; raise one of _ENTRY_ERRORS if it is invalid."""
         match entry["do"]:
             case "play":
                 seconds = _read_seconds(entry["seconds"])
@@ -175,7 +175,8 @@ class Journal:
 
     `version` increases with every line that changes the position or ends the game. `bytes` is the
     size of the file. `executed` contains the number of the last executed command of each client
-    that numbers its commands, by the name of the client.
+    that numbers its commands, by the name of the client: of at most MAX_REMEMBERED_CLIENTS, the one
+    with the latest command last.
     """
 
     def __init__(self, path: Path) -> None:
@@ -210,13 +211,14 @@ class Journal:
         self._remember(command)
 
     def _remember(self, command: CommandId) -> None:
+        """Move the command's client to the end of `executed`; drop the longest idle one."""
         self.executed.pop(command.client, None)
         self.executed[command.client] = command.number
         if len(self.executed) > MAX_REMEMBERED_CLIENTS:
             del self.executed[next(iter(self.executed))]
 
     def read(self, make_player: PlayerFactory) -> SavedGame:
-        """Return the game after the last complete line.
+        """Return the game after the last complete line; a partial one is removed from the file.
 
         Raises BadRecord for an invalid line, OSError if the file cannot be read.
         """
@@ -250,7 +252,10 @@ _ENTRY_ERRORS = ValueError, TypeError, KeyError, AttributeError, OverflowError, 
 
 
 def _read_setup(entry: Mapping[str, Any]) -> GameSetup:
-    """Return the setup in the first line of a journal; raise BadRecord or TypeError if invalid."""
+    """Return the setup in the first line of a journal.
+
+    Raises BadRecord, BadOption, KeyError, AttributeError or TypeError if it is invalid.
+    """
     pairs = {key: tuple(entry[key]) for key in ("seats", "tokens")}
     fields = {key: value for key, value in entry.items() if key != "at"}
     setup = GameSetup(**{**fields, **pairs})
@@ -311,12 +316,13 @@ def read_command_number(value: object) -> int:
 
 
 def _read_decision(entry: Mapping[str, Any]) -> Decision:
-    """Return the decision of a line "play"; raise CcEnvError or KeyError if it is invalid."""
+    """Return the decision of a line "play"; raise one of _ENTRY_ERRORS if it is invalid."""
     value, details = entry.get("value"), entry.get("details", {})
     if value is not None:
         check_number("value", value, -1, 1)
     if unknown := set(details) - set(DETAIL_KEYS):
-        raise BadRecord(f"unknown details: {format_list(unknown)}")
+        valid = format_list(DETAIL_KEYS)
+        raise BadRecord(f"unknown details: {format_list(unknown)}; expected: {valid}")
     for name, count in details.items():
         check_integer(name, count, 0, 2**63)
     return Decision(check_integer("action", entry["action"], 0), value, details)

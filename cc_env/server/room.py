@@ -411,7 +411,10 @@ class Room(SavedGame):
 
     @COMMANDS.add("decline", "offer")
     def _decline(self, client: Client, offer: object) -> None:
-        """Decline the other player's offer; raise IllegalAction if there is none."""
+        """Decline the other player's offer of this name.
+
+        Raises IllegalAction if there is none, UnknownOption for another name.
+        """
         offers = {
             "draw": self.session.draw_offered_by,
             "take_back": self.take_back_requested_by,

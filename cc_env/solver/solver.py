@@ -359,7 +359,7 @@ class Solver:
         try:
             if self._state.stage != _VERIFYING:
                 self._find_values()
-            self._verify(verify_after_pass if self._has_predecessors else retrograde.verify)
+            self._verify_values(verify_after_pass if self._has_predecessors else retrograde.verify)
         except BadTable:
             # The next run must not resume from wrong values.
             self._state.remove()
@@ -398,7 +398,7 @@ class Solver:
         turns, or if the counts in the header differ from those of the values.
         """
         header = self._read_table(self.step.material)
-        self._verify(retrograde.verify)
+        self._verify_values(retrograde.verify)
         table_views = tuple(map(self._view, self._views))
         if table_views != header.views:
             raise BadTable(
@@ -440,7 +440,7 @@ class Solver:
         self._census[_WON, margin, turns + 1] += changed[WINS]
         self._census[_LOST, margin, turns + 1] += changed[LOSSES]
 
-    def _verify(self, function: Any) -> None:
+    def _verify_values(self, function: Any) -> None:
         """Raise BadTable if a function finds values that do not follow from those after a turn."""
         faults = 0
         for counts in self._run_chunks(_VERIFYING, function):

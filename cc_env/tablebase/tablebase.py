@@ -488,7 +488,10 @@ def _action_bounds(position: Position, probing: Probing, legal: NDArray[np.int32
 
 @jit
 def _position_bounds(position: Position, probing: Probing) -> Bounds:
-    """Return the bounds of a position between turns; UNKNOWN if missing, or in a required block."""
+    """Return the bounds of a position between turns; UNKNOWN if missing, or in a required block.
+
+    Adds the position to the number of missing ones, or the block to those required.
+    """
     index = index_of(position, probing.ranking)
     if index == NO_INDEX:
         value = terminal_value(position)

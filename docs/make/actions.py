@@ -51,7 +51,7 @@ def families(game: Game) -> list[Family]:
         case "cannon":
             return [
                 Family(0, last - cells, "a soldier goes from a start cell to an end cell"),
-                Family(last - cells + 1, last, "bomb a cell: `first id + cell`"),
+                Family(last - cells + 1, last, "shoot at a cell: `first id + cell`"),
             ]
     raise ValueError(f"no families of actions for {game.name}")
 

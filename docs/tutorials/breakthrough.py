@@ -1,7 +1,7 @@
 """Breakthrough on 6×6: whoever reaches the far row, or takes all enemy pieces, wins.
 
 Position  own, enemy: the pieces as bits 6r + c, in the frame of the player to move, who goes
-          towards row 0; player: 0 or 1
+          toward row 0; player: 0 or 1
 Action    ids ascending by start, then by end: one row up, straight or diagonal
 """
 

@@ -63,6 +63,9 @@ def test_players_may_be_specs_or_policy_functions():
         1,
     }
     assert len(sample_from_games(TABLES, first_legal, "random", 2)) > 4
+
+
+def test_object_that_is_no_player_is_rejected():
     with pytest.raises(BadPlayer, match="5 is not a player"):
         measure(5, TABLES, sample_uniform(TABLES, 50))
 

@@ -102,6 +102,7 @@ def test_memory_limit_is_checked_before_imports():
 
 def test_perft_counts_turns_for_each_depth():
     out = run("perft", "--depth", 4)
+    assert re.findall(r"depth (\d): ", out) == ["1", "2", "3", "4"]
     assert "depth 4: 98,494" in out
     assert "0 b b b" in out
     assert "depth 2: 83" in run("perft", "-d", 2, "-o", "size=4", "-o", "corner=2")

@@ -73,33 +73,36 @@ def test_overlong_minari_id_is_rejected(folder, monkeypatch):
     assert out == f"error: data set '{'x' * 79}: File name too long\n"
 
 
-def test_minari_data_set_is_written(folder, monkeypatch):
-    minari = pytest.importorskip("minari")
+@pytest.fixture
+def minari_output(folder, monkeypatch):
+    """The output of the command that writes the Minari data set cc/random-v0."""
+    pytest.importorskip("minari")
     pytest.importorskip("h5py")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder / "minari"))
-    out = run(
-        "--minari",
-        "cc/random-v0",
-        "-p",
-        "random",
-        "--size",
-        "4",
-        "--games",
-        "2",
-        "--max-turns",
-        "30",
-    )
-    assert "cc/random-v0: 2 games" in out
-    loaded = minari.load_dataset("cc/random-v0")
+    options = "--size", 4, "--games", 2, "--max-turns", 30
+    return run("--minari", "cc/random-v0", "-p", "random", *options)
+
+
+def test_minari_data_set_is_written(minari_output):
+    assert "cc/random-v0: 2 games" in minari_output
+    loaded = pytest.importorskip("minari").load_dataset("cc/random-v0")
+    # One episode for each player of a game.
     assert loaded.total_episodes == 4
     recovered = loaded.recover_environment().spec.kwargs
     assert (recovered["max_turns"], recovered["repetitions"]) == (30, 3)
-    for wrong, reason in (
+
+
+@pytest.mark.usefixtures("minari_output")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
         ("cc/random-v0", "exists"),
         (f"cc/{'a' * 300}-v0", "aaa: File name too long"),
         ("t/ck-v0", "a namespace of at least 2 characters"),
-    ):
-        assert reason in run("--minari", wrong, "-p", "random", status=2)
+    ],
+)
+def test_existing_or_invalid_minari_id_is_rejected(name, reason):
+    assert reason in run("--minari", name, "-p", "random", status=2)
 
 
 def test_existing_file_is_kept(folder):

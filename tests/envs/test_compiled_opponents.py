@@ -152,10 +152,13 @@ def test_mixture_may_contain_players_that_are_not_compiled():
     env = BoardGameEnv("capture_conquer", opponent=mixture, seat=1, max_turns=10)
     env.reset(seed=0)
     env.action_space.seed(0)
+    sampled = set()
     for _ in range(30):
         *_, terminated, truncated, _ = env.step(env.action_space.sample())
+        sampled.add(int(env._boards.opponents[0]))
         if terminated or truncated:
             env.reset()
+    assert sampled == {0, 1}
 
 
 def test_batch_policy_decides_on_all_boards_in_one_call():

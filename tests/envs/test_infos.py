@@ -151,15 +151,18 @@ def test_infos_with_exact_values_have_the_same_structure(size):
 
 @NAMES
 def test_mask_after_truncation_has_the_legal_actions(name):
+    endings = set()
     for seed in range(4):
         env = BoardGameEnv(name, max_turns=MAX_TURNS)
         info = episode(env, seed)[-1]
+        endings.add(info["ending"])
         if info["ending"] == "max_turns":
             mask = env.game.action_mask(env.position)
             assert mask.any()
             assert info["to_move"] == env.game.to_move(env.position)
             for returned in info["action_mask"], env.action_masks().astype(np.int8):
                 np.testing.assert_array_equal(returned, mask)
+    assert "max_turns" in endings
 
 
 @MODES

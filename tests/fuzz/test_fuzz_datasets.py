@@ -205,5 +205,7 @@ def test_broken_relation_is_rejected(place, break_relation, data):
     with np.load(place) as file:
         content = {key: file[key] for key in file}
     np.savez(place, **{**content, **break_relation(data.draw, arrays)})
-    with pytest.raises(BadRecord, match=r"altered\.npz: not a data set: .*; expected|agree with"):
+    with pytest.raises(
+        BadRecord, match=r"altered\.npz: cannot be read as a data set: .*; expected|agree with"
+    ):
         load_dataset(place)

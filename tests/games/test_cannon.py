@@ -563,9 +563,11 @@ def test_broken_log_is_reported_with_line_and_move(cannon, lines, message):
         list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
+TIMEOUT_META = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
+
+
 def test_faults_in_logs_are_read(cannon):
-    meta = "TIMEOUT BY PLAYER 1 : Player 1 SCORE : 0.12 : Player 2 SCORE : 10.12"
-    (logged_game,) = log.read(log_line("", action="FINISH", meta=meta), cannon)
+    (logged_game,) = log.read(log_line("", action="FINISH", meta=TIMEOUT_META), cannon)
     assert logged_game == PlayedGame(
         cannon.initial, (), outcome=SECOND_WINS, scores=(0.12, 10.12), fault="time"
     )
@@ -575,14 +577,17 @@ def test_faults_in_logs_are_read(cannon):
     # The log does not contain the losing player.
     assert (killed.outcome, killed.fault) == (ONGOING, "error")
     assert replay_foreign(cannon, killed).result is None
-    lines = log_line("", action="FINISH", meta=meta), log_line("S 2 5 M 1 4")
+
+
+def test_message_after_a_fault_is_rejected(cannon):
+    lines = log_line("", action="FINISH", meta=TIMEOUT_META), log_line("S 2 5 M 1 4")
     with pytest.raises(BadRecord, match="line 2: move 1: a message after"):
         list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
 def test_silent_client_loses_on_time(cannon):
-    lines = log_line("S 2 5 M 1 4"), "None Received from client 1"
-    (logged_game,) = log.read("\n".join(lines), cannon)
+    text = "\n".join((log_line("S 2 5 M 1 4"), "None Received from client 1"))
+    (logged_game,) = log.read(text, cannon)
     assert (len(logged_game.turns), logged_game.fault, logged_game.outcome, logged_game.scores) == (
         1,
         "time",
@@ -592,8 +597,12 @@ def test_silent_client_loses_on_time(cannon):
     assert replay_foreign(cannon, logged_game).result == (FIRST_WINS, "time")
     (logged_game,) = log.read("None Received from client 0\n", cannon)
     assert (logged_game.fault, logged_game.outcome) == ("time", SECOND_WINS)
+
+
+def test_message_after_silence_is_rejected(cannon):
+    lines = log_line("S 2 5 M 1 4"), "None Received from client 1", log_line("S 1 2 M 0 3", 1)
     with pytest.raises(BadRecord, match=r"line 3: move 2: a message after .*, with None"):
-        list(valid_games("text", log.read("\n".join((*lines, log_line("S 1 2 M 0 3", 1))), cannon)))
+        list(valid_games("text", log.read("\n".join(lines), cannon)))
 
 
 def test_scores_that_contradict_the_rules_are_rejected(cannon):

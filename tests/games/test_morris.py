@@ -242,8 +242,8 @@ def test_position_excluded_by_options_is_rejected(morris, options, text, message
         assert game.to_text(game.from_text(f"{board} {fine}")) == f"{board} {fine}"
 
 
-def test_both_players_observe_a_win_of_the_second(morris):
-    position = place(morris, "b 00", white="ABX", black="DEO")
-    assert morris.outcome(position) == ONGOING
-    lost = place(morris, "w 00", white="AX", black="DEO")
-    assert morris.outcome(lost) == SECOND_WINS
+def test_side_with_two_beads_loses(morris):
+    three = place(morris, "w 00", white="ABX", black="DEO")
+    assert morris.outcome(three) == ONGOING
+    two = place(morris, "w 00", white="AX", black="DEO")
+    assert morris.outcome(two) == SECOND_WINS

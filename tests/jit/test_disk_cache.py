@@ -50,7 +50,7 @@ def test_options_have_separate_cache_files():
     assert None not in paths
 
 
-def test_function_arguments_and_closures_are_not_cached():
+def test_function_arguments_and_unpicklable_closures_are_not_cached():
     cache = DiskCache(PLAIN.py_func, {})
     assert cache._path((numba.typeof(PLAIN),), PLAIN.targetctx) is None
     lock = threading.Lock()

@@ -431,9 +431,15 @@ def test_players_can_resign_or_agree_on_a_draw(game):
     records = [Record.from_match(match, players=("a", "b")) for match in (resigned, agreed)]
     assert [entry.result for entry in records] == ["1-0", "1/2-1/2"]
     assert [record.replay(entry).result for entry in records] == [resigned.result, agreed.result]
-    with pytest.raises(BadRecord, match="recorded 1-0"):
-        record.replay(replace(records[1], result="1-0"))
     assert agreed.score is None
+
+
+def test_agreed_draw_recorded_as_a_win_is_rejected(game):
+    match = play_turns(game, CYCLE[:3], game.from_text(SHUFFLE))
+    match.agree_on_draw()
+    agreed = Record.from_match(match, players=("a", "b"))
+    with pytest.raises(BadRecord, match="recorded 1-0"):
+        record.replay(replace(agreed, result="1-0"))
 
 
 def test_missing_file_is_named_in_the_error(tmp_path):

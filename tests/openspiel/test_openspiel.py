@@ -476,7 +476,7 @@ def test_players_of_cc_env_are_bots(name):
     assert state.is_terminal()
 
 
-def test_bot_is_seeded_and_has_no_state_after_restart():
+def test_bot_has_no_state_after_restart():
     class Counter:
         """Plays the first legal action, then the second, and so on."""
 
@@ -499,8 +499,17 @@ def test_bot_is_seeded_and_has_no_state_after_restart():
     assert bot.step(state) == first
     bot.restart_at(state)
     assert bot.step(state) == first
+
+
+def test_action_that_is_no_integer_is_rejected():
+    game = pyspiel.load_game(DEFAULT_GAMES[0])
     with pytest.raises(IllegalAction, match=r"^action 3\.7 is not an integer; valid: 0 to \d+$"):
-        PlayerBot(game, lambda observation, info: 3.7).step(state)
+        PlayerBot(game, lambda observation, info: 3.7).step(game.new_initial_state())
+
+
+def test_seed_determines_the_choices_of_a_bot():
+    game = pyspiel.load_game(DEFAULT_GAMES[0])
+    state = game.new_initial_state()
     choices = [
         [PlayerBot(game, "random", seed=seed).step(state) for _ in "ab"] for seed in range(9)
     ]

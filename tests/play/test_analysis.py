@@ -161,6 +161,7 @@ def test_cancelled_analysis_ends():
     time.cancel()
     time.start(player)
     assert time.seconds_left() == 0
+    # Turns are compared to depth 2 at least, so that each has a value.
     assert analysis.analyze(game, game.initial, player, time).depth == 2
 
 

@@ -88,16 +88,22 @@ def test_illegal_and_untimely_decisions_are_rejected(game):
     session.play(int(game.legal_actions(game.initial)[0]))
     with pytest.raises(IllegalAction, match="random is to move, not a person"):
         session.play(int(game.legal_actions(session.position)[0]))
+
+
+def test_unknown_player_and_wrong_number_of_seats_are_rejected(game):
     with pytest.raises(UnknownOption, match="no player 'nobody'"):
         GameSession(game, (HUMAN, "nobody"))
     with pytest.raises(BadOption, match="3 seats"):
         GameSession(game, (HUMAN,) * 3)
 
 
+def test_take_back_before_the_first_turn_is_rejected(game):
+    with pytest.raises(IllegalAction, match="nothing to take back"):
+        GameSession(game, (HUMAN, "minimax:depth=1")).take_back()
+
+
 def test_take_back_includes_the_reply(game):
     session = GameSession(game, (HUMAN, "minimax:depth=1"))
-    with pytest.raises(IllegalAction, match="nothing to take back"):
-        session.take_back()
     first = int(game.legal_actions(game.initial)[0])
     session.play(first)
     assert session.take_back() == 1
@@ -218,6 +224,12 @@ def test_draws_are_offered_and_accepted(game):
     assert not session.offer_draw(1)
     assert session.offer_draw(0)
     assert session.result == (DRAW, "agreed")
+
+
+def test_agreed_draw_allows_no_resignation_or_hint(game):
+    session = GameSession(game, (HUMAN, HUMAN))
+    session.offer_draw(0)
+    session.offer_draw(1)
     with pytest.raises(IllegalAction, match=r"over \(agreed\)"):
         session.resign(0)
     with pytest.raises(IllegalAction, match="over"):

@@ -373,7 +373,6 @@ def test_finished_game_is_reported(client):
         " (conquest)"
     )
     assert best == NO_MOVE
-    client("uginewgame")
 
 
 def test_seed_determines_random_moves(game):

@@ -120,7 +120,7 @@ def test_other_lines_of_a_program_are_dropped(noise):
     assert game_record.reason not in ("error", "illegal", "time"), game_record.detail
 
 
-def test_program_plays_from_any_position_in_either_seat():
+def test_program_in_the_second_seat_moves_first_if_it_is_to_move():
     game = make_game("capture_conquer", size=4)
     start = game.play_turn(game.initial, next(game.turns(game.initial)))
     with noisy_engine(game, {}) as player:

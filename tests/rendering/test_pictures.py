@@ -591,9 +591,10 @@ def test_row_and_column_labels_are_those_of_the_game():
     assert game.action_text(game.initial, 5) == "2c"
 
 
-def test_every_row_and_column_needs_a_label():
-    with pytest.raises(BadGame, match=r"column_labels=\['a', 'b'\]; expected: 3"):
-        make_game("elsewhere.tictactoe").replace(column_labels="ab")
+@pytest.mark.parametrize("name", ["row_labels", "column_labels"])
+def test_every_row_and_column_needs_a_label(name):
+    with pytest.raises(BadGame, match=rf"{name}=\['a', 'b'\]; expected: 3"):
+        make_game("elsewhere.tictactoe").replace(**{name: "ab"})
 
 
 def test_pictures_are_painted_after_another_user_of_pygame_ended_it(game):

@@ -382,6 +382,9 @@ def test_opening_words_are_separated_by_whitespace(line):
 def test_missing_clients_are_reported():
     out = command_line(main, "host", "--patience", 0.05, "--player", "random", status=2)
     assert "0 clients connected in 0.05 s; expected: 1" in out
+
+
+def test_invalid_arguments_of_the_server_are_rejected():
     assert "3 players" in command_line(main, "host", *["-p", "random"] * 3, status=2)
     assert "seconds=0.0" in command_line(main, "host", "--seconds", 0, status=2)
     with pytest.raises(BadOption, match="with the game 'checkers'; expected: 'cannon'"):

@@ -65,6 +65,7 @@ def choices_that_win(game, count, decisions):
         turns = winning_turns(game, position) if len(game.legal_actions(position)) > 1 else []
         if turns and min(map(len, turns)) >= decisions:
             solved.append(position)
+    assert solved
     return solved
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cc_env.core.rules import SECOND_WINS
 from cc_env.errors import BadOption, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.search.mcts import MCTS, PLAYOUTS
@@ -41,7 +42,8 @@ def test_mcts_prevents_an_immediate_loss(game):
     result = search(game, position, simulations=2000, playout="evaluation")
     after = game.play_turn(position, result.line[:1])
     replies = [game.play_turn(after, turn) for turn in game.turns(after)]
-    assert all(game.outcome(reply) != 1 for reply in replies)
+    assert replies
+    assert all(game.outcome(reply) != SECOND_WINS for reply in replies)
 
 
 def test_visits_add_up_and_the_most_visited_action_is_played(game):

@@ -345,6 +345,9 @@ def test_pieces_are_limited_by_cells(tmp_path):
     assert SMALL.numbering.label(materials[-1]) == "15v1"
     assert SMALL.numbering.parse_label("15v1") == (15, 1)
     assert SMALL.numbering.parse_label("16v1") is None
+
+
+def test_number_of_pieces_without_positions_is_rejected(tmp_path):
     with pytest.raises(BadOption, match="each side has 1 to 15 pieces"):
         solver.plan(SMALL, tmp_path, "0")
 
@@ -365,10 +368,12 @@ def test_insufficient_space_is_reported_before_solving(tmp_path, monkeypatch):
     monkeypatch.setattr(solver.shutil, "disk_usage", lambda path: mock.Mock(free=1000))
     with pytest.raises(InsufficientSpace, match="1,000 bytes are free on that disk"):
         check_space(steps, tmp_path)
-    for path in solve(SMALL, tmp_path, "1v1"):
-        assert path.exists()
+
+
+def test_verification_needs_memory_but_no_disk_space(tmp_path, monkeypatch):
+    assert all(path.exists() for path in solve(SMALL, tmp_path, "1v1"))
     existing = solver.plan(SMALL, tmp_path, "1v1")
-    # Verification needs memory, but no disk space.
+    monkeypatch.setattr(solver.shutil, "disk_usage", lambda path: mock.Mock(free=1000))
     check_space(existing, tmp_path)
     monkeypatch.setattr(solver, "available_memory", lambda: 1024)
     with pytest.raises(InsufficientSpace, match=r"1v1 needs .* of memory; 1 KiB are free"):

@@ -88,9 +88,12 @@ def test_value_is_that_of_the_best_action(tables):
 
 def test_mid_turn_position_has_the_value_of_its_best_capture(tables):
     game = make_game("capture_conquer", size=4)
-    position = game.from_text("b3/rr2/4/4 b")
-    within = [game.apply(position, action) for action in game.legal_actions(position)]
-    for after in filter(game.mid_turn, within):
+    # The piece on 0,0 may capture 1,1 or nothing.
+    position = game.from_text("bb2/1rr1/4/4 b")
+    successors = [game.apply(position, action) for action in game.legal_actions(position)]
+    within = list(filter(game.mid_turn, successors))
+    assert within
+    for after in within:
         solved = tables.probe(after)
         assert solved.value == max(solved.values)
         assert solved.turns >= 1 or solved.value == 0

@@ -506,9 +506,12 @@ def test_run_starts_from_weights_of_another_run(finished_run, tmp_path):
     )
     assert all(torch.equal(started[name], tensor) for name, tensor in best.items())
     assert not load_evaluator(tmp_path / "run" / NETWORK, TINY.make_game()).mirrored
+
+
+def test_missing_initial_weights_leave_no_folder(tmp_path):
     with pytest.raises(BadCheckpoint, match="nowhere"):
-        main(replace(config, start="nowhere"), tmp_path / "other")
-    assert not (tmp_path / "other").exists()
+        main(replace(TINY, start="nowhere"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_initial_weights_are_the_first_snapshot_and_the_best_network(finished_run, tmp_path):

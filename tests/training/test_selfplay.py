@@ -52,9 +52,12 @@ def test_values_are_results_for_the_player_to_move(game_4x4):
 
 
 def test_values_mix_results_and_search_values(game_4x4):
-    mixed = SelfPlayWorker(game_4x4, replace(SETTINGS, value_mix=1), 0)
-    values = mixed.play(uniform, 60)[0].values
-    assert ((values > -1) & (values < 1)).mean() > 0.3
+    results, means, search_values = (
+        SelfPlayWorker(game_4x4, replace(SETTINGS, value_mix=mix), 0).play(uniform, 60)[0].values
+        for mix in (0, 0.5, 1)
+    )
+    assert ((search_values > -1) & (search_values < 1)).mean() > 0.3
+    np.testing.assert_allclose(means, (results + search_values) / 2, atol=1e-6)
 
 
 def test_games_start_with_random_turns(game_4x4):
@@ -153,8 +156,11 @@ def test_simulations_grow_during_a_run(game_4x4):
     ]
     assert evaluated == sorted(set(evaluated))
     assert SelfPlayWorker(game_4x4, settings, 0).play(uniform, 4)[1].evaluated == evaluated[0]
+
+
+def test_zero_simulations_at_the_end_are_rejected():
     with pytest.raises(BadOption, match="last_simulations=0"):
-        replace(settings, last_simulations=0)
+        replace(SETTINGS, last_simulations=0)
 
 
 def test_stop_ends_play_after_the_current_decisions(game_4x4):

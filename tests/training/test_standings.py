@@ -56,6 +56,9 @@ def test_pair_can_be_reversed(ranked):
     assert reversed_pair.tally.score.value == 1 - pair.tally.score.value
     assert reversed_pair.tally.score.low == pytest.approx(1 - pair.tally.score.high)
     assert reversed_pair.first_seat == pair.first_seat
+
+
+def test_pair_that_did_not_play_is_rejected(ranked):
     with pytest.raises(KeyError, match="did not play"):
         ranked.pair(A, A)
 

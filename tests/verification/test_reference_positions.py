@@ -155,8 +155,8 @@ def test_perft_stops_at_the_first_difference(tmp_path):
 
 def test_truncated_file_is_reported_after_the_last_valid_line(tmp_path):
     path = tmp_path / "positions.jsonl.gz"
-    path.write_bytes(gzip.compress(json.dumps(GOOD).encode())[:-9])
-    with pytest.raises(BadRecord, match="after line 0"):
+    path.write_bytes(gzip.compress(f"{json.dumps(GOOD)}\n{json.dumps(GOOD)}".encode())[:-9])
+    with pytest.raises(BadRecord, match="after line 1"):
         list(reference_positions.compare(path, "capture_conquer"))
 
 

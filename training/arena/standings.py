@@ -94,7 +94,10 @@ class Standings:
         raise KeyError(f"{name} did not play {other}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the tables as JSON objects."""
+        """Return the tables as JSON objects, with rounded numbers.
+
+        `turns` is replaced by its mean and median; it is empty without games.
+        """
         turns = {"mean": mean(self.turns), "median": median(self.turns)} if self.turns else {}
         tables = _round_numbers({**asdict(self), "turns": turns})
         assert isinstance(tables, dict)

@@ -124,8 +124,8 @@ def _check_conditions(seeds: list[int], conditions: Conditions) -> None:
         raise BadOption(f"core_minutes={core_minutes}; expected: more than 0")
     check_number_of_games(games)
     if results.resolve() == RESULTS and (core_minutes, games) != (CORE_MINUTES, GAMES):
-        usual = f"{CORE_MINUTES:g} core-minutes and {GAMES} games"
-        raise BadOption(f"the results of the page have {usual}; expected: --results FOLDER as well")
+        expected = f"{CORE_MINUTES:g} and {GAMES}, as on the page, or --results FOLDER as well"
+        raise BadOption(f"core_minutes={core_minutes:g}, games={games}; expected: {expected}")
 
 
 def _check_command(path: Path, expected: str) -> None:

@@ -129,9 +129,10 @@ def _play_turns(
 
 
 def fit(game: Game, sample: Sample, penalty: float) -> tuple[Weights, float]:
-    """Return the weights int64[K] with the least mean logistic loss, and this loss.
+    """Return the rounded weights int64[K] with the least loss, and the loss before the rounding.
 
-    The symmetric images of the positions are fitted, too. Weights are scaled so that
+    The loss is the mean logistic loss plus `penalty` times the sum of squared weights. The
+    symmetric images of the positions are fitted, too. Weights are scaled so that
     `cc_env.search.scores.expected_result` predicts the mean result. Weights whose features are 0 in
     the whole sample, such as those for positions within a turn, keep the game's values.
     """

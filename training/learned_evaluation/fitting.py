@@ -303,7 +303,11 @@ class Training(BaseTraining[Config]):
         return state.to_arrays(**self.parts()) | sample, {"promotions": self.promotions}
 
     def load(self, checkpoint: Checkpoint) -> None:
-        """Restore a checkpoint; raise BadCheckpoint if it does not fit this run."""
+        """Restore a checkpoint; write the best network's file again if it is missing.
+
+        Raises BadCheckpoint if the checkpoint does not fit this run, OSError if the file cannot be
+        written.
+        """
         promotions = state.read_integer(checkpoint.about, "promotions")
         sample = read_sample(checkpoint.arrays, self.network)
         tensors = state.read(checkpoint.arrays, **self.parts())
@@ -362,7 +366,10 @@ def _make_player(game: Game, evaluation: Any, limit: str) -> MinimaxPlayer:
 
 
 def _initial_network(start: str, game: Game) -> SmallNetwork:
-    """Return the network to start from; raise BadNetwork or OSError if it cannot be used."""
+    """Return the network to start from.
+
+    Raises BadOption if `start` names no network, BadNetwork or OSError if it cannot be used.
+    """
     path = Path(start)
     evaluation = find_evaluation(game, str(path / FILE) if path.is_dir() else start)
     if not isinstance(evaluation, Learned):

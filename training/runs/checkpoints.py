@@ -38,7 +38,8 @@ class Checkpoints:
     def __init__(self, folder: Path, run: Mapping[str, Any]) -> None:
         """Find the newest intact checkpoint, if any; raise BadCheckpoint if all are broken.
 
-        `run` (JSON) is the description that all checkpoints of this run share, such as its game.
+        The folder of checkpoints is created if it is missing; partial files are deleted. `run`
+        (JSON) is the description that all checkpoints of this run share, such as its game.
         """
         self._folder = folder / CHECKPOINTS
         self._run = json.loads(to_text(run))

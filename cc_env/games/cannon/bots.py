@@ -147,19 +147,21 @@ class Bot:
         return int(candidates.actions[index])
 
     def _best_actions(self, candidates: Candidates) -> NDArray[np.int64]:
-        """Return the indices of the best actions, int64[≥ 1]; if it ends a quiet run, reset it."""
+        """Return the indices of the best actions, int64[≥ 1]; reset a quiet run that they end."""
         if candidates.takes_hall.any():
             return np.flatnonzero(candidates.takes_hall)
-        best = self.best_actions(candidates, self._quiet_turns)
-        if best is None:
+        preferred = self.preferred_actions(candidates, self._quiet_turns)
+        if preferred is None:
             self._quiet_turns = 0
             return self.actions_after_waiting(candidates)
-        return best
+        return preferred
 
-    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
+    def preferred_actions(
+        self, candidates: Candidates, quiet_turns: int
+    ) -> NDArray[np.int64] | None:
         """Return the indices of the best actions if no hall can be captured, int64[≥ 1].
 
-        None if, after `quiet_turns`, the player does not wait any longer.
+        None if the run of `quiet_turns` is so long that `actions_after_waiting` are to end it.
         """
         raise NotImplementedError
 
@@ -182,7 +184,9 @@ class Aggressive(Bot):
     Waiting is a bomb on an empty cell or a move to a cell without danger.
     """
 
-    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
+    def preferred_actions(
+        self, candidates: Candidates, quiet_turns: int
+    ) -> NDArray[np.int64] | None:
         """Return the indices of captures, else of waiting actions, else None."""
         if candidates.takes_soldier.any():
             return _cheapest(candidates.takes_soldier, -candidates.attacks)
@@ -222,7 +226,9 @@ class Defensive(Bot):
     least danger.
     """
 
-    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
+    def preferred_actions(
+        self, candidates: Candidates, quiet_turns: int
+    ) -> NDArray[np.int64] | None:
         """Return the indices of the best actions if no hall can be captured, int64[≥ 1]."""
         greatest = max(candidates.soldiers.values())
         threatened = [cell for cell, danger in candidates.soldiers.items() if danger == greatest]
@@ -238,10 +244,12 @@ class Defensive(Bot):
 class Neutral(Defensive):
     """A defensive player that plays the first legal action after a run of quiet turns."""
 
-    def best_actions(self, candidates: Candidates, quiet_turns: int) -> NDArray[np.int64] | None:
+    def preferred_actions(
+        self, candidates: Candidates, quiet_turns: int
+    ) -> NDArray[np.int64] | None:
         """Return the indices of a defensive player's actions; None after a run of quiet turns."""
         if quiet_turns < MAX_NEUTRAL_QUIET_TURNS:
-            return super().best_actions(candidates, quiet_turns)
+            return super().preferred_actions(candidates, quiet_turns)
         return None
 
     def actions_after_waiting(self, candidates: Candidates) -> NDArray[np.int64]:

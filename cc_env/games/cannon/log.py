@@ -183,7 +183,9 @@ class _LogParser:
             # The log does not contain the losing player.
             self.fault = "error"
         if self.last == "FINISH" and not (self.scores or self.fault):
-            raise BadRecord("FINISH without scores")
+            raise BadRecord(
+                f"FINISH without scores: meta {meta!r:.80}; expected: scores or a fault"
+            )
 
     def finish(self) -> PlayedGame:
         """Return the game; raise BadRecord for an empty log."""

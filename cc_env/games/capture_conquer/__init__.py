@@ -113,7 +113,7 @@ class CaptureConquer(Game):
             raise BadPosition(f"nothing can be pending, the game is over ({ending})")
         for action in board.legal(position):
             after: Position = self.apply(position, action)
-            if after.pending and board.jump_text(position, action) == jump:
+            if after.pending and board.ends_text(position, action) == jump:
                 return after
         raise BadPosition(f"'{jump}' is not a legal jump that leaves a choice of captures")
 
@@ -131,7 +131,7 @@ class CaptureConquer(Game):
         if action >= rules.NUM_JUMPS[position.size]:
             captured = board.decided_capture(position, action)
             return "x-" if captured is None else _capture_text(position, captured)
-        text = board.jump_text(position, action)
+        text = board.ends_text(position, action)
         is_legal = not position.pending and action in board.legal(position)
         if is_legal and not board.leaves_choice(position, action):
             text += "".join(_capture_text(position, bit) for bit in board.victims(position, action))

@@ -60,7 +60,7 @@ def _all_ends(size: int) -> tuple[tuple[int, int], ...]:
     return tuple(zip(rules.STARTS[size].tolist(), rules.ENDINGS[size].tolist(), strict=True))
 
 
-def jump_text(position: Position, action: int) -> str:
+def ends_text(position: Position, action: int) -> str:
     """Return a (start, end) action as 1,2-3,4."""
     start, end = (cell(position, bit) for bit in ends(position, action))
     return f"{start[0]},{start[1]}-{end[0]},{end[1]}"
@@ -68,7 +68,7 @@ def jump_text(position: Position, action: int) -> str:
 
 def pending_text(position: Position) -> str:
     """Return the jump whose capture is to be decided, "" if there is none."""
-    return jump_text(position, int(position.pending) - 1) if position.pending else ""
+    return ends_text(position, int(position.pending) - 1) if position.pending else ""
 
 
 def is_step(start: int, end: int) -> bool:

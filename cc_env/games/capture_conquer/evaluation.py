@@ -47,7 +47,7 @@ def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> 
     own, enemy = position.own, rotate(position.enemy, size)
     own_empty = BOARD[size] & ~(own | position.enemy)
     enemy_empty = rotate(own_empty, size)
-    value: Int = _side(own, own_empty, size, weights) - _side(enemy, enemy_empty, size, weights)
+    value: Int = _side(own, own_empty, weights) - _side(enemy, enemy_empty, weights)
     value += weights[TEMPO]
     occupied = position.own | position.enemy
     hops = count_hops(position.own, occupied, own_empty)
@@ -68,7 +68,7 @@ def evaluate_standard(position: Position, player: Int, evaluation: Standard) -> 
 
 
 @jit
-def _side(own: Word, empty: Word, size: Word, weights: NDArray[np.int64]) -> Int:
+def _side(own: Word, empty: Word, weights: NDArray[np.int64]) -> Int:
     """Return the value of one side's pieces without interaction, in its own frame."""
     value: Int = np.int64(0)
     if popcount(own) <= 2:

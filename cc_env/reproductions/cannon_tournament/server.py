@@ -98,7 +98,7 @@ class LocalSeat:
         self._match, self._remaining = match, seconds
 
     def move(self) -> Move:
-        """Return the player's decision as a move, or its fault."""
+        """Return the player's decision as a move, or its fault; deduct its time."""
         match, clock = self._match, Clock(game=self._remaining)
         start_time = time.perf_counter()
         response = request_decision(self._player, match.position, self._rng, clock)

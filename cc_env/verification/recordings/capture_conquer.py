@@ -22,7 +22,8 @@ def read_recordings(line: Mapping[str, Any]) -> Iterator[Recording]:
     side = {1: "b", 2: "r"}.get(line["to_move"])
     results = {None: ONGOING, "draw": DRAW, "loss": 2 - line["to_move"]}
     if side is None or line["result"] not in results:
-        raise BadPosition("expected: to_move 1 or 2, result null, 'draw' or 'loss'")
+        given = f"to_move {line['to_move']!r:.40}, result {line['result']!r:.40}"
+        raise BadPosition(f"{given}; expected: to_move 1 or 2, result null, 'draw' or 'loss'")
     letters: dict[Cell, str] = {}
     for letter, cells in (("b", line["first"]), ("r", line["second"])):
         for row, column in cells:
