@@ -101,7 +101,9 @@ lock:
 	$(BIN)/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements.lock
 	$(BIN)/pip install --quiet --editable .[dev,bench]
 	$(BIN)/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements-bench.lock
-	touch .venv/ready .venv/bench
+	touch .venv/core
+	touch .venv/ready
+	touch .venv/bench
 	rm -rf .venv-examples
 	$(PYTHON) -m venv .venv-examples
 	.venv-examples/bin/pip install --quiet "torch==2.13.0"

@@ -15,7 +15,8 @@ from operator import itemgetter
 
 import numba
 import numpy as np
-from numba.core import event
+
+from cc_env.jit.numba_internals import event
 
 LINES = 30
 

@@ -7,14 +7,16 @@ with Gumbel", 2022. A first example of an algorithm is docs/tutorials/reinforce.
 One round, in the order of its files:
 
     training/alphazero.py         Training.step: start self-play in threads, learn meanwhile
-    selfplay/worker.py            a thread decides on many boards, in some games against opponents
-    cc_env/search/puct.py         tree searches of all boards, whose leaves are evaluated together
-    cc_env/envs/boards.py         the boards play the decisions
-    selfplay/replay_buffer.py     policies of searches and results of games become samples
+    selfplay/worker.py            SelfPlayWorker.play: decide on many boards, in some games against
+                                  opponents; `_finish` makes the samples of a game
+    cc_env/search/puct.py         tree searches of all boards, by the functions of simulations.py
+    agents/evaluator.py           the network evaluates their leaves together
+    selfplay/replay_buffer.py     stores samples, and draws some of them in random symmetries
     selfplay/learner.py           gradient steps on samples of earlier rounds
     selfplay/training.py          every few rounds: evaluation, and promotion of a better network
     runs/training_run.py          the log and the checkpoint of the round
 
+The boards and the opponents are those of the environments, cc_env/envs/boards.py and opponents.py.
 The workers play with the newest network, against itself and in a fraction of the games against
 other players. For evaluation the network plays without search. If its score against the best
 network is at least `gate`, it is promoted to `best.safetensors`.

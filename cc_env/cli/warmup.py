@@ -87,8 +87,11 @@ def warmup_tasks(name: str) -> Iterator[WarmupTask]:
     yield WarmupTask("environment", lambda: _play_environment(game, "random"))
     yield WarmupTask("environment with a player", lambda: _play_environment(game, "greedy"))
     for opponent in (None, "random", "greedy", "minimax:depth=1", "mcts:simulations=1"):
-        label = f"vector environment, opponent={opponent}"
-        yield WarmupTask(label, partial(_play_vector_environment, game, opponent))
+        # Steps in several threads are functions of their own.
+        for threads in (1, 2):
+            label = f"vector environment, opponent={opponent}, threads={threads}"
+            task = partial(_play_vector_environment, game, opponent, threads)
+            yield WarmupTask(label, task)
     for player in _players(game):
         yield WarmupTask(player, partial(_decide, game, player))
     yield WarmupTask("tree search by a network", lambda: _search_by_network(game))
@@ -134,9 +137,10 @@ def _play_environment(game: Game, opponent: str) -> None:
         env.render()
 
 
-def _play_vector_environment(game: Game, opponent: str | None) -> None:
+def _play_vector_environment(game: Game, opponent: str | None, threads: int) -> None:
     env_id = GAMES[game.name].environment
-    with closing(gymnasium.make_vec(env_id, num_envs=2, opponent=opponent)) as envs:
+    make = partial(gymnasium.make_vec, env_id, num_envs=2)
+    with closing(make(opponent=opponent, threads=threads)) as envs:
         envs.reset(seed=0)
         envs.step(envs.action_space.sample())
 

@@ -18,6 +18,10 @@ numba may change it in any release; `make test-numba` tries the newest one. What
 - `AbstractTemplate`, `AttributeTemplate`, `infer_global`: type inference of operators, functions
   and attributes.
 - `to_fixed_tuple`: the first elements of an array as a tuple.
+
+`cc_env.jit.compiler` overrides two methods of these classes, because they belong to what it does
+with compilation: `_compile_core`, to print a message, and `_compile_for_args`, to name the game at
+fault. It sets `_cache` of a dispatcher, whose class in `cc_env.jit.disk_cache` overrides `_impl`.
 """
 
 import contextlib
@@ -68,6 +72,7 @@ __all__ = [
     "config",
     "cpu_target",
     "errors",
+    "event",
     "infer_global",
     "signature",
     "to_fixed_tuple",

@@ -58,7 +58,7 @@ class BookHeader:
     rules: str
     # The materials of the positions, in the order of their indices.
     labels: tuple[str, ...]
-    # Position of which all successors up to a number of turns are in the book.
+    # Position whose successors up to a number of turns are all in the book.
     start: str
     turns: int
     positions: int

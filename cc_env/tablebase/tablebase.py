@@ -135,25 +135,17 @@ class Tablebase:
         Raises BadOption if the positions of the game are not numbered, if a folder does not exist,
         or for arguments of other types.
         """
-        if not isinstance(game, Game):
-            raise BadOption(f"{game!r} is not a game; expected: make_game(NAME)")
-        for folder in folders:
-            if not isinstance(folder, str | os.PathLike):
-                raise BadOption(f"folder {folder!r}; expected: a path, str or os.PathLike")
-        if game.numbering is None:
-            raise BadOption(
-                f"{game.name}: there are no exact values, its positions have no numbers"
-            )
-        self.game, self._numbering = game, game.numbering
+        numbering = _check_arguments(game, folders)
+        self.game, self._numbering = game, numbering
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
-        self.paths = _find_tables(game, game.numbering, self._folders)
-        book = _find_book(game, game.numbering, self._folders)
+        self.paths = _find_tables(game, numbering, self._folders)
+        book = _find_book(game, numbering, self._folders)
         self.book_size = len(book.indices)
         """The number of positions in the book."""
         self._open: dict[Material, ExactTable] = {}
         # Protects what has been read, and the buffers.
         self._lock = threading.RLock()
-        ranking = make_ranking_tables(game.numbering, self.paths)
+        ranking = make_ranking_tables(numbering, self.paths)
         self._views = both_views(self.paths)
         self.sizes = [material_size(view, ranking) for view in self._views]
         """The number of positions of each view: of each material in the frame of either side."""
@@ -333,6 +325,18 @@ def load_tables(tables: Tablebase | None, game: Game) -> LoadedTables | NoTables
         return NO_TABLES
     tables.check_game(game)
     return tables.load_all()
+
+
+def _check_arguments(game: object, folders: Iterable[object]) -> Numbering:
+    """Return the numbering of a game's positions; raise BadOption as `Tablebase`."""
+    if not isinstance(game, Game):
+        raise BadOption(f"{game!r} is not a game; expected: make_game(NAME)")
+    for folder in folders:
+        if not isinstance(folder, str | os.PathLike):
+            raise BadOption(f"folder {folder!r}; expected: a path, str or os.PathLike")
+    if game.numbering is None:
+        raise BadOption(f"{game.name}: there are no exact values, its positions have no numbers")
+    return game.numbering
 
 
 def _find_tables(

@@ -69,7 +69,7 @@ def test_warmup_tasks_include_every_player_and_evaluation(name):
     assert {
         "perft",
         "environment",
-        "vector environment, opponent=random",
+        "vector environment, opponent=random, threads=2",
         *GAMES[name].bots,
     } <= labels
     assert "minimax:depth=1,evaluation=standard" in labels
@@ -82,6 +82,7 @@ def test_warmup_rejects_an_unknown_game():
 
 SCRIPT = """
 from contextlib import closing
+from functools import partial
 from itertools import product
 import gymnasium
 from cc_env.cli.warmup import warmup_tasks
@@ -107,8 +108,8 @@ def warm_up():
             task.run()
 
 def use_environments(entry, options):
-    opponents = "minimax:depth=1", "mcts:simulations=2"
-    for make, opponent in product((gymnasium.make, gymnasium.make_vec), opponents):
+    makers = gymnasium.make, gymnasium.make_vec, partial(gymnasium.make_vec, num_envs=2, threads=2)
+    for make, opponent in product(makers, ("greedy", "minimax:depth=1", "mcts:simulations=2")):
         with closing(make(entry.environment, opponent=opponent, **options)) as env:
             env.reset(seed=1)
             env.step(env.action_space.sample())

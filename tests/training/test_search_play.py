@@ -127,6 +127,17 @@ def test_search_plays_every_game(name):
     assert len(np.unique(sample.inputs, axis=0)) > 200
 
 
+@pytest.mark.parametrize(("limit_of_rules", "turns"), [(0, 8), (3, 9)])
+def test_rules_that_end_repetition_do_not_count_the_start(monkeypatch, limit_of_rules, turns):
+    """The search repeats four turns from this position on."""
+    game = make_game("capture_conquer", size=4)
+    monkeypatch.setattr(game, "initial", game.from_text("1b2/4/b1r1/b1rr r"))
+    monkeypatch.setattr(game, "repetition_limit", limit_of_rules)
+    sample = play(game, None, settings(opening=0), 0, 100, 0)
+    assert np.bincount(sample.games)[0] == turns
+    assert (sample.results[:turns] == 0.5).all()
+
+
 def test_concatenated_samples_number_games_consecutively():
     first, second = (play(GAME, None, settings(), 0.5, 100, seed) for seed in (1, 2))
     both = concatenate([first, second])

@@ -193,11 +193,17 @@ def run_tournament(
         tournament = Tournament(
             config, pairings, dict(sorted(records.items())), dict(sorted(unplayed.items()))
         )
-        processors = folder.read_processors(path) | ({describe_processor()} if remaining else set())
-        results = tournament.to_json() | {folder.PROCESSORS: sorted(processors)}
-        write_atomically(path / folder.RESULTS, to_text(results))
+        _write_results(path, tournament, is_played_here=bool(remaining))
     _warn_of_forfeits(tournament)
     return tournament
+
+
+def _write_results(path: Path, tournament: Tournament, is_played_here: bool) -> None:
+    processors = folder.read_processors(path)
+    if is_played_here:
+        processors = processors | {describe_processor()}
+    results = tournament.to_json() | {folder.PROCESSORS: sorted(processors)}
+    write_atomically(path / folder.RESULTS, to_text(results))
 
 
 def _warn_of_forfeits(tournament: Tournament) -> None:

@@ -67,8 +67,8 @@ class Checkpoints:
     ) -> None:
         """Save arrays with a JSON description `about` them; delete all but the newest two files.
 
-        `number` increases from checkpoint to checkpoint; `logged` is the number of log rows, the
-        last of which has this number as its step. Raises OSError and keeps the earlier checkpoints
+        `number` increases from checkpoint to checkpoint; `logged` is the number of log rows;
+        the last one has this number as its step. Raises OSError and keeps the earlier checkpoints
         on failure.
         """
         path = self._folder / f"{number:06d}.safetensors"

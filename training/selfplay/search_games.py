@@ -105,8 +105,9 @@ def play(
         np.zeros(_MAX_DECISIONS, np.bool_),
     )
     state = random_streams.streams(seed, 1)[0]
-    limit = game.repetition_limit or _REPETITIONS
-    decisions = _play_games(game.initial, settings, weight, context, history, limit, state, games)
+    decisions = _play_games(
+        game.initial, settings, weight, context, history, game.repetition_limit, state, games
+    )
     parts: list[Any] = [part[:decisions] for part in games]
     return SearchGames(*parts)
 
@@ -151,14 +152,18 @@ def _play_games(
     weight: float,
     context: Context,
     history: _GameHistory,
-    limit: Int,
+    repetition_limit: Int,
     state: np.uint64,
     out: SearchGames,
 ) -> Int:
-    """Play complete games until `out` is full; return the number of decisions."""
+    """Play complete games until `out` is full; return the number of decisions.
+
+    `repetition_limit` is that of the rules, 0 for none (`Game.repetition_limit`).
+    """
     context, history, out = as_raw(context), as_raw(history), as_raw(out)
     line = np.full(MAX_PLIES, NO_ACTION, np.int32)
     legal = context.workspace.legal
+    limit = repetition_limit if repetition_limit else _REPETITIONS
     first: Int = np.int64(0)
     number = 0
     while True:
@@ -171,7 +176,7 @@ def _play_games(
             is_turn_start = not rules.mid_turn(position)
             if is_turn_start:
                 history.keys[turn] = rules.key(position)
-                if count_occurrences(history.keys, turn, False) >= limit:
+                if count_occurrences(history.keys, turn, repetition_limit > 0) >= limit:
                     result = rules.repetition_outcome(position)
                     break
             state = random_streams.advance(state)

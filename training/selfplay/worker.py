@@ -76,7 +76,7 @@ def _refuse_to_play(batch: DecisionBatch, rng: np.random.Generator) -> NDArray[n
 
 
 class SelfPlayGames:
-    """Games on N boards, in a fraction of which an opponent has one seat.
+    """Games on N boards; in a fraction of them an opponent has one seat.
 
     `opponent_seats`, int64[N], has the opponent's seat in each, or NO_OPPONENT.
     """
