@@ -87,7 +87,9 @@ def _pack(tables: Tablebase, turns: int, values: dict[Position, int]) -> tuple[B
     # Symmetric positions have one index.
     by_index = {int(index_of(position, ranking)): value for position, value in values.items()}
     indices = np.array(sorted(by_index), np.int64)
-    book = Book(ranking, indices, np.array([by_index[i] for i in indices.tolist()], np.uint16))
+    book = Book(
+        materials, ranking, indices, np.array([by_index[i] for i in indices.tolist()], np.uint16)
+    )
     header = BookHeader(
         game=game.name,
         options=dict(numbering.options),

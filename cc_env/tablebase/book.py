@@ -11,7 +11,7 @@ Shapes: E positions of a book.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,17 +21,15 @@ from numpy.typing import NDArray
 
 from cc_env import container
 from cc_env.core.game import Game
-from cc_env.core.numbering import Material, Numbering
-from cc_env.core.rules import Int, Position
+from cc_env.core.numbering import Material
+from cc_env.core.rules import Int
 from cc_env.errors import BadTable, is_integer
 from cc_env.files import read_bytes, write_atomically
 from cc_env.jit.compiler import jit
 from cc_env.registry.catalogue import file_stem, rules_id
 from cc_env.tablebase.ranking import (
-    NO_INDEX,
     RankingTables,
     both_views,
-    index_of,
     make_ranking_tables,
     material_size,
     material_start,
@@ -65,34 +63,50 @@ class BookHeader:
 
 
 class Book(NamedTuple):
-    """The positions of a book, for compiled code."""
+    """The positions of a book."""
 
+    # In the order of their indices, which are those of the ranking tables.
+    materials: Sequence[Material]
     ranking: RankingTables
     # Ascending.
     indices: NDArray[np.int64]  # [E]
     values: NDArray[np.uint16]  # [E]
 
+    def for_ranking(
+        self, ranking: RankingTables, materials: Sequence[Material]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
+        """Return the entries of these materials, by the indices of `ranking`.
 
-def empty_book(numbering: Numbering) -> Book:
-    """Return a book without positions."""
-    ranking = make_ranking_tables(numbering, ())
-    return Book(ranking, np.empty(0, np.int64), np.empty(0, np.uint16))
+        Indices int64[E], ascending, and values uint16[E]; `ranking` has the materials in the order
+        of the book.
+        """
+        views = both_views(materials)
+        parts = [(np.empty(0, np.int64), np.empty(0, np.uint16))]
+        for view in views:
+            start, size = material_start(view, self.ranking), material_size(view, self.ranking)
+            low, high = np.searchsorted(self.indices, (start, start + size))
+            numbers = self.indices[low:high] - start
+            parts.append((numbers + material_start(view, ranking), self.values[low:high]))
+        indices, values = map(np.concatenate, zip(*parts, strict=True))
+        return indices, values
 
 
 @jit
-def value_in_book(position: Position, book: Book) -> Int:
-    """Return the 16-bit value of a position between turns; UNKNOWN if it is not in the book."""
-    index = index_of(position, book.ranking)
-    low, high = np.int64(0), np.int64(len(book.indices))
+def value_in_book(index: Int, indices: NDArray[np.int64], values: NDArray[np.uint16]) -> Int:
+    """Return the 16-bit value of the position with this index; UNKNOWN if the book lacks it.
+
+    `indices` are int64[E], ascending, `values` uint16[E].
+    """
+    low, high = np.int64(0), np.int64(len(indices))
     while low < high:
         middle = (low + high) >> 1
-        if book.indices[middle] < index:
+        if indices[middle] < index:
             low = middle + 1
         else:
             high = middle
-    if index == NO_INDEX or low == len(book.indices) or book.indices[low] != index:
+    if low == len(indices) or indices[low] != index:
         return np.int64(UNKNOWN)
-    return np.int64(book.values[low])
+    return np.int64(values[low])
 
 
 def book_path(folder: Path, game: Game) -> Path:
@@ -145,8 +159,8 @@ def _parse_book(content: bytes, game: Game) -> Book:
     at = header.positions * _INDEX.itemsize
     indices = np.cumsum(_from_significance(unpacked[:at], _INDEX), dtype=np.int64)
     values = _from_significance(unpacked[at:], _VALUE).astype(np.uint16)
-    book = Book(make_ranking_tables(numbering, materials), indices, values)
-    _check_indices(book, both_views(materials))
+    book = Book(materials, make_ranking_tables(numbering, materials), indices, values)
+    _check_indices(book)
     return book
 
 
@@ -168,8 +182,9 @@ def _parse_header(encoded: bytes) -> BookHeader:
     return header
 
 
-def _check_indices(book: Book, views: list[Material]) -> None:
+def _check_indices(book: Book) -> None:
     """Raise ValueError unless the indices ascend and all are of positions."""
+    views = both_views(book.materials)
     starts = np.array([material_start(view, book.ranking) for view in views], np.int64)
     sizes = np.array([material_size(view, book.ranking) for view in views], np.int64)
     indices = book.indices

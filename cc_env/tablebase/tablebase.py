@@ -5,7 +5,7 @@
 
 Files are opened, and their blocks read, on demand. Of large tables, some blocks are in memory.
 
-Shapes: A actions.
+Shapes: A actions; E positions of a book.
 """
 
 import bisect
@@ -36,7 +36,7 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.registry.catalogue import file_stem, rules_id
 from cc_env.space import available_memory, format_bytes
-from cc_env.tablebase.book import Book, book_path, empty_book, read_book, value_in_book
+from cc_env.tablebase.book import Book, book_path, read_book, value_in_book
 from cc_env.tablebase.cache import NOT_READ, BlockCache
 from cc_env.tablebase.lookup import NO_TABLES, LoadedTables, NoTables, value_if_certain
 from cc_env.tablebase.ranking import (
@@ -113,7 +113,9 @@ class Probing(NamedTuple):
     values: NDArray[np.uint16]
     # Index in `values` of the first value of each block; NOT_READ if it is not in memory.
     places: NDArray[np.int64]
-    book: Book
+    # The positions of a book, by ascending indices beyond those of the tables.
+    book_indices: NDArray[np.int64]  # [E]
+    book_values: NDArray[np.uint16]  # [E]
     # Buffer for the actions of a turn.
     legal: NDArray[np.int32]
     # Blocks to be read before the probe is repeated.
@@ -139,13 +141,18 @@ class Tablebase:
         self.game, self._numbering = game, numbering
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
         self.paths = _find_tables(game, numbering, self._folders)
-        book = _find_book(game, numbering, self._folders)
-        self.book_size = len(book.indices)
-        """The number of positions in the book."""
+        book = _find_book(game, self._folders)
         self._open: dict[Material, ExactTable] = {}
         # Protects what has been read, and the buffers.
         self._lock = threading.RLock()
-        ranking = make_ranking_tables(numbering, self.paths)
+        # The materials of the book come last, so that they take no room among the values.
+        in_book = [] if book is None else [m for m in book.materials if m not in self.paths]
+        ranking = make_ranking_tables(numbering, [*self.paths, *in_book])
+        indices, values = np.empty(0, np.int64), np.empty(0, np.uint16)
+        if book is not None:
+            indices, values = book.for_ranking(ranking, in_book)
+        self.book_size = len(indices)
+        """The number of positions in the book that no table has."""
         self._views = both_views(self.paths)
         self.sizes = [material_size(view, ranking) for view in self._views]
         """The number of positions of each view: of each material in the frame of either side."""
@@ -158,7 +165,8 @@ class Tablebase:
             ranking=ranking,
             values=self._blocks.values,
             places=self._blocks.places,
-            book=book,
+            book_indices=indices,
+            book_values=values,
             legal=np.empty(16 * game.num_actions, np.int32),
             required=np.empty(_MAX_REQUIRED_BLOCKS, np.int64),
             counts=np.zeros(2, np.int64),
@@ -259,7 +267,10 @@ class Tablebase:
                 self._enlarge_cache()
             for block in np.flatnonzero(self._probing.places == NOT_READ).tolist():
                 self._read_block(block)
-        return LoadedTables(self._probing.ranking, self._probing.values)
+        ranking = self._probing.ranking
+        if self.book_size:
+            ranking = make_ranking_tables(self._numbering, self.paths)
+        return LoadedTables(ranking, self._probing.values)
 
     def _enlarge_cache(self) -> None:
         """Make room in memory for all blocks; raise InsufficientSpace."""
@@ -356,11 +367,11 @@ def _find_tables(
     return dict(sorted(paths.items(), key=lambda item: (numbering.weight(item[0]), item[0])))
 
 
-def _find_book(game: Game, numbering: Numbering, folders: Iterable[Path]) -> Book:
-    """Return the game's first book in the folders, an empty one if there is none."""
+def _find_book(game: Game, folders: Iterable[Path]) -> Book | None:
+    """Return the game's first book in the folders, or None."""
     paths = [book_path(folder, game) for folder in folders]
     found = next((path for path in paths if path.is_file()), None)
-    return read_book(found, game) if found else empty_book(numbering)
+    return read_book(found, game) if found else None
 
 
 def open_table(path: Path, game: Game, material: Material, ranking: RankingTables) -> ExactTable:
@@ -493,20 +504,20 @@ def _position_bounds(position: Position, probing: Probing) -> Bounds:
     Adds the position to the number of missing ones, or the block to those required.
     """
     index = index_of(position, probing.ranking)
-    if index == NO_INDEX:
+    block = index >> _BLOCK_BITS
+    if index == NO_INDEX or block >= len(probing.places):
         value = terminal_value(position)
         if value == UNKNOWN:
-            value = value_in_book(position, probing.book)
+            value = value_in_book(index, probing.book_indices, probing.book_values)
         if value == UNKNOWN:
             probing.counts[_MISSING] += 1
             return Bounds(value, value)
+    elif probing.places[block] == NOT_READ:
+        if probing.counts[_REQUIRED] < len(probing.required):
+            probing.required[probing.counts[_REQUIRED]] = block
+            probing.counts[_REQUIRED] += 1
+        return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
     else:
-        block = index >> _BLOCK_BITS
-        if probing.places[block] == NOT_READ:
-            if probing.counts[_REQUIRED] < len(probing.required):
-                probing.required[probing.counts[_REQUIRED]] = block
-                probing.counts[_REQUIRED] += 1
-            return Bounds(np.int64(UNKNOWN), np.int64(UNKNOWN))
         value = np.int64(probing.values[probing.places[block] + (index & _WITHIN_BLOCK)])
     if value_if_certain(position, value) != UNKNOWN:
         return Bounds(value, value)
