@@ -1,5 +1,5 @@
-# make test      set up .venv from the lock file, check format, lint, types and imports, run the quick tests (3 to 8 minutes)
-# make test-all  the same with all tests, as CI does (10 to 30 minutes)
+# make test      set up .venv from the lock file, check format, lint, types and imports, run the quick tests (3 to 6 minutes)
+# make test-all  the same with all tests, as CI does (10 to 25 minutes)
 # make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.15 (minutes each)
 # make test-numba    run them with numba's newest release or release candidate (minutes)
 # make test-arm  compare values with those on two emulated ARM processors (an hour; needs Debian's qemu)
