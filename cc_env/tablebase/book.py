@@ -30,10 +30,12 @@ from cc_env.registry.catalogue import file_stem, rules_id
 from cc_env.tablebase.ranking import (
     RankingTables,
     both_views,
+    find_last,
     make_ranking_tables,
     material_size,
     material_start,
 )
+from cc_env.tablebase.table_file import by_significance, from_significance
 from cc_env.tablebase.values import UNKNOWN
 
 SUFFIX = ".book"
@@ -97,16 +99,10 @@ def value_in_book(index: Int, indices: NDArray[np.int64], values: NDArray[np.uin
 
     `indices` are int64[E], ascending, `values` uint16[E].
     """
-    low, high = np.int64(0), np.int64(len(indices))
-    while low < high:
-        middle = (low + high) >> 1
-        if indices[middle] < index:
-            low = middle + 1
-        else:
-            high = middle
-    if low == len(indices) or indices[low] != index:
+    if not len(indices):
         return np.int64(UNKNOWN)
-    return np.int64(values[low])
+    place = find_last(index, indices)
+    return np.int64(values[place] if indices[place] == index else UNKNOWN)
 
 
 def book_path(folder: Path, game: Game) -> Path:
@@ -119,7 +115,7 @@ def write_book(path: Path, header: BookHeader, book: Book) -> None:
     """Write a book atomically; raise OSError."""
     differences = np.diff(book.indices, prepend=0)
     data = container.compress(
-        _by_significance(differences, _INDEX) + _by_significance(book.values, _VALUE)
+        by_significance(differences, _INDEX) + by_significance(book.values, _VALUE)
     )
     encoded = container.encode_header(asdict(header))
     first_line = container.format_first_line(_MAGIC, VERSION, encoded, data)
@@ -157,8 +153,8 @@ def _parse_book(content: bytes, game: Game) -> Book:
         raise ValueError("altered: the header has an invalid label")
     unpacked = container.decompress(data, header.positions * _ENTRY_BYTES)
     at = header.positions * _INDEX.itemsize
-    indices = np.cumsum(_from_significance(unpacked[:at], _INDEX), dtype=np.int64)
-    values = _from_significance(unpacked[at:], _VALUE).astype(np.uint16)
+    indices = np.cumsum(from_significance(unpacked[:at], _INDEX), dtype=np.int64)
+    values = from_significance(unpacked[at:], _VALUE).astype(np.uint16)
     book = Book(materials, make_ranking_tables(numbering, materials), indices, values)
     _check_indices(book)
     return book
@@ -193,14 +189,3 @@ def _check_indices(book: Book) -> None:
     view_numbers = np.searchsorted(starts, indices, "right") - 1
     if not is_ascending or (indices - starts[view_numbers] >= sizes[view_numbers]).any():
         raise ValueError("altered: an index is out of range")
-
-
-def _by_significance(numbers: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
-    """Return the low bytes of all numbers, then the next ones, and so on."""
-    return numbers.astype(dtype).view(np.uint8).reshape(-1, dtype.itemsize).T.tobytes()
-
-
-def _from_significance(data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the numbers whose bytes `_by_significance` has ordered."""
-    by_significance = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
-    return np.ascontiguousarray(by_significance.T).view(dtype).ravel()

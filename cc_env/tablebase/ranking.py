@@ -14,7 +14,7 @@ sets of cells and, in some games, of a small `state`. The sizes of the sets are 
 Source: combinatorial number system, Knuth, The Art of Computer Programming 4A, section 7.2.1.3.
 
 Shapes: K sets; C codes of materials, (limit + 1)**K; G symmetries, the identity included; R sets of
-cells that the first set can be, of all sizes up to `limit`; O representatives of them.
+cells that the first set can be, of all sizes up to `limit`; O representatives of them; N elements.
 """
 
 import itertools
@@ -270,7 +270,7 @@ def decode_position(
     first = ranking.representatives_at[material[0]]
     count = ranking.representatives_at[material[0] + 1] - first
     at = ranking.before_at[code]
-    orbit = _find_orbit(number, ranking.before, at, count)
+    orbit = find_last(number, ranking.before[at : at + count])
     number -= ranking.before[at + orbit]
     state = number % ranking.states
     number //= ranking.states
@@ -280,15 +280,15 @@ def decode_position(
 
 
 @jit
-def _find_orbit(number: Int, before: NDArray[np.int64], at: Int, count: Int) -> Int:
-    """Return the representative, of `count`, of the position with this number.
+def find_last(number: Int, ascending: NDArray[np.int64]) -> Int:
+    """Return the last index of an element that is at most `number`; 0 if there is none.
 
-    `before[at:]` are the numbers of positions before each.
+    `ascending`, int64[N], has at least one element.
     """
-    low, high = np.int64(0), count
+    low, high = np.int64(0), np.int64(len(ascending))
     while high - low > 1:
         middle = (low + high) // 2
-        if before[at + middle] <= number:
+        if ascending[middle] <= number:
             low = middle
         else:
             high = middle

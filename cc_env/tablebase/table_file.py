@@ -7,6 +7,8 @@
 
 Blocks are read on demand. Everything but the first line is covered by hashes, which are checked
 whenever a part is read. A file that is truncated or overwritten while it is open is rejected.
+
+Shapes: N numbers.
 """
 
 import hashlib
@@ -33,6 +35,7 @@ VERSION = 1
 _MAGIC = "cc_env exact"
 # Level 9 takes eight times as long and saves a tenth.
 _COMPRESSION_LEVEL = 6
+_VALUE = np.dtype("<u2")
 _ENTRY = np.dtype([("length", "<u4"), ("digest", "<u8")])
 
 
@@ -92,15 +95,28 @@ def write_table(path: Path, header: TableHeader, values: Sequence[NDArray[np.uin
 
 
 def _pack(block: NDArray[np.uint16]) -> bytes:
-    """Return the compressed values: all low bytes, then all high bytes, which compress better."""
-    low_and_high = block.astype("<u2").view(np.uint8).reshape(-1, 2).T
-    return container.compress(low_and_high.tobytes(), _COMPRESSION_LEVEL)
+    """Return the compressed values."""
+    return container.compress(by_significance(block, _VALUE), _COMPRESSION_LEVEL)
 
 
 def _unpack(packed: bytes, size: int) -> NDArray[np.uint16]:
     """Return the `size` values of a block; raise ValueError if there are fewer or more."""
-    low_and_high = np.frombuffer(container.decompress(packed, 2 * size), np.uint8).reshape(2, size)
-    return np.ascontiguousarray(low_and_high.T).view("<u2").ravel().astype(np.uint16)
+    unpacked = container.decompress(packed, size * _VALUE.itemsize)
+    return from_significance(unpacked, _VALUE).astype(np.uint16)
+
+
+def by_significance(numbers: NDArray[Any], dtype: np.dtype[Any]) -> bytes:
+    """Return the low bytes of all numbers, uint16[N] or int64[N], then the next ones.
+
+    In this order they compress better.
+    """
+    return numbers.astype(dtype).view(np.uint8).reshape(-1, dtype.itemsize).T.tobytes()
+
+
+def from_significance(data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the numbers, uint16[N] or int64[N], whose bytes `by_significance` has ordered."""
+    parts = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
+    return np.ascontiguousarray(parts.T).view(dtype).ravel()
 
 
 def _block_digest(packed: bytes) -> int:

@@ -9,6 +9,7 @@ Shapes: A actions; E positions of a book.
 """
 
 import bisect
+import functools
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -265,12 +266,15 @@ class Tablebase:
         with self._lock:
             if not self._blocks.is_complete:
                 self._enlarge_cache()
-            for block in np.flatnonzero(self._probing.places == NOT_READ).tolist():
-                self._read_block(block)
-        ranking = self._probing.ranking
-        if self.book_size:
-            ranking = make_ranking_tables(self._numbering, self.paths)
-        return LoadedTables(ranking, self._probing.values)
+            self._read_all()
+        return LoadedTables(self._tables_ranking, self._probing.values)
+
+    @functools.cached_property
+    def _tables_ranking(self) -> RankingTables:
+        """The ranking tables without the materials of the book."""
+        if not self.book_size:
+            return self._probing.ranking
+        return make_ranking_tables(self._numbering, self.paths)
 
     def _enlarge_cache(self) -> None:
         """Make room in memory for all blocks; raise InsufficientSpace."""
@@ -292,7 +296,8 @@ class Tablebase:
         """
         if not self._blocks.is_complete:
             return None
-        self.load_all()
+        with self._lock:
+            self._read_all()
         names = "legal", "required", "counts", "output"
         buffers = {name: np.zeros_like(getattr(self._probing, name)) for name in names}
         return self._probing._replace(**buffers)
@@ -315,6 +320,11 @@ class Tablebase:
         for table in self._open.values():
             table.close()
         self._open.clear()
+
+    def _read_all(self) -> None:
+        """Read the blocks that are not in memory; raise BadTable."""
+        for block in np.flatnonzero(self._probing.places == NOT_READ).tolist():
+            self._read_block(block)
 
     def _read_block(self, block: int) -> None:
         """Read a block of values; raise BadTable."""
