@@ -10,7 +10,6 @@ import pytest
 from agents import weight_files
 from agents.reproductions import memory_tree
 from cc_env import files
-from cc_env.accuracy.hard_positions import read_suite
 from cc_env.datasets.dataset import load_dataset
 from cc_env.errors import BadRecord, CcEnvError
 from cc_env.files import read_lines
@@ -21,6 +20,7 @@ from cc_env.match.record import Record, read_foreign, replay_records
 from cc_env.play.session import GameSession
 from cc_env.play.terminal import load as load_session
 from cc_env.players.specs import make_player
+from cc_env.puzzles.puzzle import read_puzzles
 from cc_env.server.journal import Journal
 from cc_env.tablebase.table_file import ExactTable
 from cc_env.verification import reference_positions
@@ -41,7 +41,7 @@ READERS = {
     "position": ("start.txt", lambda path: load_session(path, GameSession(GAME, ["human"] * 2))),
     "picture": ("game.svg", lambda path: load_session(path, GameSession(GAME, ["human"] * 2))),
     "data set": ("games.npz", load_dataset),
-    "hard positions": ("hard.jsonl", lambda path: read_suite(path, GAME)),
+    "puzzles": ("puzzles.jsonl", lambda path: read_puzzles(path, GAME)),
     "reference positions": (
         "capture_conquer.jsonl",
         lambda path: list(reference_positions.compare(path, "capture_conquer")),

@@ -80,6 +80,11 @@ CASES = {
     "export-onnx": ("network.onnx --game mini_checkers", "network.onnx: "),
     "tune": ("--size 4 --rounds 1 --positions 1000 --games 2 --depth 1", "round 1: loss "),
     "accuracy": ("random --size 4 --positions 20 --games 1", "random"),
+    "ladder": ("-g mini_checkers", "Pebble"),
+    "rate": ("random -g mini_checkers --max-games 8", "random: Elo "),
+    "solve-rate": ("random -g mini_checkers", "all "),
+    "measure-ladder": ("greedy --width 300 --size 4 --out ladder.json", "ladder: ladder.json"),
+    "mine-puzzles": ("--games 2 --out puzzles.jsonl", "puzzles.jsonl: "),
     "hard-positions": ("--size 4 --positions 50 --number 3 --depth 3", "positions"),
     "write-result": ("greedy --size 4 --opponent random --games 4", "greedy against random: "),
     "verify-result": (RESULT, "agree with the rules"),
@@ -196,6 +201,7 @@ def test_installed_python_imports_the_wheel(command, tmp_path):
 @pytest.mark.slow
 def test_installed_play_and_replay_finish(run):
     players = ["--first", "random", "--second", "greedy", "--seed", "1"]
+    assert "puzzle 1: " in run("puzzle", 1, stdin=subprocess.DEVNULL)
     assert "wins" in run("play", *players, "--pause", "0", "--save", "game.jsonl")
     assert "1-0" in (out := run("replay", "game.jsonl")) or "0-1" in out
 
@@ -242,5 +248,5 @@ def test_installed_host_and_client_play_a_game(begin, protocol):
 
 def test_every_command_is_tested():
     own = {command.name or command.callback.__name__ for command in app.registered_commands}
-    tested_elsewhere = {"play", "replay", "memory", "engine", "serve", "host", "join"}
+    tested_elsewhere = {"play", "replay", "puzzle", "memory", "engine", "serve", "host", "join"}
     assert {*CASES, *tested_elsewhere} == own | set(TOOLS)

@@ -17,7 +17,13 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from cc_env.cli import dataset_commands, program_commands, tablebase_commands
+from cc_env.cli import (
+    dataset_commands,
+    program_commands,
+    puzzle_commands,
+    rating_commands,
+    tablebase_commands,
+)
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import (
     FILE,
@@ -571,6 +577,10 @@ for _command in (
     dataset_commands.dataset,
     tablebase_commands.solve,
     tablebase_commands.book,
+    rating_commands.ladder,
+    puzzle_commands.puzzle,
     *program_commands.COMMANDS,
 ):
     app.command()(_command)
+app.command("rate")(rating_commands.rate_player)
+app.command("solve-rate")(puzzle_commands.measure_solve_rate)

@@ -20,6 +20,8 @@ TOOLS = {
     "train-distillation": Tool("training.distillation.distillation"),
     "tune": Tool("training.experiments.tune", "arena"),
     "accuracy": Tool("training.experiments.accuracy", "arena"),
+    "measure-ladder": Tool("training.experiments.ladder", "arena"),
+    "mine-puzzles": Tool("training.experiments.puzzles", "arena"),
     "hard-positions": Tool("training.experiments.hard_positions", "arena"),
     "published": Tool("training.reproductions.published", "arena"),
     "write-result": Tool("training.baselines.write_result", "arena"),

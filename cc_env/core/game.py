@@ -584,7 +584,12 @@ class Game:
 
     def turns(self, position: Position) -> Iterator[Turn]:
         """Yield every legal turn; within a turn, every way to finish it."""
-        return (turn for turn, after in self._continuations(position) if not self.mid_turn(after))
+        return (turn for turn, _ in self.finished_turns(position))
+
+    def finished_turns(self, position: Position) -> Iterator[tuple[Turn, Position]]:
+        """Yield every legal turn in the order of `turns`, with the position after it."""
+        continuations = self._continuations(position)
+        return ((turn, after) for turn, after in continuations if not self.mid_turn(after))
 
     def turns_between(
         self, before: Position, after: Position, *, unfinished: bool = False

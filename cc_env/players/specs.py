@@ -3,6 +3,7 @@
     NAME                       default options
     NAME:LEVEL                 a level, which is a name for several options
     NAME:OPTION=VALUE,…        the given options
+    ladder:3                   the third opponent of the game's ladder, see `cc_env.ladder`
     program:command="…"        any program that plays by UGI or Cannon's protocol; values may be
                                quoted
     PACKAGE.MODULE.NAME:…      a class or function of another package that can be imported
@@ -27,6 +28,7 @@ from cc_env.errors import (
     format_list,
     suggest,
 )
+from cc_env.ladder.rungs import find_rung, has_ladder
 from cc_env.match.referee import Player, is_player
 from cc_env.players.builtin import (
     BotPlayer,
@@ -60,12 +62,18 @@ def _bot(name: str) -> PlayerFactory:
     return make_bot
 
 
+def _make_rung(game: Game, *, level: str = "1") -> Player:
+    """Return the opponent with this level or name in the game's ladder."""
+    return make_player(find_rung(game, level).spec, game)
+
+
 PLAYERS: dict[str, PlayerFactory] = {
     "random": RandomPlayer,
     "greedy": GreedyPlayer,
     "minimax": MinimaxPlayer,
     "mcts": MCTSPlayer,
     "perfect": make_perfect_player,
+    "ladder": _make_rung,
     "program": ProgramPlayer,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
@@ -82,7 +90,10 @@ _NUMERIC_OPTIONS = {
 }
 
 # Tests of the games that a player plays; without an entry it plays all.
-_SUPPORTS: dict[str, Callable[[Game], bool]] = {"perfect": lambda game: game.numbering is not None}
+_SUPPORTS: dict[str, Callable[[Game], bool]] = {
+    "perfect": lambda game: game.numbering is not None,
+    "ladder": has_ladder,
+}
 
 
 def make_player(name: str, game: Game, **overrides: Any) -> Player:

@@ -9,6 +9,7 @@ actions    what action ids mean, with the drawn index map
 rules      a game's lessons as the text of its rules
 exact      counts of the packaged tables of exact values
 baselines  tables and learning curves of the baselines
+ladders    ladders of opponents, and puzzles
 strength   results of the trained networks in tournaments
 commands   the reference of the command line
 api        the reference of the modules
@@ -17,6 +18,28 @@ notebooks  notebooks as pages, with their stored outputs
 hooks      hooks of MkDocs
 """
 
-from docs.make import actions, api, architecture, baselines, commands, exact, facts, rules, strength
+from docs.make import (
+    actions,
+    api,
+    architecture,
+    baselines,
+    commands,
+    exact,
+    facts,
+    ladders,
+    rules,
+    strength,
+)
 
-MODULES = actions, api, architecture, baselines, commands, exact, facts, rules, strength
+MODULES = (
+    actions,
+    api,
+    architecture,
+    baselines,
+    commands,
+    exact,
+    facts,
+    ladders,
+    rules,
+    strength,
+)

@@ -46,8 +46,8 @@ def baselines(block: Block) -> str:
                 missing.append([title, "", "", NOT_RUN])
     rows.sort(key=lambda row: -row[0])
     opponents = [f"#{spec}" for spec in FIXED_PLAYERS]
-    exact = ["#accuracy", "#puzzles"] if _has_accuracy(board) else []
-    head = ["player", "#seeds", "#Elo", *opponents, "#ms per turn", *exact]
+    exact = ["#accuracy"] if _has_accuracy(board) else []
+    head = ["player", "#seeds", "#Elo", *opponents, "#ms per turn", "#puzzles", *exact]
     cells = [cells[: len(head)] for _, cells in rows]
     cells += [[*row, *[""] * (len(head) - len(row))] for row in missing]
     return table(head, cells)
@@ -69,7 +69,7 @@ def _row(title: str, players: Sequence[RatedPlayer]) -> tuple[float, list[str]]:
     solved = _mean([each and each["solved"] for each in puzzles])
     # Other programs only add to the time. All networks of an algorithm have the same size.
     milliseconds = min(player.measured["milliseconds_per_turn"] for player in players)
-    return mean(elos), [title, seeds, _elo(players), *scores, f"{milliseconds:.2g}", kept, solved]
+    return mean(elos), [title, seeds, _elo(players), *scores, f"{milliseconds:.2g}", solved, kept]
 
 
 def _mean(values: Sequence[float | None]) -> str:

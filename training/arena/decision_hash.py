@@ -35,7 +35,11 @@ def decision_hash(spec: str, game: Game) -> str | None:
         return None
     # The values of the networks of earlier versions depended on the system's tanh.
     decimals = 3 if "device" in _OPTIONS[name] else 6
-    player = make_player(spec, game, **_OPTIONS[name])
+    options = _OPTIONS[name]
+    if "temperature=" in spec:
+        # All actions are compared, which takes longer.
+        options = options | {"depth": 2}
+    player = make_player(spec, game, **options)
     decisions = []
     for turns in _TURNS:
         rng = np.random.default_rng(turns)

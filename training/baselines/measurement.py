@@ -7,9 +7,10 @@ from itertools import combinations
 from typing import Any
 
 from cc_env.accuracy.decisions import measure, sample_uniform
-from cc_env.accuracy.hard_positions import shipped_hard_positions
 from cc_env.jit.processor import processor_name
 from cc_env.match.record import Record
+from cc_env.puzzles.puzzle import HARD, shipped_puzzles
+from cc_env.puzzles.solve_rate import solve_rate
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training import arena
 from training.arena.standings import times
@@ -102,16 +103,16 @@ def accuracy(spec: str, board: Board) -> dict[str, Any] | None:
 
 
 def puzzles(spec: str, board: Board) -> dict[str, Any] | None:
-    """Return the number of shipped hard positions and the share that a player solves.
+    """Return the number of shipped puzzles and the share that a player solves.
 
-    None if the game has none.
+    Those for people, otherwise the hard ones; None if the game has neither.
     """
     game = board.make_game()
-    positions = [puzzle.position for puzzle in shipped_hard_positions(game)]
-    if not positions:
+    suite = shipped_puzzles(game) or shipped_puzzles(game, HARD)
+    if not suite:
         return None
-    measured = measure(spec, Tablebase(game, SHIPPED), positions, seed=_POSITION_SEED)
-    return {"positions": measured.decisions, "solved": round(measured.kept.value, 6)}
+    solved = solve_rate(spec, game, suite, seed=_POSITION_SEED).share.value
+    return {"positions": len(suite), "solved": round(solved, 6)}
 
 
 def machine() -> dict[str, Any]:

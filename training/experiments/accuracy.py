@@ -1,8 +1,10 @@
 """cc_env accuracy PLAYER …: the share of a player's decisions that keep the exact value.
 
-results.json   shares by source, value, turns to the end and pieces
+results.json   shares by source, value, turns to the end and pieces; the share of solved puzzles
 misses.jsonl   each decision that lost value: position, action, value before and after
 accuracy.png   the shares as charts
+
+Without tables of the game, only its puzzles are measured.
 """
 
 import io
@@ -10,7 +12,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,7 +32,6 @@ from cc_env.accuracy.decisions import (
     sample_from_games,
     sample_uniform,
 )
-from cc_env.accuracy.hard_positions import shipped_hard_positions
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import (
     GameName,
@@ -42,10 +43,14 @@ from cc_env.cli.arguments import (
 )
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
+from cc_env.errors import format_count
 from cc_env.files import write_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal, make_number_table
 from cc_env.players.specs import check_spec, make_player
+from cc_env.puzzles import puzzle as puzzle_sets
+from cc_env.puzzles.puzzle import shipped_puzzles
+from cc_env.puzzles.solve_rate import SolveRate, solve_rate
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
 from training.runs.chart_style import COLORS, FAINT, STYLE
 
@@ -90,19 +95,39 @@ def measure(
     follow from the start by the player's actions and all replies.
     """
     subject = make_game(game, **game_options(option, size, game))
-    tablebase = Tablebase(subject, tables or SHIPPED).require_any()
+    puzzles = shipped_puzzles(subject)
+    tablebase = _find_tables(subject, tables, is_optional=bool(puzzles))
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         check_spec(name)
     folder = out or Path("runs") / folder_name(subject, player)
     folder.mkdir(parents=True, exist_ok=True)
-    measured = {}
+    measured: dict[str, dict[str, Accuracy]] = {}
+    rates: dict[str, SolveRate] = {}
     for name in player:
-        accuracies = measure_by_source(tablebase, name, opponents, positions, games, seed)
-        measured[name] = dict(accuracies)
-        show(name, measured[name])
-        save(folder, subject, measured)
+        measured[name] = {}
+        if tablebase is not None:
+            accuracies = measure_by_source(tablebase, name, opponents, positions, games, seed)
+            measured[name] = dict(accuracies)
+            show(name, measured[name])
+        if puzzles:
+            rates[name] = solve_rate(name, subject, puzzles, seed=seed)
+            share, low, high = (100 * part for part in rates[name].share)
+            count = format_count(len(puzzles), "puzzle")
+            console.print(f"{name}: {share:.1f} % ({low:.1f} – {high:.1f}) of {count} solved")
+        save(folder, subject, measured, rates)
     console.print(f"results, misses and charts: {folder}")
+
+
+def _find_tables(game: Game, folder: Path | None, *, is_optional: bool) -> Tablebase | None:
+    """Return the tables of a folder, by default the shipped ones; raise as `Tablebase`.
+
+    Shipped ones that do not exist are None if they are optional.
+    """
+    is_missing = game.numbering is None or not Tablebase(game, SHIPPED).paths
+    if folder is None and is_optional and is_missing:
+        return None
+    return Tablebase(game, folder or SHIPPED).require_any()
 
 
 def measure_by_source(
@@ -136,7 +161,8 @@ def measure_by_source(
         yield f"against {label}", accuracy(sample)
     if game.initial in tables:
         yield REPLIES, accuracy(enumerate_replies(tables, player, num_positions, seed=seed))
-    if suite := [hard.position for hard in shipped_hard_positions(game) if hard.position in tables]:
+    hard = (puzzle.position for puzzle in shipped_puzzles(game, puzzle_sets.HARD))
+    if suite := [position for position in hard if position in tables]:
         yield HARD, accuracy(suite)
 
 
@@ -171,14 +197,21 @@ def folder_name(game: Game, names: Sequence[str]) -> str:
     return words[:80].strip("-")
 
 
-def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> None:
+def save(
+    folder: Path,
+    game: Game,
+    measured: dict[str, dict[str, Accuracy]],
+    rates: Mapping[str, SolveRate],
+) -> None:
     """Write results.json, misses.jsonl and accuracy.png; raise OSError if that fails."""
-    results = {
+    results: dict[str, dict[str, Any]] = {
         name: {
             source: summary(accuracy, source == UNIFORM) for source, accuracy in by_source.items()
         }
         for name, by_source in measured.items()
     }
+    for name, rate in rates.items():
+        results[name]["puzzles"] = _rate_json(rate)
     content = {"game": game.name, "options": dict(game.options), "players": results}
     text = json.dumps(content, indent=2, ensure_ascii=False)
     write_atomically(folder / "results.json", f"{text}\n")
@@ -191,7 +224,27 @@ def save(folder: Path, game: Game, measured: dict[str, dict[str, Accuracy]]) -> 
         for decision in accuracy.misses
     ]
     write_atomically(folder / "misses.jsonl", "".join(f"{row}\n" for row in rows))
-    write_atomically(folder / "accuracy.png", to_png(measured))
+    if any(measured.values()):
+        write_atomically(folder / "accuracy.png", to_png(measured))
+
+
+def _rate_json(rate: SolveRate) -> dict[str, Any]:
+    """Return the share of solved puzzles, also by turns, difficulty and theme, as JSON."""
+    groups: dict[str, Mapping[Any, SolveRate]] = {
+        "by_turns": rate.by_turns,
+        "by_difficulty": rate.by_difficulty,
+        "by_theme": rate.by_theme,
+    }
+    parts = {
+        name: {str(key): _share_json(part) for key, part in group.items()}
+        for name, group in groups.items()
+    }
+    return _share_json(rate) | parts
+
+
+def _share_json(rate: SolveRate) -> dict[str, Any]:
+    share, low, high = (round(part, 6) for part in rate.share)
+    return {"puzzles": len(rate.answers), "solved": share, "interval": [low, high]}
 
 
 def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""cc_env hard-positions: find hard positions of a solved game, as a test suite.
+"""cc_env hard-positions: find hard positions of a solved game, as a set of puzzles for programs.
 
 Positions are sampled from the tablebase. A position is hard if the player to move wins, a single
 one of several actions keeps the win, and alpha-beta with `standard` misses this action; the deeper
-the search that misses it, the harder the position. `cc_env.accuracy.hard_positions` reads the file.
+the search that misses it, the harder the position.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,14 +14,14 @@ import typer
 from rich.progress import track
 
 from cc_env.accuracy.decisions import keeps_value, sample_uniform
-from cc_env.accuracy.hard_positions import HardPosition, suite_file_name
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, TablesFolder, game_options
-from cc_env.core.game import Game
-from cc_env.core.rules import Position
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import ONGOING, Position
 from cc_env.files import open_atomically
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal
+from cc_env.puzzles.puzzle import HARD, WIN, Puzzle, puzzle_path, write_lines
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.tablebase.tablebase import SHIPPED, ExactValue, Tablebase
 
@@ -53,7 +52,7 @@ def search(
     """Find hard positions of a solved game."""
     subject = make_game(game, **game_options(option, size, game))
     tablebase = Tablebase(subject, tables or SHIPPED).require_any()
-    path = out or Path(suite_file_name(subject))
+    path = out or puzzle_path(Path(), subject, HARD)
     # Opening the file first detects a bad path before the search.
     with open_atomically(path) as file:
         sampled = track(
@@ -68,14 +67,11 @@ def search(
             find_hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
         )
         selected = missed[:number]
-        for entry in selected:
-            file.write(f"{json.dumps(entry.to_json(subject), ensure_ascii=False)}\n".encode())
+        file.write(write_lines(selected, subject).encode())
     console.print(f"{path}: {len(selected)} of {len(missed)} positions whose win alpha-beta misses")
 
 
-def find_hard(
-    tables: Tablebase, positions: Iterable[Position], depth: int
-) -> Iterator[HardPosition]:
+def find_hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> Iterator[Puzzle]:
     """Yield positions, each once, in which alpha-beta misses the win at a depth up to `depth`."""
     game = tables.game
     searched_keys = set()
@@ -89,7 +85,21 @@ def find_hard(
                 d for d in range(depth, 0, -1) if searched_action(game, position, d) != action
             )
             if deepest := next(missed, 0):
-                yield HardPosition(position, action, solved.turns, deepest)
+                solutions = tuple(_winning_turns(tables, position, action))
+                own_turns = (solved.turns + 1) // 2
+                yield Puzzle(position, WIN, own_turns, solutions, missed=deepest)
+
+
+def _winning_turns(tables: Tablebase, position: Position, action: int) -> Iterator[Turn]:
+    """Yield the turns that begin with an action and keep the win."""
+    game, mover = tables.game, tables.game.to_move(position)
+    for turn in game.turns(position):
+        if turn[0] == action:
+            after = game.play_turn(position, turn)
+            outcome = game.outcome(after)
+            is_won = tables.probe(after).value < 0 if outcome == ONGOING else outcome == mover
+            if is_won:
+                yield turn
 
 
 def searched_action(game: Game, position: Position, depth: int) -> int:

@@ -1,0 +1,239 @@
+"""The Elo of a player, measured against the rungs of a game's ladder.
+
+    rating = rate("policy", make_game("capture_conquer"))
+    print(rating.elo, rating.games)
+
+The player meets the opponents nearest to its rating so far, each opening in both seats, until the
+confidence interval is narrow enough. Elo is that of the ladder, in which `random` has 0. The
+interval takes the ratings of the rungs as exact.
+
+`compare_with_rung` only decides whether a player is stronger than a rung, by a sequential test,
+which needs fewer games: the generalized sequential probability ratio test for pairs of games, as in
+the tests of chess programs.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cc_env.core.game import Game
+from cc_env.core.random_streams import check_seed
+from cc_env.errors import check_integer, check_number
+from cc_env.ladder.rungs import find_rung, rungs
+from cc_env.match.confidence import Z_95, Interval
+from cc_env.match.match import Limits
+from cc_env.match.openings import exact_opening
+from cc_env.match.referee import Player, play_match
+from cc_env.players.builtin import PolicyFunction
+from cc_env.players.specs import as_player, make_player
+
+Array = NDArray[np.float64]
+
+ANCHOR = "random"
+OPENING_TURNS = 4
+LIMITS = Limits(max_turns=200, repetitions=3)
+MIN_WIDTH, DEFAULT_WIDTH, DEFAULT_GAMES = 5.0, 60.0, 1000
+
+# Openings of a batch, each in both seats.
+_BATCH = 4
+_POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
+_ELO_PER_LOG_ODDS = 400 / math.log(10)
+# The test distinguishes a player that is stronger by this Elo from one that is weaker by as much,
+# with 5 % errors of either kind.
+_TEST_ELO, _TEST_LOG_ODDS = 30.0, math.log(0.95 / 0.05)
+
+
+class Opponent(NamedTuple):
+    """A player with a known rating."""
+
+    name: str
+    spec: str
+    elo: float
+
+
+class RatedPair(NamedTuple):
+    """Two games against an opponent from one opening, in both seats."""
+
+    # Index of the opponent.
+    opponent: int
+    # Points of the rated player in both games: 0, 1/2, …, 2.
+    points: float
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A player's games against opponents with known ratings."""
+
+    # Weakest first.
+    opponents: tuple[Opponent, ...]
+    pairs: tuple[RatedPair, ...]
+
+    @property
+    def games(self) -> int:
+        """The number of games."""
+        return 2 * len(self.pairs)
+
+    @property
+    def elo(self) -> Interval:
+        """The player's Elo with its 95 % interval, by maximum likelihood.
+
+        The prior, a drawn game against each opponent next to the middle, keeps it finite.
+        """
+        ratings = np.array([opponent.elo for opponent in self.opponents])
+        prior = ratings[[(len(ratings) - 1) // 2, len(ratings) // 2]]
+        elos = ratings[[pair.opponent for pair in self.pairs]]
+        points = np.array([pair.points for pair in self.pairs])
+
+        def excess(elo: float) -> float:
+            above = (points - 2 * expected_points(elo - elos)).sum()
+            return float(above + (0.5 - expected_points(elo - prior)).sum())
+
+        value = _root(excess, ratings.min() - 2000, ratings.max() + 2000)
+        expected, in_prior = expected_points(value - elos), expected_points(value - prior)
+        information = (2 * expected * (1 - expected)).sum() + (in_prior * (1 - in_prior)).sum()
+        spread = ((points - 2 * expected) ** 2).sum()
+        spread += ((in_prior**2 + (1 - in_prior) ** 2) / 2).sum()
+        half = Z_95 * math.sqrt(spread) / information * _ELO_PER_LOG_ODDS
+        return Interval(value, value - half, value + half)
+
+    def score(self, opponent: int) -> tuple[int, float]:
+        """Return the number of games against an opponent, and the points in them."""
+        points = [pair.points for pair in self.pairs if pair.opponent == opponent]
+        return 2 * len(points), sum(points)
+
+
+class RungTest(NamedTuple):
+    """The result of a sequential test."""
+
+    # None: undecided after the maximum number of games.
+    is_stronger: bool | None
+    rating: Rating
+
+
+def rate(
+    player: str | Player | PolicyFunction,
+    game: Game,
+    *,
+    width: float = DEFAULT_WIDTH,
+    max_games: int = DEFAULT_GAMES,
+    seed: int = 0,
+    report: Callable[[Rating], None] = lambda rating: None,
+) -> Rating:
+    """Rate a player: a player spec, a player, or a function `(observation, info) -> action`.
+
+    Ends when the half-width of the interval is at most `width`, or after `max_games`. `report` is
+    called after each batch of games. Raises UnknownOption if the game has no ladder, BadOption for
+    a number out of range or a player that cannot be created.
+    """
+    check_number("width", width, MIN_WIDTH, math.inf)
+    rating = _empty_rating(game)
+    for rating in _batches(player, game, _choose_opponent, max_games, seed):
+        report(rating)
+        elo = rating.elo
+        if elo.high - elo.value <= width:
+            break
+    return rating
+
+
+def compare_with_rung(
+    player: str | Player | PolicyFunction,
+    game: Game,
+    level: str,
+    *,
+    max_games: int = DEFAULT_GAMES,
+    seed: int = 0,
+    report: Callable[[Rating], None] = lambda rating: None,
+) -> RungTest:
+    """Test whether a player is stronger than a level of the ladder, 5 % errors of either kind.
+
+    The other arguments are those of `rate`. Raises as `rate`, and UnknownOption for an unknown
+    level.
+    """
+    opponent = find_rung(game, level).level
+    rating = _empty_rating(game)
+    for rating in _batches(player, game, lambda rating: opponent, max_games, seed):
+        report(rating)
+        log_odds = _log_likelihood_ratio(np.array([pair.points / 2 for pair in rating.pairs]))
+        if abs(log_odds) >= _TEST_LOG_ODDS:
+            return RungTest(log_odds > 0, rating)
+    return RungTest(None, rating)
+
+
+def _empty_rating(game: Game) -> Rating:
+    ladder = (
+        Opponent(f"{rung.level} {rung.name}", rung.spec, rung.elo.value) for rung in rungs(game)
+    )
+    return Rating((Opponent(ANCHOR, ANCHOR, 0.0), *ladder), ())
+
+
+def _batches(
+    player: str | Player | PolicyFunction,
+    game: Game,
+    choose: Callable[[Rating], int],
+    max_games: int,
+    seed: int,
+) -> Iterator[Rating]:
+    """Yield the rating after each batch of games against the opponent that `choose` returns."""
+    check_integer("max_games", max_games, 2 * _BATCH)
+    check_seed(seed)
+    rating, rated = _empty_rating(game), as_player(player, game)
+    opponents: dict[int, Player] = {}
+    while rating.games < max_games:
+        index = choose(rating)
+        if index not in opponents:
+            opponents[index] = make_player(rating.opponents[index].spec, game)
+        numbers = range(len(rating.pairs), min(len(rating.pairs) + _BATCH, max_games // 2))
+        points = [_play_pair(game, rated, opponents[index], seed, number) for number in numbers]
+        rating = Rating(
+            rating.opponents, (*rating.pairs, *(RatedPair(index, number) for number in points))
+        )
+        yield rating
+
+
+def _play_pair(game: Game, player: Player, opponent: Player, seed: int, number: int) -> float:
+    """Return the points of a player in two games from opening `number`, in both seats."""
+    start = exact_opening(game, OPENING_TURNS, np.random.default_rng((seed, number)))
+    total = 0.0
+    for seat, players in enumerate(((player, opponent), (opponent, player))):
+        # Below 2**53, as in tournaments.
+        game_seed = int(np.random.SeedSequence((seed, number, seat)).generate_state(1)[0])
+        record = play_match(game, players, start=start, limits=LIMITS, seed=game_seed)
+        points = _POINTS[record.result]
+        total += points if seat == 0 else 1 - points
+    return total
+
+
+def _choose_opponent(rating: Rating) -> int:
+    """Return the opponent with the fewest games among the two nearest to the player's Elo."""
+    if not rating.pairs:
+        return len(rating.opponents) // 2
+    elo = rating.elo.value
+    order = sorted(range(len(rating.opponents)), key=lambda i: abs(rating.opponents[i].elo - elo))
+    return min(order[:2], key=lambda index: rating.score(index)[0])
+
+
+def expected_points(difference: Array) -> Array:
+    """Return the expected points of a game for differences of Elo."""
+    return np.asarray(1 / (1 + np.exp(-difference / _ELO_PER_LOG_ODDS)))
+
+
+def _log_likelihood_ratio(points: Array) -> float:
+    """Return the log likelihood ratio of "stronger" to "weaker" for mean points of pairs.
+
+    Normal approximation, with the variance of the sample and of two pseudo-pairs.
+    """
+    stronger = expected_points(np.array([_TEST_ELO])).item()
+    variance = float(np.append(points, (0.0, 1.0)).var())
+    return len(points) * (2 * stronger - 1) * (float(points.mean()) - 0.5) / variance
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the zero of a decreasing function between two numbers, by bisection."""
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) > 0 else (low, middle)
+    return (low + high) / 2

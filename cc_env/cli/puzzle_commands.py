@@ -1,0 +1,120 @@
+"""The commands `puzzle` and `solve-rate` of `python -m cc_env`."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from rich.table import Table
+from typer import Argument, Option
+
+from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
+from cc_env.core.game import Game
+from cc_env.errors import BadOption, UnknownOption, check_name, format_list
+from cc_env.games.factory import make_game
+from cc_env.output import Terminal, make_number_table
+from cc_env.play.puzzle_console import PuzzleConsole
+from cc_env.play.terminal import line_reader
+from cc_env.puzzles.proof import check_proof
+from cc_env.puzzles.puzzle import (
+    PEOPLE,
+    SHIPPED,
+    SUFFIX,
+    Puzzle,
+    read_puzzles,
+    shipped_puzzles,
+)
+from cc_env.puzzles.solve_rate import SolveRate, solve_rate
+
+_PEOPLE_FILES = f"*.{PEOPLE}{SUFFIX}"
+console = Terminal()
+PuzzleFile = Annotated[
+    Path | None, Option(**FILE, help="File of puzzles.", show_default="the shipped ones")
+]
+
+
+def puzzle(
+    number: Annotated[
+        int | None, Argument(help="Number of the first puzzle.", show_default="a random one")
+    ] = None,
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    theme: Annotated[
+        str | None, Option(help="Only puzzles with this theme.", show_default=False)
+    ] = None,
+    turns: Annotated[
+        int | None, Option(min=1, help="Only puzzles of this number of turns.", show_default=False)
+    ] = None,
+    file: PuzzleFile = None,
+    seed: Annotated[int | None, Option(help="Seed of the random order.")] = None,
+) -> None:
+    """Solve puzzles in the terminal: force a win, or the capture of a piece."""
+    subject = make_game(game, **game_options(option, size, game))
+    puzzles = _puzzles(subject, file)
+    if theme is not None:
+        themes = {name for entry in puzzles for name in entry.themes}
+        check_name("theme", theme, sorted(themes))
+    selected = [
+        entry
+        for entry in puzzles
+        if (theme is None or theme in entry.themes) and turns in (None, entry.turns)
+    ]
+    if number is not None:
+        selected = [entry for entry in selected if entry.number >= number]
+    else:
+        rng = np.random.default_rng(secrets.randbelow(2**31) if seed is None else seed)
+        rng.shuffle(selected)
+    if not selected:
+        raise BadOption(f"no such puzzle; there are {len(puzzles)}, with other themes or turns")
+    PuzzleConsole(subject, selected, console, line_reader()).run()
+
+
+def measure_solve_rate(
+    player: Annotated[list[str], Argument(help="Player specs.", metavar="PLAYER")],
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    file: PuzzleFile = None,
+    seed: Annotated[int, Option(min=0, help="Seed of the players.")] = 0,
+    check: Annotated[bool, Option("--check", help="First check all proofs.")] = False,
+) -> None:
+    """Measure the share of puzzles that players solve."""
+    subject = make_game(game, **game_options(option, size, game))
+    puzzles = _puzzles(subject, file)
+    if check:
+        for entry in puzzles:
+            check_proof(subject, entry)
+        console.print(f"all {len(puzzles)} proofs are valid")
+    rates = {spec: solve_rate(spec, subject, puzzles, seed=seed) for spec in player}
+    for spec, rate in rates.items():
+        table = make_number_table(spec, "puzzles", "solved", "95 %")
+        _add_row(table, "all", rate)
+        groups: dict[str, Mapping[int, SolveRate] | Mapping[str, SolveRate]] = {
+            "turns": rate.by_turns,
+            "levels that fail": rate.by_difficulty,
+            "theme": rate.by_theme,
+        }
+        for name, parts in groups.items():
+            for key, part in parts.items():
+                _add_row(table, f"{name} {key}", part)
+        console.print_table(table)
+
+
+def _add_row(table: Table, name: str, rate: SolveRate) -> None:
+    share, low, high = (100 * part for part in rate.share)
+    table.add_row(name, f"{len(rate.answers)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
+
+
+def _puzzles(game: Game, file: Path | None) -> list[Puzzle]:
+    """Return the puzzles with proofs of a file, by default the shipped ones.
+
+    Raises UnknownOption if the game has none, BadRecord for an invalid file.
+    """
+    puzzles = shipped_puzzles(game) if file is None else read_puzzles(file, game)
+    puzzles = [entry for entry in puzzles if entry.proof]
+    if not puzzles:
+        names = format_list(path.name.split(".")[0] for path in sorted(SHIPPED.glob(_PEOPLE_FILES)))
+        raise UnknownOption(f"there are no puzzles of {game!r}; there are puzzles of: {names}")
+    return puzzles

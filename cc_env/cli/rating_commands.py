@@ -1,0 +1,88 @@
+"""The commands `ladder` and `rate` of `python -m cc_env`."""
+
+from typing import Annotated
+
+from rich.table import Table
+from typer import Argument, Option
+
+from cc_env.accuracy.rating import (
+    DEFAULT_GAMES,
+    DEFAULT_WIDTH,
+    MIN_WIDTH,
+    Rating,
+    compare_with_rung,
+    rate,
+)
+from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
+from cc_env.errors import escape_controls, format_count
+from cc_env.games.factory import make_game
+from cc_env.ladder.rungs import rungs
+from cc_env.output import Terminal, make_number_table
+
+console = Terminal()
+
+
+def ladder(
+    game: GameName = "capture_conquer", size: Size = None, option: GameOptions = None
+) -> None:
+    """List the opponents of a game's ladder, with their Elo."""
+    table = make_number_table("opponent", "Elo", "95 %", "ms/turn", "player spec")
+    for rung in rungs(make_game(game, **game_options(option, size, game))):
+        value, low, high = rung.elo
+        cells = f"{value:.0f}", f"{low:.0f} to {high:.0f}", f"{1000 * rung.seconds_per_turn:.3g}"
+        table.add_row(f"{rung.level} {rung.name}", *cells, rung.spec)
+    console.print_table(table)
+
+
+def rate_player(
+    player: Annotated[str, Argument(help="Player spec.", metavar="PLAYER")],
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    width: Annotated[
+        float, Option(min=MIN_WIDTH, help="Half-width of the confidence interval, in Elo.")
+    ] = DEFAULT_WIDTH,
+    max_games: Annotated[int, Option(min=8, help="Maximum number of games.")] = DEFAULT_GAMES,
+    test: Annotated[
+        str | None,
+        Option(
+            help="Only test whether the player is stronger than this level of the ladder.",
+            metavar="LEVEL",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, Option(min=0, help="Seed of openings and players.")] = 0,
+) -> None:
+    """Measure the Elo of a player against the opponents of a game's ladder."""
+    subject = make_game(game, **game_options(option, size, game))
+    name = escape_controls(player)
+    if test is None:
+        rating = rate(player, subject, width=width, max_games=max_games, seed=seed, report=_report)
+        verdict = "{}: Elo {:.0f} ({:.0f} to {:.0f}); random has 0".format(name, *rating.elo)
+    else:
+        is_stronger, rating = compare_with_rung(
+            player, subject, test, max_games=max_games, seed=seed, report=_report
+        )
+        results = {True: "stronger than", False: "not stronger than", None: "undecided against"}
+        verdict = f"{name}: {results[is_stronger]} level {test}"
+    console.print_table(_table(rating))
+    console.print(f"{verdict}; {format_count(rating.games, 'game')}")
+
+
+def _report(rating: Rating) -> None:
+    """Show the rating so far, on a terminal."""
+    if console.shows_progress:
+        value, low, high = rating.elo
+        text = f"{format_count(rating.games, 'game')}: {value:.0f} ({low:.0f} to {high:.0f})"
+        console.print(f"{text:60}", end="\r")
+
+
+def _table(rating: Rating) -> Table:
+    """Return a table of the results against each opponent."""
+    table = make_number_table("opponent", "Elo", "games", "score")
+    for index, opponent in enumerate(rating.opponents):
+        games, points = rating.score(index)
+        if games:
+            score = f"{100 * points / games:.0f} %"
+            table.add_row(opponent.name, f"{opponent.elo:.0f}", f"{games}", score)
+    return table

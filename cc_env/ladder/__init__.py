@@ -1,0 +1,5 @@
+"""Ladders: opponents of measured strength, from a beginner to the strongest."""
+
+from cc_env.ladder.rungs import Rung, rungs
+
+__all__ = ["Rung", "rungs"]

@@ -1,0 +1,161 @@
+"""Puzzles and their files: a line of JSON for each puzzle.
+
+    {"position": "…", "task": "win", "turns": 2, "solutions": ["1,0-2,0"], "proof": "3 0 1",
+     "themes": ["quiet"], "failed": [1, 2]}
+
+    position   the position as text; the attacker, the player to move, has the task
+    task       win: to win the game; capture: to capture a piece before losing one
+    turns      the least number of own turns in which that can be forced
+    solutions  the first turns that force it
+    proof      see `cc_env.puzzles.proof`; "" if tables of exact values are the judge
+    themes     see `cc_env.puzzles.themes`
+    failed     the levels of the game's ladder that do not solve it
+    missed     the greatest depth at which alpha-beta chooses another turn; only in the set "hard"
+
+A game has up to two sets: "people", with at most five own turns, and "hard", for programs: long
+wins on solved boards of which alpha-beta misses the only first turn.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import ONGOING, Position
+from cc_env.errors import BadRecord, CcEnvError, check_integer, check_name
+from cc_env.files import read_lines
+from cc_env.registry.catalogue import file_stem
+
+SHIPPED = Path(__file__).parent / "shipped"
+SUFFIX = ".puzzles.jsonl"
+PEOPLE, HARD = SETS = "people", "hard"
+WIN, CAPTURE = TASKS = "win", "capture"
+# Limits of untrusted values.
+_MAX_TURNS, _MAX_LEVEL, _MAX_DEPTH, _MAX_TEXT_LENGTH = 50, 100, 1000, 100_000
+THEMES = (
+    *("quiet", "capture", "chain", "multiple", "sacrifice", "forced", "only move", "mill"),
+    "shot",
+)
+
+
+@dataclass(frozen=True)
+class Puzzle:
+    """A position with a task."""
+
+    position: Position
+    # One of TASKS.
+    task: str
+    # Own turns.
+    turns: int
+    solutions: tuple[Turn, ...]
+    # Indices of turns, see `cc_env.puzzles.proof`; () if tables are the judge.
+    proof: tuple[int, ...] = ()
+    themes: tuple[str, ...] = ()
+    # Levels of the ladder.
+    failed: tuple[int, ...] = ()
+    # 0 except in the set "hard".
+    missed: int = 0
+    # The place in its set, from 1; 0 for a puzzle of no set.
+    number: int = 0
+
+    def describe_task(self, game: Game) -> str:
+        """Return the task in words, such as "blue to move wins in 3 turns"."""
+        mover = game.players[game.to_move(self.position)]
+        goal = "wins" if self.task == WIN else "captures a piece"
+        turns = "this turn" if self.turns == 1 else f"{self.turns} turns"
+        return f"{mover} to move {goal} in {turns}"
+
+    def to_json(self, game: Game) -> dict[str, Any]:
+        """Return the line of a file as a JSON object."""
+        values: dict[str, Any] = {
+            "position": game.to_text(self.position),
+            "task": self.task,
+            "turns": self.turns,
+            "solutions": [game.turn_text(self.position, turn) for turn in self.solutions],
+        }
+        if self.proof:
+            values["proof"] = " ".join(map(str, self.proof))
+        values |= {"themes": list(self.themes)} if self.themes else {}
+        values |= {"failed": list(self.failed)} if self.failed else {}
+        return values | ({"missed": self.missed} if self.missed else {})
+
+
+def shipped_puzzles(game: Game, name: str = PEOPLE) -> list[Puzzle]:
+    """Return a set of puzzles of a game, "people" or "hard"; easiest and hardest first.
+
+    It is empty if the game has none with its options. Raises UnknownOption for another name.
+
+    Examples:
+
+        >>> import cc_env
+        >>> game = cc_env.make_game("capture_conquer")
+        >>> from cc_env.puzzles import shipped_puzzles
+        >>> puzzle = shipped_puzzles(game)[0]
+        >>> puzzle.task
+        'win'
+    """
+    path = puzzle_path(SHIPPED, game, name)
+    return read_puzzles(path, game) if path.exists() else []
+
+
+def puzzle_path(folder: Path, game: Game, name: str) -> Path:
+    """Return the file of a set of puzzles in a folder; raise UnknownOption for another name."""
+    check_name("puzzles", name, SETS)
+    options = game.options
+    if name == HARD and game.numbering is not None:
+        # Those that affect the values of positions in tables.
+        options = game.numbering.options
+    return folder / f"{file_stem(game.name, options)}.{name}{SUFFIX}"
+
+
+def write_lines(puzzles: Iterable[Puzzle], game: Game) -> str:
+    """Return the content of a file."""
+    lines = (json.dumps(puzzle.to_json(game), ensure_ascii=False) for puzzle in puzzles)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read_puzzles(path: Path, game: Game) -> list[Puzzle]:
+    """Return the puzzles of a file; raise BadRecord, with the line, for an invalid one.
+
+    Proofs are not checked; see `cc_env.puzzles.proof.check_proof`.
+    """
+    puzzles: list[Puzzle] = []
+    for line_number, line in read_lines(path):
+        try:
+            puzzle = _parse(json.loads(line), game)
+        except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
+            raise BadRecord(f"{path}, line {line_number}: {error!s:.300}") from error
+        puzzles.append(replace(puzzle, number=len(puzzles) + 1))
+    return puzzles
+
+
+def _parse(entry: Any, game: Game) -> Puzzle:
+    """Return a puzzle; raise ValueError, KeyError or TypeError if it is invalid."""
+    if not isinstance(entry, Mapping):
+        raise BadRecord(f"{entry!r:.80}; expected: an object")
+    position = game.from_text(entry["position"])
+    if game.outcome(position) != ONGOING or game.mid_turn(position):
+        raise BadRecord("the position is not at the beginning of a turn")
+    texts = entry["solutions"]
+    if not isinstance(texts, list) or not texts:
+        raise BadRecord(f"solutions: {texts!r:.80}; expected: a list of turns")
+    proof = entry.get("proof", "")
+    if not isinstance(proof, str) or len(proof) > _MAX_TEXT_LENGTH:
+        raise BadRecord("proof: expected: a text of numbers")
+    numbers = tuple(map(int, proof.split()))
+    valid_themes = (*THEMES, *game.endings)
+    missed = check_integer("missed", entry.get("missed", 0), 0, _MAX_DEPTH)
+    return Puzzle(
+        position=position,
+        task=check_name("task", entry["task"], TASKS),
+        turns=check_integer("turns", entry["turns"], 1, _MAX_TURNS),
+        solutions=tuple(game.parse_turn(position, text) for text in texts),
+        proof=numbers,
+        themes=tuple(check_name("theme", name, valid_themes) for name in entry.get("themes", ())),
+        failed=tuple(
+            check_integer("failed", level, 1, _MAX_LEVEL) for level in entry.get("failed", ())
+        ),
+        missed=missed,
+    )

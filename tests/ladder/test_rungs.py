@@ -1,0 +1,122 @@
+"""Ladders: the shipped ones, and files that are not ladders."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from cc_env.core.rules import ONGOING
+from cc_env.errors import BadRecord, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.ladder import rungs
+from cc_env.ladder.rungs import MEASURED, ladder_path, read_ladder
+from cc_env.match.openings import play_random_turns
+from cc_env.match.referee import Clock
+from cc_env.players.specs import available_players, make_player
+
+BOARDS = {
+    "capture_conquer": {},
+    "capture_conquer 8": {"size": 8},
+    "checkers": {},
+    "mini_checkers": {},
+    "morris": {},
+    "cannon": {},
+}
+
+
+@pytest.fixture(params=BOARDS)
+def board(request):
+    return make_game(request.param.split()[0], **BOARDS[request.param])
+
+
+def test_ladder_has_even_steps_of_measured_width(board):
+    ladder = rungs(board)
+    assert 6 <= len(ladder) <= 8
+    elos = [rung.elo.value for rung in ladder]
+    assert all(100 <= high - low <= 300 for low, high in itertools.pairwise(elos))
+    assert all(rung.elo.high - rung.elo.low <= 120 for rung in ladder)
+    assert [rung.level for rung in ladder] == list(range(1, len(ladder) + 1))
+    assert ladder[0].name == "Pebble"
+    assert max(rung.seconds_per_turn for rung in ladder) <= 2
+
+
+def test_weakest_level_scores_60_to_80_percent_against_random(board):
+    content = json.loads(ladder_path(MEASURED, board).read_text())
+    (results,) = (m["results"] for m in content["matches"] if m["players"] == [0, 1])
+    score = 1 - (results.count("1") + results.count("=") / 2) / len(results)
+    assert 0.6 <= score <= 0.8
+
+
+def test_no_level_from_the_third_on_overlooks_a_win_in_one_turn(board):
+    rng, positions = np.random.default_rng(4), []
+    while len(positions) < 12:
+        position = play_random_turns(board, int(rng.integers(8, 80)), rng)
+        if board.outcome(position) == ONGOING and wins_at_once(board, position):
+            positions.append(position)
+    for rung in rungs(board)[2:6]:
+        player = make_player(rung.spec, board)
+        for seed, position in enumerate(positions):
+            mover, generator = board.to_move(position), np.random.default_rng(seed)
+            while board.outcome(position) == ONGOING and board.to_move(position) == mover:
+                action = player.choose(position, generator, Clock()).action
+                position = board.apply(position, action)
+            assert board.outcome(position) == mover
+
+
+def wins_at_once(game, position):
+    mover = game.to_move(position)
+    return any(
+        game.outcome(game.play_turn(position, turn)) == mover for turn in game.turns(position)
+    )
+
+
+def test_level_is_a_player_by_number_or_name():
+    game = make_game("capture_conquer")
+    rung = rungs(game)[2]
+    rng = np.random.default_rng
+    choices = [
+        make_player(spec, game).choose(game.initial, rng(0), Clock()).action
+        for spec in (rung.spec, "ladder:3", f"ladder:{rung.name.upper()}")
+    ]
+    assert len(set(choices)) == 1
+    assert "ladder" in available_players(game)
+    assert "ladder" not in available_players(make_game("capture_conquer", size=4))
+
+
+@pytest.mark.parametrize("level", ["0", "9", "x"])
+def test_unknown_level_is_an_error(level):
+    with pytest.raises(UnknownOption, match=rf"no level '{level}'; it has: 1 \(Pebble\), 2 "):
+        make_player(f"ladder:{level}", make_game("capture_conquer"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content | {"game": "checkers"},
+        lambda content: content | {"options": {}},
+        lambda content: content | {"rules": "other"},
+        lambda content: content | {"players": 5},
+        lambda content: content | {"players": [{}, {"spec": 5, "elo": [1, 2, 3]}]},
+        lambda content: (
+            content
+            | {"players": [{}, {"spec": "random", "elo": [1, 2, "x"], "seconds_per_turn": 1}]}
+        ),
+        lambda content: content | {"players": content["players"] * 5},
+        lambda content: [],
+    ],
+)
+def test_file_that_is_no_ladder_of_the_game_is_rejected(tmp_path, damage):
+    game = make_game("capture_conquer")
+    content = json.loads(ladder_path(MEASURED, game).read_text())
+    path = tmp_path / "ladder.json"
+    path.write_text(json.dumps(damage(content)))
+    with pytest.raises(BadRecord, match="not a ladder of this game"):
+        read_ladder(path, game)
+
+
+def test_text_that_is_not_json_is_rejected(tmp_path):
+    path = tmp_path / "ladder.json"
+    path.write_text("[" * 10_000)
+    with pytest.raises(BadRecord, match="not a ladder"):
+        read_ladder(path, make_game("capture_conquer"))

@@ -1,0 +1,292 @@
+"""Attempts to solve puzzles, the share that a player solves, and the terminal."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import command_line
+
+from cc_env.__main__ import main
+from cc_env.core.rules import ONGOING
+from cc_env.errors import BadOption, BadRecord, IllegalAction, UnknownOption
+from cc_env.games.factory import make_game
+from cc_env.match.referee import Decision
+from cc_env.puzzles import Attempt, shipped_puzzles, solve_rate
+from cc_env.puzzles.judge import Judge
+from cc_env.puzzles.puzzle import HARD, Puzzle, puzzle_path, read_puzzles, write_lines
+
+GAME = make_game("capture_conquer")
+PUZZLES = shipped_puzzles(GAME)
+LONG = next(puzzle for puzzle in PUZZLES if puzzle.turns == 3)
+LINE = {
+    "position": "3b2/5r/b1r3/r2rb1/6/6 r",
+    "task": "win",
+    "turns": 2,
+    "solutions": ["3,0-1,0x2,0"],
+    "proof": "1 2 3",
+    "themes": ["capture"],
+    "failed": [1, 2],
+}
+
+
+def wrong_turn(puzzle):
+    return next(t for t in GAME.turns(puzzle.position) if t not in puzzle.solutions)
+
+
+class Solver:
+    """A player that chooses solutions of a puzzle, by its judge."""
+
+    def __init__(self, puzzle):
+        self.puzzle, self.turns = puzzle, puzzle.turns
+        self.judge = Judge(GAME, puzzle)
+        self.rest = []
+
+    def choose(self, position, rng, clock):
+        if not self.rest:
+            needed = self.judge.winning_turns(position, self.turns)
+            self.rest = list(min(needed, key=needed.get))
+            self.turns -= 1
+        return Decision(self.rest.pop(0))
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES[::40], ids=lambda puzzle: str(puzzle.number))
+def test_correct_turns_solve_a_puzzle_in_its_number_of_turns(puzzle):
+    attempt = Attempt(GAME, puzzle)
+    for turns_left in range(puzzle.turns, 0, -1):
+        assert attempt.turns_left == turns_left
+        verdict = attempt.play(attempt.solutions()[0])
+        assert verdict.is_correct
+        if verdict.is_solved:
+            break
+        assert verdict.reply is not None
+        assert GAME.to_move(attempt.position) == GAME.to_move(puzzle.position)
+    assert attempt.is_solved
+    assert attempt.mistakes == 0
+    with pytest.raises(BadOption, match="the puzzle is solved"):
+        attempt.play(puzzle.solutions[0])
+
+
+def test_every_solution_is_correct():
+    puzzle = next(puzzle for puzzle in PUZZLES if len(puzzle.solutions) == 2)
+    for turn in puzzle.solutions:
+        assert Attempt(GAME, puzzle).play(turn).is_correct
+
+
+def test_wrong_turn_is_refuted_and_leaves_the_position():
+    attempt = Attempt(GAME, LONG)
+    turn = wrong_turn(LONG)
+    verdict = attempt.play(turn)
+    assert not verdict.is_correct
+    assert (attempt.position, attempt.mistakes, attempt.turns_left) == (LONG.position, 1, 3)
+    answered = GAME.play_turn(GAME.play_turn(LONG.position, turn), verdict.reply)
+    is_refuted = GAME.outcome(answered) != ONGOING or not Judge(GAME, LONG).winning_turns(
+        answered, 2
+    )
+    assert is_refuted
+    assert attempt.play(LONG.solutions[0]).is_correct
+
+
+def test_reply_holds_out_as_long_as_any():
+    judge = Judge(GAME, LONG)
+    after = GAME.play_turn(LONG.position, LONG.solutions[0])
+    reply = judge.best_reply(after, 2)
+    turns = [judge.turns_to_goal(GAME.play_turn(after, turn), 2) for turn in GAME.turns(after)]
+    assert judge.turns_to_goal(GAME.play_turn(after, reply), 2) == max(turns)
+
+
+def test_illegal_turn_is_an_error_and_no_mistake():
+    attempt = Attempt(GAME, LONG)
+    with pytest.raises(IllegalAction):
+        attempt.play((0,))
+    assert attempt.mistakes == 0
+
+
+def test_hint_names_the_piece():
+    path, _ = GAME.track(LONG.position, LONG.solutions[0])
+    assert Attempt(GAME, LONG).hint() == (
+        f"3 turns left; begin at {GAME.cell_text(path[0], 'prose')}"
+    )
+
+
+def test_puzzle_without_a_proof_cannot_be_attempted():
+    board = make_game("capture_conquer", size=4)
+    with pytest.raises(BadOption, match="no proof"):
+        Attempt(board, shipped_puzzles(board, HARD)[0])
+
+
+def test_solver_solves_and_a_player_that_errs_does_not():
+    for puzzle in PUZZLES[::60]:
+        assert solve_rate(Solver(puzzle), GAME, [puzzle]).answers[0].is_solved
+
+    class Wrong(Solver):
+        def choose(self, position, rng, clock):
+            return Decision(wrong_turn(self.puzzle)[0])
+
+    assert not solve_rate(Wrong(LONG), GAME, [LONG]).answers[0].is_solved
+
+
+def test_first_turn_alone_does_not_solve():
+    class FirstOnly(Solver):
+        def choose(self, position, rng, clock):
+            if position == self.puzzle.position or self.rest:
+                return super().choose(position, rng, clock)
+            legal = Judge(GAME, self.puzzle).winning_turns(position, self.turns)
+            return Decision(next(t for t in GAME.turns(position) if t not in legal)[0])
+
+    assert not solve_rate(FirstOnly(LONG), GAME, [LONG]).answers[0].is_solved
+
+
+def test_rates_are_grouped_by_theme_turns_and_difficulty():
+    rate = solve_rate("minimax:depth=3", GAME, PUZZLES[::5])
+    assert rate.share.low < rate.share.value < rate.share.high
+    assert sum(len(part.answers) for part in rate.by_turns.values()) == len(rate.answers)
+    assert sum(len(part.answers) for part in rate.by_difficulty.values()) == len(rate.answers)
+    for theme, part in rate.by_theme.items():
+        assert all(theme in answer.puzzle.themes for answer in part.answers)
+    assert rate == solve_rate("minimax:depth=3", GAME, PUZZLES[::5])
+
+
+def test_stronger_players_solve_more():
+    shares = [
+        solve_rate(spec, GAME, PUZZLES[::4]).share.value
+        for spec in ("random", "minimax:depth=2", "minimax:depth=9")
+    ]
+    assert shares[0] < 0.2 < shares[1] < shares[2]
+    assert shares[2] > 0.95
+
+
+def test_policy_functions_are_measured():
+    def first(observation, info):
+        return int(np.flatnonzero(info["action_mask"])[0])
+
+    assert 0 <= solve_rate(first, GAME, PUZZLES[:10]).share.value <= 1
+
+
+def test_no_puzzles_are_an_error():
+    with pytest.raises(BadOption, match="there are no puzzles"):
+        solve_rate("random", GAME, [])
+    assert shipped_puzzles(make_game("capture_conquer", size=4)) == []
+    with pytest.raises(UnknownOption, match="easy"):
+        shipped_puzzles(GAME, "easy")
+
+
+def test_files_are_written_as_they_are_read(tmp_path):
+    path = tmp_path / "puzzles.jsonl"
+    path.write_text(write_lines(PUZZLES[:20], GAME))
+    assert read_puzzles(path, GAME) == PUZZLES[:20]
+    path.write_text(json.dumps(LINE))
+    (puzzle,) = read_puzzles(path, GAME)
+    assert puzzle.to_json(GAME) == LINE
+    assert isinstance(puzzle, Puzzle)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"position": "3b2/5r/b1r3/r2rb1/6/6 x"}, "3b2/5r"),
+        ({"position": "b5/6/6/6/6/5b r"}, "not at the beginning of a turn"),
+        ({"task": "draw"}, "draw"),
+        ({"turns": 0}, "turns=0"),
+        ({"turns": "2"}, "turns='2'"),
+        ({"solutions": []}, "solutions: []"),
+        ({"solutions": "3,0-1,0x2,0"}, "expected: a list of turns"),
+        ({"solutions": ["0,0-5,5"]}, "'0,0-5,5' is not legal"),
+        ({"proof": [1, 2]}, "proof: expected"),
+        ({"proof": "1 x"}, "x"),
+        ({"themes": ["luck"]}, "luck"),
+        ({"failed": [0]}, "failed=0"),
+        ({"missed": -1}, "missed=-1"),
+    ],
+)
+def test_invalid_line_is_rejected_with_its_number(tmp_path, change, expected):
+    path = tmp_path / "puzzles.jsonl"
+    path.write_text(f"{json.dumps(LINE)}\n{json.dumps(LINE | change)}\n")
+    with pytest.raises(BadRecord, match=r"puzzles\.jsonl, line 2: ") as refused:
+        read_puzzles(path, GAME)
+    assert expected in str(refused.value)
+
+
+# The terminal
+
+
+def solve_in_terminal(monkeypatch, lines, *arguments):
+    answers = iter(lines)
+
+    def read(prompt):
+        try:
+            return next(answers)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("cc_env.cli.puzzle_commands.line_reader", lambda: read)
+    return command_line(main, "puzzle", *arguments)
+
+
+def test_puzzle_is_solved_in_the_terminal(monkeypatch):
+    puzzle = next(p for p in PUZZLES if p.turns == 2)
+    attempt, lines = Attempt(GAME, puzzle), ["help"]
+    while not attempt.is_solved:
+        turn = attempt.solutions()[0]
+        lines.append(GAME.turn_text(attempt.position, turn))
+        attempt.play(turn)
+    output = solve_in_terminal(monkeypatch, lines, puzzle.number)
+    assert f"puzzle {puzzle.number}: {puzzle.describe_task(GAME)}" in output
+    assert all(f"{text} is correct" in output for text in lines[1:])
+    assert "solved; " in output
+    assert "solved at the first try: 1 of 2 puzzles" in output
+
+
+def test_terminal_gives_hints_refutes_and_goes_on(monkeypatch):
+    puzzle = PUZZLES[0]
+    wrong = GAME.turn_text(puzzle.position, wrong_turn(puzzle))
+    lines = [wrong, "hint", "solution", "nonsense", "next", "quit"]
+    output = solve_in_terminal(monkeypatch, lines, 1)
+    assert f"{wrong} does not force it" in output
+    assert "turns left; begin at row" in output
+    assert f"correct: {GAME.turn_text(puzzle.position, puzzle.solutions[0])}" in output
+    assert "error: 'nonsense' is not legal" in output
+    assert "puzzle 2: " in output
+    assert "solved at the first try: 0 of 2 puzzles" in output
+
+
+def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
+    output = solve_in_terminal(
+        monkeypatch, ["next"] * 3, "--theme", "quiet", "--turns", 3, "--seed", 1
+    )
+    numbers = [int(line.split()[1][:-1]) for line in output.splitlines() if line[:7] == "puzzle "]
+    assert len(numbers) == 4
+    for number in numbers:
+        assert "quiet" in PUZZLES[number - 1].themes
+        assert PUZZLES[number - 1].turns == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--theme", "luck"], "luck"),
+        (["--turns", 40], "no such puzzle"),
+        (["--size", 4], "there are no puzzles of"),
+        (["9999"], "no such puzzle"),
+    ],
+)
+def test_terminal_rejects_what_does_not_exist(arguments, expected):
+    assert expected in command_line(main, "puzzle", *arguments, status=2, columns=300)
+
+
+def test_solve_rate_command_checks_proofs_and_prints_groups(tmp_path):
+    path = tmp_path / "few.jsonl"
+    path.write_text(write_lines(PUZZLES[:5], GAME))
+    output = command_line(main, "solve-rate", "greedy", "--file", path, "--check")
+    assert "all 5 proofs are valid" in output
+    assert "theme " in output
+    lines = path.read_text().splitlines()
+    path.write_text(lines[0].replace('"proof": "', '"proof": "9999 ') + "\n")
+    assert "the proof has the turn 9999" in command_line(
+        main, "solve-rate", "greedy", "--file", path, "--check", status=2, columns=300
+    )
+
+
+def test_name_of_a_file_has_the_options_that_matter(tmp_path):
+    five = make_game("capture_conquer", size=5, corner=3)
+    assert puzzle_path(tmp_path, five, HARD).name == "capture_conquer-size=5.hard.puzzles.jsonl"
+    assert "corner=3" in puzzle_path(tmp_path, five, "people").name

@@ -1,0 +1,91 @@
+"""The search for puzzles in games between opponents of a ladder."""
+
+import json
+from functools import partial
+
+import pytest
+from conftest import command_line
+
+from cc_env.cli.application import run
+from cc_env.games.factory import make_game
+from cc_env.puzzles.proof import check_proof
+from cc_env.puzzles.puzzle import read_puzzles
+from training.experiments import puzzles as mining
+from training.experiments.puzzles import canonical_text, mine_games, select
+
+GAME = make_game("mini_checkers")
+GAMES = 80
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return mine_games(GAME, ["win"], GAMES, 0, tmp_path_factory.mktemp("mined") / "part")
+
+
+def test_mined_puzzles_have_proofs_and_plausible_alternatives(found):
+    assert len(found) >= 3
+    for puzzle in found:
+        check_proof(GAME, puzzle)
+        assert mining.MIN_TURNS <= puzzle.turns <= mining.MAX_TURNS
+        assert len(list(GAME.turns(puzzle.position))) > mining.MIN_ALTERNATIVES
+
+
+def test_interrupted_mining_resumes_with_the_same_puzzles(found, tmp_path):
+    path = tmp_path / "part"
+    mine_games(GAME, ["win"], GAMES // 2, 0, path)
+    with path.open("a") as file:
+        file.write('{"game": ')
+    assert mine_games(GAME, ["win"], GAMES, 0, path) == found
+
+
+def test_seeds_give_different_puzzles(found, tmp_path):
+    assert mine_games(GAME, ["win"], GAMES, 1, tmp_path / "part") != found
+
+
+def test_progress_that_was_altered_is_rejected(tmp_path):
+    path = tmp_path / "part"
+    mine_games(GAME, ["win"], 2, 0, path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(reversed(lines)) + "\n")
+    with pytest.raises(mining.BadRecord, match="line 1: game 1; expected: 0"):
+        mine_games(GAME, ["win"], 2, 0, path)
+    path.write_text("[]\n")
+    with pytest.raises(mining.BadRecord, match="line 1"):
+        mine_games(GAME, ["win"], 2, 0, path)
+
+
+def test_selection_is_distinct_ordered_and_balanced(found):
+    by_difficulty = {len(puzzle.failed) for puzzle in found}
+    chosen = select(GAME, [*found, *found], len(by_difficulty))
+    assert [len(puzzle.failed) for puzzle in chosen] == sorted(by_difficulty)
+    everything = select(GAME, [*found, *found], 1000)
+    texts = {canonical_text(GAME, puzzle.position) for puzzle in everything}
+    assert len(texts) == len(everything)
+
+
+def test_symmetric_positions_have_one_text():
+    game = make_game("capture_conquer")
+    position = game.play_turn(game.initial, list(game.turns(game.initial))[1])
+    (symmetry,) = game.symmetries
+    assert game.to_text(symmetry.position(position)) != game.to_text(position)
+    assert canonical_text(game, symmetry.position(position)) == canonical_text(game, position)
+
+
+def test_command_writes_a_file_of_puzzles(tmp_path):
+    path = tmp_path / "puzzles.jsonl"
+    command = "-g", "mini_checkers", "--games", 60, "--number", 2, "--out", path
+    output = command_line(partial(run, mining.app), *command)
+    assert f"{path}: 2 of " in output.replace("\n", "")
+    assert len(read_puzzles(path, GAME)) == 2
+    assert json.loads(path.read_text().splitlines()[0])["task"] == "win"
+    unknown = command_line(partial(run, mining.app), "--task", "draw", status=2)
+    assert "draw" in unknown
+
+
+def test_captures_by_force_are_found_in_morris(tmp_path):
+    game = make_game("morris")
+    puzzles = mine_games(game, ["capture"], 6, 0, tmp_path / "part")
+    assert puzzles
+    for puzzle in puzzles:
+        assert puzzle.task == "capture"
+        check_proof(game, puzzle)

@@ -1,0 +1,255 @@
+"""cc_env mine-puzzles: find puzzles in games between opponents of a ladder.
+
+A position becomes a puzzle if the player to move can force the goal in two to five own turns, at
+most two first turns do so, and at least two plausible ones fail: a search of one turn scores them
+no worse than a piece below a solution. Of the positions of one combination only the first counts.
+
+The same seed gives the same puzzles. An interrupted run resumes when the command is repeated: the
+puzzles of finished games are in FILE.part.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.progress import track
+
+from cc_env.cli.application import create_app, run
+from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
+from cc_env.core import rules
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import Position
+from cc_env.errors import BadRecord, SearchLimit, check_name
+from cc_env.files import append_atomically, drop_partial_line, read_lines, write_atomically
+from cc_env.games.factory import make_game
+from cc_env.ladder.rungs import rungs
+from cc_env.match.match import Limits
+from cc_env.match.openings import exact_opening
+from cc_env.match.record import Record
+from cc_env.match.referee import Player, play_match
+from cc_env.output import Terminal
+from cc_env.players.specs import make_player
+from cc_env.puzzles.judge import Judge
+from cc_env.puzzles.puzzle import PEOPLE, TASKS, WIN, Puzzle, puzzle_path, write_lines
+from cc_env.puzzles.puzzle import _parse as parse_puzzle
+from cc_env.puzzles.solve_rate import solve_rate
+from cc_env.puzzles.themes import themes_of
+from cc_env.search.alphabeta import AlphaBeta
+from cc_env.search.scores import PROVEN
+
+MIN_TURNS, MAX_TURNS = 2, 5
+MAX_SOLUTIONS, MIN_ALTERNATIVES = 2, 2
+# Alternatives may score less than a solution in a search of one turn, by about one piece.
+MAX_SCORE_LOSS = 100
+MAX_PROOF_LENGTH = 500
+# Own turns of a capture by force, which alpha-beta does not detect.
+_MAX_CAPTURE_TURNS = 4
+_OPENING_TURNS = 4
+# Attempts of each level of the ladder at a puzzle.
+_ATTEMPTS = 5
+_LIMITS = Limits(max_turns=150, repetitions=3)
+# Positions of a search for a win, and of the search of a proof.
+_FILTER_NODES, _PROOF_NODES = 100_000, 3_000_000
+
+app = create_app()
+console = Terminal()
+
+
+@app.command()
+def mine(
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    games: Annotated[int, typer.Option(min=1, help="Games to search.")] = 1000,
+    number: Annotated[int, typer.Option(min=1, help="Puzzles to keep.")] = 300,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Tasks: win, capture.", show_default="win")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the games.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(**FILE, help="File to write the puzzles to.", show_default="the game's name"),
+    ] = None,
+) -> None:
+    """Find puzzles in games between the opponents of a game's ladder."""
+    subject = make_game(game, **game_options(option, size, game))
+    tasks = [check_name("task", name, TASKS) for name in task or [WIN]]
+    path = out or puzzle_path(Path(), subject, PEOPLE)
+    found = mine_games(subject, tasks, games, seed, path.with_name(f"{path.name}.part"))
+    selected = select(subject, found, number)
+    write_atomically(path, write_lines(selected, subject))
+    console.print(f"{path}: {len(selected)} of {len(found)} puzzles from {games:,} games")
+
+
+def mine_games(game: Game, tasks: Sequence[str], games: int, seed: int, path: Path) -> list[Puzzle]:
+    """Return the puzzles of games between opponents of the ladder; `path` stores the progress."""
+    found, finished = _resume(path, game)
+    miner = Miner(game, tasks)
+    numbers = track(
+        range(finished, games),
+        "mining",
+        console=console,
+        transient=True,
+        disable=not console.shows_progress,
+    )
+    for index in numbers:
+        puzzles = list(miner.mine_game((seed, index)))
+        found += puzzles
+        entry = {"game": index, "puzzles": [puzzle.to_json(game) for puzzle in puzzles]}
+        append_atomically(path, f"{json.dumps(entry, ensure_ascii=False)}\n")
+    return found
+
+
+def _resume(path: Path, game: Game) -> tuple[list[Puzzle], int]:
+    """Return the puzzles in the file of an interrupted run, and the number of its games."""
+    if not path.exists():
+        return [], 0
+    drop_partial_line(path)
+    found: list[Puzzle] = []
+    games = 0
+    for number, line in read_lines(path):
+        try:
+            entry = json.loads(line)
+            if entry["game"] != games:
+                raise BadRecord(f"game {entry['game']!r:.20}; expected: {games}")
+            found += [parse_puzzle(puzzle, game) for puzzle in entry["puzzles"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadRecord(f"{path}, line {number}: {error!s:.200}") from error
+        games += 1
+    return found, games
+
+
+class Miner:
+    """Searches games of a ladder for puzzles."""
+
+    def __init__(self, game: Game, tasks: Sequence[str]) -> None:
+        """Create the opponents of the ladder."""
+        self.game, self.tasks = game, tasks
+        self._rungs = rungs(game)
+        self._players: dict[str, Player] = {}
+        self._search = AlphaBeta(game, table_megabytes=4)
+
+    def _player(self, spec: str) -> Player:
+        if spec not in self._players:
+            self._players[spec] = make_player(spec, self.game)
+        return self._players[spec]
+
+    def mine_game(self, seed: tuple[int, int]) -> Iterator[Puzzle]:
+        """Yield the puzzles of one game."""
+        rng = np.random.default_rng(seed)
+        # The strongest are slow, and err rarely.
+        specs = [rung.spec for rung in self._rungs[: max(2, len(self._rungs) - 2)]]
+        players = [self._player(str(rng.choice(specs))) for _ in range(2)]
+        start = exact_opening(self.game, _OPENING_TURNS, rng)
+        record = play_match(
+            self.game, players, start=start, limits=_LIMITS, seed=int(rng.integers(2**31))
+        )
+        # Own turns to the goal in the previous position, by mover and task.
+        previous: dict[tuple[int, str], int] = {}
+        for position in self._positions(record):
+            mover = self.game.to_move(position)
+            for task in self.tasks:
+                turns = self._turns_to_goal(position, task)
+                is_new = turns is not None and previous.get((mover, task), 0) <= turns
+                previous[mover, task] = turns or 0
+                if is_new and turns is not None and turns >= MIN_TURNS:
+                    yield from self._make_puzzle(position, task, turns)
+
+    def _positions(self, record: Record) -> Iterator[Position]:
+        """Yield the positions between the turns of a game."""
+        game = self.game
+        position = game.initial if record.start is None else game.from_text(record.start)
+        for text in record.turns:
+            yield position
+            position = game.play_turn(position, game.parse_turn(position, text))
+
+    def _turns_to_goal(self, position: Position, task: str) -> int | None:
+        """Return the own turns in which the mover can force the goal; None if not soon."""
+        game = self.game
+        limit = MAX_TURNS if task == WIN else _MAX_CAPTURE_TURNS
+        if rules.turns_to_draw(position) <= 2 * limit:
+            return None
+        if task == WIN:
+            result = self._search.search(position, depth=2 * limit - 1, nodes=_FILTER_NODES)
+            if result.score is None or result.score < PROVEN:
+                return None
+        elif sum(self._in_hand(position)):
+            return None
+        puzzle = Puzzle(position, task, limit, ())
+        judge = Judge(game, puzzle, nodes=_PROOF_NODES if task == WIN else _FILTER_NODES)
+        try:
+            return judge.turns_to_goal(position, limit)
+        except SearchLimit:
+            return None
+
+    def _in_hand(self, position: Position) -> tuple[int, int]:
+        """Return the numbers of pieces that are not on the board yet."""
+        fields = position._asdict()
+        return int(fields.get("own_hand", 0)), int(fields.get("enemy_hand", 0))
+
+    def _make_puzzle(self, position: Position, task: str, turns: int) -> Iterator[Puzzle]:
+        """Yield the puzzle of a position if it is one for people."""
+        game = self.game
+        puzzle = Puzzle(position, task, turns, ())
+        judge = Judge(game, puzzle, nodes=_PROOF_NODES)
+        try:
+            solutions = tuple(judge.winning_turns(position, turns))
+            if len(solutions) > MAX_SOLUTIONS:
+                return
+            if self._num_plausible(position, solutions) < MIN_ALTERNATIVES:
+                return
+            puzzle = replace(puzzle, solutions=solutions, proof=judge.make_proof())
+            if len(puzzle.proof) > MAX_PROOF_LENGTH:
+                return
+            themes = themes_of(game, puzzle, judge.main_line())
+        except SearchLimit:
+            return
+        puzzle = replace(puzzle, themes=themes)
+        yield replace(puzzle, failed=tuple(self._failing_levels(puzzle)))
+
+    def _num_plausible(self, position: Position, solutions: Sequence[Turn]) -> int:
+        """Return the number of plausible actions that begin no solution."""
+        scored = self._search.score_actions(position, depth=1)
+        scores = dict(zip(scored.actions.tolist(), scored.scores.tolist(), strict=True))
+        bound = min(scores[turn[0]] for turn in solutions) - MAX_SCORE_LOSS
+        wrong = scores.keys() - {turn[0] for turn in solutions}
+        return sum(scores[action] >= bound for action in wrong)
+
+    def _failing_levels(self, puzzle: Puzzle) -> Iterator[int]:
+        """Yield the levels of the ladder that solve a puzzle in less than half of the attempts."""
+        for rung in self._rungs:
+            rate = solve_rate(self._player(rung.spec), self.game, [puzzle] * _ATTEMPTS)
+            if rate.share.value < 0.5:
+                yield rung.level
+
+
+def select(game: Game, puzzles: Sequence[Puzzle], number: int) -> list[Puzzle]:
+    """Return at most `number` puzzles, no two of them symmetric, easiest first.
+
+    All difficulties are represented as evenly as possible.
+    """
+    distinct = {canonical_text(game, puzzle.position): puzzle for puzzle in reversed(puzzles)}
+    by_difficulty: dict[int, list[Puzzle]] = {}
+    for puzzle in reversed(list(distinct.values())):
+        by_difficulty.setdefault(len(puzzle.failed), []).append(puzzle)
+    selected: list[Puzzle] = []
+    while len(selected) < number and any(by_difficulty.values()):
+        for group in by_difficulty.values():
+            if group and len(selected) < number:
+                selected.append(group.pop(0))
+    return sorted(selected, key=lambda puzzle: (len(puzzle.failed), puzzle.turns))
+
+
+def canonical_text(game: Game, position: Position) -> str:
+    """Return the least text of a position and its symmetric ones."""
+    images = (symmetry.position(position) for symmetry in game.symmetries)
+    return min(map(game.to_text, (position, *images)))
+
+
+if __name__ == "__main__":
+    sys.exit(run(app))
