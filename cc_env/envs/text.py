@@ -87,7 +87,8 @@ class TextBoard:
         self.error = ""
         self.reward = self.penalty = 0.0
         self._begin_turn()
-        self._add_reply(None)
+        if self._options.show_history:
+            self._add_last_turn(None)
 
     def _begin_turn(self) -> None:
         """Let the player to move have all tries, and find the legal turns if they are shown."""
@@ -136,27 +137,27 @@ class TextBoard:
 
     def _play_turn(self, position: Position, turn: Turn) -> None:
         """Play a legal turn, and the opponent's turn."""
-        self._add_to_history(position, turn)
         for action in turn:
             self.boards.step_one(action)
         self.reward = self.boards.rewards.item()
         if self.boards.has_ended():
             self.result = self.boards.result()
         self._begin_turn()
-        self._add_reply(self.game.play_turn(position, turn))
+        if self._options.show_history:
+            self._add_to_history(position, turn)
+            self._add_last_turn(self.game.play_turn(position, turn))
 
-    def _add_reply(self, after: Position | None) -> None:
+    def _add_last_turn(self, after: Position | None) -> None:
         """Add the last turn on the board to the history, unless it led to the position `after`."""
-        position, before = self.boards.position(), self.boards.positions_before[0]
-        if self._options.show_history and position != after:
-            before = self.game.make_position(before)
-            if turn := next(self.game.turns_between(before, position), None):
+        position = self.boards.position()
+        before = self.game.make_position(self.boards.positions_before[0])
+        if position != after:
+            for turn in islice(self.game.turns_between(before, position), 1):
                 self._add_to_history(before, turn)
 
     def _add_to_history(self, position: Position, turn: Turn) -> None:
-        if self._options.show_history:
-            text = self.game.readable_turn_text(position, turn)
-            self._history.append(f"{self.game.players[self.game.to_move(position)]} {text}")
+        text = self.game.readable_turn_text(position, turn)
+        self._history.append(f"{self.game.players[self.game.to_move(position)]} {text}")
 
     def observation(self, seat: int) -> str:
         """Return the board in words, as the player in `seat`, 0 or 1, sees it."""
