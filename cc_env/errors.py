@@ -127,6 +127,10 @@ class InsufficientSpace(CcEnvError):
     """Work that needs more memory or disk space than is available; raised before it starts."""
 
 
+class SearchLimit(CcEnvError):
+    """A question that a search within its limit of positions does not answer."""
+
+
 class BadFolder(CcEnvError):
     """A folder that contains a different run or tournament than expected, or none."""
 

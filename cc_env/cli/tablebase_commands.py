@@ -101,8 +101,10 @@ def book(
     away before the last of them.
     """
     solved_game = make_game(game, **game_options(option, game=game))
-    out.mkdir(parents=True, exist_ok=True)
     solved = Tablebase(solved_game, *([tables] if tables else []))
+    value = _RESULTS[solved.probe(solved_game.initial).value]
+    # A folder that cannot be created is an error before the work.
+    out.mkdir(parents=True, exist_ok=True)
 
     def report(turn: int, size: int) -> None:
         console.print(f"{format_count(turn, 'turn')}: {format_count(size, 'position')}")
@@ -110,7 +112,6 @@ def book(
     header, made = make_book(solved, turns, report)
     path = book_path(out, solved_game)
     write_book(path, header, made)
-    value = _RESULTS[solved.probe(solved_game.initial).value]
     size = f"{header.positions:,} without symmetric ones, {format_bytes(path.stat().st_size)}"
     console.print(f"{path}: {size}; the start is {value}")
 

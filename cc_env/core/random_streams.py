@@ -19,6 +19,7 @@ States = TypeVar("States", np.uint64, NDArray[np.uint64])
 MAX_SEED = 2**128 - 1
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
+_EXPONENT_BITS, _ULP = np.uint64(11), 2.0**-53
 
 
 def streams(seed: int | None, count: int) -> NDArray[np.uint64]:
@@ -46,3 +47,9 @@ def advance(state: States) -> States:
 def below(state: np.uint64, bound: Int) -> Int:
     """Return the random number of a state, 0..bound-1; the relative bias is < bound / 2**32."""
     return np.int64(((mix(state) >> _HALF) * np.uint64(bound)) >> _HALF)
+
+
+@jit
+def fraction(state: np.uint64) -> float:
+    """Return the random number of a state, 0 <= x < 1."""
+    return np.float64(mix(state) >> _EXPONENT_BITS) * _ULP

@@ -26,6 +26,7 @@ from cc_env.search.compare import Comparison, compare
 from cc_env.search.greedy import score_actions
 from cc_env.search.limits import check_limit
 from cc_env.search.mcts import MCTS
+from cc_env.search.sampling import check_temperature, sample
 from cc_env.search.scores import expected_result
 from cc_env.search.workspace import MAX_DEPTH
 from cc_env.tablebase.tablebase import Tablebase
@@ -95,7 +96,10 @@ class GreedyPlayer:
 
 
 class MinimaxPlayer:
-    """Plays by alpha-beta search; deterministic unless a time limit interrupts it."""
+    """Plays by alpha-beta search.
+
+    Deterministic unless a time limit interrupts it or it has a temperature.
+    """
 
     def __init__(
         self,
@@ -109,6 +113,7 @@ class MinimaxPlayer:
         table_megabytes: float | None = None,
         tables: str | os.PathLike[str] | Tablebase | None = None,
         selective: bool = False,
+        temperature: float = 0,
     ) -> None:
         """Limit each decision to `depth` turns, `nodes` positions and `seconds`.
 
@@ -116,9 +121,11 @@ class MinimaxPlayer:
         "normal"; explicit limits override it. The transposition table has `table_megabytes`, by
         default those of the level or 16. `evaluation` names an evaluation of the game, or the path
         of a network file; `tables` are exact values or their folder. `selective` searches late
-        moves less deeply. Raises UnknownOption for an unknown level or evaluation, BadOption for a
-        limit out of range or a missing folder, MissingTable for a folder without tables of the
-        game, BadTable or BadNetwork for a damaged file.
+        moves less deeply. With a positive `temperature`, in the units of scores, all actions are
+        compared and one is drawn with a probability proportional to exp(score / temperature); see
+        `cc_env.search.sampling`. Raises UnknownOption for an unknown level or evaluation,
+        BadOption for a number out of range or a missing folder, MissingTable for a folder without
+        tables of the game, BadTable or BadNetwork for a damaged file.
         """
         options: dict[str, Any] = {"depth": depth, "nodes": nodes, "seconds": seconds}
         options = {name: value for name, value in options.items() if value is not None}
@@ -132,6 +139,8 @@ class MinimaxPlayer:
         check_limit("depth", self._depth, MAX_DEPTH)
         check_limit("nodes", self._nodes)
         limits.check_seconds(self._seconds)
+        check_temperature(temperature)
+        self._game, self._temperature = game, float(temperature)
         function = find_evaluation(game, evaluation)
         self.fingerprint = short_hash(function)
         table = options.get("table_megabytes", 16) if table_megabytes is None else table_megabytes
@@ -141,14 +150,32 @@ class MinimaxPlayer:
         self._policy_megabytes = min(table, policies.TABLE_MEGABYTES)
 
     def choose(self, position: Position, rng: np.random.Generator, clock: Clock) -> Decision:
-        """Return the first decision of the principal variation."""
+        """Return the first decision of the principal variation, or a sampled action."""
         seconds = thinking_seconds(self._seconds, clock)
+        if self._temperature:
+            return self._sample(position, rng, seconds)
         result = self._search.search(
             position, depth=self._depth, nodes=self._nodes, seconds=seconds
         )
         return Decision(result.action, result.value, result.details())
 
-    def make_policy(self) -> policies.AlphaBetaPolicy | None:
+    def _sample(
+        self, position: Position, rng: np.random.Generator, seconds: float | None
+    ) -> Decision:
+        """Return an action drawn by the scores of all actions."""
+        actions = self._game.choices(position)
+        if len(actions) == 1:
+            return Decision(int(actions[0]))
+        result = self._search.score_actions(
+            position, depth=self._depth, nodes=self._nodes, seconds=seconds
+        )
+        state = rng.integers(2**64, dtype=np.uint64)
+        index = int(sample(result.scores, self._temperature, state))
+        score = int(result.scores[index])
+        details = {"score": score, "depth": result.depth, "nodes": result.nodes}
+        return Decision(int(result.actions[index]), expected_result(score), details)
+
+    def make_policy(self) -> policies.AlphaBetaPolicy | policies.SampledAlphaBetaPolicy | None:
         """Return a compiled policy that decides as this player; None with a time limit.
 
         Its transposition table has at most `policies.TABLE_MEGABYTES`, so that it may decide
@@ -161,6 +188,9 @@ class MinimaxPlayer:
             check_limit("nodes", self._nodes),
         )
         context = self._make_context(table_megabytes=self._policy_megabytes)
+        if self._temperature:
+            make = policies.SampledAlphaBetaPolicy.make
+            return make(self._game, context, depth, nodes, self._temperature)
         return policies.AlphaBetaPolicy.make(context, depth, nodes)
 
     def compare(

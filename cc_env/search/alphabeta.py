@@ -19,12 +19,14 @@ A selective search reduces late moves: all actions but the first few are searche
 some turns, and again to the full depth if their value exceeds the best so far. It reaches greater
 depths in the same time and may overlook short lines. Its values differ from plain minimax; its
 proofs are valid.
+
+Shapes: A = `num_actions`, L legal actions.
 """
 
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -427,15 +429,9 @@ def deepen(
     """
     context = by_reference(context)
     workspace = context.workspace
-    _reset(context)
-    workspace.root_player = player
-    workspace.max_nodes = nodes
+    _reset(player, nodes, context)
     for turns in range(1, depth + 1):
-        workspace.depth = turns
-        workspace.truncated = 0
-        for action in range(workspace.history.shape[1]):
-            workspace.history[FIRST, action] //= 2
-            workspace.history[SECOND, action] //= 2
+        _begin_iteration(turns, context)
         frame = Frame(np.int64(turns), np.int64(0), np.int64(-INFINITE), np.int64(INFINITE))
         search(position, frame, context)
         if workspace.lines[0, 0] != NO_ACTION:
@@ -452,10 +448,70 @@ def deepen(
             break
 
 
-@jit
-def _reset(context: Context) -> None:
-    """Reset everything but the inputs, so that the search is independent of earlier ones."""
+@jit(nogil=True)
+def score_all(
+    position: Position,
+    depth: Int,
+    nodes: Int,
+    context: Context,
+    actions: NDArray[np.int32],
+    scores: NDArray[np.int64],
+) -> Int:
+    """Write the legal actions of an unfinished position and their scores; return their number.
+
+    `actions` is int32[A], `scores` int64[2 * A]; the second half is a buffer. All actions are
+    searched to the same depth, which increases until a limit of `deepen` is reached or all values
+    are certain. The scores of an interrupted iteration are dropped.
+    """
+    context = by_reference(context)
     workspace = context.workspace
+    player = np.int64(rules.to_move(position))
+    _reset(player, nodes, context)
+    count = rules.legal_actions(position, actions)
+    for turns in range(1, depth + 1):
+        _begin_iteration(turns, context)
+        _push_key(_key(position, context), np.int64(0), context)
+        for index in range(count):
+            after = rules.apply(position, np.int64(actions[index]))
+            scores[count + index] = _score(after, player, turns, context)
+        if _is_stopped(context):
+            break
+        scores[:count] = scores[count : 2 * count]
+        workspace.completed_depth = turns
+        if workspace.truncated == 0:
+            break
+    return np.int64(count)
+
+
+@jit
+def _score(position: Position, player: Int, turns: Int, context: Context) -> Int:
+    """Return the value to `player` of a position after one action of a search to `turns` turns."""
+    depth = turns if rules.mid_turn(position) else turns - 1
+    frame = Frame(depth, np.int64(1), np.int64(-INFINITE), np.int64(INFINITE))
+    is_leaf, value = _evaluate_leaf(position, frame, player, context)
+    if not is_leaf:
+        value = search(position, frame, context)
+        value = value if rules.to_move(position) == player else -value
+    return value
+
+
+@jit
+def _begin_iteration(turns: Int, context: Context) -> None:
+    """Begin an iteration of a search to `turns` turns; earlier iterations count half."""
+    workspace = context.workspace
+    workspace.depth = turns
+    workspace.truncated = 0
+    for action in range(workspace.history.shape[1]):
+        workspace.history[FIRST, action] //= 2
+        workspace.history[SECOND, action] //= 2
+
+
+@jit
+def _reset(player: Int, nodes: Int, context: Context) -> None:
+    """Reset the workspace, so that a search by `player` is independent of earlier ones."""
+    workspace = context.workspace
+    workspace.root_player = player
+    workspace.max_nodes = nodes
     for ply in range(MAX_PLIES):
         workspace.killers[ply, 0] = workspace.killers[ply, 1] = NO_ACTION
     for action in range(workspace.history.shape[1]):
@@ -489,6 +545,26 @@ def make_context(
     workspace["max_margin"], workspace["is_selective"] = game.max_margin, selective
     ordering = rules.ordering_evaluation(weights)
     return Context(table, workspace, weights, ordering, load_tables(tables, game))
+
+
+class ScoredActions(NamedTuple):
+    """The legal actions of a position with their scores to the player to move."""
+
+    actions: NDArray[np.int32]  # [L]
+    scores: NDArray[np.int64]  # [L]
+    # Turns searched.
+    depth: int
+    # Positions visited.
+    nodes: int
+
+
+def _check_limits(depth: int | None, nodes: int | None, seconds: float | None) -> tuple[int, int]:
+    """Return the maximum depth and number of nodes of a search; raise BadOption."""
+    max_depth = limits.check_limit("depth", depth, MAX_DEPTH)
+    max_nodes = limits.check_limit("nodes", nodes)
+    limits.check_seconds(seconds)
+    limits.require_any(depth=depth, nodes=nodes, seconds=seconds)
+    return max_depth, max_nodes
 
 
 class AlphaBeta:
@@ -559,10 +635,7 @@ class AlphaBeta:
         """
         began = time.perf_counter()
         legal = self.game.choices(position)
-        max_depth = limits.check_limit("depth", depth, MAX_DEPTH)
-        max_nodes = limits.check_limit("nodes", nodes)
-        limits.check_seconds(seconds)
-        limits.require_any(depth=depth, nodes=nodes, seconds=seconds)
+        max_depth, max_nodes = _check_limits(depth, nodes, seconds)
         if len(legal) == 1:
             return SearchResult(line=(int(legal[0]),))
         workspace = self._context.workspace
@@ -583,6 +656,34 @@ class AlphaBeta:
             is_exact=bool(is_complete and not workspace["truncated"]),
             cuts_max=int(workspace["cuts_max"]),
             cuts_min=int(workspace["cuts_min"]),
+        )
+
+    def score_actions(
+        self,
+        position: Position,
+        *,
+        depth: int | None = None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+    ) -> ScoredActions:
+        """Return the scores of all legal actions, searched to the same depth.
+
+        The search ends at the first of the limits, which are those of `search`; depth 1 is always
+        completed. It takes longer than a search for the best action alone. Raises as `search`.
+        """
+        count = len(self.game.choices(position))
+        max_depth, max_nodes = _check_limits(depth, nodes, seconds)
+        workspace = self._context.workspace
+        actions = np.empty(self.game.num_actions, np.int32)
+        scores = np.empty(2 * len(actions), np.int64)
+        workspace["stop"] = 0
+        with limits.alarm(workspace, seconds):
+            score_all(position, max_depth, max_nodes, self._context, actions, scores)
+        return ScoredActions(
+            actions[:count],
+            scores[:count],
+            int(workspace["completed_depth"]),
+            int(workspace["nodes"]),
         )
 
     def stop(self) -> None:

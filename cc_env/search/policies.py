@@ -21,8 +21,9 @@ from cc_env.errors import BadPlayer
 from cc_env.jit.compiler import jit, rule
 from cc_env.jit.raw_arrays import as_raw
 from cc_env.search import greedy
-from cc_env.search.alphabeta import deepen
+from cc_env.search.alphabeta import deepen, score_all
 from cc_env.search.mcts import Tree, UCTSettings, make_tree, run_simulations
+from cc_env.search.sampling import sample
 from cc_env.search.scores import INFINITE
 from cc_env.search.workspace import MAX_PLIES, Context
 from cc_env.tablebase.tablebase import KEEPING_END, VALUE, VALUES_END, Probing, probe_into
@@ -114,6 +115,30 @@ class AlphaBetaPolicy(NamedTuple):
         return cls(np.int64(depth), np.int64(nodes), context, np.empty(MAX_PLIES, np.int32))
 
 
+class SampledAlphaBetaPolicy(NamedTuple):
+    """Draws an action by the scores of a search of `AlphaBeta`, with a temperature."""
+
+    depth: np.int64
+    nodes: np.int64
+    temperature: np.float64
+    context: Context
+    # Buffers of `score_all`.
+    legal: NDArray[np.int32]  # [A]
+    scores: NDArray[np.int64]  # [2 * A]
+
+    @classmethod
+    def make(cls, game: Game, context: Context, depth: int, nodes: int, temperature: float) -> Self:
+        """Return the policy with a context of `alphabeta.make_context` and its limits."""
+        return cls(
+            np.int64(depth),
+            np.int64(nodes),
+            np.float64(temperature),
+            context,
+            np.empty(game.num_actions, np.int32),
+            np.empty(2 * game.num_actions, np.int64),
+        )
+
+
 class UCTPolicy(NamedTuple):
     """Decides as a search of `MCTS`."""
 
@@ -137,7 +162,14 @@ class PerfectPolicy(NamedTuple):
     fallback: Any
 
 
-Policy = RandomPolicy | GreedyPolicy | AlphaBetaPolicy | UCTPolicy | PerfectPolicy
+Policy = (
+    RandomPolicy
+    | GreedyPolicy
+    | AlphaBetaPolicy
+    | SampledAlphaBetaPolicy
+    | UCTPolicy
+    | PerfectPolicy
+)
 
 
 @jit
@@ -174,6 +206,17 @@ def _decide_by_alpha_beta(policy: AlphaBetaPolicy, position: Position, state: np
 
 
 @jit
+def _decide_by_sampling(
+    policy: SampledAlphaBetaPolicy, position: Position, state: np.uint64
+) -> Int:
+    legal, scores, context = policy.legal, policy.scores, policy.context
+    if rules.legal_actions(position, legal) == 1:
+        return np.int64(legal[0])
+    count = score_all(position, policy.depth, policy.nodes, context, legal, scores)
+    return np.int64(legal[sample(scores[:count], policy.temperature, state)])
+
+
+@jit
 def _decide_by_uct(policy: UCTPolicy, position: Position, state: np.uint64) -> Int:
     tree = policy.tree
     if rules.legal_actions(position, tree.legal[0]) == 1:
@@ -202,5 +245,6 @@ def _decide_perfectly(policy: PerfectPolicy, position: Position, state: np.uint6
 decide.add(RandomPolicy, function=_decide_randomly)  # type: ignore[attr-defined]
 decide.add(GreedyPolicy, function=_decide_greedily)  # type: ignore[attr-defined]
 decide.add(AlphaBetaPolicy, function=_decide_by_alpha_beta)  # type: ignore[attr-defined]
+decide.add(SampledAlphaBetaPolicy, function=_decide_by_sampling)  # type: ignore[attr-defined]
 decide.add(UCTPolicy, function=_decide_by_uct)  # type: ignore[attr-defined]
 decide.add(PerfectPolicy, function=_decide_perfectly)  # type: ignore[attr-defined]

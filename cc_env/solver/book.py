@@ -6,10 +6,12 @@ too, as long as one player has always kept the value.
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from cc_env.core import rules
+from cc_env.core.game import Game
 from cc_env.core.numbering import Material, swap_sides
 from cc_env.core.rules import ONGOING, Position
 from cc_env.errors import BadOption, check_integer
@@ -22,6 +24,9 @@ from cc_env.tablebase.values import DRAW_VALUE, loss_value, win_value
 MAX_TURNS = 100
 # Both players, as bits.
 _BOTH = 0b11
+# Results of probes in memory; most positions are probed twice, after a turn and before the next.
+_MAX_CACHED_PROBES = 2**18
+_Probe = Callable[[Position], ExactValue]
 
 
 def make_book(
@@ -35,7 +40,8 @@ def make_book(
     """
     check_integer("turns", turns, 1, MAX_TURNS)
     start = tables.game.initial
-    values = {start: _encode(tables.probe(start))}
+    probe = lru_cache(_MAX_CACHED_PROBES)(tables.probe)
+    values = {start: _encode(probe(start))}
     # For positions after the last turn, and for all earlier ones, the players that may have kept
     # the value so far, as bits.
     latest, earlier = {start: _BOTH}, dict[Position, int]()
@@ -45,10 +51,12 @@ def make_book(
             # Those with whom the turns from here have been followed already need no second visit.
             keepers &= ~earlier.get(position, 0)
             earlier[position] = earlier.get(position, 0) | keepers
-            for after, remaining in _follow(tables, position, keepers) if keepers else ():
+            for after, remaining in (
+                _follow(tables.game, probe, position, keepers) if keepers else ()
+            ):
                 following[after] = following.get(after, 0) | remaining
         for position in following.keys() - values.keys():
-            values[position] = _encode(tables.probe(position))
+            values[position] = _encode(probe(position))
         if len(values) > MAX_POSITIONS:
             raise BadOption(f"turns={turns}: more than {MAX_POSITIONS:,} positions; choose fewer")
         report(turn, len(values))
@@ -56,15 +64,16 @@ def make_book(
     return _pack(tables, turns, values)
 
 
-def _follow(tables: Tablebase, position: Position, keepers: int) -> Iterator[tuple[Position, int]]:
+def _follow(
+    game: Game, probe: _Probe, position: Position, keepers: int
+) -> Iterator[tuple[Position, int]]:
     """Yield the unfinished positions after a turn, and the players that still keep the value."""
-    game = tables.game
-    solved, mover = tables.probe(position), 1 << game.to_move(position)
+    solved, mover = probe(position), 1 << game.to_move(position)
     for action in solved.actions:
         after = game.apply(position, action, solved.actions)
         remaining = keepers if action in solved.value_keeping else keepers & ~mover
         if game.mid_turn(after):
-            yield from _follow(tables, after, remaining)
+            yield from _follow(game, probe, after, remaining)
         elif game.outcome(after) == ONGOING:
             yield after, remaining
 

@@ -174,7 +174,7 @@ FOLDER = "capture_conquer-corner=3,size=6"
             "minimax:depth=1,tables=a,b=c,d=e,nodes=2,f=1",
             "player minimax has no option b, d, f; if it is part of tables, quote the value: "
             "tables='a,b=c,d=e'; it has: level, depth, nodes, seconds, evaluation, "
-            "table_megabytes, tables, selective=False",
+            "table_megabytes, tables, selective=False, temperature=0",
         ),
         (
             "policy:path=a,contempt=0,x=1",

@@ -88,6 +88,14 @@ def test_command_writes_the_book_of_a_folder_of_tables(tmp_path):
     assert Tablebase(GAME, tmp_path).probe(GAME.initial) == TABLES.probe(GAME.initial)
 
 
+def test_command_without_tables_leaves_no_folder(tmp_path):
+    (tmp_path / "tables").mkdir()
+    folders = "--tables", tmp_path / "tables", "--out", tmp_path / "book"
+    command = "book", "capture_conquer", "-o", "size=4", "--turns", "2", *folders
+    assert "no table has the value" in command_line(main, *command, status=2, columns=200)
+    assert not (tmp_path / "book").exists()
+
+
 def test_book_needs_tables_and_a_number_of_turns(tmp_path, monkeypatch):
     with pytest.raises(BadOption, match="turns=0; expected: an integer, 1 to 100"):
         make_book(TABLES, 0)
