@@ -10,7 +10,7 @@ import gymnasium
 from gymnasium import spaces
 from gymnasium.utils import seeding
 
-from cc_env.core.game import Game, Turn
+from cc_env.core.game import Turn
 from cc_env.core.rules import ONGOING, Position
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import ILLEGAL_MODES, NO_SCORE, Boards, Ending
@@ -27,15 +27,12 @@ from cc_env.errors import (
     format_count,
 )
 from cc_env.rendering.picture import describe_standing
-from cc_env.text.board import board_text
-from cc_env.text.rules import rules_text
-from cc_env.text.turns import find_turn, legal_turn_texts, tagged_text
+from cc_env.text.prompts import MAX_SHOWN_TURNS, describe_position, instructions, list_turns
+from cc_env.text.turns import find_turn, tagged_text
 
 # Characters of a reply and of an observation.
 MAX_REPLY_LENGTH = 2**16
 MAX_OBSERVATION_LENGTH = 2**16
-# Legal turns in an observation.
-MAX_SHOWN_TURNS = 500
 MAX_TRIES = 1000
 RENDER_MODES = ["ansi"]
 
@@ -163,13 +160,8 @@ class TextBoard:
         """Return the board in words, as the player in `seat`, 0 or 1, sees it."""
         game, position = self.game, self.boards.position()
         end = None if self.result is None else (self.result["outcome"], self.result["ending"])
-        letters = ", ".join(game.letters[seat])
         standing = describe_standing(game, position, end)
-        lines = [
-            board_text(game, position, seat),
-            "",
-            f"You are {game.players[seat]} ({letters}). {standing[0].upper()}{standing[1:]}.",
-        ]
+        lines = [describe_position(game, position, seat, standing)]
         if self._history:
             lines.append(f"Turns so far: {', '.join(self._history)}")
         if end is None and game.to_move(position) == seat:
@@ -181,9 +173,7 @@ class TextBoard:
         if self.error and self.tries_left < self._options.tries:
             yield f"{self.error}. You have {format_count(self.tries_left, 'reply')} left."
         if self._options.show_legal:
-            texts = list(self._legal)
-            texts[MAX_SHOWN_TURNS:] = ["..."] * (len(texts) > MAX_SHOWN_TURNS)
-            yield f"Legal turns: {', '.join(texts)}"
+            yield list_turns(self._legal)
 
 
 class TextGameEnv(gymnasium.Env[str, str]):
@@ -280,7 +270,7 @@ class TextGameEnv(gymnasium.Env[str, str]):
     @property
     def rules(self) -> str:
         """The rules of the game and how to reply, for the beginning of a prompt."""
-        return prompt(self.game)
+        return instructions(self.game)
 
     @property
     def position(self) -> Position:
@@ -345,9 +335,3 @@ class TextGameEnv(gymnasium.Env[str, str]):
 def text_space(max_length: int) -> spaces.Text:
     """Return the space of texts of printable ASCII characters and line breaks."""
     return spaces.Text(max_length, min_length=0, charset=string.printable)
-
-
-def prompt(game: Game) -> str:
-    """Return the rules of a game and how to reply, for the beginning of a prompt."""
-    example = legal_turn_texts(game, game.initial, 1)[0]
-    return f"{rules_text(game)}\n\nReply with one turn in a tag, such as <turn>{example}</turn>."

@@ -15,10 +15,10 @@ from cc_env.envs.text import (
     RENDER_MODES,
     TextBoard,
     TextOptions,
-    prompt,
     text_space,
 )
 from cc_env.errors import MissingExtra, ResetNeeded
+from cc_env.text.prompts import instructions
 
 try:
     from pettingzoo import AECEnv
@@ -101,7 +101,7 @@ class TextGameAEC(AECEnv):
     @property
     def rules(self) -> str:
         """The rules of the game and how to reply, for the beginning of a prompt."""
-        return prompt(self.game)
+        return instructions(self.game)
 
     @property
     def position(self) -> Position:
