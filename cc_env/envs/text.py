@@ -77,6 +77,16 @@ class TextBoard:
         self.boards, self.game, self._options = boards, boards.game, options
         self.result: Ending | None = None
 
+    @property
+    def terminated(self) -> bool:
+        """Whether the rules, or a reply, have ended the game."""
+        return self.result is not None and self.result["outcome"] != ONGOING
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a limit has ended the game."""
+        return self.result is not None and self.result["outcome"] == ONGOING
+
     def begin(self) -> None:
         """Begin in the position of the board."""
         self.result = None
@@ -165,10 +175,10 @@ class TextBoard:
         if self._history:
             lines.append(f"Turns so far: {', '.join(self._history)}")
         if end is None and game.to_move(position) == seat:
-            lines += self._requests()
+            lines += self._request_lines()
         return "\n".join(lines)
 
-    def _requests(self) -> Iterator[str]:
+    def _request_lines(self) -> Iterator[str]:
         """Yield the error of the last reply, and the legal turns, for the player to move."""
         if self.error and self.tries_left < self._options.tries:
             yield f"{self.error}. You have {format_count(self.tries_left, 'reply')} left."
@@ -300,17 +310,9 @@ class TextGameEnv(gymnasium.Env[str, str]):
         """
         board = self._board
         board.play(action)
-        info = self._info()
-        is_over = board.result is not None
-        terminated = is_over and info["outcome"] != ONGOING
-        reward = board.reward - board.penalty
-        return (
-            self._board.observation(info["seat"]),
-            reward,
-            terminated,
-            is_over and not terminated,
-            info,
-        )
+        info, reward = self._info(), board.reward - board.penalty
+        observation = board.observation(info["seat"])
+        return observation, reward, board.terminated, board.truncated, info
 
     def render(self) -> str | None:
         """Return the observation in the mode "ansi"; raise ResetNeeded before the first reset."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from gymnasium import spaces
 
-from cc_env.core.rules import ONGOING, Position
+from cc_env.core.rules import Position
 from cc_env.envs.aec import API_TEST_OPTIONS, OrderEnforcing
 from cc_env.envs.arguments import as_seed, make_environment_game
 from cc_env.envs.boards import NO_EPISODE, Boards
@@ -162,10 +162,8 @@ class TextGameAEC(AECEnv):
     def _update(self) -> None:
         """Set `agent_selection`, the ends of the agents, and `infos`."""
         board = self._board
-        result = board.result
         self.agent_selection = self.possible_agents[board.boards.to_move.item()]
-        is_terminated = result is not None and result["outcome"] != ONGOING
-        self.terminations = dict.fromkeys(self.agents, is_terminated)
-        self.truncations = dict.fromkeys(self.agents, result is not None and not is_terminated)
-        info = {"error": board.error, "tries_left": board.tries_left, **(result or {})}
+        self.terminations = dict.fromkeys(self.agents, board.terminated)
+        self.truncations = dict.fromkeys(self.agents, board.truncated)
+        info = {"error": board.error, "tries_left": board.tries_left, **(board.result or {})}
         self.infos: dict[str, dict[str, Any]] = {agent: dict(info) for agent in self.agents}
