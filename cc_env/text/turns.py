@@ -27,8 +27,8 @@ _ARROW = re.compile(r"(?<=\d)\s*(?:-+>|=>|→|\bto\b)\s*(?=[a-z]?\d)", re.IGNORE
 _MARKS = " \t*_`'\"“”‘’.!()[]{}#"
 _BULLET = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s+")
 _INTRODUCTION = re.compile(
-    r"""^(?: (?:(?:so|then|thus|therefore|ok|okay|well|now)[,:]?\s+)?
-        (?: (?:(?:my|the|final|best|chosen)\s+)* (?:answer|move|turn|action|choice)
+    r"""^(?:(?:so|then|thus|therefore|ok|okay|well|now)[,:]?\s+)?
+    (?: (?: (?:(?:my|the|final|best|chosen)\s+)* (?:answer|move|turn|action|choice)
             (?:\s*[:=]|\s+is:?|\s+will\s+be:?)
           | i(?:\s+will|'ll|’ll)? (?:\s+(?:play|choose|pick|select|move|place|go\s+with))?:?(?=\s) )
         [\s*_`]* )? (?:from\s+)?""",
@@ -43,18 +43,27 @@ _MENTION = re.compile(rf"(?<![\w,.-]) {_FORM} (?!\w)", re.IGNORECASE | re.VERBOS
 _TURN = re.compile(
     rf"{_FORM} | (?-i:[A-Z]{{1,2}}(?:-[A-Z]){{0,2}}) | pass", re.IGNORECASE | re.VERBOSE
 )
-_END_OF_CLAUSE = re.compile(
-    r"(?<=\?)|[.,;:!()]|\b(?:so|but|therefore|hence|while|whereas)\b", re.IGNORECASE
+_END_OF_SENTENCE = re.compile(r"(?<=\?)|[.!]")
+_END_OF_CLAUSE = re.compile(r"[,;()]|\b(?:so|but|therefore|hence|while|whereas)\b", re.IGNORECASE)
+# A clause that announces its turn, as in "I will now play" or "my answer is".
+_ANNOUNCEMENT = re.compile(
+    r"""\b(?:(?:i|we)(?:['’](?:ll|m))?|let['’]s|let\s+(?:us|me))
+        (?:\s+(?:will|now|just|simply|then|therefore|finally|am|going|want|have|must|shall|to))*
+        \s+(?:play|choose|pick|select|move|place|go|take|capture|jump|step|advance|shift|start|open
+            |begin|continue)\b
+    | \b(?:answer|move|turn|action|choice)\s*(?:is\b|will\s+be\b|[:=])""",
+    re.IGNORECASE | re.VERBOSE,
 )
-# Words of clauses that mention a turn without choosing it.
+# Words that mention a turn without choosing it, in a clause and in a whole sentence.
 _DOUBT = re.compile(
-    r"""\b(?:not|cannot|\w+n['’]t|no|never|avoid\w*|instead|rather|unless|if|when|after|before
+    r"""\b(?:not|cannot|\w+n['’]t|no|never|avoid\w*|instead|when|after|before
     |because|since|as|like|would|could|might|may|should|can|consider\w*|compar\w*
     |candidates?|options?|alternatives?|also|example|such|legal|illegal|los\w+|bad|worse|weak\w*
     |mistake|blunder\w*|threat\w*|allow\w*|played|moved|was|were|did|had|previous\w*|last|earlier
-    |opponent\w*|he|she|they|you|repl\w+|expect\w*|follow\w*|second|later|next)\b|\?""",
+    |opponent\w*|he|she|they|you|repl\w+|expect\w*|follow\w*|second|later|next|too)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_CONDITION = re.compile(r"\b(?:if|unless)\b|\?", re.IGNORECASE)
 
 
 class _Mention(NamedTuple):
@@ -77,9 +86,10 @@ def find_turn(game: Game, position: Position, reply: str) -> Turn:
     """Return the legal turn that a reply in prose chooses, in any notation of the game.
 
     It is the content of the last tag <turn>, <move>, <action> or <answer>, whose closing tag may be
-    missing. A reply without tags chooses the turn that is alone on its last line, or introduced on
-    a line, as in "My move: a1-c3"; otherwise the only turn that it mentions without words of doubt,
-    such as "not" or "would". Turns of letters alone need a tag or, in capitals, such a line.
+    missing. A reply without tags chooses the turn that it announces, as in "My move: a1-c3" or "so
+    I play a1-c3", or that is a sentence or the only such line of its own. Clauses with words of
+    doubt, such as "not" or "would", announce nothing. Turns of letters alone need a tag or, in
+    capitals, a line of their own.
 
     Raises IllegalAction, with a list of legal turns, if the reply chooses no legal turn or several.
 
@@ -131,20 +141,11 @@ def _reason(chosen: list[_Mention]) -> str:
 
 
 def _chosen(mentions: list[_Mention]) -> list[_Mention]:
-    """Return the different turns that the mentions choose.
-
-    Answers take precedence over earlier mentions. Illegal turns may be the opponent's, except the
-    last one.
-    """
-    answers = [index for index, mention in enumerate(mentions) if mention.is_answer]
-    considered = [
-        mention
-        for index, mention in enumerate(mentions)
-        if mention.is_answer
-        or (mention.turn and index > max(answers, default=-1))
-        or (not answers and mention is mentions[-1])
-    ]
-    return list({mention.turn or mention.text: mention for mention in considered}.values())
+    """Return the different turns that the answers are, and the legal ones mentioned afterwards."""
+    answers = [mention for mention in mentions if mention.is_answer]
+    last = max((index for index, each in enumerate(mentions) if each.is_answer), default=0)
+    later = [mention for mention in mentions[last:] if answers and mention.turn]
+    return list({mention.turn or mention.text: mention for mention in answers + later}.values())
 
 
 def _texts(reply: str) -> Iterator[tuple[str, bool]]:
@@ -152,12 +153,12 @@ def _texts(reply: str) -> Iterator[tuple[str, bool]]:
 
     Clauses with words of doubt are skipped.
     """
-    lines = [line for line in map(_strip, reply.splitlines()) if line]
+    lines = list(map(_strip, reply.splitlines()))
     is_single = sum(map(bool, map(_TURN.fullmatch, lines))) == 1
-    for number, line in enumerate(lines, 1):
+    for line in lines:
         rest = _without_introduction(line)
         if _TURN.fullmatch(line):
-            yield line, is_single and number == len(lines)
+            yield line, is_single
         elif _TURN.fullmatch(rest):
             yield rest, True
         else:
@@ -167,16 +168,22 @@ def _texts(reply: str) -> Iterator[tuple[str, bool]]:
 def _texts_in_prose(line: str) -> Iterator[tuple[str, bool]]:
     """Yield what looks like a turn in a line, as `_texts`.
 
-    An answer is a clause that consists of an introduction and the turn, as in "so I play 9-13".
+    Answers are sentences that consist of a turn, and turns that their clause announces.
     """
-    texts = _MENTION.findall(line)
+    texts = iter(_MENTION.findall(line))
     # Turns may contain commas, which do not end their clause.
-    for clause in _END_OF_CLAUSE.split(_MENTION.sub("@", line.replace("@", " "))):
-        clause, count = clause.strip(), clause.count("@")
-        is_answer = clause != "@" and _without_introduction(clause) == "@"
-        if not _DOUBT.search(clause):
-            yield from ((text, is_answer) for text in texts[:count])
-        texts = texts[count:]
+    for sentence in _END_OF_SENTENCE.split(_MENTION.sub("@", line.replace("@", " "))):
+        is_turn = _without_introduction(sentence.strip(_MARKS)) == "@"
+        is_condition = bool(_CONDITION.search(sentence))
+        for clause in _END_OF_CLAUSE.split(sentence):
+            is_doubtful = is_condition or bool(_DOUBT.search(clause))
+            for before, text in zip(
+                clause.split("@"), islice(texts, clause.count("@")), strict=False
+            ):
+                is_announced = _ANNOUNCEMENT.search(before) and not _DOUBT.search(before)
+                is_answer = not is_condition and (is_turn or bool(is_announced))
+                if is_answer or not is_doubtful:
+                    yield text, is_answer
 
 
 def _parse(game: Game, position: Position, text: str) -> Turn:

@@ -37,7 +37,7 @@ def test_replies_choose_their_turns_or_none():
     for game, position, turn, reply in replies:
         found = found_turn(game, position, reply)
         assert found == turn or (turn == f"({turn[1:-1]})" and found in ("-", turn[1:-1])), reply
-    assert sum(turn.startswith("(") for *_, turn, _ in replies) < 30
+    assert sum(turn.startswith("(") for *_, turn, _ in replies) < len(replies) / 10
 
 
 def test_replies_contain_every_notation():
@@ -53,7 +53,7 @@ def test_replies_contain_every_notation():
     [
         ("I resign", "the reply chooses no turn.*legal: "),
         ("<turn>a1-c4</turn>", "'a1-c4' is not legal; legal: a1-c3, b1-d1,"),
-        ("a1-c3\nb2-c3", "'a1-c3', 'b2-c3'"),
+        ("I play a1-c3. I play b2-c3.", "the reply chooses 'a1-c3', 'b2-c3'; legal"),
         (f"<turn>{'a1-' * 99}</turn>", f"'{('a1-' * 99)[:40]}' is not legal"),
         ("<turn>\x1b[1mé</turn>", r"'\\x1b\[1m\\xe9' is not legal"),
     ],
