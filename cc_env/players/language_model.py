@@ -138,7 +138,8 @@ class LanguageModelPlayer:
         parameters = {**self._parameters, "seed": seed}
         if self._budget is not None:
             if self._tokens_spent >= self._budget:
-                raise Forfeit("error", f"{self._model}: the budget of {self._budget:,} tokens")
+                reason = f"the budget of {self._budget:,} tokens is spent"
+                raise Forfeit("error", f"{self._model}: {reason}")
             left = self._budget - self._tokens_spent
             parameters["max_tokens"] = min(parameters["max_tokens"], left)
         completion = self._client.complete(messages, parameters, until)

@@ -244,7 +244,7 @@ def test_budget_of_tokens_ends_the_game():
         player = make_player(f"{server.spec},budget=20,tokens=15", game)
         for _ in range(2):
             player.choose(game.initial, np.random.default_rng(0), Clock())
-        with pytest.raises(Forfeit, match="budget of 20 tokens") as caught:
+        with pytest.raises(Forfeit, match="budget of 20 tokens is spent") as caught:
             player.choose(game.initial, np.random.default_rng(0), Clock())
         player.for_new_game().choose(game.initial, np.random.default_rng(0), Clock())
     assert caught.value.fault == "error"
