@@ -68,14 +68,16 @@ class TextBoard:
 
     `reward` is the reward of the last reply, for the player who gave it, without `penalty`, the
     cost of a reply without a legal turn. `error` is the reason why such a reply was refused, "" for
-    others; `tries_left` is the number of replies that the player to move has. `result` describes
-    how the game ended, as `Boards.result` does; None before.
+    others; `tries_left` is the number of replies that the player to move has. `last_turn` is the
+    turn that the last reply chose, () if it was refused. `result` describes how the game ended, as
+    `Boards.result` does; None before.
     """
 
     def __init__(self, boards: Boards, options: TextOptions) -> None:
         """Use one board; call `begin` after each of its resets."""
         self.boards, self.game, self._options = boards, boards.game, options
         self.result: Ending | None = None
+        self.last_turn: Turn = ()
 
     @property
     def terminated(self) -> bool:
@@ -91,7 +93,7 @@ class TextBoard:
         """Begin in the position of the board."""
         self.result = None
         self._history: list[str] = []
-        self.error = ""
+        self.error, self.last_turn = "", ()
         self.reward = self.penalty = 0.0
         self._begin_turn()
         if self._options.show_history:
@@ -117,30 +119,30 @@ class TextBoard:
             raise ResetNeeded("the game is over; call reset() before step()")
         position = self.boards.position()
         try:
-            turn: Turn | None = self._legal.get(tagged_text(reply) or "")
-            turn = turn or find_turn(self.game, position, reply)
+            turn = self._legal.get(tagged_text(reply) or "", ())
+            turn = self.last_turn = turn or find_turn(self.game, position, reply)
             self.error, self.penalty = "", 0.0
         except IllegalAction as error:
             if self._options.illegal == "raise":
                 raise
-            self.error, self.penalty = str(error), self._options.penalty
+            self.error, self.penalty, self.last_turn = str(error), self._options.penalty, ()
             turn = self._turn_after_error(position)
         if turn:
             self._play_turn(position, turn)
 
-    def _turn_after_error(self, position: Position) -> Turn | None:
-        """Return a random turn if it replaces the last try; None if there is no turn to play."""
+    def _turn_after_error(self, position: Position) -> Turn:
+        """Return a random turn if it replaces the last try; () if there is no turn to play."""
         self.reward = 0.0
         self.tries_left -= 1
         if self.tries_left:
-            return None
+            return ()
         if self._options.illegal == "random":
             turns = list(self.game.turns(position))
             return turns[int(self.boards.generator(0).integers(len(turns)))]
         self.reward, loser = -1.0, self.game.to_move(position)
         score = self.game.score(position, loser) if self.game.has_scores else NO_SCORE
         self.result = {"outcome": 1 - loser, "ending": "illegal", "score": score}
-        return None
+        return ()
 
     def _play_turn(self, position: Position, turn: Turn) -> None:
         """Play a legal turn, and the opponent's turn."""
@@ -286,6 +288,11 @@ class TextGameEnv(gymnasium.Env[str, str]):
     def position(self) -> Position:
         """The position on the board; raises ResetNeeded before the first reset."""
         return self._board.boards.position()
+
+    @property
+    def last_turn(self) -> Turn:
+        """The turn that the last reply chose, () if it was refused and after a reset."""
+        return self._board.last_turn
 
     @property
     def opponent_names(self) -> tuple[str, ...]:
