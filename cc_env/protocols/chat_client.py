@@ -77,7 +77,7 @@ class ChatClient:
         body = json.dumps({**parameters, "messages": list(messages)})
         for attempt in range(self._retries + 1):
             try:
-                return _parse_completion(self._post(body, until))
+                return parse_completion(self._post(body, until))
             except _TemporaryError:
                 pause = RETRY_SECONDS * 2**attempt
                 if attempt == self._retries:
@@ -168,8 +168,8 @@ def _check_response(status: int, content: bytes) -> None:
     raise ChatError(message)
 
 
-def _parse_completion(content: bytes) -> Completion:
-    """Return the reply in a response; raise ChatError if it has none."""
+def parse_completion(content: bytes) -> Completion:
+    """Return the reply in a response, without the key; raise ChatError if it has none."""
     try:
         response = json.loads(content)
         text = response["choices"][0]["message"]["content"]
@@ -179,7 +179,7 @@ def _parse_completion(content: bytes) -> Completion:
     if not isinstance(text, str):
         excerpt = _without_key(content[:_MAX_QUOTED_LENGTH].decode(errors="replace"))
         raise ChatError(f"the response {excerpt!r} has no choices[0].message.content")
-    return Completion(text, tokens if isinstance(tokens, int) else 0)
+    return Completion(_without_key(text), tokens if isinstance(tokens, int) else 0)
 
 
 def _without_key(text: str) -> str:

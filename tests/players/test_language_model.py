@@ -219,6 +219,14 @@ def test_key_is_sent_but_never_reported(monkeypatch, tmp_path):
         assert KEY not in str(fault)
 
 
+def test_key_in_a_reply_is_not_written(monkeypatch, tmp_path):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    fault, _ = forfeit(say(f"<turn>{KEY}</turn>"), f",transcripts={tmp_path}")
+    (path,) = tmp_path.iterdir()
+    assert f"'${KEY_VARIABLE}' is not legal" in str(fault)
+    assert KEY not in path.read_text()
+
+
 def test_request_without_a_key_has_no_authorization():
     with serving(say("a1-c3")) as server:
         choose(server.spec)
