@@ -38,23 +38,13 @@ def board_text(game: Game, position: Position, seat: int = 0) -> str:
 def _layout(game: Game, seat: int) -> tuple[str, tuple[Cell, ...]]:
     """Return the lines of the board with %s for each piece, and the cells of the pieces."""
     names = {cell: game.cell_text(cell, "readable") for cell in game.grid.bits}
-    is_algebraic = all(re.fullmatch("[a-z][0-9]+", name) for name in names.values())
-    rows = _algebraic_rows(names) if is_algebraic else _rows(game)
+    is_full = len(names) == game.grid.rows * game.grid.columns
+    has_labels = is_full and all(re.fullmatch("[a-z][0-9]+", name) for name in names.values())
+    rows = _labeled_rows(names) if has_labels else _rows(game)
     if seat and game.grid.is_turned:
         rows = [row[::-1] for row in rows[::-1]]
-    cells = tuple(cell for row in rows for cell in row if cell in names)
-    if is_algebraic:
-        lines = ["   " + " ".join(names[cell][0] for cell in rows[0])]
-        lines += [f"{names[row[0]][1:]:<2} " + " ".join(["%s"] * len(row)) for row in rows]
-    else:
-        width = max(map(len, names.values()))
-        lines = [
-            " ".join(
-                f"{names[cell]:>{width}}%s" if cell in names else " " * (width + 1) for cell in row
-            ).rstrip()
-            for row in rows
-        ]
-    return "\n".join(lines), cells
+    lines = _labeled_lines(names, rows) if has_labels else _named_lines(names, rows)
+    return "\n".join(lines), tuple(cell for row in rows for cell in row if cell in names)
 
 
 def _rows(game: Game) -> list[list[Cell]]:
@@ -62,9 +52,25 @@ def _rows(game: Game) -> list[list[Cell]]:
     return [[(row, column) for column in range(game.grid.columns)] for row in range(game.grid.rows)]
 
 
-def _algebraic_rows(names: dict[Cell, str]) -> list[list[Cell]]:
-    """Return the cells of a board whose cells are all named as a1, from the highest row."""
-    by_number: dict[int, list[Cell]] = {}
+def _labeled_rows(names: dict[Cell, str]) -> list[list[Cell]]:
+    """Return the cells by row, from the highest number, and by the letter of their column."""
+    rows: dict[int, list[Cell]] = {}
     for cell, name in sorted(names.items(), key=lambda item: item[1][0]):
-        by_number.setdefault(int(name[1:]), []).append(cell)
-    return [by_number[number] for number in sorted(by_number, reverse=True)]
+        rows.setdefault(int(name[1:]), []).append(cell)
+    return [rows[number] for number in sorted(rows, reverse=True)]
+
+
+def _labeled_lines(names: dict[Cell, str], rows: list[list[Cell]]) -> list[str]:
+    """Return the letters of the columns, then each row after its number."""
+    letters = "   " + " ".join(names[cell][0] for cell in rows[0])
+    return [letters, *(f"{names[row[0]][1:]:<2} " + " ".join(["%s"] * len(row)) for row in rows)]
+
+
+def _named_lines(names: dict[Cell, str], rows: list[list[Cell]]) -> list[str]:
+    """Return each row, with the name of each cell before its piece."""
+    width = max(map(len, names.values()))
+    unused = " " * (width + 1)
+    return [
+        " ".join(f"{names[cell]:>{width}}%s" if cell in names else unused for cell in row).rstrip()
+        for row in rows
+    ]
