@@ -26,6 +26,23 @@ def single(env: gymnasium.Env[Any, Any], steps: int = 1000) -> Chunk:
     return chunk
 
 
+def replies(env: gymnasium.Env[str, str], steps: int = 200) -> Chunk:
+    """Return play in words: each reply is one of the turns at the end of the observation."""
+    rng, (observation, _) = random.Random(0), env.reset(seed=0)
+
+    def chunk() -> int:
+        nonlocal observation
+        for _ in range(steps):
+            turns = observation.rpartition("Legal turns: ")[2].split(", ")
+            reply = f"<turn>{turns[int(rng.random() * len(turns))]}</turn>"
+            observation, _, terminated, truncated, _ = env.step(reply)
+            if terminated or truncated:
+                observation, _ = env.reset()
+        return steps
+
+    return chunk
+
+
 def vector(
     envs: gymnasium.vector.VectorEnv[Any, Any, Any],
     *,

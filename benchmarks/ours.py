@@ -80,6 +80,12 @@ def tasks() -> list[Task]:
             make_measure(_make_single_play),
             "opponent's replies included",
         ),
+        Task(
+            "in words, C&C 6×6",
+            "steps/s",
+            make_measure(_make_replies),
+            "the legal turns in every observation; replies of greedy included",
+        ),
         *(_vector_task(boards, STEPPING_ALONE) for boards in (1, 64, 1024)),
         _vector_task(1024, f"{STEPPING_ALONE}; copy=False", copy=False),
         _vector_task(1024, "stepping and sample()", with_sampling=True),
@@ -159,6 +165,11 @@ def _listing_task(size: int) -> Task:
 def _make_single_play() -> Chunk:
     """Return random play in one environment."""
     return loops.single(gymnasium.make(ENVIRONMENT))
+
+
+def _make_replies() -> Chunk:
+    """Return random play in one environment in words."""
+    return loops.replies(gymnasium.make("cc_env/TextGame-v0", opponent="greedy"))
 
 
 def _make_boards(boards: int, **options: Any) -> Any:

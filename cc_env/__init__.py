@@ -5,6 +5,7 @@ Importing this package registers the environments:
     gymnasium.make("cc_env/CaptureConquer-v0", size=6, opponent="random")
     gymnasium.make_vec("cc_env/CaptureConquer-v0", num_envs=1024, size=6)
     pettingzoo.make("aec", "cc_env/CaptureConquer-v0", size=6)     (extra `pettingzoo`)
+    gymnasium.make("cc_env/TextGame-v0", game="checkers")          (in words, for language models)
 
 Games, players and matches are imported on first use:
 
@@ -79,19 +80,25 @@ def register(game: str, environment: str) -> None:
         make_game('checkers', crowning='continue', no_progress_limit=80)
     """
     import_allowlist.allow(game)
-    kwargs = {"game": game}
     gymnasium.register(
         environment,
         entry_point="cc_env.envs.single:BoardGameEnv",
         vector_entry_point="cc_env.envs.vector:BoardGameVectorEnv",
-        kwargs=kwargs,
+        kwargs={"game": game},
     )
+    _register_aec(environment, "cc_env.envs.aec:env", game=game)
+
+
+def _register_aec(environment: str, entry_point: str, **arguments: Any) -> None:
+    """Register an environment with PettingZoo if it is installed."""
     if find_spec("pettingzoo") is not None:
         import pettingzoo
 
         if hasattr(pettingzoo, "register"):  # since 1.27; before that there is only aec.env()
-            pettingzoo.register("aec", environment, "cc_env.envs.aec:env", kwargs=kwargs)
+            pettingzoo.register("aec", environment, entry_point, kwargs=arguments)
 
 
 for _name, _game in GAMES.items():
     register(_name, _game.environment)
+gymnasium.register("cc_env/TextGame-v0", entry_point="cc_env.envs.text:TextGameEnv")
+_register_aec("cc_env/TextGame-v0", "cc_env.envs.text_aec:env")

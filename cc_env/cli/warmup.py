@@ -118,7 +118,7 @@ def _play_rules(game: Game) -> None:
         if not turns:
             break
         turn = turns[rng.integers(len(turns))]
-        game.turn_text(position, turn)
+        game.parse_turn(position, game.turn_text(position, turn))
         game.track(position, turn)
         game.action_mask(position)
         game.observe(position)

@@ -49,7 +49,7 @@ __all__ = [
 Bot = Callable[[Position, np.random.Generator], int]
 # The actions of one turn, in order.
 Turn = tuple[int, ...]
-CellStyle = Literal["notation", "input", "prose"]
+CellStyle = Literal["notation", "readable", "input", "prose"]
 # The fields of a position that the default texts and pictures need.
 _DEFAULT_FIELDS = "own", "enemy", "player"
 # Turns in the message of an error.
@@ -182,6 +182,8 @@ class Game:
         Pairs of cells that lines connect, on a board of points instead of squares.
     cell_names
         Names of cells in the notation, on a board of points.
+    readable_cell_names
+        Names of cells in the readable notation, such as a1; by default as in the notation.
     row_labels, column_labels
         Labels from the top and from the left, as in the notation; by default 0, 1, …
 
@@ -229,6 +231,7 @@ class Game:
     dark_parity: int = 1
     board_lines: tuple[tuple[Cell, Cell], ...] = ()
     cell_names: Mapping[Cell, str] = MappingProxyType({})
+    readable_cell_names: Mapping[Cell, str] = MappingProxyType({})
     row_labels: Sequence[str] = ()
     column_labels: Sequence[str] = ()
 
@@ -391,6 +394,10 @@ class Game:
         ends = self._ends(action, self.to_move(position))
         return "-".join(map(self.cell_text, dict.fromkeys(ends))) or "pass"
 
+    def readable_action_text(self, position: Position, action: int) -> str:
+        """Return the readable notation of an action, such as a1-b2; by default its notation."""
+        return self.action_text(position, action)
+
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
         """Return other notations of an action that is a whole turn; `parse_turn` accepts them."""
         return ()
@@ -398,13 +405,15 @@ class Game:
     def cell_text(self, cell: Cell, style: CellStyle = "notation") -> str:
         """Return the name of a cell or, without one, the labels of its row and column.
 
-        They are written as in the notation, such as 41; as `input` of a player, such as 4 1; or as
-        `prose`, such as row 4, column 1.
+        They are written as in the notation, such as 41; as in the `readable` notation, such as b2;
+        as `input` of a player, such as 4 1; or as `prose`, such as row 4, column 1.
         """
         row, column = self.row_labels[cell[0]], self.column_labels[cell[1]]
         is_long = any(len(label) > 1 for label in (*self.row_labels, *self.column_labels))
+        notation = f"{row},{column}" if is_long else f"{row}{column}"
         texts = {
-            "notation": f"{row},{column}" if is_long else f"{row}{column}",
+            "notation": notation,
+            "readable": self.readable_cell_names.get(cell, notation),
             "input": f"{row} {column}",
             "prose": f"row {row}, column {column}",
         }
@@ -631,8 +640,24 @@ class Game:
             position, is_unfinished = after, self.mid_turn(after)
         return texts
 
+    def readable_turn_text(self, position: Position, turn: Turn) -> str:
+        """Return the readable notation of a turn, finished or not.
+
+        Records and files have `turn_text`. Raises IllegalAction if the turn is illegal.
+        """
+        text = ""
+        for action in turn:
+            after = self.apply(position, action)
+            text += self.readable_action_text(position, action)
+            position = after
+        return text
+
+    def readable_turns(self, position: Position) -> Iterator[tuple[Turn, str]]:
+        """Yield every legal turn with its readable notation; within a turn, its continuations."""
+        return self._matching_continuations(self.readable_action_text, position, "")
+
     def parse_turn(self, position: Position, text: str) -> Turn:
-        """Return the legal turn written as `text`, also in its other notations.
+        """Return the legal turn written as `text`, in its notation, readable or other notations.
 
         Whitespace and case are ignored. Raises IllegalAction if there is no such turn.
         """
@@ -665,26 +690,32 @@ class Game:
         """
         if not prefix:
             return
-        yield from self._matching_continuations(position, prefix, (), "")
+        yield from self._matching_continuations(self.action_text, position, prefix)
+        yield from self._matching_continuations(self.readable_action_text, position, prefix)
         for action in map(int, self.legal_actions(position)):
             for text in self.alternative_texts(position, action):
                 if normalize_notation(text).startswith(prefix):
                     yield (action,), text
 
     def _matching_continuations(
-        self, position: Position, prefix: str, turn: Turn, turn_text: str
+        self, action_text: Callable[[Position, int], str], position: Position, prefix: str
     ) -> Iterator[tuple[Turn, str]]:
-        """Yield the turns that continue `turn` and have this prefix, with their texts."""
+        """Yield the legal turns with this prefix in the notation `action_text`, with their texts.
+
+        In the middle of a turn, they are its continuations.
+        """
         for action in map(int, self.legal_actions(position)):
-            text = turn_text + self.action_text(position, action)
+            text = action_text(position, action)
             normalized = normalize_notation(text)
             if not (normalized.startswith(prefix) or prefix.startswith(normalized)):
                 continue
-            after = self.make_position(rules.apply(position, action))
-            if self.mid_turn(after):
-                yield from self._matching_continuations(after, prefix, (*turn, action), text)
+            if rules.is_unfinished(position, action):
+                after = self.make_position(rules.apply(position, action))
+                rest = prefix[len(normalized) :]
+                for turn, end in self._matching_continuations(action_text, after, rest):
+                    yield (action, *turn), text + end
             elif normalized.startswith(prefix):
-                yield (*turn, action), text
+                yield (action,), text
 
     def illegal_action(self, position: Position, action: object) -> IllegalAction:
         """Return the error for an illegal action, with the position and the legal actions.

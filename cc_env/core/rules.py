@@ -337,6 +337,12 @@ def register_numbering(
 
 
 @jit
+def is_unfinished(position: Position, action: Int) -> bool:
+    """Return whether the turn of a legal action continues with another one."""
+    return True if mid_turn(apply(position, action)) else False  # noqa: SIM210 (compiled)
+
+
+@jit
 def apply_all(position: Position, legal: NDArray[np.int32], out: NDArray[np.uint64]) -> int:
     """Write the positions after all turns into `out` as `turns` does, by the legal actions.
 

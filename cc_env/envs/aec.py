@@ -34,7 +34,7 @@ Observation = NDArray[np.int8]
 API_TEST_OPTIONS = {"options": 1}
 
 
-class _OrderEnforcing(OrderEnforcingWrapper):
+class OrderEnforcing(OrderEnforcingWrapper):
     """PettingZoo's wrapper, with a `last` that looks up its attributes in the environment."""
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -45,7 +45,7 @@ class _OrderEnforcing(OrderEnforcingWrapper):
 
 def env(game: str = "capture_conquer", **arguments: Any) -> OrderEnforcingWrapper:
     """Return `BoardGameAEC` in PettingZoo's wrapper that requires `reset` before anything else."""
-    return _OrderEnforcing(BoardGameAEC(game, **arguments))
+    return OrderEnforcing(BoardGameAEC(game, **arguments))
 
 
 class BoardGameAEC(CopyableEnv, RenderableEnv, AECEnv):

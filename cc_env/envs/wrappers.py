@@ -14,10 +14,11 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
 from cc_env.accuracy.decisions import keeps_value
-from cc_env.core.game import Game
+from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.single import BoardGameEnv, Info
 from cc_env.envs.spaces import LegalActionBatchSpace
+from cc_env.envs.text import TextGameEnv
 from cc_env.envs.vector import BoardGameVectorEnv, Step
 from cc_env.errors import BadOption
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
@@ -80,10 +81,11 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
     """Adds the exact value to `info`, in positions that tablebases cover.
 
     `info["value"]` is the value of the position for the learner: 1 won, 0 drawn, -1 lost; after the
-    end it is the result. `info["keeps_value"]` is whether the learner's action kept the value;
-    illegal actions do not. They are valid if `info["value_known"]` and `info["keeps_value_known"]`
-    are true: if a table covers the position, and the position before the action. These are false
-    if a rule may draw the game before the win or loss in the tables.
+    end it is the result. `info["keeps_value"]` is whether the learner's action, or the turn that
+    its reply chose, kept the value; illegal actions and refused replies do not. They are valid if
+    `info["value_known"]` and `info["keeps_value_known"]` are true: if a table covers the position,
+    and the position before the action. These are false if a rule may draw the game before the win
+    or loss in the tables.
 
         env = gymnasium.make("cc_env/CaptureConquer-v0", size=4)
         env = ExactValues(env)
@@ -94,13 +96,15 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
     def __init__(
         self, env: gymnasium.Env[Any, Any], tables: Tablebase | str | os.PathLike[str] | None = None
     ) -> None:
-        """Wrap a `BoardGameEnv`; `tables`, or their folder, are the shipped ones by default.
+        """Wrap a `BoardGameEnv` or `TextGameEnv`.
+
+        `tables`, or their folder, are the shipped ones by default.
 
         Raises BadOption for another environment, a game without exact values, or tables of another
         game; MissingTable if no table covers the game; BadTable for a damaged one.
         """
         board = env.unwrapped
-        if not isinstance(board, BoardGameEnv):
+        if not isinstance(board, BoardGameEnv | TextGameEnv):
             raise BadOption(f"{env} is not an environment of cc_env with one board")
         utils.RecordConstructorArgs.__init__(self, tables=tables)
         gymnasium.Wrapper.__init__(self, env)
@@ -118,7 +122,9 @@ class ExactValues(gymnasium.Wrapper[Any, Any, Any, Any], utils.RecordConstructor
         """Play an action in the environment."""
         before, position = self._solved, self._position
         observation, reward, terminated, truncated, info = self.env.step(action)
-        keeps = _keeps_value(self._tables, position, int(action), before)
+        board = self._board
+        turn = board.last_turn if isinstance(board, TextGameEnv) else (int(action),)
+        keeps = _turn_keeps_value(self._tables, position, turn, before)
         info = {**info, **self._probe_values(info), "keeps_value_known": keeps is not None}
         info["keeps_value"] = bool(keeps)
         return observation, reward, terminated, truncated, info
@@ -243,6 +249,20 @@ def _value(solved: ExactValue | None, to_move: int, player: int, outcome: int) -
     if solved is None:
         return None
     return solved.value if player == to_move else -solved.value
+
+
+def _turn_keeps_value(
+    tables: Tablebase, position: Position, turn: Turn, solved: ExactValue | None
+) -> bool | None:
+    """Return whether all actions keep the value, as `_keeps_value`; False without an action."""
+    keeps = None if solved is None else False
+    for action in turn:
+        keeps = _keeps_value(tables, position, action, solved)
+        if not keeps:
+            return keeps
+        position = tables.game.apply(position, action)
+        solved = tables.get(position)
+    return keeps
 
 
 def _keeps_value(

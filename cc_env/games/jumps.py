@@ -6,7 +6,7 @@ its id depends on its start and end.
 Shapes: A actions, D directions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -143,11 +143,15 @@ def write(movers: Movers, ids: NDArray[np.int32], out: NDArray[np.int32]) -> int
     return count
 
 
-def move_text(grid: Grid, start: int, end: int, player: int) -> str:
-    """Return the notation of an action by the bits of its cells: 53-42, or 53x31 for a jump."""
-    (row, column), (end_row, end_column) = grid.cell(start, player), grid.cell(end, player)
-    separator = "x" if abs(row - end_row) == 2 else "-"
-    return f"{row}{column}{separator}{end_row}{end_column}"
+def cell_text(cell: Cell) -> str:
+    """Return the notation of a cell: 53."""
+    return f"{cell[0]}{cell[1]}"
+
+
+def move_text(start: Cell, end: Cell, name: Callable[[Cell], str]) -> str:
+    """Return the text of an action by the names of its cells: 53-42, or 53x31 for a jump."""
+    separator = "x" if abs(start[0] - end[0]) == 2 else "-"
+    return f"{name(start)}{separator}{name(end)}"
 
 
 def read_position(

@@ -4,7 +4,8 @@ Position  own, enemy: the two sides as bits 8r + c, in the frame of the player t
           is turned by 180 degrees for white; men go towards row 0); player: 0 or 1
 Action    ids ascending by start, then end, of all steps and jumps on an empty board; last: the
           pass, which is legal where the player to move can do nothing else and the opponent can
-Turn      41-30, 41x23 or pass: row and column, from the upper left
+Turn      41-30, 41x23 or pass: row and column, from the upper left; readable: 6-9, by the
+          numbers of the cells, 1 to 18 from the right and from the bottom
 Ending    no_pieces (a side has no men: it has lost, by 6), both_stuck (neither side can move: the
           side with more men has won, by the difference; a draw if they are equal)
 Symmetry  none
@@ -13,6 +14,7 @@ Shapes    A actions; C planes, H rows and W columns of an observation; K = 2 set
     start, as text:  1w1w1w/w1w1w1/6/6/1b1b1b/b1b1b1 b     b black, below   w white, above
 """
 
+from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -20,12 +22,13 @@ from numpy.typing import NDArray
 
 from cc_env.core import rules
 from cc_env.core.bitboard import ONE, ZERO, lowest_index, popcount, reverse_bits, table_sum
-from cc_env.core.game import Game, Grid, Numbering
+from cc_env.core.game import Cell, Game, Grid, Numbering
 from cc_env.core.rules import DRAW, ONGOING, Bool, Int
 from cc_env.errors import BadPosition, check_choice
 from cc_env.games.jumps import (
     FORWARD,
     Word,
+    cell_text,
     jumpers,
     make_jump_tables,
     movable,
@@ -39,6 +42,8 @@ from cc_env.jit.compiler import jit
 SIZE = 6
 CELLS = [(r, c) for r in range(SIZE) for c in range(SIZE) if (r + c) % 2]
 GRID = Grid(SIZE, SIZE, {(r, c): 8 * r + c for r, c in CELLS}, is_turned=True)
+# As in draughts, cell 1 is the rightmost of the first player's back row.
+NUMBERS = {cell: str(number) for number, cell in enumerate(reversed(CELLS), 1)}
 PLAYERS = "black", "white"
 LETTERS = "b", "w"
 PLANES = "own men", "enemy men"
@@ -262,6 +267,7 @@ class MiniCheckers(Game):
         "extreme": UNLIMITED,
     }
     numbering = NUMBERING
+    readable_cell_names = NUMBERS
 
     def __init__(self, first: Annotated[str, PLAYERS] = "black") -> None:
         check_choice("mini_checkers: first", first, PLAYERS)
@@ -289,10 +295,18 @@ class MiniCheckers(Game):
 
     def action_text(self, position: Position, action: int) -> str:
         """Return the notation of an action, such as 41-30, 41x23 or pass."""
-        if action == PASS:
-            return "pass"
-        start, end = int(STARTS[action]), int(ENDS[action])
-        return move_text(GRID, start, end, int(position.player))
+        return _action_text(position, action, cell_text)
+
+    def readable_action_text(self, position: Position, action: int) -> str:
+        """Return the notation of an action by the numbers of cells, such as 6-9, 6x11 or pass."""
+        return _action_text(position, action, NUMBERS.__getitem__)
+
+
+def _action_text(position: Position, action: int, name: Callable[[Cell], str]) -> str:
+    if action == PASS:
+        return "pass"
+    start, end = (GRID.cell(int(cells[action]), int(position.player)) for cells in (STARTS, ENDS))
+    return move_text(start, end, name)
 
 
 make = MiniCheckers

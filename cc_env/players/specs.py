@@ -6,6 +6,7 @@
     ladder:3                   the third opponent of the game's ladder, see `cc_env.ladder`
     program:command="…"        any program that plays by UGI or Cannon's protocol; values may be
                                quoted
+    llm:model=NAME,url=…       a language model on a server
     PACKAGE.MODULE.NAME:…      a class or function of another package that can be imported
 
 NAME is a policy function `(observation, info) -> action`, or it is called with the game, as its
@@ -39,6 +40,7 @@ from cc_env.players.builtin import (
     RandomPlayer,
     make_perfect_player,
 )
+from cc_env.players.language_model import DEFAULT_URL, LanguageModelPlayer
 from cc_env.players.program import ProgramPlayer
 from cc_env.registry import import_allowlist
 from cc_env.registry.catalogue import GAMES
@@ -75,6 +77,7 @@ PLAYERS: dict[str, PlayerFactory] = {
     "perfect": make_perfect_player,
     "ladder": _make_rung,
     "program": ProgramPlayer,
+    "llm": LanguageModelPlayer,
     **{name: _bot(name) for entry in GAMES.values() for name in entry.bots},
 }
 
@@ -237,6 +240,8 @@ def _parse(name: str) -> tuple[PlayerFactory, dict[str, Any]]:
     values = _parse_options(player_name, factory, split_options(rest))
     if factory is ProgramPlayer:
         import_allowlist.check_program(str(values.get("command")))
+    if factory is LanguageModelPlayer:
+        import_allowlist.check_server(str(values.get("url", DEFAULT_URL)))
     return factory, values
 
 

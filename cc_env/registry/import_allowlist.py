@@ -2,7 +2,8 @@
 
 Names from the calling code or the command line are trusted. Names in a file, such as a record or
 the config of a run, are untrusted: they import and start nothing unless this process received the
-same name before from code, the command line or `allow`.
+same name before from code, the command line or `allow`. Servers of language models, which receive
+a key, are treated like programs.
 """
 
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from cc_env.errors import BadPlayer
 
 # Games (MODULE) and players (MODULE.NAME).
 _allowed_names: set[str] = set()
-# Commands of programs.
+# Commands of programs, and addresses of servers.
 _allowed_programs: set[str] = set()
+_allowed_servers: set[str] = set()
 _in_file: ContextVar[bool] = ContextVar("_in_file", default=False)
 
 
@@ -55,9 +57,17 @@ def import_if_allowed(module: str, name: str) -> ModuleType:
 
 def check_program(command: str) -> None:
     """Trust this program in files from now on; raise BadPlayer if only a file names it."""
-    if _in_file.get() and command not in _allowed_programs:
+    _check("program", command, _allowed_programs)
+
+
+def check_server(url: str) -> None:
+    """Trust this server in files from now on; raise BadPlayer if only a file names it."""
+    _check("server", url, _allowed_servers)
+
+
+def _check(kind: str, name: str, allowed: set[str]) -> None:
+    if _in_file.get() and name not in allowed:
         raise BadPlayer(
-            f"a file names the program {command!r}; if you trust it, also name it on the command"
-            " line"
+            f"a file names the {kind} {name!r}; if you trust it, also name it on the command line"
         )
-    _allowed_programs.add(command)
+    allowed.add(name)

@@ -17,7 +17,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from cc_env.core import rules
-from cc_env.core.game import Game
+from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, ONGOING, Position
 from cc_env.envs.vector import BoardGameVectorEnv
 from cc_env.errors import BadGame
@@ -281,18 +281,30 @@ def _text_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> It
 
 
 def _notation_faults(game: Game, position: Position, legal: NDArray[np.int32]) -> Iterator[str]:
-    """Yield faults of the notation: turns with the same text, and texts parsed to another turn.
+    """Yield faults of both notations: turns with the same text, and texts parsed to another turn.
 
-    About four of the texts are parsed.
+    About four of the texts are parsed. Within a turn, the readable text of its rest may be
+    ambiguous.
     """
+    faults = list(_turn_text_faults(game, position, game.turn_text))
+    if not game.mid_turn(position):
+        faults += _turn_text_faults(game, position, game.readable_turn_text)
+    # By default, the readable notation is the notation.
+    yield from dict.fromkeys(faults)
+
+
+def _turn_text_faults(
+    game: Game, position: Position, turn_text: Callable[[Position, Turn], str]
+) -> Iterator[str]:
+    """Yield the faults of one notation."""
     turns: dict[str, tuple[int, ...]] = {}
     for turn in islice(game.turns(position), _MAX_TURNS):
-        text = game.turn_text(position, turn)
+        text = turn_text(position, turn)
         if text in turns:
             yield f"actions {turns[text]} and {turn} are both written '{text}'; expected: two texts"
         turns[text] = turn
     for text in list(turns)[:: max(1, len(turns) // 4)]:
-        parsed = game.turn_text(position, game.parse_turn(position, text))
+        parsed = turn_text(position, game.parse_turn(position, text))
         if parsed != text:
             yield f"the turn '{text}' is read as '{parsed}'; expected: the same turn"
 

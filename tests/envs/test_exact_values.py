@@ -126,6 +126,29 @@ def test_end_by_an_illegal_action_has_the_value_of_a_loss(mode):
         assert last_info["_value"].tolist() == [True, mode == AutoresetMode.DISABLED]
 
 
+@pytest.mark.parametrize("illegal", ["lose", "random"])
+def test_infos_of_games_in_words_have_exact_values(illegal):
+    env = ExactValues(gymnasium.make("cc_env/TextGame-v0", size=4, illegal=illegal))
+    tables, rng = Tablebase(make_game("capture_conquer", size=4)), np.random.default_rng(0)
+    cases, game = set(), env.unwrapped.game
+    for episode in range(40):
+        _, info = env.reset(seed=episode)
+        is_over = False
+        while not is_over:
+            position, value = env.unwrapped.position, info["value"]
+            turns = list(game.turns(position))
+            turn = turns[rng.integers(len(turns))]
+            reply = game.readable_turn_text(position, turn) if rng.random() < 0.9 else "no idea"
+            *_, terminated, truncated, info = env.step(f"<turn>{reply}</turn>")
+            is_over = terminated or truncated
+            after = tables.probe(game.play_turn(position, turn))
+            assert tables.probe(position).value == value
+            assert info["keeps_value_known"]
+            assert info["keeps_value"] == (reply != "no idea" and -after.value == value)
+            cases.add((value, info["keeps_value"], len(turn)))
+    assert cases >= {(1, True, 1), (1, False, 1), (0, True, 1), (0, False, 1), (1, True, 2)}
+
+
 def test_uncovered_positions_have_no_value():
     # Six pieces each.
     env = ExactValues(make(size=5))

@@ -119,6 +119,8 @@ def test_random_option_of_a_player_is_accepted_or_named(game, tmp_path_factory, 
     spec = f"{kind}:{format_option(name, text)}"
     if kind == "program" and name != "command":
         spec += ",command=sh"
+    if kind == "llm" and name != "model":
+        spec += ",model=x"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.getbasetemp())
         message = rejection(make_player, spec, game)

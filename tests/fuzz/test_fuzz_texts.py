@@ -15,6 +15,7 @@ from cc_env.games.cannon import log
 from cc_env.games.checkers import pdn
 from cc_env.games.factory import make_game
 from cc_env.rendering.picture import draw
+from cc_env.text.turns import find_turn, legal_turn_texts
 from cc_env.verification import reference_positions
 
 GAMES = {
@@ -25,6 +26,8 @@ GAMES = {
     "cannon": ({}, {"rows": 10, "columns": 10}),
 }
 ALL_GAMES = [make_game(name, **options) for name, several in GAMES.items() for options in several]
+# Replies with two turns in prose.
+REPLIES = "<turn>{}</turn>", "My move: {}\nNot {}.", "If {}, I play {}.", "- {}\n- {}"
 # Files of reference positions.
 FILES = {
     "capture_conquer": "capture_conquer",
@@ -133,5 +136,19 @@ def test_random_reference_positions_raise_only_cc_env_errors(game, tmp_path):
     def fuzz(line):
         path.write_text(line, "utf-8", "surrogatepass")
         call_or_reject(lambda: list(reference_positions.compare(path, game)))
+
+    fuzz()
+
+
+@pytest.mark.parametrize("game", ALL_GAMES, ids=str)
+def test_random_replies_raise_only_cc_env_errors(game):
+    positions = positions_of_a_game(game)
+    turns = [text for position in positions for text in legal_turn_texts(game, position, 1)]
+    good = [*turns, *(form.format(*turns[:2]) for form in REPLIES), 999 * f"{turns[0]}\n"]
+
+    @given(texts(good))
+    def fuzz(text):
+        for position in positions[:: len(positions) // 3]:
+            call_or_reject(find_turn, game, position, text)
 
     fuzz()

@@ -156,6 +156,10 @@ def wrong_mirror(game):
             "'3/3/3 x' is read as '3/3/3 x'; expected: the same position",
         ),
         (
+            lambda game: game.replace(readable_action_text=lambda position, action: "b"),
+            "actions (0,) and (1,) are both written 'b'; expected: two texts",
+        ),
+        (
             lambda game: game.replace(action_text=lambda position, action: "a"),
             "actions (0,) and (1,) are both written 'a'; expected: two texts",
         ),

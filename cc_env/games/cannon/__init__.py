@@ -6,7 +6,8 @@ Position  soldiers and halls of both sides as bits 11r + c, each in two words, i
 Action    ids ascending by start, then end, of all steps, sideways captures, retreats and shifts
           that stay on the board; then for each cell a bomb on it
 Turn      S x y M x y selects a soldier and moves it, S x y B x y bombs; x is the column, y the row,
-          from the upper left. Any soldier of the cannon may be selected; texts have the first one
+          from the upper left. Any soldier of the cannon may be selected; texts have the first one.
+          Readable: c4-c5 for a move, bomb c7; a1 is the left cell of the lowest row
 Ending    halls (two are lost), no_soldiers, no_moves (of the player to move), stagnant (turns led
           to the same position three times); the hall points decide who has won
 Symmetry  none: the start is not a mirror image of itself, nor are the halls opposite each other
@@ -101,6 +102,7 @@ class Cannon(Game):
         self.initial = rules.initial(int(rows), int(columns), options)
         shape = int(self.initial.shape)
         self.grid = board.grid(shape)
+        self.readable_cell_names = board.algebraic_names(shape)
         self.action_cells = board.action_cells(shape)
         self.evaluations = {"standard": STANDARD[int(rows)]}
         super().__init__()
@@ -176,6 +178,11 @@ class Cannon(Game):
             return board.move_text(position, action)
         _, target = board.ends(position, action)
         return next(self._bomb_texts(position, action), f"B {board.cell_text(target)}")
+
+    def readable_action_text(self, position: Position, action: int) -> str:
+        """Return a1-b2 for a move, bomb b2 for a bomb."""
+        start, end = (self.readable_cell_names[cell] for cell in board.ends(position, action))
+        return f"bomb {end}" if board.is_bomb(position, action) else f"{start}-{end}"
 
     def alternative_texts(self, position: Position, action: int) -> Iterable[str]:
         """Return the texts of a bomb by each shooter except the first; none for a move."""

@@ -3,7 +3,9 @@
 Shapes: A actions.
 """
 
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from string import ascii_lowercase
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,13 @@ def grid(shape: int) -> Grid:
     rows, columns = rules.SHAPES[shape]
     cells = ((row, column) for row in range(rows) for column in range(columns))
     return Grid(rows, columns, {cell: rules.index(cell) for cell in cells}, is_turned=True)
+
+
+@cache
+def algebraic_names(shape: int) -> Mapping[Cell, str]:
+    """Return the readable names of the cells; a1 is the left one of the lowest row."""
+    rows, _ = rules.SHAPES[shape]
+    return {(r, c): f"{ascii_lowercase[c]}{rows - r}" for r, c in grid(shape).bits}
 
 
 @cache

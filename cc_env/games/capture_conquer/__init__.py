@@ -6,7 +6,8 @@ Position  own, enemy: the two sides as bits 8r + c, in the frame of the player t
 Action    ids ascending by start, then end, of all geometrically possible (start, end); then for
           each cell a capture there; last: no capture. Captures are legal only as the second
           decision of a turn, if its (start, end) can be reached with different captures
-Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- for the choice of no capture
+Turn      1,2-3,4 or, with a capture, 1,2-3,4x2,3, or 1,2-3,4x- for the choice of no capture;
+          readable: c2-e4, c2-e4xd3, c2-e4x-; a1 is 0,0, the first player's corner
 Ending    conquest (a piece on the far corner), capture (the opponent has one piece left, the
           mover more), blocked (the player to move cannot, or has no piece left: a draw)
 Symmetry  transpose
@@ -14,14 +15,14 @@ Symmetry  transpose
     6x6 start, as text:  bbb3/bb4/b5/5r/4rr/3rrr b     b blue, first   r red, second
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cc_env.core.bitboard import ONE, ZERO
-from cc_env.core.game import Game, Numbering, Track, Turn
+from cc_env.core.game import Cell, Game, Numbering, Track, Turn
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadPosition, check_integer
 from cc_env.games.capture_conquer import board, rules, unmoves
@@ -56,6 +57,7 @@ class CaptureConquer(Game):
         self.options = {"size": size, "corner": corner}
         self.initial = rules.initial(size, corner)
         self.grid = board.grid(size)
+        self.readable_cell_names = board.algebraic_names(size)
         self.action_cells = board.action_cells(size)
         self.symmetries = (board.transpose_symmetry(size),)
         self.goal_cells = (size - 1, size - 1), (0, 0)
@@ -128,14 +130,11 @@ class CaptureConquer(Game):
 
     def action_text(self, position: Position, action: int) -> str:
         """Return 1,2-3,4 or, if the capture is certain, 1,2-3,4x2,3; to choose it, x2,3 or x-."""
-        if action >= rules.NUM_JUMPS[position.size]:
-            captured = board.decided_capture(position, action)
-            return "x-" if captured is None else _capture_text(position, captured)
-        text = board.ends_text(position, action)
-        is_legal = not position.pending and action in board.legal(position)
-        if is_legal and not board.leaves_choice(position, action):
-            text += "".join(_capture_text(position, bit) for bit in board.victims(position, action))
-        return text
+        return _action_text(position, action, board.cell_text)
+
+    def readable_action_text(self, position: Position, action: int) -> str:
+        """Return c2-e4 or, if the capture is certain, c2-e4xd3; to choose it, xd3 or x-."""
+        return _action_text(position, action, self.readable_cell_names.__getitem__)
 
     def track(self, position: Position, turn: Turn) -> Track:
         """Return a shortest path of a turn and its capture; of a lone decision only the capture."""
@@ -158,9 +157,19 @@ class CaptureConquer(Game):
 make = CaptureConquer
 
 
-def _capture_text(position: Position, bit: int) -> str:
-    row, column = board.cell(position, bit)
-    return f"x{row},{column}"
+def _action_text(position: Position, action: int, name: Callable[[Cell], str]) -> str:
+    """Return the text of an action by the names of its cells."""
+    if action >= rules.NUM_JUMPS[position.size]:
+        captured = board.decided_capture(position, action)
+        return "x-" if captured is None else f"x{name(board.cell(position, captured))}"
+    text = board.ends_text(position, action, name)
+    if board.is_step(*board.ends(position, action)):
+        return text
+    is_legal = not position.pending and action in board.legal(position)
+    if is_legal and not board.leaves_choice(position, action):
+        cells = (board.cell(position, bit) for bit in board.victims(position, action))
+        text += "".join(f"x{name(cell)}" for cell in cells)
+    return text
 
 
 def _board_track(position: Position, path: Iterable[int], captures: Iterable[int | None]) -> Track:

@@ -5,7 +5,9 @@ A cell of a position is a bit index 8r + c in the mover's frame.
 Shapes: A actions.
 """
 
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
+from string import ascii_lowercase
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,12 @@ from cc_env.games.capture_conquer.rules import Position
 def grid(size: int) -> Grid:
     """Return the cells of the board of this size, and their bits."""
     return Grid(size, size, {(r, c): 8 * r + c for r, c in rules.all_cells(size)}, is_turned=True)
+
+
+@cache
+def algebraic_names(size: int) -> Mapping[Cell, str]:
+    """Return the readable names of the cells; a1 is the first player's corner."""
+    return {(r, c): f"{ascii_lowercase[c]}{r + 1}" for r, c in rules.all_cells(size)}
 
 
 @cache
@@ -60,10 +68,15 @@ def _all_ends(size: int) -> tuple[tuple[int, int], ...]:
     return tuple(zip(rules.STARTS[size].tolist(), rules.ENDINGS[size].tolist(), strict=True))
 
 
-def ends_text(position: Position, action: int) -> str:
-    """Return a (start, end) action as 1,2-3,4."""
-    start, end = (cell(position, bit) for bit in ends(position, action))
-    return f"{start[0]},{start[1]}-{end[0]},{end[1]}"
+def cell_text(cell: Cell) -> str:
+    """Return the notation of a cell: 1,2."""
+    return f"{cell[0]},{cell[1]}"
+
+
+def ends_text(position: Position, action: int, name: Callable[[Cell], str] = cell_text) -> str:
+    """Return a (start, end) action by the names of its cells: 1,2-3,4."""
+    start, end = ends(position, action)
+    return f"{name(cell(position, start))}-{name(cell(position, end))}"
 
 
 def pending_text(position: Position) -> str:

@@ -7,7 +7,8 @@ Position  own, enemy: the two sides as bits 8r + c, in the frame of the player t
           the move
 Action    ids ascending by start, then end, of all steps and jumps of kings on an empty board; each
           jump of a chain is a decision of its own
-Turn      53-42, or with each cell of the chain 64x42x20: row and column, from the upper left
+Turn      53-42, or with each cell of the chain 64x42x20: row and column, from the upper left;
+          readable: 10-14 and 8x15x22, by the numbers of PDN
 Ending    no_pieces, no_moves (the player to move has none: lost), no_progress (a draw)
 Symmetry  none
 Key       ignores idle, so that repeated positions have equal keys
@@ -18,6 +19,7 @@ Key       ignores idle, so that repeated positions have equal keys
 The board is the mirror image of the usual one; pdn.py has the usual numbers of the cells.
 """
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -29,8 +31,9 @@ from cc_env.errors import BadPosition, check_choice, check_integer
 from cc_env.games.checkers import board, pdn, rules, unmoves
 from cc_env.games.checkers.board import GRID, LETTERS
 from cc_env.games.checkers.evaluation import STANDARD, SYMMETRIC, Published
+from cc_env.games.checkers.pdn_text import number
 from cc_env.games.checkers.rules import Position
-from cc_env.games.jumps import move_text, read_position
+from cc_env.games.jumps import cell_text, move_text, read_position
 
 CROWNING = "continue", "ends_move"
 PIECES_PER_SIDE = 12
@@ -54,6 +57,7 @@ class Checkers(Game):
     dark_parity = 0
     figures = {"R": "king", "B": "king"}
     piece_names = {"r": "man", "b": "man", "R": "king", "B": "king"}
+    readable_cell_names = {cell: str(number(cell)) for cell in rules.CELLS}
     endings = {
         "no_pieces": "{loser} has no pieces left",
         "no_moves": "{loser} cannot move",
@@ -139,22 +143,24 @@ class Checkers(Game):
 
     def action_text(self, position: Position, action: int) -> str:
         """Return 53-42 or 53x31; x31 for a piece that continues capturing."""
-        if position.jumper:
-            return f"x{_square_text(position, int(rules.ENDINGS[action]))}"
-        start, end = int(rules.STARTS[action]), int(rules.ENDINGS[action])
-        return move_text(GRID, start, end, int(position.player))
+        return _action_text(position, action, cell_text)
+
+    def readable_action_text(self, position: Position, action: int) -> str:
+        """Return 10-14 or 10x19 by the numbers of PDN; x19 for a piece that continues capturing."""
+        return _action_text(position, action, self.readable_cell_names.__getitem__)
 
 
 make = Checkers
 
 
-def _square_text(position: Position, bit: int) -> str:
-    row, column = GRID.cell(bit, int(position.player))
-    return f"{row}{column}"
+def _action_text(position: Position, action: int, name: Callable[[Cell], str]) -> str:
+    bits = int(rules.STARTS[action]), int(rules.ENDINGS[action])
+    start, end = (GRID.cell(bit, int(position.player)) for bit in bits)
+    return f"x{name(end)}" if position.jumper else move_text(start, end, name)
 
 
 def _jumper_text(position: Position) -> str:
-    return _square_text(position, int(position.jumper).bit_length() - 1)
+    return cell_text(GRID.cell(int(position.jumper).bit_length() - 1, int(position.player)))
 
 
 def _with_rest(position: Position, rest: str) -> Position:

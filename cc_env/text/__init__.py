@@ -1,0 +1,1 @@
+"""Games in words, for language models: rules, boards and legal turns, and turns in replies."""
