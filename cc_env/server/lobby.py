@@ -292,7 +292,7 @@ class Lobby:
             release = self._search_slots.release
             decision = await self._run_in_slot(release, player.choose, position, rng, clock)
             action = int(decision.action)
-            text = game.action_text(position, action)
+            text = game.readable_action_text(position, action)
             client.send("hint", player=spec, action=action, text=text)
         except CcEnvError as error:
             client.send("error", reason=str(error))

@@ -75,7 +75,7 @@ const finalChances = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
 class AnalysisView {
   constructor(data, saved) {
-    const { game, options, start, setting, players, analysts, result, turns } = data;
+    const { game, options, start, setting, seats, players, analysts, result, turns } = data;
     Object.assign(this, { data, setting, start: { game, options, start }, partialTurn: [] });
     // A served game is not saved.
     this.isSaved = !location.hash.split("/")[2];
@@ -90,6 +90,7 @@ class AnalysisView {
     this.board = new Board(find("analysis-board"), setting, (action) => this.play(action), showReason);
     // The board does not take the focus, so that arrow keys step through the game.
     this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
+    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     document.title = `cc_env: analysis of ${toTitle(game)}`;
     find("header-title").textContent = find("analysis-heading").textContent = `Analysis of ${toTitle(game)}`;
     fillAnalysts(analysts);

@@ -105,12 +105,20 @@ class GameView {
     if (isViewingPast && this.isPastUnchanged(before)) this.showPastWithNews();
     else this.showPresent();
     this.pace?.show(this.state);
-    document.title = `${this.panels.names.join(" – ")}, ${find("header-title").textContent}`;
+    document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     // The display is complete.
     find("game").dataset.decisions = state.decisions;
+  }
+
+  /** The title of the page: whose turn it is or the result, for a client with one seat. */
+  get title() {
+    const { panels } = this;
+    const isOwn = panels.ownSeat !== undefined;
+    const mark = isOwn && panels.isMine ? "● " : "";
+    return `${mark}${isOwn ? panels.describeStanding() : panels.names.join(" – ")} – ${toTitle(panels.setting.game)}`;
   }
 
   on_past_state({ turns, ...board }) {
