@@ -6,12 +6,14 @@ shapes and offers the choices; it contains no rules. Cells and turns have the re
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
 from statistics import fmean
 from typing import Any
 
 from cc_env.core.game import Cell, Game
 from cc_env.core.rules import Position
+from cc_env.ladder.rungs import has_ladder, rungs
 from cc_env.play import board_shapes
 from cc_env.play.choices import Choice, list_choices, must_capture
 from cc_env.play.descriptions import describe_result, explain_result, summarize_decision
@@ -36,6 +38,7 @@ def static_state(game: Game) -> dict[str, Any]:
     cells = game.cell_names or product(range(game.grid.rows), range(game.grid.columns))
     return {
         "game": game.name,
+        "rungs": rung_names(game),
         "options": dict(game.options),
         "players": list(game.players),
         "colors": [shapes.colors(picture, player) for player in game.players],
@@ -98,6 +101,12 @@ def past_state(session: GameSession, turns: int) -> dict[str, Any]:
     last = history[turns - 1] if turns else None
     position = game.play_turn(*last) if last else session.match.start
     return _picture_data(draw(game, position, last=last))
+
+
+@lru_cache(maxsize=32)
+def rung_names(game: Game) -> list[str]:
+    """Return the names of the opponents of a game's ladder, weakest first; none without one."""
+    return [rung.name for rung in rungs(game)] if has_ladder(game) else []
 
 
 def readable_choices(game: Game, position: Position) -> list[Choice]:

@@ -156,7 +156,11 @@ def _players_data(fields: Fields) -> Data:
     """Return the player specs that the page offers for a game, and the side that moves first."""
     game = parse_game(fields)
     start = parse_start(fields, game)
-    return {"players": allowed_players(game), "mover": game.to_move(start)}
+    return {
+        "players": allowed_players(game),
+        "rungs": view.rung_names(game),
+        "mover": game.to_move(start),
+    }
 
 
 def _game_data(imported: ImportedGame) -> Data:

@@ -4,6 +4,7 @@
 import { Board, button, element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGraph } from "./graph.js";
+import { levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { fetchCatalogue, playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { Node, listRows } from "./tree.js";
@@ -413,7 +414,7 @@ function fillGames() {
 
 /** Fill the list of analysts: minimax with the maximum time first, then the other players. */
 function fillAnalysts(players) {
-  const specs = playerSpecs({ players }).filter((spec) => spec !== "random");
+  const specs = playerSpecs({ players }).filter((spec) => spec !== "random" && !levelOf(spec));
   const before = find("analyst").value;
   const options = specs.map((value) => element("option", { value, textContent: value }));
   find("analyst").replaceChildren(element("option", { value: LONGEST_ANALYST, textContent: "minimax" }), ...options);

@@ -1,6 +1,7 @@
 // The panels beside the board: seats with clocks, moves, messages, buttons and links.
 
 import { button, element, renderShape, svgElement } from "./board.js";
+import { describePlayer } from "./ladder.js";
 
 const LOW_CLOCK_SECONDS = 10;
 const CLOCK_INTERVAL_MS = 200;
@@ -108,7 +109,9 @@ export class Panels {
   /** The names of both players. */
   get names() {
     const otherName = this.seats.length ? "other player" : "person";
-    return this.state.seats.map((name, player) => (name !== "human" ? name : this.seats.includes(player) ? "you" : otherName));
+    const { rungs } = this.setting;
+    return this.state.seats.map((name, player) =>
+      name !== "human" ? describePlayer(name, rungs) : this.seats.includes(player) ? "you" : otherName);
   }
 
   /** The seat of a client with one seat, which texts call "you"; undefined for others. */
@@ -239,10 +242,10 @@ export class Panels {
 
   /** Announce a new decision to screen readers. */
   announce() {
-    const { decisions, last_decision: decision, seats } = this.state;
+    const { decisions, last_decision: decision } = this.state;
     if (this.announcedDecisions !== undefined && decisions > this.announcedDecisions && decision) {
       const { player, text } = decision;
-      find("announcements").textContent = `${this.setting.players[player]}, ${seats[player]}: ${text}`;
+      find("announcements").textContent = `${this.setting.players[player]}, ${this.names[player]}: ${text}`;
     }
     this.announcedDecisions = decisions;
   }
