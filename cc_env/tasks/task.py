@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,14 @@ class Task:
         }
         return json.dumps(values, ensure_ascii=False)
 
+    @staticmethod
+    def from_json(text: str) -> "Task":
+        """Return the task in one line of JSON; raise BadRecord if it is invalid."""
+        try:
+            return _parse(json.loads(text))
+        except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
+            raise BadRecord(f"{error!s:.300}") from error
+
 
 def grade(task: Task, reply: str) -> float:
     """Return 1.0 if a reply solves a task, otherwise 0.0.
@@ -135,27 +144,19 @@ def _normalize(text: str) -> str:
 
 def read_tasks(path: Path) -> Iterator[Task]:
     """Yield the tasks of a file; raise BadRecord, with the line, for an invalid one."""
-    games: dict[str, Game] = {}
     for number, line in read_lines(path):
         try:
-            yield _parse(json.loads(line), games)
-        except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
-            raise BadRecord(f"{path}, line {number}: {error!s:.300}") from error
+            yield Task.from_json(line)
+        except BadRecord as error:
+            raise BadRecord(f"{path}, line {number}: {error}") from error
 
 
-def _parse(entry: Any, games: dict[str, Game]) -> Task:
-    """Return a task; raise ValueError, KeyError or TypeError if it is invalid.
-
-    `games` are those of earlier lines.
-    """
+def _parse(entry: Any) -> Task:
+    """Return a task; raise ValueError, KeyError or TypeError if it is invalid."""
     if not isinstance(entry, Mapping):
         raise BadRecord(f"{entry!r:.80}; expected: an object")
-    name, options = entry["game"], entry["options"]
-    text = json.dumps([name, options], sort_keys=True)
-    if text not in games:
-        with untrusted_names():
-            games[text] = make_game(name, **options)
-    game, question, key = games[text], entry["question"], entry["key"]
+    game = _make_game(json.dumps([entry["game"], entry["options"]]))
+    question, key = entry["question"], entry["key"]
     position = game.from_text(entry["position"])
     if game.outcome(position) != ONGOING or game.mid_turn(position):
         raise BadRecord("the position is not at the beginning of a turn")
@@ -171,3 +172,12 @@ def _parse(entry: Any, games: dict[str, Game]) -> Task:
             game.parse_turn(position, answer)
     split = check_name("split", entry["split"], SPLITS)
     return Task(kind, game, position, question, tuple(key), split)
+
+
+# The tasks of a file have few games.
+@lru_cache(maxsize=32)
+def _make_game(text: str) -> Game:
+    """Return the game with a name and options in JSON."""
+    name, options = json.loads(text)
+    with untrusted_names():
+        return make_game(name, **options)
