@@ -117,14 +117,16 @@ def _legal_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question
 def _board_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question]:
     while True:
         position = random_opening(game, MAX_RANDOM_TURNS, rng)
-        turns = list(game.turns(position))
+        turns, seat = list(game.turns(position)), game.to_move(position)
         turn = turns[rng.integers(len(turns))]
-        text = (
-            f"What is the board after the turn {game.readable_turn_text(position, turn)}? "
-            "Reply with its lines, in the same form, in a tag: <answer>BOARD</answer>."
-        )
-        after = game.play_turn(position, turn)
-        yield _Question(position, text, (board_text(game, after, game.to_move(position)),))
+        board = board_text(game, game.play_turn(position, turn), seat)
+        # A pass changes nothing.
+        if board != board_text(game, position, seat):
+            text = (
+                f"What is the board after the turn {game.readable_turn_text(position, turn)}? "
+                "Reply with its lines, in the same form, in a tag: <answer>BOARD</answer>."
+            )
+            yield _Question(position, text, (board,))
 
 
 def _winner_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question]:

@@ -16,6 +16,7 @@ from cc_env.tablebase.tablebase import Tablebase
 from cc_env.tasks import Task, grade, make_tasks, read_tasks
 from cc_env.tasks.generation import MAX_KEY_SHARE, canonical_text
 from cc_env.tasks.task import BOARD, KINDS, LEGAL, PUZZLE, SPLITS, WINNER
+from cc_env.text.board import board_text
 from cc_env.text.turns import legal_turn_texts
 
 # All games with their defaults, and those with tables.
@@ -56,7 +57,8 @@ def check_puzzles(game, count):
         if puzzle.proof:
             winning = set(Judge(game, puzzle).winning_turns(puzzle.position, puzzle.turns))
         else:
-            winning = {(action,) for action in Tablebase(game).probe(task.position).value_keeping}
+            turns, tables = game.finished_turns(task.position), Tablebase(game)
+            winning = {turn for turn, after in turns if tables.probe(after).value < 0}
         for turn in game.turns(task.position):
             text = game.turn_text(task.position, turn)
             assert grade(task, f"<turn>{text}</turn>") == (turn in winning), (task, text)
@@ -197,6 +199,12 @@ def test_boards_need_all_pieces_but_no_exact_spaces():
     assert grade(task, "<answer>\n{}\n</answer>".format(board.replace(" ", "  "))) == 1.0
     assert grade(task, board) == 0.0
     assert grade(task, f"<answer>{board.replace('.', 'x', 1)}</answer>") == 0.0
+
+
+def test_unchanged_boards_are_wrong(game):
+    for task in make_tasks(game, BOARD, 60):
+        board = board_text(game, task.position, game.to_move(task.position))
+        assert grade(task, f"<answer>{board}</answer>") == 0.0
 
 
 def test_last_answer_counts():
