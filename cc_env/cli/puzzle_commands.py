@@ -1,7 +1,7 @@
 """The commands `puzzle` and `solve-rate` of `python -m cc_env`."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +12,13 @@ from typer import Argument, Option
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
 from cc_env.cli.task_commands import print_solved_tasks
 from cc_env.core.game import Game
-from cc_env.errors import BadOption, UnknownOption, check_name, format_list
+from cc_env.core.rules import Position
+from cc_env.errors import BadOption, BadRecord, UnknownOption, check_name, format_list
 from cc_env.games.factory import make_game
 from cc_env.output import Terminal, make_number_table
 from cc_env.play.puzzle_console import PuzzleConsole
 from cc_env.play.terminal import line_reader
-from cc_env.puzzles.proof import check_proof
+from cc_env.puzzles.judge import check_puzzle
 from cc_env.puzzles.puzzle import (
     PEOPLE,
     SHIPPED,
@@ -38,7 +39,8 @@ PuzzleFile = Annotated[
 
 def puzzle(
     number: Annotated[
-        int | None, Argument(help="Number of the first puzzle.", show_default="a random one")
+        int | None,
+        Argument(min=1, help="Number of the first puzzle.", show_default="a random one"),
     ] = None,
     game: GameName = "capture_conquer",
     size: Size = None,
@@ -50,7 +52,7 @@ def puzzle(
         int | None, Option(min=1, help="Only puzzles of this number of turns.", show_default=False)
     ] = None,
     file: PuzzleFile = None,
-    seed: Annotated[int | None, Option(help="Seed of the random order.")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Seed of the random order.")] = None,
 ) -> None:
     """Solve puzzles in the terminal: force a win or a capture."""
     subject = make_game(game, **game_options(option, size, game))
@@ -80,7 +82,9 @@ def measure_solve_rate(
     option: GameOptions = None,
     file: PuzzleFile = None,
     seed: Annotated[int, Option(min=0, help="Seed of the players.")] = 0,
-    check: Annotated[bool, Option("--check", help="First check all proofs.")] = False,
+    check: Annotated[
+        bool, Option("--check", help="First check all proofs, solutions and numbers of turns.")
+    ] = False,
     tasks: Annotated[
         Path | None,
         Option(
@@ -101,9 +105,7 @@ def measure_solve_rate(
     subject = make_game(game, **game_options(option, size, game))
     puzzles = _puzzles(subject, file)
     if check:
-        for entry in puzzles:
-            check_proof(subject, entry)
-        console.print(f"all {len(puzzles)} proofs are valid")
+        _check(subject, puzzles)
     rates = {spec: solve_rate(spec, subject, puzzles, seed=seed) for spec in player}
     for spec, rate in rates.items():
         table = make_number_table(spec, "puzzles", "solved", "95 %")
@@ -119,18 +121,42 @@ def measure_solve_rate(
         console.print_table(table)
 
 
+def _check(game: Game, puzzles: Sequence[Puzzle]) -> None:
+    """Check puzzles; raise BadRecord, with the number, for the first invalid one."""
+    seen: dict[Position, int] = {}
+    for entry in puzzles:
+        try:
+            check_puzzle(game, entry)
+        except BadRecord as error:
+            raise BadRecord(f"puzzle {entry.number}: {error}") from None
+        if entry.position in seen:
+            raise BadRecord(
+                f"puzzle {entry.number}: the position is that of {seen[entry.position]}"
+            )
+        seen[entry.position] = entry.number
+    console.print(f"all {len(puzzles)} proofs are valid")
+
+
 def _add_row(table: Table, name: str, rate: SolveRate) -> None:
     share, low, high = (100 * part for part in rate.share)
     table.add_row(name, f"{len(rate.answers)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
 
 
 def _puzzles(game: Game, file: Path | None) -> list[Puzzle]:
-    """Return the puzzles with proofs of a file, by default the shipped ones.
+    """Return the puzzles of a file, by default the shipped ones.
 
-    Raises UnknownOption if the game has none, BadRecord for an invalid file.
+    Raises UnknownOption if the game has none, BadRecord for an invalid file or a puzzle without a
+    proof.
     """
-    puzzles = shipped_puzzles(game) if file is None else read_puzzles(file, game)
-    puzzles = [entry for entry in puzzles if entry.proof]
+    if file is not None:
+        puzzles = read_puzzles(file, game)
+        if not puzzles:
+            raise BadRecord(f"{file}: there are no puzzles")
+        for entry in puzzles:
+            if not entry.proof:
+                raise BadRecord(f"{file}: puzzle {entry.number} has no proof")
+        return puzzles
+    puzzles = shipped_puzzles(game)
     if not puzzles:
         names = format_list(path.name.split(".")[0] for path in sorted(SHIPPED.glob(_PEOPLE_FILES)))
         raise UnknownOption(f"there are no puzzles of {game!r}; there are puzzles of: {names}")

@@ -8,6 +8,7 @@ from typer import Argument, Option
 from cc_env.accuracy.rating import (
     DEFAULT_GAMES,
     DEFAULT_WIDTH,
+    MAX_WIDTH,
     MIN_WIDTH,
     Rating,
     compare_with_rung,
@@ -40,7 +41,8 @@ def rate_player(
     size: Size = None,
     option: GameOptions = None,
     width: Annotated[
-        float, Option(min=MIN_WIDTH, help="Half-width of the confidence interval, in Elo.")
+        float,
+        Option(min=MIN_WIDTH, max=MAX_WIDTH, help="Half-width of the confidence interval, in Elo."),
     ] = DEFAULT_WIDTH,
     max_games: Annotated[int, Option(min=8, help="Maximum number of games.")] = DEFAULT_GAMES,
     test: Annotated[
@@ -59,6 +61,8 @@ def rate_player(
     if test is None:
         rating = rate(player, subject, width=width, max_games=max_games, seed=seed, report=_report)
         verdict = "{}: Elo {:.0f} ({:.0f} to {:.0f}); random has 0".format(name, *rating.elo)
+        if rating.is_out_of_range:
+            verdict = f"{name}: out of the range of the ladder, {_describe_bound(rating)}"
     else:
         is_stronger, rating = compare_with_rung(
             player, subject, test, max_games=max_games, seed=seed, report=_report
@@ -67,6 +71,12 @@ def rate_player(
         verdict = f"{name}: {results[is_stronger]} level {test}"
     console.print_table(_table(rating))
     console.print(f"{verdict}; {format_count(rating.games, 'game')}")
+
+
+def _describe_bound(rating: Rating) -> str:
+    """Return the bound of the Elo of a player that is out of the ladder's range."""
+    value, low, high = rating.elo
+    return f"Elo at least {low:.0f}" if value > 0 else f"Elo at most {high:.0f}"
 
 
 def _report(rating: Rating) -> None:

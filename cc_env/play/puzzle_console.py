@@ -6,10 +6,10 @@ from rich.text import Text
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import CcEnvError, format_count, format_list
+from cc_env.errors import CcEnvError, format_count
 from cc_env.output import Terminal
 from cc_env.puzzles.attempt import Attempt
-from cc_env.puzzles.puzzle import Puzzle
+from cc_env.puzzles.puzzle import WIN, Puzzle
 from cc_env.rendering.picture import draw
 from cc_env.rendering.text import to_ansi
 
@@ -80,7 +80,7 @@ class PuzzleConsole:
             self._print(attempt.hint())
         elif line.lower() == "solution":
             texts = (self._text(attempt.position, turn) for turn in attempt.solutions())
-            self._print(f"correct: {format_list(texts)}")
+            self._print(f"correct: {' or '.join(texts)}")
         elif line:
             self._judge(attempt, self._game.parse_turn(attempt.position, line))
 
@@ -91,7 +91,8 @@ class PuzzleConsole:
         after = self._game.play_turn(before, turn)
         reply = "" if verdict.reply is None else f"; reply: {self._text(after, verdict.reply)}"
         if not verdict.is_correct:
-            self._print(f"{self._text(before, turn)} does not force it{reply}; try again")
+            goal = "the win" if attempt.puzzle.task == WIN else "the capture"
+            self._print(f"{self._text(before, turn)} does not force {goal}{reply}; try again")
             return
         self._print(f"{self._text(before, turn)} is correct{reply}")
         self._print_board(

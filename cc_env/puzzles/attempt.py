@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, format_count
+from cc_env.errors import BadOption, BadRecord, format_count
 from cc_env.puzzles.judge import Judge
 from cc_env.puzzles.proof import is_goal
 from cc_env.puzzles.puzzle import Puzzle
@@ -63,12 +63,21 @@ class Attempt:
         return self._judge.best_reply(position, self.turns_left)
 
     def solutions(self) -> list[Turn]:
-        """Return the correct turns, those that need fewest turns first."""
+        """Return the correct turns, those that need fewest turns first.
+
+        Raises BadRecord if there are none, because the puzzle is wrong.
+        """
         needed = self._judge.winning_turns(self.position, self.turns_left)
+        if not needed:
+            turns = format_count(self.turns_left, "turn")
+            raise BadRecord(f"nothing forces the goal within {turns}: the puzzle is wrong")
         return sorted(needed, key=lambda turn: needed[turn])
 
     def hint(self) -> str:
-        """Return a hint: the number of turns left, and the piece that moves first."""
+        """Return a hint: the number of turns left, and the piece that moves first.
+
+        Raises as `solutions`.
+        """
         best = self.solutions()[0]
         path, _ = self.game.track(self.position, best)
         place = f"; begin at {self.game.cell_text(path[0], 'prose')}" if path else ""

@@ -4,9 +4,25 @@ from functools import lru_cache
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position
-from cc_env.puzzles.proof import is_goal
+from cc_env.errors import BadRecord, format_list
+from cc_env.puzzles.proof import check_proof, is_goal
 from cc_env.puzzles.puzzle import CAPTURE, WIN, Puzzle
 from cc_env.search.forced import DEFAULT_NODES, CaptureGoal, ForcedSearch, Goal, WinGoal
+
+
+def check_puzzle(game: Game, puzzle: Puzzle) -> None:
+    """Raise BadRecord unless the proof, the solutions and the number of turns are correct.
+
+    Raises SearchLimit if the search takes too many positions.
+    """
+    check_proof(game, puzzle)
+    judge = Judge(game, puzzle)
+    if judge.turns_to_goal(puzzle.position, puzzle.turns - 1) is not None:
+        raise BadRecord(f"turns={puzzle.turns}: fewer suffice")
+    solutions = judge.winning_turns(puzzle.position, puzzle.turns)
+    if set(solutions) != set(puzzle.solutions):
+        texts = format_list(game.turn_text(puzzle.position, turn) for turn in solutions)
+        raise BadRecord(f"the solutions are: {texts}")
 
 
 class Judge:

@@ -32,6 +32,8 @@ SHIPPED = Path(__file__).parent / "shipped"
 SUFFIX = ".puzzles.jsonl"
 PEOPLE, HARD = SETS = "people", "hard"
 WIN, CAPTURE = TASKS = "win", "capture"
+# Before the name of an ending.
+END = "end: "
 # Limits of untrusted values.
 _MAX_TURNS, _MAX_LEVEL, _MAX_DEPTH, _MAX_TEXT_LENGTH = 50, 100, 1000, 100_000
 THEMES = (
@@ -145,11 +147,14 @@ def _parse(entry: Any, game: Game) -> Puzzle:
     if not isinstance(proof, str) or len(proof) > _MAX_TEXT_LENGTH:
         raise BadRecord("proof: expected: a text of numbers")
     numbers = tuple(map(int, proof.split()))
-    valid_themes = (*THEMES, *game.endings)
+    valid_themes = (*THEMES, *(f"{END}{name}" for name in game.endings))
+    task = check_name("task", entry["task"], TASKS)
+    if task == CAPTURE and game.numbering is None:
+        raise BadRecord(f"task 'capture' in {game.name}; expected: 'win'")
     missed = check_integer("missed", entry.get("missed", 0), 0, _MAX_DEPTH)
     return Puzzle(
         position=position,
-        task=check_name("task", entry["task"], TASKS),
+        task=task,
         turns=check_integer("turns", entry["turns"], 1, _MAX_TURNS),
         solutions=tuple(game.parse_turn(position, text) for text in texts),
         proof=numbers,

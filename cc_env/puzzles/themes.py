@@ -10,14 +10,14 @@ only move   a single first turn reaches the goal
 mill        the attacker closes a mill, in morris
 shot        a cannon of the attacker shoots
 
-A won game adds the name of its ending, such as `corner`, see `Game.endings`.
+A win adds the name of its ending (`Game.endings`), such as `end: conquest`.
 """
 
 from collections.abc import Sequence
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING
-from cc_env.puzzles.puzzle import THEMES, Puzzle
+from cc_env.puzzles.puzzle import END, THEMES, Puzzle
 
 
 def themes_of(game: Game, puzzle: Puzzle, line: Sequence[Turn]) -> tuple[str, ...]:
@@ -39,5 +39,5 @@ def themes_of(game: Game, puzzle: Puzzle, line: Sequence[Turn]) -> tuple[str, ..
         position = game.play_turn(position, turn)
     found |= {"forced"} if is_forced else set()
     found |= {"only move"} if len(puzzle.solutions) == 1 else set()
-    ending = (game.ending(position),) if game.outcome(position) != ONGOING else ()
+    ending = (f"{END}{game.ending(position)}",) if game.outcome(position) != ONGOING else ()
     return tuple(theme for theme in THEMES if theme in found) + ending

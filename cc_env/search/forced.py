@@ -140,13 +140,13 @@ def _search(
         action = np.int64(legal[index])
         after = rules.apply(position, action)
         is_finished = not rules.mid_turn(after)
-        is_known, succeeds = _known_result(after, attacker, is_attack and is_finished, goal)
-        if not is_known:
+        is_decided, is_reached = _decide(after, attacker, is_attack and is_finished, goal)
+        if not is_decided:
             remaining = turns - 1 if is_attack and is_finished else turns
-            succeeds = bool(
+            is_reached = bool(
                 _search(after, attacker, remaining, ply + 1, goal, legal[count:], state)
             )
-        if succeeds == is_attack:
+        if is_reached == is_attack:
             state.killers[ply] = action
             result = is_attack
             break
@@ -162,7 +162,7 @@ def _search(
 
 
 @jit
-def _known_result(
+def _decide(
     position: Position, attacker: Int, is_after_attack: Bool, goal: Goal
 ) -> tuple[bool, bool]:
     """Return whether a position decides about the goal, and whether the goal is reached."""
@@ -195,9 +195,11 @@ class ForcedSearch:
     def can_force(self, position: Position, attacker: int, turns: int) -> bool:
         """Return whether the attacker can force the goal within `turns` own turns, 0 to 50.
 
-        The position is unfinished. Raises SearchLimit if that takes too many positions.
+        The position is unfinished; the attacker is 0 or 1. Raises SearchLimit if that takes too
+        many positions.
         """
         check_integer("turns", turns, 0, MAX_TURNS)
+        check_integer("attacker", attacker, 0, 1)
         state = self._state
         if attacker != self._attacker:
             # Positions are equal for both attackers, results are not.
@@ -211,9 +213,9 @@ class ForcedSearch:
         return bool(result)
 
     def turns_to_goal(self, position: Position, attacker: int, limit: int) -> int | None:
-        """Return the least number of own turns that suffices, at most `limit`, or None.
+        """Return the least number of own turns that suffices, at most `limit` (0 to 50), or None.
 
         Raises SearchLimit as `can_force`.
         """
-        turns = range(1, limit + 1)
+        turns = range(1, check_integer("limit", limit, 0, MAX_TURNS) + 1)
         return next((n for n in turns if self.can_force(position, attacker, n)), None)

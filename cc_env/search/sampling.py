@@ -16,8 +16,8 @@ from cc_env.jit.compiler import jit
 from cc_env.jit.elementary import exp
 from cc_env.search.scores import PROVEN
 
-# The score of a certain win, for the probabilities: about 20 pieces.
-MAX_SCORE = 2000
+# Advantage of a certain win over all other actions: about 20 pieces.
+WIN_ADVANTAGE = 2000
 
 
 def check_temperature(temperature: float) -> None:
@@ -30,20 +30,27 @@ def check_temperature(temperature: float) -> None:
 def sample(scores: NDArray[np.int64], temperature: float, state: np.uint64) -> Int:
     """Return the index of an action drawn by the scores, int64[L], with the random number `state`.
 
-    `temperature` is positive and in units of scores. A certain win counts as MAX_SCORE, so that
-    high temperatures overlook it; if one is drawn, the action with the highest score is taken.
+    `temperature` is positive and in units of scores. A certain win counts as WIN_ADVANTAGE more
+    than the best other action, so that only high temperatures overlook it; if one is drawn, the
+    action with the highest score is taken. A certain loss counts as WIN_ADVANTAGE less than the
+    worst other action.
     """
     best = 0
+    low: Int = np.int64(0)
+    high: Int = np.int64(0)
     for index in range(len(scores)):
         if scores[index] > scores[best]:
             best = index
-    highest = _clip(scores[best])
+        if abs(scores[index]) < PROVEN:
+            low, high = min(low, scores[index]), max(high, scores[index])
+    low, high = low - WIN_ADVANTAGE, high + WIN_ADVANTAGE
+    highest = min(scores[best], high)
     total = 0.0
     for score in scores:
-        total += exp((_clip(score) - highest) / temperature)
+        total += exp((_clip(score, low, high) - highest) / temperature)
     threshold = total * random_streams.fraction(state)
     for index in range(len(scores)):
-        threshold -= exp((_clip(scores[index]) - highest) / temperature)
+        threshold -= exp((_clip(scores[index], low, high) - highest) / temperature)
         if threshold < 0.0:
             return np.int64(best if scores[index] >= PROVEN else index)
     # Rounding errors.
@@ -51,5 +58,5 @@ def sample(scores: NDArray[np.int64], temperature: float, state: np.uint64) -> I
 
 
 @jit
-def _clip(score: Int) -> Int:
-    return min(max(score, -MAX_SCORE), MAX_SCORE)
+def _clip(score: Int, low: Int, high: Int) -> Int:
+    return min(max(score, low), high)

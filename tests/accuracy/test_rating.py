@@ -79,6 +79,31 @@ def test_same_seed_gives_the_same_rating():
     assert first != rate("greedy", GAME, max_games=24, seed=4)
 
 
+def test_odd_limit_of_games_is_rounded_down():
+    assert rate("greedy", GAME, max_games=9, width=5).games == 8
+
+
+def test_player_that_wins_every_game_gets_a_bound_early():
+    winner = Rating(OPPONENTS, (RatedPair(3, 2.0),) * 60)
+    assert winner.is_out_of_range
+    assert winner.elo.low > 600
+    assert not Rating(OPPONENTS, (RatedPair(3, 1.0),) * 60).is_out_of_range
+    assert Rating(OPPONENTS, (RatedPair(0, 0.0),) * 60).is_out_of_range
+
+
+def test_interval_is_true_if_games_end_when_it_is_narrow():
+    inside = 0
+    for seed in range(150):
+        rng, rated = np.random.default_rng(seed), Rating(OPPONENTS, ())
+        while rated.games < 80 or rated.elo.high - rated.elo.value > 60:
+            opponent = module._choose_opponent(rated)
+            wins = rng.random((4, 2)) < expected(350 - OPPONENTS[opponent].elo)
+            pairs = (RatedPair(opponent, float(points)) for points in wins.sum(1))
+            rated = Rating(OPPONENTS, (*rated.pairs, *pairs))
+        inside += rated.elo.low <= 350 <= rated.elo.high
+    assert inside / 150 >= 0.9
+
+
 def test_player_object_and_policy_function_are_rated():
     class First:
         def choose(self, position, rng, clock):
@@ -110,7 +135,7 @@ def test_sequential_test_of_equal_players_is_undecided_after_few_games():
     assert rated.games == 40
 
 
-@pytest.mark.parametrize("elo", [-60, 60])
+@pytest.mark.parametrize("elo", [-30, 30])
 def test_sequential_test_errs_rarely(elo):
     errors = 0
     for seed in range(100):
@@ -121,7 +146,8 @@ def test_sequential_test_errs_rarely(elo):
             if len(points) >= 4 and abs(log_odds) >= module._TEST_LOG_ODDS:
                 break
         errors += (log_odds > 0) != (elo > 0)
-    assert errors <= 5
+    # 5 % are expected at this difference.
+    assert errors <= 10
 
 
 @pytest.mark.parametrize(

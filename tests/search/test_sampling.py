@@ -14,7 +14,7 @@ from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.policies import decide
-from cc_env.search.sampling import MAX_SCORE, sample
+from cc_env.search.sampling import WIN_ADVANTAGE, sample
 from cc_env.search.scores import WIN
 
 # A game of single decisions, and one of several decisions in a turn.
@@ -51,13 +51,16 @@ def test_low_temperature_never_overlooks_a_win_and_takes_the_soonest():
 
 
 def test_high_temperature_overlooks_a_win():
-    share = math.exp(MAX_SCORE / 1000)
+    share = math.exp(WIN_ADVANTAGE / 1000)
     wins = 2 * share / (2 * share + 1)
     assert frequencies([WIN - 3, WIN - 1, 0], 1000) == pytest.approx([0, wins, 1 - wins], abs=0.015)
 
 
-def test_loss_is_as_bad_as_a_win_is_good():
-    assert frequencies([-WIN + 2, -MAX_SCORE], 100) == pytest.approx([0.5, 0.5], abs=0.015)
+def test_wins_and_losses_keep_their_distance_from_the_other_actions():
+    drawn = frequencies([WIN - 1, -WIN + 2, 0, 1900], 1000)
+    share = math.exp(WIN_ADVANTAGE / 1000)
+    assert drawn[0] / drawn[3] == pytest.approx(share, rel=0.1)
+    assert drawn[2] / drawn[1] == pytest.approx(share, rel=0.3)
 
 
 @pytest.mark.parametrize("name", GAMES)

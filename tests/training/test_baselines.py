@@ -136,7 +136,10 @@ def test_puzzles_are_measured_on_boards_with_a_suite():
     perfect = measurement.puzzles("perfect", SMALL)
     assert perfect == {"positions": 100, "solved": 1}
     assert measurement.puzzles("greedy", SMALL)["solved"] < 0.6
-    assert measurement.puzzles("greedy", boards.BOARDS["checkers"]) is None
+    for_people = measurement.puzzles("greedy", boards.BOARDS["mini_checkers"])
+    assert for_people["positions"] >= 300
+    assert for_people["solved"] < 0.9
+    assert measurement.puzzles("greedy", boards.Board("", "capture_conquer", {"size": 7})) is None
 
 
 def test_list_names_runs(tmp_path):

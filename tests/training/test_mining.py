@@ -11,7 +11,7 @@ from cc_env.games.factory import make_game
 from cc_env.puzzles.proof import check_proof
 from cc_env.puzzles.puzzle import read_puzzles
 from training.experiments import puzzles as mining
-from training.experiments.puzzles import canonical_text, mine_games, select
+from training.experiments.puzzles import Miner, canonical_text, mine_games, select
 
 GAME = make_game("mini_checkers")
 GAMES = 80
@@ -82,9 +82,9 @@ def test_command_writes_a_file_of_puzzles(tmp_path):
     assert "draw" in unknown
 
 
-def test_captures_by_force_are_found_in_morris(tmp_path):
+def test_captures_by_force_are_found_in_morris():
     game = make_game("morris")
-    puzzles = mine_games(game, ["capture"], 6, 0, tmp_path / "part")
+    puzzles = list(Miner(game, ["capture"]).mine_game((0, 10)))
     assert puzzles
     for puzzle in puzzles:
         assert puzzle.task == "capture"

@@ -1,8 +1,9 @@
 """cc_env mine-puzzles: find puzzles in games between opponents of a ladder.
 
-A position becomes a puzzle if the player to move can force the goal in two to five own turns, at
+A position becomes a puzzle if the player to move can force the goal in at most five own turns, at
 most two first turns do so, and at least two plausible ones fail: a search of one turn scores them
-no worse than a piece below a solution. Of the positions of one combination only the first counts.
+no worse than a piece below a solution. Of the positions of one combination only the first counts,
+and after a puzzle the next ten turns of the game are skipped.
 
 The same seed gives the same puzzles. An interrupted run resumes when the command is repeated: the
 puzzles of finished games are in FILE.part.
@@ -42,7 +43,7 @@ from cc_env.puzzles.themes import themes_of
 from cc_env.search.alphabeta import AlphaBeta
 from cc_env.search.scores import PROVEN
 
-MIN_TURNS, MAX_TURNS = 2, 5
+MIN_TURNS, MAX_TURNS = 1, 5
 MAX_SOLUTIONS, MIN_ALTERNATIVES = 2, 2
 # Alternatives may score less than a solution in a search of one turn, by about one piece.
 MAX_SCORE_LOSS = 100
@@ -51,8 +52,10 @@ MAX_PROOF_LENGTH = 500
 _MAX_CAPTURE_TURNS = 4
 _OPENING_TURNS = 4
 # Attempts of each level of the ladder at a puzzle.
-_ATTEMPTS = 5
+ATTEMPTS = 5
 _LIMITS = Limits(max_turns=150, repetitions=3)
+# Turns of a game between two puzzles.
+_MIN_DISTANCE = 10
 # Positions of a search for a win, and of the search of a proof.
 _FILTER_NODES, _PROOF_NODES = 100_000, 3_000_000
 
@@ -151,14 +154,19 @@ class Miner:
         )
         # Own turns to the goal in the previous position, by mover and task.
         previous: dict[tuple[int, str], int] = {}
-        for position in self._positions(record):
+        next_turn = 0
+        for number, position in enumerate(self._positions(record)):
+            if number < next_turn:
+                continue
             mover = self.game.to_move(position)
             for task in self.tasks:
                 turns = self._turns_to_goal(position, task)
                 is_new = turns is not None and previous.get((mover, task), 0) <= turns
                 previous[mover, task] = turns or 0
                 if is_new and turns is not None and turns >= MIN_TURNS:
-                    yield from self._make_puzzle(position, task, turns)
+                    for puzzle in self._make_puzzle(position, task, turns):
+                        next_turn = number + _MIN_DISTANCE
+                        yield puzzle
 
     def _positions(self, record: Record) -> Iterator[Position]:
         """Yield the positions between the turns of a game."""
@@ -223,7 +231,7 @@ class Miner:
     def _failing_levels(self, puzzle: Puzzle) -> Iterator[int]:
         """Yield the levels of the ladder that solve a puzzle in less than half of the attempts."""
         for rung in self._rungs:
-            rate = solve_rate(self._player(rung.spec), self.game, [puzzle] * _ATTEMPTS)
+            rate = solve_rate(self._player(rung.spec), self.game, [puzzle] * ATTEMPTS)
             if rate.share.value < 0.5:
                 yield rung.level
 
