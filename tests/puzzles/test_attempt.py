@@ -97,8 +97,10 @@ def test_reply_holds_out_as_long_as_any():
 
 def test_illegal_turn_is_an_error_and_no_mistake():
     attempt = Attempt(GAME, LONG)
+    legal = GAME.legal_actions(LONG.position).tolist()
+    illegal = next(action for action in range(GAME.num_actions) if action not in legal)
     with pytest.raises(IllegalAction):
-        attempt.play((0,))
+        attempt.play((illegal,))
     assert attempt.mistakes == 0
 
 
@@ -269,8 +271,8 @@ def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
         (["--turns", 40], "no such puzzle"),
         (["--size", 4], "there are no puzzles of"),
         (["9999"], "no such puzzle"),
-        (["0"], "0"),
-        (["--seed", -1], "-1"),
+        (["0"], "greater than or equal to 1"),
+        (["--seed", -1], "greater than or equal to 0"),
     ],
 )
 def test_terminal_rejects_what_does_not_exist(arguments, expected):
