@@ -628,11 +628,21 @@ class Game:
 
         Raises IllegalAction if an action is illegal.
         """
+        return self._texts_by_turn(self.action_text, position, actions)
+
+    def readable_turn_texts(self, position: Position, actions: Sequence[int]) -> list[str]:
+        """Return the readable notation of each turn, as `turn_texts`."""
+        return self._texts_by_turn(self.readable_action_text, position, actions)
+
+    def _texts_by_turn(
+        self, to_text: Callable[[Position, int], str], position: Position, actions: Sequence[int]
+    ) -> list[str]:
+        """Return the joined texts of the actions of each turn; the last may be unfinished."""
         texts: list[str] = []
         is_unfinished = False
         for action in actions:
             after = self.apply(position, action)
-            text = self.action_text(position, action)
+            text = to_text(position, action)
             if is_unfinished:
                 texts[-1] += text
             else:
@@ -645,12 +655,7 @@ class Game:
 
         Records and files have `turn_text`. Raises IllegalAction if the turn is illegal.
         """
-        text = ""
-        for action in turn:
-            after = self.apply(position, action)
-            text += self.readable_action_text(position, action)
-            position = after
-        return text
+        return "".join(self.readable_turn_texts(position, turn))
 
     def readable_turns(self, position: Position) -> Iterator[tuple[Turn, str]]:
         """Yield every legal turn with its readable notation; within a turn, its continuations."""

@@ -100,12 +100,17 @@ def format_value(value: Any) -> str:
 
 def describe_result(game: Game, result: Result) -> str:
     """Return the winner and the reason of a result as a sentence."""
-    outcome, reason = result
-    explanation = {**_MATCH_ENDINGS, **game.endings}.get(reason, reason.replace("_", " "))
-    if outcome == DRAW:
-        return f"a draw: {explanation}"
-    winner, loser = (game.players[player] for player in (outcome, 1 - outcome))
-    return f"{winner} wins: {explanation.replace('{loser}', loser)}"
+    winner = "a draw" if result.outcome == DRAW else f"{game.players[result.outcome]} wins"
+    return f"{winner}: {explain_result(game, result)}"
+
+
+def explain_result(game: Game, result: Result) -> str:
+    """Return the reason of a result in words."""
+    explanations = {**_MATCH_ENDINGS, **game.endings}
+    explanation = explanations.get(result.reason, result.reason.replace("_", " "))
+    if result.outcome == DRAW:
+        return explanation
+    return explanation.replace("{loser}", game.players[1 - result.outcome])
 
 
 # Endings that the match decides, not the rules of the game.

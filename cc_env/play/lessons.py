@@ -69,6 +69,8 @@ class Guide:
     game: str
     # Paragraphs separated by empty lines.
     introduction: str
+    # Explanation of the notation, "" if there is none; the page has the readable one.
+    notation: str
     lessons: tuple[Lesson, ...]
 
 
@@ -80,7 +82,7 @@ def load_guide(name: str) -> Guide:
         raise UnknownOption(f"no lessons for {name[:40]!r}; {hint}expected: {format_list(GAMES)}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
-    return Guide(name, entries["introduction"], lessons)
+    return Guide(name, entries["introduction"], entries.get("notation", ""), lessons)
 
 
 def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:
@@ -145,10 +147,10 @@ def instruction(game: Game, choice: Choice) -> str:
     """Return the instruction for a choice, by the cells to select."""
     if choice.cell is None:
         return choice.text.strip()
-    cell = game.cell_text(choice.cell, "prose")
+    cell = game.cell_text(choice.cell, "readable")
     if choice.pieces:
         verb = "hits" if choice.is_shot else "goes to"
-        return f"{game.cell_text(choice.pieces[0], 'prose')} {verb} {cell}"
+        return f"{game.cell_text(choice.pieces[0], 'readable')} {verb} {cell}"
     return f"take {cell}" if choice.captures else cell
 
 
@@ -171,7 +173,7 @@ def format_lessons(guide: Guide, number: int | None = None) -> Iterator[str]:
     if number is not None and not 1 <= number <= len(guide.lessons):
         raise BadOption(f"lesson={number}; expected: 1 to {len(guide.lessons)}")
     if number is None:
-        yield from _wrap(guide.introduction)
+        yield from _wrap(f"{guide.introduction}\n\n{guide.notation}".strip())
     for index, lesson in enumerate(guide.lessons, 1):
         if number in (None, index):
             yield f"{index}. {lesson.title}"

@@ -1,4 +1,4 @@
-"""Parsing of typed moves: notation, cells of piece and target, or a list number.
+"""Parsing of typed moves: both notations, cells of piece and target, or a list number.
 
 The result is a legal turn or action, a selected piece, several candidates, or an IllegalAction with
 the reason.
@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cc_env.core.game import Cell, Game, Turn, normalize_notation
+from cc_env.core.game import Cell, CellStyle, Game, Turn, normalize_notation
 from cc_env.core.rules import Position
 from cc_env.errors import IllegalAction, format_list
 from cc_env.play.choices import Choice, must_capture
@@ -28,18 +28,24 @@ def parse_move(
     """Parse a move typed in a position with the legal `choices` and `piece` selected.
 
     One number is an index of `choices`, counted from 1. Two numbers are the row and column of a
-    piece or, if one is selected, of its target; four numbers are both. Names of points can replace
-    row and column. Anything else is notation. Raises IllegalAction with the reason.
+    piece or, if one is selected, of its target; four numbers are both. Names of points, or of cells
+    in the readable notation such as c2, can replace row and column. Anything else is notation.
+    Raises IllegalAction with the reason.
     """
     if re.fullmatch(r"\d{1,6}", text):
         return ParsedMove((_choice_at(choices, int(text)).action,))
-    if cells := _cells(game, text):
+    numbered, named = _numbered_cells(game, text), _named_cells(game, text)
+    if cells := numbered or named:
         if len(cells) == 1 and piece and not _starts_choice(choices, cells[0]):
             cells = [piece, *cells]
-        return _select_cells(game, position, choices, cells)
+        if move := _find_selected(choices, cells):
+            return move
+        style: CellStyle = "input" if numbered else "readable"
+        raise IllegalAction(_explain_refusal(game, position, choices, cells, style))
     normalized = normalize_notation(text)
     for choice in choices:
-        if normalize_notation(choice.text) == normalized:
+        texts = choice.text, game.readable_action_text(position, choice.action)
+        if normalized in map(normalize_notation, texts):
             return ParsedMove((choice.action,))
     try:
         return ParsedMove(game.parse_turn(position, text))
@@ -56,8 +62,8 @@ def _choice_at(choices: Sequence[Choice], number: int) -> Choice:
     return choices[number - 1]
 
 
-def _cells(game: Game, text: str) -> list[Cell]:
-    """Return the one or two cells that a text names, [] if it does not name cells.
+def _numbered_cells(game: Game, text: str) -> list[Cell]:
+    """Return the one or two cells whose rows and columns a text contains, [] for another text.
 
     Raises IllegalAction for numbers off the board.
     """
@@ -72,10 +78,19 @@ def _cells(game: Game, text: str) -> list[Cell]:
                 f"{row} {column} is off the board: rows are {rows[0]} to {rows[-1]}, "
                 f"columns {columns[0]} to {columns[-1]}"
             )
-    cells = {name.lower(): cell for cell, name in game.cell_names.items()}
+    return []
+
+
+def _named_cells(game: Game, text: str) -> list[Cell]:
+    """Return the one or two cells that a text names, as in CE, c2 or c2 d3; [] for another text."""
+    points = {name.lower(): cell for cell, name in game.cell_names.items()}
     letters = normalize_notation(text)
-    if letters and len(letters) <= 2 and set(letters) <= set(cells):
-        return [cells[letter] for letter in letters]
+    if letters and len(letters) <= 2 and set(letters) <= set(points):
+        return [points[letter] for letter in letters]
+    cells = {name: cell for cell, name in game.readable_cell_names.items()}
+    words = text.lower().split()
+    if len(words) <= 2 and set(words) <= set(cells):
+        return [cells[word] for word in words]
     return []
 
 
@@ -84,12 +99,10 @@ def _starts_choice(choices: Sequence[Choice], cell: Cell) -> bool:
     return any(cell in (choice.pieces or (choice.cell,)) for choice in choices)
 
 
-def _select_cells(
-    game: Game, position: Position, choices: Sequence[Choice], cells: Sequence[Cell]
-) -> ParsedMove:
+def _find_selected(choices: Sequence[Choice], cells: Sequence[Cell]) -> ParsedMove | None:
     """Return the choice, the piece or the candidates that a piece, or piece and target, select.
 
-    Raises IllegalAction with the reason if there are none.
+    None if there are none.
     """
     piece, *targets = cells
     if targets:
@@ -103,26 +116,28 @@ def _select_cells(
         return ParsedMove(candidates=matching)
     if not targets and any(piece in choice.pieces for choice in choices):
         return ParsedMove(piece=piece)
-    raise IllegalAction(_explain_refusal(game, position, choices, cells))
+    return None
 
 
 def _explain_refusal(
-    game: Game, position: Position, choices: Sequence[Choice], cells: Sequence[Cell]
+    game: Game,
+    position: Position,
+    choices: Sequence[Choice],
+    cells: Sequence[Cell],
+    style: CellStyle,
 ) -> str:
     """Return why the selected cells are not a legal choice."""
     piece, *targets = cells
-    name, pieces = game.cell_text(piece, "input"), game.pieces(position)
+    name, pieces = game.cell_text(piece, style), game.pieces(position)
     mover = game.players[game.to_move(position)]
     reachable = [choice.cell for choice in choices if piece in choice.pieces and choice.cell]
     if reachable:
-        names = format_list(dict.fromkeys(game.cell_text(cell, "input") for cell in reachable))
-        return f"{name} cannot go to {game.cell_text(targets[0], 'input')}; it can go to: {names}"
+        names = format_list(dict.fromkeys(game.cell_text(cell, style) for cell in reachable))
+        return f"{name} cannot go to {game.cell_text(targets[0], style)}; it can go to: {names}"
     note = f"; {remark}" if (remark := game.remark(position)) else ""
     starts = dict.fromkeys(cell for choice in choices for cell in choice.pieces)
     if not starts:
-        valid = format_list(
-            game.cell_text(choice.cell, "input") for choice in choices if choice.cell
-        )
+        valid = format_list(game.cell_text(choice.cell, style) for choice in choices if choice.cell)
         content = f"holds {pieces[piece]}" if piece in pieces else "is empty"
         return f"{name} {content}{note}; choose one of: {valid}"
     if piece not in pieces:
@@ -132,5 +147,5 @@ def _explain_refusal(
     else:
         reason = "cannot move now"
         note += "; a capture comes first" if must_capture(choices) else ""
-    valid = format_list(game.cell_text(cell, "input") for cell in starts)
+    valid = format_list(game.cell_text(cell, style) for cell in starts)
     return f"{name} {reason}{note}; {mover} can move from: {valid}"

@@ -182,5 +182,5 @@ class NotebookBoard(anywidget.AnyWidget):
         decision = session.hint(HINT_PLAYER)
         with self._lock:
             if version == self._version:
-                text = session.game.action_text(position, decision.action).strip()
+                text = session.game.readable_action_text(position, decision.action).strip()
                 self.send({"hint": decision.action, "text": f"{HINT_PLAYER} would play {text}"})

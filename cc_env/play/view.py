@@ -1,18 +1,22 @@
 """Game sessions as JSON values, for front ends that draw boards themselves, such as the page.
 
 A front end receives `static_state` once and `session_state` after every decision. It draws the
-shapes and offers the choices; it contains no rules.
+shapes and offers the choices; it contains no rules. Cells and turns have the readable notation.
 """
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
 from statistics import fmean
 from typing import Any
 
 from cc_env.core.game import Cell, Game
-from cc_env.play.choices import list_choices, must_capture
-from cc_env.play.descriptions import describe_result, summarize_decision
+from cc_env.core.rules import Position
+from cc_env.ladder.rungs import has_ladder, rungs
+from cc_env.play import board_shapes
+from cc_env.play.choices import Choice, list_choices, must_capture
+from cc_env.play.descriptions import describe_result, explain_result, summarize_decision
 from cc_env.play.session import GameSession
 from cc_env.rendering import shapes
 from cc_env.rendering.picture import Picture, describe_standing, draw
@@ -23,12 +27,18 @@ ORIGIN: Cell = (0, 0)
 
 
 def static_state(game: Game) -> dict[str, Any]:
-    """Return the constant part: names, the empty board, shapes of pieces and marks on `ORIGIN`."""
+    """Return the constant part: names, the empty board, shapes of pieces and marks on `ORIGIN`.
+
+    `labels` are those of the board and of the flipped board, in screen coordinates. All other
+    shapes are moved to their cells by the front end: with `runs_upward`, row 0 is the lowest one.
+    `top` is the player at the top of the screen unless the board is flipped.
+    """
     picture = draw(game, game.initial)
     letters = sorted("".join(game.letters))
     cells = game.cell_names or product(range(game.grid.rows), range(game.grid.columns))
     return {
         "game": game.name,
+        "rungs": rung_names(game),
         "options": dict(game.options),
         "players": list(game.players),
         "colors": [shapes.colors(picture, player) for player in game.players],
@@ -37,15 +47,20 @@ def static_state(game: Game) -> dict[str, Any]:
         "columns": game.grid.columns,
         "cell": shapes.CELL,
         "margin": shapes.MARGIN,
-        "board": _shape_data(shapes.board(picture)),
-        "labels": _shape_data(shapes.labels(picture)),
+        "runs_upward": board_shapes.runs_upward(game),
+        "board": _shape_data(shapes.ground(picture)),
+        "labels": [_shape_data(board_shapes.labels(game, flipped)) for flipped in (False, True)],
+        "goals": [
+            [*cell, _shape_data(board_shapes.goal(shapes.colors(picture, player)[0]))]
+            for player, cell in zip(game.players, game.goal_cells, strict=False)
+        ],
         "figures": {
             letter: _shape_data(shapes.figure(picture, letter, ORIGIN)) for letter in letters
         },
         "owners": {letter: game.owner(letter) for letter in letters},
         "piece_names": {letter: _piece_name(game, letter) for letter in letters},
         "marks": {kind: _shape_data(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
-        "cells": [[*cell, game.cell_text(cell, "input")] for cell in cells],
+        "cells": [[*cell, game.cell_text(cell, "readable")] for cell in cells],
     }
 
 
@@ -57,7 +72,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     game, is_person = session.game, session.is_person_to_move
     caption = describe_standing(game, session.position, session.result)
     picture = draw(game, session.position, last=session.last_turn, caption=caption)
-    choices = list_choices(game, session.position) if is_person else []
+    choices = readable_choices(game, session.position) if is_person else []
     return {
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
@@ -67,6 +82,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "is_person": is_person,
         "mid_turn": session.result is None and game.mid_turn(session.position),
         "caption": picture.caption,
+        "remark": "" if session.result else game.remark(session.position),
         "choices": choices,
         "must_capture": must_capture(choices),
         "turns_from": turns_from,
@@ -87,11 +103,25 @@ def past_state(session: GameSession, turns: int) -> dict[str, Any]:
     return _picture_data(draw(game, position, last=last))
 
 
+@lru_cache(maxsize=32)
+def rung_names(game: Game) -> list[str]:
+    """Return the names of the opponents of a game's ladder, weakest first; none without one."""
+    return [rung.name for rung in rungs(game)] if has_ladder(game) else []
+
+
+def readable_choices(game: Game, position: Position) -> list[Choice]:
+    """Return the choices of a position, in the readable notation."""
+    return [
+        choice._replace(text=game.readable_action_text(position, choice.action))
+        for choice in list_choices(game, position)
+    ]
+
+
 def _picture_data(picture: Picture) -> dict[str, Any]:
     """Return the pieces, and the path and captures of the last turn."""
     return {
         "pieces": [[*cell, letter] for cell, letter in picture.pieces.items()],
-        "path": _shape_data(shapes.path(picture)),
+        "path": _shape_data(board_shapes.last_turn(picture)),
         "captured": list(picture.captured),
     }
 
@@ -110,8 +140,10 @@ def _shape_data(drawing: Iterable[Shape]) -> list[list[Any]]:
 
 def _top_player(picture: Picture) -> int:
     """Return the player whose pieces start higher on the board; the second in a tie."""
-    rows: dict[str, list[int]] = {player: [] for player in picture.game.players}
-    for (row, _), letter in picture.pieces.items():
+    game = picture.game
+    rows: dict[str, list[int]] = {player: [] for player in game.players}
+    for cell, letter in picture.pieces.items():
+        row, _ = board_shapes.screen_cell(game, cell, is_flipped=False)
         rows[picture.owner(letter)].append(row)
     first_mean, second_mean = (fmean(player_rows or [0]) for player_rows in rows.values())
     return int(second_mean <= first_mean)
@@ -137,7 +169,7 @@ def _last_decision(session: GameSession, picture: Picture) -> dict[str, Any]:
             "path": list(path),
             "captured": list(captured),
             "is_shot": any(game.shooters(before, action)),
-            "text": game.action_text(before, action),
+            "text": game.readable_action_text(before, action),
             "player": game.to_move(before),
         },
         "summary": summarize_decision(game, before, session.decisions[-1]),
@@ -151,18 +183,18 @@ def _turns(session: GameSession, first: int) -> list[list[Any]]:
     """
     turns: list[list[Any]] = []
     game, match = session.game, session.match
-    history, unfinished = match.history[first:], match.partial_turn
+    unfinished = match.partial_turn
     # Number of decisions in the turns before index `first`.
     count = len(session.decisions) - len(unfinished[1] if unfinished else ())
-    count -= sum(len(turn) for _, turn in history)
-    for (before, turn), text in zip(history, match.turns[first:], strict=True):
+    count -= sum(len(turn) for _, turn in match.history[first:])
+    for before, turn in match.history[first:]:
         count += len(turn)
         value, mover = session.decisions[count - 1].value, game.to_move(before)
         first_value = None if value is None else round(float(value) * (1 - 2 * mover), 3)
-        turns.append([mover, text, first_value])
+        turns.append([mover, game.readable_turn_text(before, turn), first_value])
     if unfinished:
         before, turn = unfinished
-        turns.append([game.to_move(before), game.turn_text(before, turn) + "…", None])
+        turns.append([game.to_move(before), game.readable_turn_text(before, turn) + "…", None])
     return turns
 
 
@@ -183,6 +215,7 @@ def _result(session: GameSession) -> dict[str, Any] | None:
         "outcome": session.result.outcome,
         "reason": session.result.reason,
         "text": describe_result(session.game, session.result),
+        "explanation": explain_result(session.game, session.result),
         "detail": session.detail,
         "scores": score and [float(points) for points in score],
     }

@@ -127,7 +127,16 @@ def _center(cell: Cell) -> tuple[float, float]:
 
 
 def board(picture: PictureData) -> list[Shape]:
-    """Return the shapes of the empty board, colored by the picture's heat."""
+    """Return the shapes of the empty board with its goals, colored by the picture's heat."""
+    game = picture.game
+    goals = zip(game.players, game.goal_cells, strict=False)
+    return ground(picture) + [
+        _square_outline(*_center(goal), 22, colors(picture, player)[0], 4) for player, goal in goals
+    ]
+
+
+def ground(picture: PictureData) -> list[Shape]:
+    """Return the shapes of the empty board without goals, colored by the picture's heat."""
     parts: list[Shape] = []
     game = picture.game
     for row, column in product(range(game.grid.rows), range(game.grid.columns)):
@@ -142,8 +151,6 @@ def board(picture: PictureData) -> list[Shape]:
         if heat := picture.heat.get(point, 0.0):
             color = _blend_with_heat(BOARD[0], heat)
             parts.append(Disc(*_center(point), 27, color, color, 0))
-    for player, goal in zip(game.players, game.goal_cells, strict=False):
-        parts.append(_square_outline(*_center(goal), 22, colors(picture, player)[0], 4))
     return parts
 
 

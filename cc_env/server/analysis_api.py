@@ -2,10 +2,10 @@
 
 POST /players   {"game", "options"?, "start"?}: the available players, and the player to move first
 POST /open      {"room", "tokens"?}, or {"text", "game"?, "options"?, "index"?}, or {"game",
-                "options"?, "start"?}: a game's setting, turns, players and the available players;
-                of a text also the titles of its "games", their number ("total"), the first "broken"
-                ones by line and reason, and their number ("broken_total"); at most
-                importing.MAX_GAMES games are read
+                "options"?, "start"?}: a game's setting, turns, players, the available players, and
+                the client's seats; of a text also the titles of its "games", their number
+                ("total"), the first "broken" ones by line and reason, and their number
+                ("broken_total"); at most importing.MAX_GAMES games are read
 POST /position  {"game", "options"?, "start"?, "actions"}: the state of `view.session_state`
 POST /analyze   these fields, "player" and "seconds": lines, chances of all moves, a heat map
 POST /assess    those of /analyze and "turn", a list of actions: the quality of this turn
@@ -60,12 +60,14 @@ async def _open(lobby: Lobby, fields: Fields, address: str) -> Data:
     if "room" not in fields:
         return await lobby.run_in_worker(address, _open_text, fields, lobby.limits)
     room = await lobby.find_room(str(fields["room"]), address)
-    room.check_analysis(read_tokens(fields))
+    tokens = read_tokens(fields)
+    room.check_analysis(tokens)
     match = room.session.match
     first, second = room.session.seats
     result = f"the game continues after turn {len(match.turns)}; reload to update"
     imported = importing.game_from_match(match, (first.name, second.name), result)
-    return await lobby.run_in_background(address, _game_data, imported)
+    data = await lobby.run_in_background(address, _game_data, imported)
+    return {**data, "seats": sorted(room.seats(tokens))}
 
 
 async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
@@ -154,24 +156,30 @@ def _players_data(fields: Fields) -> Data:
     """Return the player specs that the page offers for a game, and the side that moves first."""
     game = parse_game(fields)
     start = parse_start(fields, game)
-    return {"players": allowed_players(game), "mover": game.to_move(start)}
+    return {
+        "players": allowed_players(game),
+        "rungs": view.rung_names(game),
+        "mover": game.to_move(start),
+    }
 
 
 def _game_data(imported: ImportedGame) -> Data:
     """Return a game for the page: its options, static view data, turns, players and analysts.
 
-    `games` and `index` are those of a text with a single game.
+    `games` and `index` are those of a text with a single game; no client has a seat.
     """
     game, position = imported.game, imported.start
     turns: list[list[object]] = []
     for turn in imported.turns:
-        turns.append([game.to_move(position), game.turn_text(position, turn), list(turn)])
+        text = game.readable_turn_text(position, turn)
+        turns.append([game.to_move(position), text, list(turn)])
         position = game.play_turn(position, turn)
     return {
         "game": game.name,
         "options": dict(game.options),
         "start": None if imported.start == game.initial else game.to_text(imported.start),
         "setting": view.static_state(game),
+        "seats": [],
         "players": list(imported.players),
         "analysts": allowed_players(game),
         "result": imported.result,
@@ -244,8 +252,8 @@ def assess_turn(
 
 
 def _turn_texts(game: Game, position: Position, actions: Turn) -> list[str]:
-    """Return the notation of the first turns of a line; the last one may be unfinished."""
-    return [text.strip() for text in game.turn_texts(position, actions)[:MAX_LINE_TURNS]]
+    """Return the readable notation of a line's first turns; the last one may be unfinished."""
+    return [text.strip() for text in game.readable_turn_texts(position, actions)[:MAX_LINE_TURNS]]
 
 
 def _first_players_chances(game: Game, position: Position, value: float | None) -> float | None:

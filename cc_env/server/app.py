@@ -99,6 +99,8 @@ def create_app(
         worker_class = ProcessWorker if in_processes else LocalWorker
         app.state.lobby = Lobby(games, limits, worker_class=worker_class)
         app.state.lobby.start_expiry()
+        if in_processes:
+            app.state.lobby.start_warm_up()
         try:
             yield
         finally:

@@ -12,6 +12,8 @@ import numpy as np
 
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
+from cc_env.games.factory import make_game
+from cc_env.ladder.rungs import find_rung, has_ladder
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play.analysis import TimeBudget
 from cc_env.players.specs import make_player
@@ -114,9 +116,19 @@ class StatefulPooledPlayer(PooledPlayer):
         return StatefulPooledPlayer(self._spec, self._game, self._run)
 
 
+def decide_first_turn(name: str, pool: PlayerPool, time: TimeBudget) -> None:
+    """Let a game's weakest opponent decide at the start, so that what it needs is compiled."""
+    game = make_game(name)
+    spec = find_rung(game, "1").spec if has_ladder(game) else "minimax:depth=1"
+    with pool.borrow(spec, game) as player:
+        player.choose(game.initial, np.random.default_rng(0), Clock())
+
+
 def make_pooled_player(spec: str, game: Game, run: DecisionRunner) -> Player:
     """Return the player of a spec; trees and tables are allocated for its first decision."""
-    name = spec.partition(":")[0]
+    name, _, level = spec.partition(":")
+    if name == "ladder":
+        return make_pooled_player(find_rung(game, level or "1").spec, game, run)
     # A game's own bots have no trees or tables.
     if name in game.bots:
         return make_player(spec, game)

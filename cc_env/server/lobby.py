@@ -5,6 +5,7 @@ Long work waits for a slot; addresses take turns to get one.
 
 import asyncio
 import logging
+import math
 import os
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
@@ -36,7 +37,7 @@ from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
-from cc_env.server.jobs import Job, call_function, make_pooled_player
+from cc_env.server.jobs import Job, call_function, decide_first_turn, make_pooled_player
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, DamagedGameError, Rates, ServerLimits
 from cc_env.server.player_pool import allowed_players, normalize_spec
@@ -129,6 +130,18 @@ class Lobby:
     def start_expiry(self) -> None:
         """Start removing expired games in the background."""
         self._start_task(self._expire_regularly())
+
+    def start_warm_up(self) -> None:
+        """Start compiling in the background what the first game of each kind needs."""
+        self._start_task(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        for name in GAMES:
+            request = {"game": name, "seats": [HUMAN, HUMAN]}
+            await self.run_in_worker("", parse_setup, request, self.limits)
+            await self.run_analysis(partial(decide_first_turn, name), math.inf)
+            # Load what the workers have compiled.
+            await self.run_in_background("", parse_setup, request, self.limits)
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
         """Run work in the background; keep a reference until it is done."""
@@ -292,7 +305,7 @@ class Lobby:
             release = self._search_slots.release
             decision = await self._run_in_slot(release, player.choose, position, rng, clock)
             action = int(decision.action)
-            text = game.action_text(position, action)
+            text = game.readable_action_text(position, action)
             client.send("hint", player=spec, action=action, text=text)
         except CcEnvError as error:
             client.send("error", reason=str(error))
@@ -346,6 +359,7 @@ def _catalogue() -> dict[str, object]:
             "values": game_option_values(name),
             "names": list(game.players),
             "players": allowed_players(game),
+            "rungs": view.rung_names(game),
             "mover": game.to_move(game.initial),
         }
     return {"games": games, "human": HUMAN}

@@ -20,6 +20,7 @@ from cc_env.errors import (
     check_names,
     check_number,
 )
+from cc_env.ladder.rungs import has_ladder, rungs
 from cc_env.match.referee import Player
 from cc_env.players.builtin import DEFAULT_LEVELS
 from cc_env.players.specs import available_players, make_player
@@ -42,8 +43,13 @@ def _evaluations(game: Game) -> list[str]:
     return list(game.evaluations)
 
 
+def _rung_levels(game: Game) -> list[str]:
+    return [str(rung.level) for rung in rungs(game)] if has_ladder(game) else []
+
+
 # Options that untrusted clients may set: the bounds of a number, or the valid words in a game.
 OPTIONS: dict[str, dict[str, Bounds | ValidWords]] = {
+    "ladder": {"level": _rung_levels},
     "random": {},
     "greedy": {"evaluation": _evaluations},
     "minimax": {
@@ -73,9 +79,13 @@ OPTIONS: dict[str, dict[str, Bounds | ValidWords]] = {
 
 def allowed_players(game: Game) -> dict[str, list[str]]:
     """Return the players that untrusted clients may seat in a game, each with its levels."""
-    names = [name for name in available_players(game) if name in OPTIONS]
-    players: dict[str, list[str]] = {name: [] for name in [*names, *game.bots]}
+    available = {*available_players(game), *game.bots}
+    players: dict[str, list[str]] = {
+        name: [] for name in [*OPTIONS, *game.bots] if name in available
+    }
     players["minimax"] = _levels(game)
+    if "ladder" in players:
+        players["ladder"] = _rung_levels(game)
     return players
 
 
@@ -91,7 +101,8 @@ def normalize_spec(spec: object, game: Game) -> str:
     name, _, rest = spec.partition(":")
     check_name("player", name, players)
     words = [word for word in rest.split(",") if word]
-    values = parse_options(word if "=" in word else f"level={word}" for word in words)
+    pairs = (word if "=" in word else f"level={word}" for word in words)
+    values = parse_options(pairs, {"level": False} if name == "ladder" else None)
     check_names(f"player {name}", "option", values, OPTIONS.get(name, {}))
     for option, value in values.items():
         _check_value(name, option, value, game)

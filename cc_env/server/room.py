@@ -181,6 +181,10 @@ class Room(SavedGame):
             raise BusyError(f"too many spectators; expected: at most {limit} per game")
         return Client(seats, is_owner=is_owner, address=address, name=name)
 
+    def seats(self, tokens: Sequence[str]) -> set[int]:
+        """Return the seats that these tokens hold."""
+        return self._roles(tokens) & {0, 1}
+
     def _roles(self, tokens: Sequence[str]) -> set[int]:
         """Return the seats that these tokens hold, and OWNER for the owner's token."""
         roles = enumerate((*self.setup.tokens, self.setup.owner))
@@ -436,8 +440,7 @@ class Room(SavedGame):
 
     def check_analysis(self, tokens: Sequence[str]) -> None:
         """Raise IllegalAction if the holder of these tokens may not analyze the game yet."""
-        seats = self._roles(tokens) & {0, 1}
-        if self.session.result is None and not self.allows_assistance(seats):
+        if self.session.result is None and not self.allows_assistance(self.seats(tokens)):
             raise IllegalAction(f"analysis is {NO_ASSISTANCE}")
 
     @COMMANDS.add("hint", "version")

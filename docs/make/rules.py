@@ -9,10 +9,10 @@ from docs.make.blocks import Block, Page, maker
 
 @maker
 def lessons(block: Block) -> str:
-    """Return the lessons of a game: the introduction, then a heading, text and boards for each."""
+    """Return the lessons of a game: two paragraphs, then a heading, text and boards for each."""
     (name,) = block.words
     lessons = load_guide(name)
-    parts = [lessons.introduction.strip()]
+    parts = [text.strip() for text in (lessons.introduction, lessons.notation) if text]
     parts += [_lesson(block.page, name, lesson) for lesson in lessons.lessons]
     return "\n\n".join(parts)
 

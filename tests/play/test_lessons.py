@@ -62,17 +62,17 @@ def test_lesson_instructions_name_the_cells():
         ]
 
     assert instructions("checkers", 2) == [
-        "row 6, column 4 goes to row 4, column 2",
-        "row 4, column 2 goes to row 2, column 0",
+        "7 goes to 14",
+        "14 goes to 21",
     ]
     assert instructions("capture_conquer", 5) == [
-        "row 1, column 1 goes to row 3, column 3",
-        "take row 2, column 1",
+        "b2 goes to d4",
+        "take b3",
     ]
     assert instructions("mini_checkers", 4)[0] == "pass"
     assert instructions("morris", 5)[0] == "O goes to C"
     assert instructions("morris", 1) == ["C", "take H"]
-    assert instructions("cannon", 4) == ["row 4, column 0 hits row 4, column 5"]
+    assert instructions("cannon", 4) == ["a4 hits f4"]
 
 
 GOLDEN = """\

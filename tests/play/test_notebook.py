@@ -195,7 +195,7 @@ def test_notebook_front_end_plays_by_mouse(new_board, browser):
         for row, column in (pieces[0], cell):
             page.click(f"rect[data-cell='{row},{column}']")
         page.wait_for_selector(f".cc-env[data-version='{version + 1}']")
-        assert board.session.match.turns[-2] == text
+        assert board.state["turns"][-2][1] == text
     page.click("text=Hint")
     page.wait_for_selector(".hint")
     page.click("text=Undo")

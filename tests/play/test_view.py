@@ -51,7 +51,7 @@ def test_session_state_draws_the_same_picture(name):
             break
         session.play(int(rng.choice(game.legal_actions(session.position))))
         assert view.session_state(session)["decisions"] == len(session.decisions)
-    assert state["turns"][0][:2] == [0, session.match.turns[0]]
+    assert state["turns"][0][:2] == [0, game.readable_turn_text(*session.match.history[0])]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,8 @@ def test_capture_chain_is_shown_hop_by_hop(game):
     session.play(turn[-1])
     state = view.session_state(session)
     assert not state["mid_turn"]
-    assert [entry[1] for entry in state["turns"]] == session.match.turns
+    before, turn = session.match.history[0]
+    assert [entry[1] for entry in state["turns"]] == [game.readable_turn_text(before, turn)]
 
 
 def test_session_state_has_clocks_values_and_result():
@@ -137,12 +138,37 @@ def test_replayed_decisions_restore_a_game(game):
 def test_top_player_is_the_one_with_higher_pieces():
     tops = {name: view.static_state(make_game(name))["top"] for name in GAMES}
     assert tops == {
-        "capture_conquer": 0,
+        "capture_conquer": 1,
         "checkers": 1,
         "mini_checkers": 1,
         "morris": 1,
         "cannon": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "turn"),
+    [
+        ("capture_conquer", "c1 d1", "0,2-0,3"),
+        ("capture_conquer", "C1-D1", "0,2-0,3"),
+        ("mini_checkers", "6-9", "41-30"),
+        ("cannon", "c3 b4", "S 2 5 M 1 4"),
+        ("morris", "d", "D"),
+    ],
+)
+def test_typed_moves_may_be_readable(name, text, turn):
+    game = make_game(name)
+    for typed in (text, turn):
+        move = parse_move(game, game.initial, list_choices(game, game.initial), None, typed)
+        assert move.turn == game.parse_turn(game.initial, turn)
+
+
+def test_refusals_name_cells_as_they_were_typed(game):
+    choices = list_choices(game, game.initial)
+    with pytest.raises(IllegalAction, match="a1 cannot go to b1; it can go to: c3"):
+        parse_move(game, game.initial, choices, None, "a1 b1")
+    with pytest.raises(IllegalAction, match="0 0 cannot go to 0 1; it can go to: 2 2"):
+        parse_move(game, game.initial, choices, None, "0 0 0 1")
 
 
 def test_cells_are_named_by_board_labels():
@@ -153,4 +179,4 @@ def test_cells_are_named_by_board_labels():
     assert parse_move(game, game.initial, moves, None, "2 c").turn == (5,)
     with pytest.raises(IllegalAction, match="0 1 is off the board: rows are 3 to 1, columns a to"):
         parse_move(game, game.initial, moves, None, "0 1")
-    assert view.static_state(game)["cells"][5] == [1, 2, "2 c"]
+    assert view.static_state(game)["cells"][5] == [1, 2, "2c"]

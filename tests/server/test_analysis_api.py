@@ -89,7 +89,7 @@ def test_texts_are_imported_and_games_selected(serving):
     )  # fmt: skip
     text = f"{record.to_json()}\n{record.to_json()}"
     opened = post(client, "/open", text=text, index=1)
-    assert opened["turns"] == [[0, "41-32", list(game.parse_turn(game.initial, "41-32"))]]
+    assert opened["turns"] == [[0, "6-8", list(game.parse_turn(game.initial, "41-32"))]]
     assert (len(opened["games"]), opened["total"], opened["broken_total"]) == (2, 2, 0)
     broken = post(client, "/open", text=f"{text}\n{{}}", index=1)
     assert (len(broken["games"]), broken["total"], broken["broken_total"]) == (2, 3, 1)

@@ -293,18 +293,18 @@ def test_move_typed_without_a_connection_is_shown_as_not_played(page_behind_prox
     page.wait_for_selector("#connection-alert:text-is('Connection lost; reconnecting …')")
     page.click("rect[data-cell='4,1']")
     page.click("rect[data-cell='3,2']")
-    page.wait_for_selector("#connection-alert:has-text('reconnecting to send 41-32 …')")
+    page.wait_for_selector("#connection-alert:has-text('reconnecting to send 6-8 …')")
     page.clock.run_for(12_000)
-    message = "black to move · 41-32 not played, unless it appears after reconnecting"
+    message = "black to move · 6-8 not played, unless it appears after reconnecting"
     page.wait_for_selector(f"#status.error:text-is('{message}')")
     page.wait_for_selector("#connection-alert:text-is('Connection lost; reconnecting …')")
-    assert page.get_attribute("rect[data-cell='4,1']", "aria-label").startswith("4 1, black")
+    assert page.get_attribute("rect[data-cell='4,1']", "aria-label").startswith("6, black")
     proxy.restore()
     page.clock.run_for(10_000)
     page.wait_for_selector("#connection-alert", state="hidden")
     assert page.text_content("#status") == message
     assert journal_kinds(tmp_path) == []
-    type_move(page, "41-32")
+    type_move(page, "6-8")
     page.wait_for_selector("#game[data-decisions='1']")
     page.wait_for_selector("#status:text-is('white to move')")
 

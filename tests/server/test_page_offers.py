@@ -45,12 +45,13 @@ def wait_for_status(page, text):
 def test_offers_are_accepted_or_declined(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
-    for offer, decline, declined in (
-        ("Offer draw", "Decline draw", "declines the draw"),
-        ("Undo", "Decline undo", "declines the undo"),
+    for offer, own, decline, declined in (
+        ("Offer draw", "you offer a draw", "Decline draw", "declines the draw"),
+        ("Undo", "you ask for an undo", "Decline undo", "declines the undo"),
     ):
         page.click(f"#buttons >> text={offer}")
         page.wait_for_selector(f"#buttons button:disabled:text-is('{offer}')")
+        wait_for_status(page, own)
         other.click(f"text={decline}")
         wait_for_status(page, f"other player {declined}")
         wait_for_status(other, f"you {declined.replace('declines', 'decline')}")
@@ -59,7 +60,7 @@ def test_offers_are_accepted_or_declined(pair):
     page.click("text=Offer draw")
     other.click("text=Accept draw")
     for client in (page, other):
-        wait_for_status(client, "a draw: both agreed")
+        wait_for_status(client, "A draw: both agreed")
     page.click("#buttons >> text=Rematch")
     other.click("text=Decline rematch")
     wait_for_status(page, "other player declines the rematch")
@@ -83,8 +84,14 @@ def test_assistance_is_off_until_the_end(pair):
         assert client.is_hidden("#buttons >> text=Analyze")
     page.click("text=Resign")
     page.click("text=Resign: sure?")
+    wait_for_status(page, "You lost: black resigned")
+    wait_for_status(other, "You won: black resigned")
+    assert other.title() == "You won – Mini checkers"
     other.click("#buttons >> text=Analyze")
     other.wait_for_selector("#analysis[data-decisions='0']")
+    # The side of the client is below.
+    cell = "#analysis-board rect[data-cell='0,1']"
+    assert float(other.get_attribute(cell, "y")) > 300
 
 
 def test_agreed_assistance_is_available(pair):
@@ -97,7 +104,7 @@ def test_past_position_stays_while_the_game_continues(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
     page.keyboard.press("ArrowLeft")
-    start = "rect[data-cell='4,1'][aria-label='4 1, black']"
+    start = "rect[data-cell='4,1'][aria-label='6, black']"
     page.wait_for_selector(start)
     move(other, "1,4", "2,5")
     page.wait_for_selector("#game[data-decisions='2']")
@@ -106,7 +113,7 @@ def test_past_position_stays_while_the_game_continues(pair):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("rect.cell.selectable")
-    assert page.text_content("#status") == "black to move"
+    assert page.text_content("#status") == "Your move"
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("#status:has-text('after turn 1 of 2')")
     other.click("text=Resign")

@@ -36,7 +36,11 @@ def test_responses_are_valid_requests(serving):
         node = {"game": opened["game"], "options": opened["options"], "start": opened["start"]}
         state = post_valid(client, "/position", **node, actions=[])
         assert post_valid(client, "/open", **node)["options"] == opened["options"]
-        expected = {"players": opened["analysts"], "mover": state["mover"]}
+        expected = {
+            "players": opened["analysts"],
+            "rungs": opened["setting"]["rungs"],
+            "mover": state["mover"],
+        }
         assert post_valid(client, "/players", **node) == expected
         setup = {**node, "start": state["position"], "seats": ["human", "human"]}
         post_valid(client, "/games", **setup)

@@ -1,6 +1,7 @@
 """Worker processes of players."""
 
 import asyncio
+import math
 import multiprocessing
 import os
 import select
@@ -12,14 +13,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from cc_env.errors import IllegalAction
+from cc_env.errors import IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
+from cc_env.ladder.rungs import rungs
 from cc_env.match.referee import Clock, player_for_new_game
-from cc_env.play.analysis import analyze
+from cc_env.play.analysis import TimeBudget, analyze
 from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import analysis_api, player_pool, workers
-from cc_env.server.jobs import PlayerJob, make_pooled_player
+from cc_env.server.jobs import PlayerJob, decide_first_turn, make_pooled_player
 from cc_env.server.player_pool import PlayerPool
 from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
 
@@ -233,6 +235,35 @@ def test_every_allowed_player_can_be_made(name, options):
         assert make_player(player_pool.normalize_spec(spec, game), game)
 
 
+def test_ladder_has_its_levels_only():
+    levels = player_pool.allowed_players(GAME)["ladder"]
+    assert levels == [str(level) for level in range(1, len(levels) + 1)]
+    for level in ("0", str(len(levels) + 1), "pebble", "1.0", "[1]"):
+        with pytest.raises(UnknownOption, match="level"):
+            player_pool.normalize_spec(f"ladder:{level}", GAME)
+    assert "ladder" not in player_pool.allowed_players(make_game("capture_conquer", size=4))
+
+
+def test_opponent_of_the_ladder_decides_in_the_pool():
+    pool = WorkerPool(lambda: LocalWorker(0))
+    for rung in (rungs(GAME)[0], rungs(GAME)[-1]):
+        pooled = make_pooled_player(f"ladder:{rung.level}", GAME, pool.run)
+        decisions = [
+            player.choose(GAME.initial, np.random.default_rng(5), Clock())
+            for player in (pooled, make_player(rung.spec, GAME))
+        ]
+        assert decisions[0].action == decisions[1].action
+
+
+@pytest.mark.parametrize("name", ["capture_conquer", "mini_checkers"])
+def test_warm_up_lets_the_first_opponent_decide(name, monkeypatch):
+    pool, game = PlayerPool(2**30), make_game(name)
+    decide_first_turn(name, pool, TimeBudget(math.inf))
+    monkeypatch.setattr(player_pool, "make_player", None)
+    with pool.borrow(rungs(game)[0].spec, game) as player:
+        assert player.choose(game.initial, np.random.default_rng(0), Clock())
+
+
 def test_specs_have_a_normal_form():
     for spec, normal in (
         ("minimax:seconds=2.003,hard", "minimax:hard,seconds=2"),
@@ -241,6 +272,7 @@ def test_specs_have_a_normal_form():
         ("mcts:playout=random,simulations=20", "mcts:playout=random,simulations=20"),
         ("random", "random"),
         ("random:", "random"),
+        ("ladder:3", "ladder:3"),
     ):
         assert player_pool.normalize_spec(spec, GAME) == normal
         assert player_pool.normalize_spec(normal, GAME) == normal

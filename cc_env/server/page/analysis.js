@@ -4,6 +4,7 @@
 import { Board, button, element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGraph } from "./graph.js";
+import { levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { fetchCatalogue, playerSpecs, readOptions, renderOptionField } from "./start.js";
 import { Node, listRows } from "./tree.js";
@@ -75,7 +76,7 @@ const finalChances = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
 class AnalysisView {
   constructor(data, saved) {
-    const { game, options, start, setting, players, analysts, result, turns } = data;
+    const { game, options, start, setting, seats, players, analysts, result, turns } = data;
     Object.assign(this, { data, setting, start: { game, options, start }, partialTurn: [] });
     // A served game is not saved.
     this.isSaved = !location.hash.split("/")[2];
@@ -90,6 +91,7 @@ class AnalysisView {
     this.board = new Board(find("analysis-board"), setting, (action) => this.play(action), showReason);
     // The board does not take the focus, so that arrow keys step through the game.
     this.board.svg.addEventListener("mousedown", (event) => event.preventDefault());
+    if (seats.length === 1 && setting.top === seats[0]) this.board.flip();
     document.title = `cc_env: analysis of ${toTitle(game)}`;
     find("header-title").textContent = find("analysis-heading").textContent = `Analysis of ${toTitle(game)}`;
     fillAnalysts(analysts);
@@ -412,7 +414,7 @@ function fillGames() {
 
 /** Fill the list of analysts: minimax with the maximum time first, then the other players. */
 function fillAnalysts(players) {
-  const specs = playerSpecs({ players }).filter((spec) => spec !== "random");
+  const specs = playerSpecs({ players }).filter((spec) => spec !== "random" && !levelOf(spec));
   const before = find("analyst").value;
   const options = specs.map((value) => element("option", { value, textContent: value }));
   find("analyst").replaceChildren(element("option", { value: LONGEST_ANALYST, textContent: "minimax" }), ...options);

@@ -5,7 +5,7 @@
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 const HOP_MILLISECONDS = 220;
-// Part of each margin without labels that is cut off.
+// Part of each margin that is cut off.
 const CROPPED_MARGIN = 20;
 const DRAG_THRESHOLD_PX = 8;
 const SHOT_LABEL = "hit";
@@ -32,8 +32,11 @@ export function renderShape([kind, ...v]) {
   }
 }
 
+const GAME_TITLES = { capture_conquer: "Capturing & Conquering", morris: "Nine men's morris" };
+
 /** Return an identifier as a title: "Mini checkers" for mini_checkers. */
 export function toTitle(name) {
+  if (name in GAME_TITLES) return GAME_TITLES[name];
   const words = name.replaceAll("_", " ");
   return words[0].toUpperCase() + words.slice(1);
 }
@@ -75,15 +78,13 @@ export class Board {
     const { columns, rows, cell, margin } = setting;
     this.width = columns * cell + 2 * margin;
     this.height = rows * cell + 2 * margin;
-    // Part of the upper and left margin that is cut off.
-    this.crop = this.hasNamedPoints ? CROPPED_MARGIN : 0;
-    this.viewSize = { width: this.width - CROPPED_MARGIN - this.crop, height: this.height - CROPPED_MARGIN - this.crop };
+    this.viewSize = { width: this.width - 2 * CROPPED_MARGIN, height: this.height - 2 * CROPPED_MARGIN };
     this.svg = svgElement("svg", {
-      viewBox: `${this.crop} ${this.crop} ${this.viewSize.width} ${this.viewSize.height}`,
+      viewBox: `${CROPPED_MARGIN} ${CROPPED_MARGIN} ${this.viewSize.width} ${this.viewSize.height}`,
       role: "grid", "aria-label": toTitle(setting.game),
     });
     this.layers = {};
-    for (const name of ["ground", "heat", "path", "pieces", "marks", "arrows", "cells"]) {
+    for (const name of ["ground", "heat", "path", "goals", "pieces", "marks", "arrows", "cells"]) {
       this.layers[name] = svgElement("g", { class: name });
       this.svg.append(this.layers[name]);
     }
@@ -99,9 +100,14 @@ export class Board {
 
   // Geometry
 
+  /** Whether row 0 is the lowest one on the screen. */
+  get runsUpward() {
+    return this.isFlipped !== this.setting.runs_upward;
+  }
+
   cellOrigin([row, column]) {
     const { rows, columns, cell } = this.setting;
-    return this.isFlipped ? [(columns - 1 - column) * cell, (rows - 1 - row) * cell] : [column * cell, row * cell];
+    return [(this.isFlipped ? columns - 1 - column : column) * cell, (this.runsUpward ? rows - 1 - row : row) * cell];
   }
 
   renderAt(shapes, cell, className = "") {
@@ -112,10 +118,11 @@ export class Board {
   }
 
   build() {
-    const { cells, cell, margin, board, labels } = this.setting;
+    const { cells, cell, margin, board, labels, goals } = this.setting;
     const labelGroup = svgElement("g", { class: "labels" });
-    labelGroup.append(...labels.map((label) => this.renderLabel(label)));
+    labelGroup.append(...labels[Number(this.isFlipped)].map(renderShape));
     this.layers.ground.replaceChildren(this.renderOriented(board), labelGroup);
+    this.layers.goals.replaceChildren(...goals.map(([row, column, shapes]) => this.renderAt(shapes, [row, column])));
     this.cellElements = new Map();
     const rowGroups = new Map();
     for (const [row, column, name] of cells) {
@@ -136,22 +143,11 @@ export class Board {
 
   renderOriented(shapes) {
     const group = svgElement("g");
-    if (this.isFlipped) group.setAttribute("transform", `rotate(180 ${this.width / 2} ${this.height / 2})`);
+    const [across, left] = this.isFlipped ? [-1, this.width] : [1, 0];
+    const [down, top] = this.runsUpward ? [-1, this.height] : [1, 0];
+    group.setAttribute("transform", `matrix(${across} 0 0 ${down} ${left} ${top})`);
     group.append(...shapes.map(renderShape));
     return group;
-  }
-
-  renderLabel(shape) {
-    if (!this.isFlipped) return renderShape(shape);
-    const [kind, x, y, ...rest] = shape;
-    const { margin } = this.setting;
-    // Numbers stay in their margin, names at their points.
-    const flip = (value, length) => (value < margin && !this.hasNamedPoints ? value : length - value);
-    return renderShape([kind, flip(x, this.width), flip(y, this.height), ...rest]);
-  }
-
-  get hasNamedPoints() {
-    return this.setting.cells.length < this.setting.rows * this.setting.columns;
   }
 
   flip() {
@@ -255,7 +251,10 @@ export class Board {
       return { transform: `translate(${x}px, ${y}px)` };
     });
     piece.parentNode.append(piece);
-    piece.animate(frames, { duration: HOP_MILLISECONDS * (frames.length - 1), easing: "ease-in-out" });
+    const duration = HOP_MILLISECONDS * (frames.length - 1);
+    piece.animate(frames, { duration, easing: "ease-in-out" });
+    // The last turn is marked after the piece has landed.
+    this.layers.path.animate({ opacity: [0, 0] }, { duration });
   }
 
   showHint(action) {
@@ -325,9 +324,9 @@ export class Board {
     const { cell: cellSize, margin } = this.setting;
     const [x, y] = this.cellOrigin(cell);
     const isAbove = y > this.height / 2;
-    const left = (100 * (x + margin - this.crop + cellSize / 2)) / this.viewSize.width;
+    const left = (100 * (x + margin - CROPPED_MARGIN + cellSize / 2)) / this.viewSize.width;
     menu.classList.toggle("above", isAbove);
-    menu.style.top = `${(100 * (y + margin - this.crop + (isAbove ? 0 : cellSize))) / this.viewSize.height}%`;
+    menu.style.top = `${(100 * (y + margin - CROPPED_MARGIN + (isAbove ? 0 : cellSize))) / this.viewSize.height}%`;
     menu.addEventListener("keydown", (event) => event.key === "Escape" && this.closeMenu());
     this.element.append(menu);
     // The whole menu stays within the board.
@@ -386,8 +385,8 @@ export class Board {
   onKeyDown(event) {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     if (event.key in steps) {
-      const [down, right] = steps[event.key].map((step) => (this.isFlipped ? -step : step));
-      const cell = this.neighbor(down, right);
+      const [down, right] = steps[event.key];
+      const cell = this.neighbor(this.runsUpward ? -down : down, this.isFlipped ? -right : right);
       if (cell) this.cellElements.get(cellKey(cell)).focus();
     } else if (event.key === "Enter" || event.key === " ") {
       this.pick(this.cursor);

@@ -8,6 +8,7 @@
 import { Board, element, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
+import { countResult, levelOf } from "./ladder.js";
 import { leaveLessons, showLessons } from "./learn.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
@@ -105,12 +106,29 @@ class GameView {
     if (isViewingPast && this.isPastUnchanged(before)) this.showPastWithNews();
     else this.showPresent();
     this.pace?.show(this.state);
-    document.title = `${this.panels.names.join(" – ")}, ${find("header-title").textContent}`;
+    if (state.result && before && !before.result) this.countResult();
+    document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     // The display is complete.
     find("game").dataset.decisions = state.decisions;
+  }
+
+  /** Count the end of a game against an opponent of the ladder. */
+  countResult() {
+    const { panels, state } = this;
+    const { game, rungs } = panels.setting;
+    if (panels.ownSeat === undefined) return;
+    countResult(game, this.game, levelOf(state.seats[1 - panels.ownSeat]), panels.ownScore, rungs);
+  }
+
+  /** The title of the page: whose turn it is or the result, for a client with one seat. */
+  get title() {
+    const { panels } = this;
+    const isOwn = panels.ownSeat !== undefined;
+    const mark = isOwn && panels.isMine ? "● " : "";
+    return `${mark}${isOwn ? panels.describeStanding() : panels.names.join(" – ")} – ${toTitle(panels.setting.game)}`;
   }
 
   on_past_state({ turns, ...board }) {
@@ -249,7 +267,7 @@ class GameView {
   execute(name, fields) {
     if (this.isViewingPast) this.showPresent();
     if (name === "rematch") this.hasOfferedRematch = true;
-    if (name === "new_game") location.hash = "";
+    if (name === "new_game") location.hash = `#/new/${this.panels.setting.game}`;
     else if (name === "analyze") location.hash = ["#/analyze", this.game, ...this.tokens].join("/");
     else if (name === "rematch" && this.rematch) this.goToRematch();
     else if (name === "flip") {

@@ -1,6 +1,7 @@
 // The panels beside the board: seats with clocks, moves, messages, buttons and links.
 
 import { button, element, renderShape, svgElement } from "./board.js";
+import { describePlayer } from "./ladder.js";
 
 const LOW_CLOCK_SECONDS = 10;
 const CLOCK_INTERVAL_MS = 200;
@@ -10,10 +11,13 @@ const find = (id) => document.getElementById(id);
 export const SHORTCUTS = { take_back: "u", hint: "h", flip: "f" };
 // Offers of a player; `field` of the state contains the player who offers, or null.
 const OFFERS = [
-  { offer: "draw", field: "draw_offered_by", status: "offers a draw", accept: "Accept draw", decline: "Decline draw", declined: "declines the draw" },
-  { offer: "take_back", field: "take_back_requested_by", status: "asks for an undo", accept: "Allow undo", decline: "Decline undo", declined: "declines the undo" },
-  { offer: "rematch", field: "rematch_offered_by", status: "offers a rematch", accept: "Accept rematch", decline: "Decline rematch", declined: "declines the rematch" },
+  { offer: "draw", field: "draw_offered_by", status: ["offer", "a draw"], accept: "Accept draw", decline: "Decline draw" },
+  { offer: "take_back", field: "take_back_requested_by", status: ["ask", "for an undo"], accept: "Allow undo", decline: "Decline undo" },
+  { offer: "rematch", field: "rematch_offered_by", status: ["offer", "a rematch"], accept: "Accept rematch", decline: "Decline rematch" },
 ];
+
+/** Return a sentence about a player in the present tense. */
+const sentence = (name, verb, object) => `${name} ${name === "you" ? verb : `${verb}s`} ${object}`;
 
 export class Panels {
   /** `permissions`: the client's seats, `assistance` and `canRematch`; `execute` runs a command. */
@@ -89,9 +93,7 @@ export class Panels {
   }
 
   showDeclined(offer, player) {
-    const { declined } = OFFERS.find((other) => other.offer === offer);
-    const name = this.names[player];
-    this.showMessage(`${name} ${name === "you" ? declined.replace("declines", "decline") : declined}`);
+    this.showMessage(sentence(this.names[player], "decline", `the ${offer === "take_back" ? "undo" : offer}`));
   }
 
   /** Turn the rematch button into a link to the rematch. */
@@ -107,7 +109,34 @@ export class Panels {
   /** The names of both players. */
   get names() {
     const otherName = this.seats.length ? "other player" : "person";
-    return this.state.seats.map((name, player) => (name !== "human" ? name : this.seats.includes(player) ? "you" : otherName));
+    const { rungs } = this.setting;
+    return this.state.seats.map((name, player) =>
+      name !== "human" ? describePlayer(name, rungs) : this.seats.includes(player) ? "you" : otherName);
+  }
+
+  /** The seat of a client with one seat, which texts call "you"; undefined for others. */
+  get ownSeat() {
+    return this.seats.length === 1 ? this.seats[0] : undefined;
+  }
+
+  /** Return the color of a player, or "you". */
+  subject(player) {
+    return player === this.ownSeat ? "you" : this.setting.players[player];
+  }
+
+  /** Return whose turn it is, or the result, in a few words. */
+  describeStanding() {
+    const { result, caption, mover } = this.state;
+    if (this.ownSeat === undefined) return result?.text ?? caption;
+    if (result) return { 0: "A draw", 1: "You won", "-1": "You lost" }[this.ownScore];
+    return mover === this.ownSeat ? "Your move" : caption;
+  }
+
+  /** 1 if the only own seat has won, -1 if it has lost, otherwise 0. */
+  get ownScore() {
+    const { outcome } = this.state.result;
+    if (outcome === this.ownSeat) return 1;
+    return outcome === 1 - this.ownSeat ? -1 : 0;
   }
 
   isAway(player) {
@@ -183,19 +212,21 @@ export class Panels {
   }
 
   showStatus() {
-    const { result, caption, summary, games_ahead: gamesAhead } = this.state;
-    const parts = [];
+    const { result, remark, summary, games_ahead: gamesAhead } = this.state;
+    const isOwn = this.ownSeat !== undefined;
+    const parts = [this.describeStanding()];
     if (result) {
-      parts.push(result.text + (result.detail && result.reason !== "time" ? ` (${result.detail})` : ""));
+      if (isOwn) parts[0] += `: ${result.explanation}`;
+      if (result.detail && result.reason !== "time") parts[0] += ` (${result.detail})`;
       if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
     } else {
-      parts.push(caption);
+      if (isOwn && this.isMine && remark) parts.push(remark);
       if (this.state.clocks && this.state.clocks_paused) parts.push("clocks start when both players have joined");
       if (this.state.pace === null) parts.push("paused");
       else if (!this.state.is_person) parts.push(gamesAhead ? `waiting for ${gamesAhead} other ${gamesAhead === 1 ? "game" : "games"}` : "thinking …");
     }
     for (const { field, status } of OFFERS) {
-      if (this.state[field] !== null) parts.push(`${this.setting.players[this.state[field]]} ${status}`);
+      if (this.state[field] !== null) parts.push(sentence(this.subject(this.state[field]), ...status));
     }
     if (this.notice) parts.push(this.notice);
     this.showMessage(parts.join(" · "), Boolean(this.notice));
@@ -211,10 +242,10 @@ export class Panels {
 
   /** Announce a new decision to screen readers. */
   announce() {
-    const { decisions, last_decision: decision, seats } = this.state;
+    const { decisions, last_decision: decision } = this.state;
     if (this.announcedDecisions !== undefined && decisions > this.announcedDecisions && decision) {
       const { player, text } = decision;
-      find("announcements").textContent = `${this.setting.players[player]}, ${seats[player]}: ${text}`;
+      find("announcements").textContent = `${this.setting.players[player]}, ${this.names[player]}: ${text}`;
     }
     this.announcedDecisions = decisions;
   }

@@ -1,5 +1,7 @@
 // Settings that the browser stores: coordinates and sounds.
 
+import { readStored, store } from "./storage.js";
+
 const DEFAULTS = { coordinates: true, sounds: false };
 // Frequencies in hertz, played one after the other.
 const TONES = { move: [523], capture: [392, 262], end: [392, 523, 659] };
@@ -7,7 +9,7 @@ const TONE_SECONDS = 0.12;
 const VOLUME = 0.15;
 let audioContext = null;
 
-const isOn = (name) => (localStorage.getItem(name) ?? String(DEFAULTS[name])) === "true";
+const isOn = (name) => readStored(name) ?? DEFAULTS[name];
 
 function showCoordinates() {
   document.documentElement.classList.toggle("no-coordinates", !isOn("coordinates"));
@@ -17,7 +19,7 @@ for (const name of Object.keys(DEFAULTS)) {
   const input = document.querySelector(`#settings [name=${name}]`);
   input.checked = isOn(name);
   input.addEventListener("change", () => {
-    localStorage.setItem(name, input.checked);
+    store(name, input.checked);
     showCoordinates();
     if (name === "sounds") playSound("move");
   });

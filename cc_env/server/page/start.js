@@ -2,6 +2,7 @@
 
 import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
+import { defaultOpponent, describePlayer, levelOf, storeLevel } from "./ladder.js";
 
 const form = document.getElementById("start");
 const errorElement = document.getElementById("start-error");
@@ -31,6 +32,7 @@ export async function showForm(onCreated, kind) {
     form.elements.game.value = kind;
     showGame();
   }
+  selectLevel();
   form.onsubmit = (event) => {
     event.preventDefault();
     createGame(onCreated);
@@ -44,6 +46,15 @@ export async function showForm(onCreated, kind) {
   form.hidden = false;
 }
 
+/** Select the stored level of the ladder, which the last game may have changed. */
+function selectLevel() {
+  const { game } = form.elements;
+  for (const select of form.querySelectorAll("#seats select")) {
+    const { rungs } = catalogue.games[game.value];
+    if (levelOf(select.value)) select.value = defaultOpponent(game.value, rungs);
+  }
+}
+
 async function createGame(onCreated) {
   const button = form.querySelector("button.main");
   const status = document.getElementById("start-status");
@@ -52,7 +63,10 @@ async function createGame(onCreated) {
   button.textContent = "Starting …";
   errorElement.textContent = "";
   try {
-    onCreated(await fetchJson("/games", formRequest()));
+    const request = formRequest();
+    const created = await fetchJson("/games", request);
+    storeLevel(request.game, Math.max(...request.seats.map(levelOf)));
+    onCreated(created);
   } catch (error) {
     errorElement.textContent = error.message;
   }
@@ -104,9 +118,9 @@ async function updatePlayers() {
   const { game, start } = form.elements;
   const body = { game: game.value, options: readOptions(form), start: start.value.trim() || null };
   try {
-    const { players, mover } = await fetchJson("/players", body, playersRequest.signal);
+    const { players, rungs, mover } = await fetchJson("/players", body, playersRequest.signal);
     errorElement.textContent = "";
-    showSeats({ ...catalogue.games[game.value], players, mover });
+    showSeats({ ...catalogue.games[game.value], players, rungs, mover });
   } catch (error) {
     if (error.name !== "AbortError") errorElement.textContent = error.message;
   }
@@ -115,16 +129,17 @@ async function updatePlayers() {
 /** Show the available players; a selected one stays selected if it is available. */
 function showSeats(game) {
   const people = [["you", "you"], ["friend", "a friend (by link)"]];
-  const players = playerSpecs(game).map((spec) => [spec, spec]);
+  const players = playerSpecs(game).map((spec) => [spec, describePlayer(spec, game.rungs)]);
+  const opponent = defaultOpponent(form.elements.game.value, game.rungs);
   const options = [...people, ...players, ["other", "custom player …"]];
   game.names.forEach((name, seat) => {
     const select = form.elements[`seat${seat}`];
-    const before = select.value || (seat ? "minimax:normal" : "you");
+    const before = select.value || (seat ? opponent : "you");
     select.replaceChildren(...options.map(([value, label]) => renderOption(value, label)));
     select.value = before;
     if (!select.value) {
-      select.value = "minimax:normal";
-      errorElement.textContent = `${before} cannot play these options; ${toTitle(name)} is now ${select.value}`;
+      select.value = opponent;
+      if (!levelOf(before)) errorElement.textContent = `${before} cannot play these options; ${toTitle(name)} is now ${select.selectedOptions[0].textContent}`;
     }
     select.previousSibling.textContent = toTitle(name) + (seat === game.mover ? " (moves first)" : "");
   });

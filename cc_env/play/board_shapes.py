@@ -1,0 +1,117 @@
+"""Shapes of boards that front ends can flip: labels in the readable notation, goals, last turn."""
+
+import re
+from collections.abc import Iterator
+
+from cc_env.core.game import Cell, Game
+from cc_env.rendering import shapes
+from cc_env.rendering.picture_data import PictureData
+from cc_env.rendering.shapes import CELL, INK, LAST, MARGIN, Label, Polyline, Shape, Square
+
+LABEL_SIZE = 11
+# Distance of a label's center from the edges of its cell.
+LABEL_OFFSET = 8
+# Width of the last turn's path.
+PATH_WIDTH = 4
+
+
+def runs_upward(game: Game) -> bool:
+    """Return whether row 0 is the lowest one on the screen, since it contains a1."""
+    return game.readable_cell_names.get((0, 0)) == "a1"
+
+
+def screen_cell(game: Game, cell: Cell, is_flipped: bool) -> Cell:
+    """Return the row and column of a cell on the screen; flipping turns the board around."""
+    row, column = cell
+    if is_flipped:
+        column = game.grid.columns - 1 - column
+    if is_flipped != runs_upward(game):
+        row = game.grid.rows - 1 - row
+    return row, column
+
+
+def labels(game: Game, is_flipped: bool) -> list[Label]:
+    """Return the names of points or numbered cells, or else of columns and rows in edge cells."""
+    if game.cell_names:
+        right, up = shapes.NAME_OFFSET
+        offset = CELL / 2 + right, CELL / 2 - up
+        named = game.cell_names.items()
+        return [
+            _label(screen_cell(game, cell, is_flipped), offset, name, shapes.NAME_SIZE)
+            for cell, name in named
+        ]
+    names = game.readable_cell_names
+    if names and not all(map(_split, names.values())):
+        return [
+            _label(screen_cell(game, cell, is_flipped), (LABEL_OFFSET, LABEL_OFFSET), name)
+            for cell, name in names.items()
+        ]
+    return list(_edge_labels(game, is_flipped))
+
+
+def _edge_labels(game: Game, is_flipped: bool) -> Iterator[Label]:
+    """Yield the columns' names in the lowest row, and the rows' names in the leftmost column."""
+    rows, columns = game.grid.rows, game.grid.columns
+    for column in range(columns):
+        place = rows - 1, column
+        name, _ = _column_and_row(game, screen_cell(game, place, is_flipped))
+        yield _label(place, (CELL - LABEL_OFFSET, CELL - LABEL_OFFSET), name)
+    for row in range(rows):
+        place = row, 0
+        _, name = _column_and_row(game, screen_cell(game, place, is_flipped))
+        yield _label(place, (LABEL_OFFSET, LABEL_OFFSET), name)
+
+
+def _column_and_row(game: Game, cell: Cell) -> tuple[str, str]:
+    """Return the names of a cell's column and row."""
+    if name := game.readable_cell_names.get(cell):
+        return _split(name) or ("", "")
+    return game.column_labels[cell[1]], game.row_labels[cell[0]]
+
+
+def _split(name: str) -> tuple[str, str] | None:
+    """Return the column and the row in a name such as a1, None for another name."""
+    match = re.fullmatch(r"([a-z])(\d+)", name)
+    return (match[1], match[2]) if match else None
+
+
+def _label(
+    place: Cell, offset: tuple[float, float], text: str, font_size: float = LABEL_SIZE
+) -> Label:
+    """Return a label; `offset` leads right and down from the corner of the cell at `place`."""
+    x, y = _corner(place)
+    return Label(x + offset[0], y + offset[1], text, font_size, INK)
+
+
+def goal(color: str) -> list[Shape]:
+    """Return the shapes of a player's goal in the upper left cell: a colored edge and a flag."""
+    x, y = _corner((0, 0))
+    inset, width = 2.5, 5
+    low, high = inset, CELL - inset
+    edge = ((low, low), (high, low), (high, high), (low, high), (low, low))
+    flag = ((44, 20), (44, 8), (53, 11.5), (44, 15))
+    return [
+        Polyline(tuple((x + dx, y + dy) for dx, dy in edge), color, width),
+        Polyline(tuple((x + dx, y + dy) for dx, dy in flag), color, 3),
+    ]
+
+
+def last_turn(picture: PictureData) -> list[Shape]:
+    """Return the shapes of the last turn, drawn below the pieces: its first and last cell, a path.
+
+    On a board of points they are those of other pictures.
+    """
+    if not picture.path or picture.game.cell_names:
+        return shapes.path(picture)
+    ends = dict.fromkeys((picture.path[0], picture.path[-1]))
+    centers = tuple((x + CELL / 2, y + CELL / 2) for x, y in map(_corner, picture.path))
+    return [
+        *(Square(*_corner(cell), CELL, LAST) for cell in ends),
+        Polyline(centers, LAST, PATH_WIDTH),
+    ]
+
+
+def _corner(cell: Cell) -> tuple[float, float]:
+    """Return the upper left corner of a cell of an unflipped board with row 0 at the top."""
+    row, column = cell
+    return MARGIN + column * CELL, MARGIN + row * CELL

@@ -1,0 +1,103 @@
+"""Opponents of the ladder on the page."""
+
+import pytest
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+
+pytestmark = [needs_chromium, ignores_playwright_warnings]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    server = PageServer(tmp_path_factory.mktemp("games"))
+    yield server.address
+    server.stop()
+
+
+def start(page):
+    page.click("#start button.main")
+    page.wait_for_selector("#game[data-decisions='0']")
+
+
+def lose(page):
+    page.click("#buttons >> text=Resign")
+    page.click("#buttons >> text=Resign: sure?")
+    page.wait_for_selector("#status:has-text('You lost')")
+
+
+def selected_opponent(page):
+    page.click("#buttons >> text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+    return page.input_value("[name=seat1]")
+
+
+def test_default_opponent_is_the_first_of_the_ladder(address, open_pages):
+    page = open_pages(address)
+    page.goto(f"{address}#/new/mini_checkers")
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("[name=seat1]") == "ladder:1"
+    start(page)
+    assert page.text_content("#top-seat .name").startswith("Pebble, level 1 of ")
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='2']")
+    assert page.text_content("#announcements").startswith("white, Pebble, level 1 of ")
+
+
+def test_game_without_a_ladder_has_another_default_opponent(address, open_pages):
+    page = open_pages(address)
+    page.goto(f"{address}#/new/capture_conquer")
+    page.select_option("[name='option.size']", "4")
+    page.wait_for_selector("[name=seat1] option[value='ladder:1']", state="detached")
+    assert page.input_value("[name=seat1]") == "minimax:normal"
+    assert page.text_content("#start-error") == ""
+
+
+def test_two_losses_lower_the_level(address, open_pages):
+    """The level is that of the last game, and each game counts once."""
+    page = open_pages(address, reusable=False)
+    page.goto(f"{address}#/new/mini_checkers")
+    page.select_option("[name=seat1]", "ladder:3")
+    start(page)
+    lose(page)
+    page.reload()
+    page.wait_for_selector("#status:has-text('You lost')")
+    assert selected_opponent(page) == "ladder:3"
+    start(page)
+    lose(page)
+    assert selected_opponent(page) == "ladder:2"
+    page.reload()
+    page.wait_for_selector("#start:not([hidden])")
+    page.select_option("[name=game]", "checkers")
+    assert page.input_value("[name=seat1]") == "ladder:1"
+
+
+def test_two_wins_raise_the_level_up_to_the_last(address, open_pages):
+    page = open_pages(address)
+    page.goto(address)
+    script = """async (levels) => {
+      const ladder = await import("/static/ladder.js");
+      const rungs = ["Pebble", "Slate", "Flint"];
+      let game = 0;
+      return levels.map(([level, score]) => {
+        ladder.countResult("morris", String((game += 1)), level, score, rungs);
+        return ladder.defaultOpponent("morris", rungs);
+      });
+    }"""
+    results = [(1, 1), (1, 0), (1, -1), (1, 1), (1, 1), (1, 1), (2, 1), (2, 1), (3, 1), (3, 1)]
+    levels = [1, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    opponents = page.evaluate(script, results)
+    assert opponents == [f"ladder:{level}" for level in levels]
+
+
+def test_page_works_without_storage(address, open_pages):
+    page = open_pages(address, reusable=False)
+    page.context.add_init_script(
+        "for (const name of ['getItem', 'setItem']) localStorage.__proto__[name] = function () {"
+        "  if (this === localStorage) throw new DOMException('denied', 'SecurityError');"
+        "  return null; };"
+    )
+    page.goto(f"{address}#/new/mini_checkers")
+    page.wait_for_selector("#start:not([hidden])")
+    start(page)
+    lose(page)
+    assert selected_opponent(page) == "ladder:1"
