@@ -31,7 +31,7 @@ MAX_KEY_SHARE = 0.15
 MAX_RANDOM_TURNS = 60
 # Legal turns of a task of the kind "legal".
 MIN_LEGAL, MAX_LEGAL = 2, 60
-# Positions per task, after which no more tasks are expected.
+# Positions per task that are tried.
 _MAX_TRIES = 50
 # Positions that are drawn from tables at a time.
 _BATCH = 100
@@ -46,7 +46,7 @@ class _Question(NamedTuple):
 
 
 def make_tasks(game: Game, kind: str, count: int = DEFAULT_COUNT, *, seed: int = 0) -> list[Task]:
-    """Return `count` tasks of a kind, or fewer if the game has fewer puzzles.
+    """Return `count` tasks of a kind, or fewer if the game has too few puzzles or positions.
 
     Their positions differ, also up to symmetry and exchange of the players. The split of a position
     is the same in all kinds. At most MAX_KEY_SHARE of the tasks have the same key. Raises
@@ -66,7 +66,7 @@ def make_tasks(game: Game, kind: str, count: int = DEFAULT_COUNT, *, seed: int =
     questions = _QUESTIONS[kind](game, np.random.default_rng((seed, KINDS.index(kind))))
     tasks: dict[str, Task] = {}
     key_counts = Counter[tuple[str, ...]]()
-    for question in islice(questions, _MAX_TRIES * count):
+    for question in filter(None, islice(questions, _MAX_TRIES * count)):
         text = canonical_text(game, question.position)
         if text not in tasks and key_counts[question.key] < max(1, MAX_KEY_SHARE * count):
             tasks[text] = Task(kind, game, *question, split_of(text, seed))
@@ -105,28 +105,30 @@ def _shuffled_puzzles(game: Game, rng: np.random.Generator) -> list[Puzzle]:
     return [puzzles[index] for index in rng.permutation(len(puzzles))]
 
 
-def _legal_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question]:
+def _legal_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question | None]:
+    """Yield questions about positions of random games, None for unsuitable ones."""
     text = "Which turns are legal? Reply with all of them in a tag: <answer>TURN; TURN; …</answer>."
     while True:
         position = random_opening(game, MAX_RANDOM_TURNS, rng)
-        turns = dict.fromkeys(legal_turn_texts(game, position))
-        if MIN_LEGAL <= len(turns) <= MAX_LEGAL:
-            yield _Question(position, text, tuple(turns))
+        turns = tuple(dict.fromkeys(legal_turn_texts(game, position)))
+        is_suitable = MIN_LEGAL <= len(turns) <= MAX_LEGAL
+        yield _Question(position, text, turns) if is_suitable else None
 
 
-def _board_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question]:
+def _board_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question | None]:
+    """Yield questions about positions of random games, None for unsuitable ones."""
     while True:
         position = random_opening(game, MAX_RANDOM_TURNS, rng)
         turns, seat = list(game.turns(position)), game.to_move(position)
         turn = turns[rng.integers(len(turns))]
         board = board_text(game, game.play_turn(position, turn), seat)
+        text = (
+            f"What is the board after the turn {game.readable_turn_text(position, turn)}? "
+            "Reply with its lines, in the same form, in a tag: <answer>BOARD</answer>."
+        )
         # A pass changes nothing.
-        if board != board_text(game, position, seat):
-            text = (
-                f"What is the board after the turn {game.readable_turn_text(position, turn)}? "
-                "Reply with its lines, in the same form, in a tag: <answer>BOARD</answer>."
-            )
-            yield _Question(position, text, (board,))
+        is_suitable = board != board_text(game, position, seat)
+        yield _Question(position, text, (board,)) if is_suitable else None
 
 
 def _winner_questions(game: Game, rng: np.random.Generator) -> Iterator[_Question]:
@@ -174,7 +176,7 @@ def _puzzle_results(game: Game, rng: np.random.Generator) -> Iterator[tuple[Posi
             yield position, f"{winner} {puzzle.turns}"
 
 
-_QUESTIONS: dict[str, Callable[[Game, np.random.Generator], Iterator[_Question]]] = {
+_QUESTIONS: dict[str, Callable[[Game, np.random.Generator], Iterator[_Question | None]]] = {
     PUZZLE: _puzzle_questions,
     LEGAL: _legal_questions,
     BOARD: _board_questions,

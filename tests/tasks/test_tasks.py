@@ -154,6 +154,12 @@ def test_tasks_are_at_least_two_thousand():
     assert sum(len(make_tasks(game, kind)) for game in subjects for kind in KINDS) >= 2000
 
 
+def test_games_without_suitable_positions_have_no_tasks(monkeypatch):
+    monkeypatch.setattr("cc_env.tasks.generation.MAX_LEGAL", 1)
+    assert not make_tasks(make_game("morris"), LEGAL, 1)
+    assert not make_tasks(make_game("elsewhere.tictactoe"), PUZZLE, 1)
+
+
 def test_same_seed_gives_the_same_tasks(game):
     for kind in KINDS:
         lines = [[t.to_json() for t in make_tasks(game, kind, 5, seed=n)] for n in (1, 1, 2)]
