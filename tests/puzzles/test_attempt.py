@@ -9,7 +9,7 @@ from conftest import command_line
 
 from cc_env.__main__ import main
 from cc_env.core.rules import ONGOING
-from cc_env.errors import BadOption, BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadRecord, Forfeit, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
 from cc_env.puzzles import Attempt, shipped_puzzles, solve_rate
@@ -163,6 +163,14 @@ def test_policy_functions_are_measured():
         return int(np.flatnonzero(info["action_mask"])[0])
 
     assert 0 <= solve_rate(first, GAME, PUZZLES[:10]).share.value <= 1
+
+
+def test_player_that_forfeits_does_not_solve():
+    class Silent:
+        def choose(self, position, rng, clock):
+            raise Forfeit("error", "no reply")
+
+    assert solve_rate(Silent(), GAME, [LONG]).share.value == 0
 
 
 def test_no_puzzles_are_an_error():
