@@ -6,7 +6,7 @@
 # make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
 # make play      start the web page, until Ctrl+C
 # make docs      update the generated parts of docs/, then build the site in build/site; a warning is an error (a minute)
-# make examples  train briefly with TorchRL, Tianshou, AgileRL and RLlib, in .venv-examples
+# make examples  train briefly with TorchRL, Tianshou, AgileRL and RLlib, and play with frameworks for language models, in their own environments
 # make bench     write the benchmark table, with rates of OpenSpiel, PettingZoo and Pgx
 # make lock      resolve all dependencies again and pin them
 
@@ -18,6 +18,7 @@ PROCESSES ?= 3
 # A test that hangs for twenty minutes ends the run, which names it.
 HANGS := --max-worker-restart 0 -o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 PYTEST := $(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(HANGS)
+MODELS := tests/examples/language_models
 # Tests start many processes, which import the same modules.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -63,8 +64,10 @@ docs: .venv/ready
 	$(BIN)/python -m docs.make
 	$(BIN)/python -m mkdocs build --quiet
 
-examples: .venv-examples/ready
+examples: .venv-examples/ready .venv-verifiers/ready .venv-openenv/ready
 	CC_ENV_EXAMPLES=all .venv-examples/bin/pytest tests/examples -k heavy --durations=0 --durations-min=5
+	CC_ENV_EXAMPLES=all .venv-verifiers/bin/pytest $(MODELS)/test_textarena.py $(MODELS)/test_verifiers.py
+	CC_ENV_EXAMPLES=all .venv-openenv/bin/pytest $(MODELS)/test_openenv.py
 
 bench: .venv/bench
 	$(BIN)/python -m benchmarks
@@ -85,11 +88,11 @@ bench: .venv/bench
 	$(INSTALL) -r requirements-bench.lock
 	touch $@
 
-.venv-examples/ready: requirements-examples.lock setup.cfg
-	$(PYTHON) -m venv .venv-examples
-	.venv-examples/bin/pip install --quiet --no-compile -r requirements-examples.lock
-	.venv-examples/bin/pip install --quiet --no-deps --no-build-isolation --editable .
-	.venv-examples/bin/pip check
+.venv-%/ready: requirements-%.lock setup.cfg
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/pip install --quiet --no-compile -r $<
+	.venv-$*/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	.venv-$*/bin/pip check
 	touch $@
 
 # A local version of torch such as +cpu is not part of the pin.
@@ -110,7 +113,14 @@ lock:
 	.venv-examples/bin/pip install --quiet --editable .[examples]
 	.venv-examples/bin/pip freeze --all --exclude-editable --exclude pip | sed 's/+.*//' > requirements-examples.lock
 	touch .venv-examples/ready
+	rm -rf .venv-verifiers .venv-openenv
+	for extra in verifiers openenv; do \
+		$(PYTHON) -m venv .venv-$$extra && \
+		.venv-$$extra/bin/pip install --quiet "setuptools>=77" --editable .[$$extra] && \
+		.venv-$$extra/bin/pip freeze --all --exclude-editable --exclude pip > requirements-$$extra.lock && \
+		touch .venv-$$extra/ready || exit 1; \
+	done
 
 clean:
-	rm -rf .venv .venv-examples build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-examples .venv-verifiers .venv-openenv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -333,6 +333,6 @@ def heavy():
 
     def need(package):
         if not importlib.util.find_spec(package) and os.environ.get("CC_ENV_EXAMPLES") != "all":
-            pytest.skip(f"{package} is in .venv-examples: make examples")
+            pytest.skip(f"{package} is not installed: make examples")
 
     return need

@@ -23,6 +23,7 @@ from cc_env.cli import (
     puzzle_commands,
     rating_commands,
     tablebase_commands,
+    task_commands,
 )
 from cc_env.cli.application import create_app
 from cc_env.cli.arguments import (
@@ -579,6 +580,7 @@ for _command in (
     tablebase_commands.book,
     rating_commands.ladder,
     puzzle_commands.puzzle,
+    task_commands.tasks,
     *program_commands.COMMANDS,
 ):
     app.command()(_command)

@@ -10,6 +10,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
+from cc_env.cli.task_commands import print_solved_tasks
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, BadRecord, UnknownOption, check_name, format_list
@@ -27,6 +28,7 @@ from cc_env.puzzles.puzzle import (
     shipped_puzzles,
 )
 from cc_env.puzzles.solve_rate import SolveRate, solve_rate
+from cc_env.tasks.measurement import MAX_WORKERS
 
 _PEOPLE_FILES = f"*.{PEOPLE}{SUFFIX}"
 console = Terminal()
@@ -52,7 +54,7 @@ def puzzle(
     file: PuzzleFile = None,
     seed: Annotated[int | None, Option(min=0, help="Seed of the random order.")] = None,
 ) -> None:
-    """Solve puzzles in the terminal: force a win, or the capture of a piece."""
+    """Solve puzzles in the terminal: force a win or a capture."""
     subject = make_game(game, **game_options(option, size, game))
     puzzles = _puzzles(subject, file)
     if theme is not None:
@@ -83,8 +85,23 @@ def measure_solve_rate(
     check: Annotated[
         bool, Option("--check", help="First check all proofs, solutions and numbers of turns.")
     ] = False,
+    tasks: Annotated[
+        Path | None,
+        Option(
+            **FILE,
+            help="Measure the tasks of this file instead, as `tasks` makes it.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int, Option(min=1, max=MAX_WORKERS, help="Tasks at once, with --tasks.")
+    ] = 1,
 ) -> None:
-    """Measure the share of puzzles that players solve."""
+    """Measure the share of puzzles or tasks that players solve."""
+    if tasks is not None:
+        for spec in player:
+            print_solved_tasks(spec, tasks, seed, workers)
+        return
     subject = make_game(game, **game_options(option, size, game))
     puzzles = _puzzles(subject, file)
     if check:

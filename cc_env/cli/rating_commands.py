@@ -55,7 +55,7 @@ def rate_player(
     ] = None,
     seed: Annotated[int, Option(min=0, help="Seed of openings and players.")] = 0,
 ) -> None:
-    """Measure the Elo of a player against the opponents of a game's ladder."""
+    """Measure the Elo of a player against a game's ladder."""
     subject = make_game(game, **game_options(option, size, game))
     name = escape_controls(player)
     if test is None:

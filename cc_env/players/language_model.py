@@ -9,6 +9,8 @@ played instead: a player without a legal turn in time loses, and the record cont
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -96,22 +98,36 @@ class LanguageModelPlayer:
         """Return the next decision of the model's turn; raise Forfeit after a fault."""
         if self._planned and self._planned[0][0] == position:
             return Decision(self._planned.pop(0)[1])
-        try:
-            turn = self._request_turn(position, rng, clock)
-        except TimeoutError:
-            seconds = min(self._seconds, clock.turn, clock.game)
-            raise Forfeit("time", f"{self._model}: no turn in {seconds:.3g} s") from None
-        except ChatError as error:
-            raise Forfeit("error", f"{self._model}: {error}") from None
+        seconds = min(self._seconds, clock.turn, clock.game)
+        with self._faults(seconds):
+            turn = self._request_turn(position, rng, time.perf_counter() + seconds)
         positions = [position]
         for action in turn[:-1]:
             positions.append(self._game.apply(positions[-1], action))
         self._planned = list(zip(positions, turn, strict=True))[1:]
         return Decision(turn[0])
 
-    def _request_turn(self, position: Position, rng: np.random.Generator, clock: Clock) -> Turn:
+    def reply(self, prompt: str, rng: np.random.Generator) -> str:
+        """Return the model's reply to a prompt; raise Forfeit after a fault."""
+        messages: list[Message] = [{"role": "user", "content": prompt}]
+        with self._faults(self._seconds):
+            until = time.perf_counter() + self._seconds
+            completion = self._complete(messages, int(rng.integers(2**31)), until)
+        self._write(messages, completion)
+        return completion.text
+
+    @contextmanager
+    def _faults(self, seconds: float) -> Iterator[None]:
+        """Raise Forfeit for a TimeoutError or a ChatError in the block."""
+        try:
+            yield
+        except TimeoutError:
+            raise Forfeit("time", f"{self._model}: no reply in {seconds:.3g} s") from None
+        except ChatError as error:
+            raise Forfeit("error", f"{self._model}: {error}") from None
+
+    def _request_turn(self, position: Position, rng: np.random.Generator, until: float) -> Turn:
         """Return the model's turn; raise TimeoutError, ChatError, or Forfeit after all tries."""
-        until = time.perf_counter() + min(self._seconds, clock.turn, clock.game)
         seed = int(rng.integers(2**31))
         messages: list[Message] = [
             {"role": "system", "content": self._instructions},

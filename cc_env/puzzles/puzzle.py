@@ -141,7 +141,7 @@ def _parse(entry: Any, game: Game) -> Puzzle:
     if game.outcome(position) != ONGOING or game.mid_turn(position):
         raise BadRecord("the position is not at the beginning of a turn")
     texts = entry["solutions"]
-    if not isinstance(texts, list) or not texts:
+    if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
         raise BadRecord(f"solutions: {texts!r:.80}; expected: a list of turns")
     proof = entry.get("proof", "")
     if not isinstance(proof, str) or len(proof) > _MAX_TEXT_LENGTH:

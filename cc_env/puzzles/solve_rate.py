@@ -17,7 +17,7 @@ import numpy as np
 from cc_env.core.game import Game, Turn
 from cc_env.core.random_streams import check_seed
 from cc_env.core.rules import ONGOING, Position
-from cc_env.errors import BadOption
+from cc_env.errors import BadOption, Forfeit
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.referee import Clock, Player, check_decision, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
@@ -98,7 +98,15 @@ def solve_rate(
 
 
 def _solves(player: Player, game: Game, puzzle: Puzzle, rng: np.random.Generator) -> bool:
-    """Return whether a player solves a puzzle."""
+    """Return whether a player solves a puzzle; a fault, such as a missing reply, does not."""
+    try:
+        return _finds_line(player, game, puzzle, rng)
+    except Forfeit:
+        return False
+
+
+def _finds_line(player: Player, game: Game, puzzle: Puzzle, rng: np.random.Generator) -> bool:
+    """Return whether a player's turns reach the goal; raise Forfeit as the player."""
     turn = _choose_turn(player, game, puzzle.position, rng)
     if turn not in puzzle.solutions or not puzzle.proof:
         return turn in puzzle.solutions

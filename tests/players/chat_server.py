@@ -29,7 +29,17 @@ class Handler(BaseHTTPRequestHandler):
     def reply(self, text, **usage):
         """Send a chat completion."""
         message = {"role": "assistant", "content": text}
-        completion = {"choices": [{"message": message}]} | ({"usage": usage} if usage else {})
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        completion = {
+            "id": "completion",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "scripted",
+            "choices": [choice],
+        }
+        if usage:
+            total = sum(usage.values())
+            completion["usage"] = {"prompt_tokens": 0, **usage, "total_tokens": total}
         self.send(json.dumps(completion).encode())
 
     def log_message(self, *arguments):

@@ -153,9 +153,9 @@ def drip(handler, request):
 )
 def test_slow_server_loses_by_time(answer):
     fault, _ = forfeit(answer, ",seconds=0.2")
-    assert (fault.fault, str(fault)) == ("time", "scripted: no turn in 0.2 s")
+    assert (fault.fault, str(fault)) == ("time", "scripted: no reply in 0.2 s")
     fault, _ = forfeit(answer, clock=Clock(turn=0.1))
-    assert (fault.fault, str(fault)) == ("time", "scripted: no turn in 0.1 s")
+    assert (fault.fault, str(fault)) == ("time", "scripted: no reply in 0.1 s")
 
 
 def test_temporary_error_is_repeated():

@@ -9,7 +9,7 @@ from conftest import command_line
 
 from cc_env.__main__ import main
 from cc_env.core.rules import ONGOING
-from cc_env.errors import BadOption, BadRecord, IllegalAction, UnknownOption
+from cc_env.errors import BadOption, BadRecord, Forfeit, IllegalAction, UnknownOption
 from cc_env.games.factory import make_game
 from cc_env.match.referee import Decision
 from cc_env.puzzles import Attempt, shipped_puzzles, solve_rate
@@ -97,8 +97,10 @@ def test_reply_holds_out_as_long_as_any():
 
 def test_illegal_turn_is_an_error_and_no_mistake():
     attempt = Attempt(GAME, LONG)
+    legal = GAME.legal_actions(LONG.position).tolist()
+    illegal = next(action for action in range(GAME.num_actions) if action not in legal)
     with pytest.raises(IllegalAction):
-        attempt.play((0,))
+        attempt.play((illegal,))
     assert attempt.mistakes == 0
 
 
@@ -161,6 +163,14 @@ def test_policy_functions_are_measured():
         return int(np.flatnonzero(info["action_mask"])[0])
 
     assert 0 <= solve_rate(first, GAME, PUZZLES[:10]).share.value <= 1
+
+
+def test_player_that_forfeits_does_not_solve():
+    class Silent:
+        def choose(self, position, rng, clock):
+            raise Forfeit("error", "no reply")
+
+    assert solve_rate(Silent(), GAME, [LONG]).share.value == 0
 
 
 def test_no_puzzles_are_an_error():
@@ -269,8 +279,8 @@ def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
         (["--turns", 40], "no such puzzle"),
         (["--size", 4], "there are no puzzles of"),
         (["9999"], "no such puzzle"),
-        (["0"], "0"),
-        (["--seed", -1], "-1"),
+        (["0"], "greater than or equal to 1"),
+        (["--seed", -1], "greater than or equal to 0"),
     ],
 )
 def test_terminal_rejects_what_does_not_exist(arguments, expected):

@@ -46,6 +46,8 @@ def sample(game, count):
 
 def wins_within(game, search, position, turns):
     """Return whether alpha-beta proves that the player to move wins within its own turns."""
+    if not turns:
+        return False
     result = search.search(position, depth=2 * turns - 1)
     if result.score is not None:
         return result.score >= PROVEN
@@ -122,7 +124,7 @@ def test_alpha_beta_finds_the_same_solutions_and_none_shorter(game):
 
 
 def test_alpha_beta_finds_the_solutions_of_short_puzzles(game):
-    check_by_alpha_beta(game, [p for p in sample(game, 30) if p.turns == MIN_TURNS][:3])
+    check_by_alpha_beta(game, [p for p in sample(game, 30) if p.turns == 2][:3])
 
 
 def mutations(puzzle):

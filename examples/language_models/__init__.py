@@ -1,0 +1,1 @@
+"""The games in frameworks for language models."""

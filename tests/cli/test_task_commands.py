@@ -1,0 +1,56 @@
+"""The commands `tasks` and `solve-rate --tasks`."""
+
+import json
+
+from conftest import command_line
+
+from cc_env.__main__ import main
+from cc_env.registry.catalogue import GAMES
+from cc_env.tasks.task import KINDS
+
+
+def run(*arguments, status=0):
+    return command_line(main, *arguments, status=status)
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_tasks_of_all_games_and_kinds_are_written(tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    assert f"tasks written to {path}" in run("tasks", "--to", path, "--count", 2)
+    tasks = read(path)
+    assert {task["game"] for task in tasks} == set(GAMES)
+    assert {task["kind"] for task in tasks} == set(KINDS)
+    assert all(task["prompt"].endswith(task["question"]) for task in tasks)
+
+
+def test_game_kind_split_and_seed_can_be_chosen(tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    choice = "--game", "capture_conquer", "--size", 4, "--kind", "winner", "--split", "test"
+    run("tasks", "--to", path, *choice, "--count", 30, "--seed", 3)
+    tasks = read(path)
+    assert 0 < len(tasks) < 30
+    assert {(task["kind"], task["split"]) for task in tasks} == {("winner", "test")}
+
+
+def test_solved_tasks_are_counted_by_kind(tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    run("tasks", "--to", path, "--game", "capture_conquer", "--size", 4, "--count", 3)
+    out = run("solve-rate", "perfect:delay", "--tasks", path)
+    rows = {line.split()[0]: line.split()[1:4] for line in out.splitlines()[1:] if line.strip()}
+    assert rows["puzzle"] == rows["winner"] == ["3", "100", "%"]
+    assert "legal" not in rows
+
+
+def test_bad_input_has_one_clear_error(tmp_path):
+    path = tmp_path / "tasks.jsonl"
+    assert "essay" in run("tasks", "--to", path, "--kind", "essay", status=2)
+    assert "exam" in run("tasks", "--to", path, "--split", "exam", status=2)
+    assert not path.exists()
+    path.write_text("{}\n")
+    assert "exists" in run("tasks", "--to", path, status=2)
+    assert "line 1" in run("solve-rate", "random", "--tasks", path, status=2)
+    path.write_text("")
+    assert "no tasks" in run("solve-rate", "random", "--tasks", path, status=2)
