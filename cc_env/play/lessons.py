@@ -67,6 +67,8 @@ class Guide:
     """All lessons of a game."""
 
     game: str
+    # One sentence.
+    summary: str
     # Paragraphs separated by empty lines.
     introduction: str
     # Explanation of the notation, "" if there is none; the page has the readable one.
@@ -82,7 +84,8 @@ def load_guide(name: str) -> Guide:
         raise UnknownOption(f"no lessons for {name[:40]!r}; {hint}expected: {format_list(GAMES)}")
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
-    return Guide(name, entries["introduction"], entries.get("notation", ""), lessons)
+    texts = entries["summary"], entries["introduction"], entries.get("notation", "")
+    return Guide(name, *texts, lessons)
 
 
 def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:

@@ -64,6 +64,11 @@ def static_state(game: Game) -> dict[str, Any]:
     }
 
 
+def start_state(game: Game) -> dict[str, Any]:
+    """Return the pieces at the start of a game."""
+    return _picture_data(draw(game, game.initial))
+
+
 def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
     """Return the board, the choices of the person to move, clocks, turns and result.
 

@@ -33,6 +33,7 @@ from cc_env.games.factory import game_option_defaults, game_option_values, make_
 from cc_env.match.match import Limits
 from cc_env.match.referee import Clock, Player, Response
 from cc_env.play import importing, messages, view
+from cc_env.play.lessons import load_guide
 from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
@@ -360,6 +361,9 @@ def _catalogue() -> dict[str, object]:
             "names": list(game.players),
             "players": allowed_players(game),
             "rungs": view.rung_names(game),
+            "summary": load_guide(name).summary,
+            "setting": view.static_state(game),
+            "start": view.start_state(game),
             "mover": game.to_move(game.initial),
         }
     return {"games": games, "human": HUMAN}

@@ -151,7 +151,7 @@ def test_phone_shows_lines_arrows_and_moves(open_analysis):
 
 
 def test_served_game_is_analyzed_and_invalid_text_rejected(open_analysis):
-    page = open_analysis("")
+    page = open_analysis("#/new")
     page.select_option("[name=game]", "mini_checkers")
     page.select_option("[name=seat1]", "you")
     page.click("#start button.main")

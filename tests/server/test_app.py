@@ -723,7 +723,7 @@ def rejection(client, opened, *tokens):
 
 
 def test_page_is_small_and_has_nothing_inline(serving):
-    assert sum(path.stat().st_size for path in app.PAGE.iterdir()) < 120_000
+    assert sum(path.stat().st_size for path in app.PAGE.iterdir()) < 125_000
     assert serving().get("/").text.startswith("<!doctype html>")
     text = (app.PAGE / "index.html").read_text()
     assert "style=" not in text

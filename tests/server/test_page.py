@@ -32,7 +32,7 @@ def open_game(server, open_pages):
 
     def open_page(game, first="you", second="you", options=(), **screen):
         page = open_pages(server.address, **screen)
-        page.goto(server.address)
+        page.goto(server.address + "#/new")
         page.select_option("[name=game]", game)
         for name, value in dict(options).items():
             choose = page.select_option if name.startswith("option.") else page.fill
@@ -196,7 +196,7 @@ def test_form_offers_levels_random_seats_and_lessons(open_game):
     assert page.text_content("#top-seat .name") == "minimax:normal"
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
-    assert page.text_content("#start h1") == "Play"
+    assert page.text_content("#start h1") == "Custom game"
     for seat in ("seat0", "seat1"):
         names = page.locator(f"[name={seat}] option").evaluate_all("all => all.map(e => e.value)")
         levels = [f"minimax:{level}" for level in ("easy", "normal", "hard", "extreme")]
@@ -344,7 +344,7 @@ def test_exported_game_is_imported(open_game):
         page.select_option("#seconds", "0")
         turns = page.locator("#analysis-moves button").all_text_contents()
         assert turns == ([] if name == "position" else ["c3-b4"])
-        page.evaluate("sessionStorage.clear(); location.hash = ''")
+        page.evaluate("sessionStorage.clear(); location.hash = '#/new'")
         page.reload()
 
 
@@ -530,7 +530,11 @@ def test_all_text_has_enough_contrast(open_game):
     page.click("text=New game")
     page.wait_for_selector("#start:not([hidden])")
     check_contrasts()
-    page.click("#lessons-link")
+    page.click(".home")
+    page.wait_for_selector(".card")
+    check_contrasts()
+    page.click("#home >> text=How to play")
+    page.click("#learn >> text=Mini checkers")
     page.click("text=Settings")
     page.wait_for_selector("#lesson1")
     check_contrasts()
@@ -599,7 +603,7 @@ def test_header_is_one_line_on_a_phone(open_game):
 
 def test_invalid_minutes_are_rejected(server, open_pages):
     page = open_pages(server.address)
-    page.goto(server.address)
+    page.goto(server.address + "#/new")
     for minutes in ("five", "0", "0.01", "1441", "-3"):
         page.fill("[name=minutes]", minutes)
         page.click("text=Start")

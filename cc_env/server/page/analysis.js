@@ -396,7 +396,7 @@ class AnalysisView {
 
   playFromHere() {
     sessionStorage.setItem("setup", JSON.stringify({ ...this.start, start: this.state.position }));
-    location.hash = "";
+    location.hash = "#/new";
   }
 }
 

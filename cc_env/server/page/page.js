@@ -1,6 +1,7 @@
 // The page and its routes:
 //
-//   #                     the form for a new game; #/new/KIND with a kind of game selected
+//   #                     cards of the games
+//   #/new/KIND            the form for a custom game, with a kind of game selected; #/new
 //   #/GAME/TOKEN/TOKEN    a game, with the seats of these tokens
 //   #/learn/KIND/NUMBER   lessons
 //   #/analyze             analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
@@ -9,6 +10,7 @@ import { Board, element, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
 import { countResult, levelOf } from "./ladder.js";
+import { showHome } from "./home.js";
 import { leaveLessons, showLessons } from "./learn.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
@@ -33,7 +35,7 @@ function showRoute() {
   alert.hidden = true;
   alert.classList.remove("final");
   // "game" is hidden until its state arrives.
-  for (const id of ["game", "pace", "start", "rules-link"]) find(id).hidden = true;
+  for (const id of ["home", "game", "pace", "start", "rules-link"]) find(id).hidden = true;
   delete find("game").dataset.decisions;
   find("header-title").textContent = "";
   find("learn").hidden = route !== "learn";
@@ -45,16 +47,15 @@ function showRoute() {
   else if (route === "analyze") showAnalysis(rest[0], rest.slice(1));
   else if (route === "new") showForm(openGame, rest[0]);
   else if (route) gameView = new GameView(route, rest);
-  else showForm(openGame);
+  else showHome(openGame);
 }
 
 /** Go to a created game; keep the links for the other player. */
-function openGame({ game, tokens, owner_token: ownerToken }) {
+function openGame({ game, tokens, owner_token: ownerToken }, seats = ownSeats(tokens)) {
   if (ownerToken) {
     location.hash = `#/${game}/${ownerToken}`;
     return;
   }
-  const seats = ownSeats(tokens);
   const otherTokens = tokens.filter((token, seat) => token && !seats.includes(seat));
   sessionStorage.setItem(`links ${game}`, JSON.stringify(otherTokens));
   location.hash = ["#", game, ...seats.map((seat) => tokens[seat])].join("/");

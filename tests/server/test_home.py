@@ -1,0 +1,82 @@
+"""The home page: cards that start games against the ladder."""
+
+import pytest
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+
+from cc_env.registry.catalogue import GAMES
+
+pytestmark = [needs_chromium, ignores_playwright_warnings]
+RECORD_SHIFTS = """window.shifts = 0;
+new PerformanceObserver((list) => { for (const entry of list.getEntries()) shifts += entry.value; })
+  .observe({ type: "layout-shift", buffered: true });"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    server = PageServer(tmp_path_factory.mktemp("games"))
+    yield server.address
+    server.stop()
+
+
+@pytest.fixture
+def open_home(address, open_pages):
+    def open_page(**screen):
+        page = open_pages(address, reusable=False, **screen)
+        page.goto(address)
+        page.wait_for_selector(".card")
+        return page
+
+    return open_page
+
+
+def card(page, title):
+    return page.locator(".card", has=page.locator(f'h2:text-is("{title}")'))
+
+
+def test_one_click_starts_a_game_against_the_ladder(open_home):
+    page = open_home()
+    assert page.locator(".card").count() == len(GAMES)
+    card(page, "Mini checkers").locator("button").click()
+    page.wait_for_selector("#game[data-decisions='0']")
+    assert page.text_content("#top-seat .name").startswith("Pebble, level 1 of ")
+    assert page.title() == "● Your move – Mini checkers"
+    page.click(".home")
+    page.wait_for_selector(".card")
+    assert page.is_hidden("#game")
+    card(page, "Mini checkers").locator("text=Options").click()
+    page.wait_for_selector("#start:not([hidden])")
+    assert page.input_value("[name=game]") == "mini_checkers"
+    assert page.is_hidden("#home")
+
+
+def test_card_offers_the_stored_level(open_home):
+    page = open_home()
+    page.evaluate('localStorage[\'ladder morris\'] = \'{"level": 2, "streak": 0, "game": ""}\'')
+    page.reload()
+    button = card(page, "Nine men's morris").locator("button")
+    assert button.text_content() == "Play Slate"
+    assert button.get_attribute("aria-label") == "Nine men's morris: play Slate"
+    assert "level 2 of " in card(page, "Nine men's morris").text_content()
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_home_has_no_layout_shift_and_fits_the_screen(width, address, open_pages):
+    page = open_pages(address, viewport={"width": width, "height": 800})
+    page.context.add_init_script(RECORD_SHIFTS)
+    page.goto(address)
+    page.wait_for_selector(".card")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.locator(".card :focus-visible, .card [tabindex='0']:not([inert] *)").count() == 0
+    card(page, "Mini checkers").locator("button").click()
+    page.wait_for_selector("#game[data-decisions='0']")
+    assert page.evaluate("shifts") == 0
+
+
+def test_rejected_game_shows_the_reason(open_home):
+    page = open_home()
+    page.route("**/games", lambda route: route.fulfill(status=503, json={"error": "too busy"}))
+    button = card(page, "Mini checkers").locator("button")
+    button.click()
+    page.wait_for_selector("#home-error:text-is('too busy')")
+    assert button.is_enabled()
+    assert button.text_content() == "Play Pebble"
