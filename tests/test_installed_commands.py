@@ -80,6 +80,7 @@ CASES = {
     "export-onnx": ("network.onnx --game mini_checkers", "network.onnx: "),
     "tune": ("--size 4 --rounds 1 --positions 1000 --games 2 --depth 1", "round 1: loss "),
     "accuracy": ("random --size 4 --positions 20 --games 1", "random"),
+    "tasks": ("-g mini_checkers --kind legal --count 5 --to tasks.jsonl", "tasks.jsonl"),
     "ladder": ("-g mini_checkers", "Pebble"),
     "rate": ("random -g mini_checkers --max-games 8", "random: Elo "),
     "solve-rate": ("random -g mini_checkers", "all "),

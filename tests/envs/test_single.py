@@ -362,7 +362,7 @@ def test_step_after_the_end_is_rejected():
         ({"seat": 2}, "expected: an integer, 0 to 1, or None for a random seat"),
         (
             {"opponent": "kasparov"},
-            "no player 'kasparov'; there are: .*greedy, llm, mcts, .*minimax",
+            "no player 'kasparov'; there are: .*greedy, ladder, llm, mcts, .*minimax",
         ),
         ({"opponent": None}, "None is not a player"),
         ({"max_turns": 0}, "1 or more"),
