@@ -3,7 +3,7 @@
 # make test-pythons  run the tests of the core with each installed Python from 3.11 to 3.15 (minutes each)
 # make test-numba    run them with numba's newest release or release candidate (minutes)
 # make test-arm  compare values with those on two emulated ARM processors (an hour; needs Debian's qemu)
-# make demo      train AlphaZero for four minutes, then play a tournament and write a report (ten minutes in all)
+# make demo      train AlphaZero for four minutes, then play a tournament and write a report (5 to 10 minutes in all)
 # make play      start the web page, until Ctrl+C
 # make docs      update the generated parts of docs/, then build the site in build/site; a warning is an error (a minute)
 # make examples  train briefly with TorchRL, Tianshou, AgileRL and RLlib, and play with frameworks for language models, in their own environments
