@@ -80,19 +80,23 @@ class Judge:
             if position in visited:
                 return
             visited.add(position)
-            needed = self.winning_turns(position, limit)
-            turns = list(self.game.turns(position))
-            best = min(needed, key=lambda turn: (needed[turn], self._num_replies(position, turn)))
-            numbers.append(turns.index(best))
+            best, needed = self._best_turn(position, limit)
+            numbers.append(list(self.game.turns(position)).index(best))
             after = self.game.play_turn(position, best)
             if is_goal(self.game, self.puzzle, after):
                 return
             for _, answered in self.game.finished_turns(after):
                 if not is_goal(self.game, self.puzzle, answered):
-                    visit(answered, needed[best] - 1)
+                    visit(answered, needed - 1)
 
         visit(self.puzzle.position, self.puzzle.turns)
         return tuple(numbers)
+
+    def _best_turn(self, position: Position, limit: int) -> tuple[Turn, int]:
+        """Return the turn that needs fewest own turns, then leaves fewest replies, and its need."""
+        needed = self.winning_turns(position, limit)
+        best = min(needed, key=lambda turn: (needed[turn], self._num_replies(position, turn)))
+        return best, needed[best]
 
     def _num_replies(self, position: Position, turn: Turn) -> int:
         after = self.game.play_turn(position, turn)
@@ -104,10 +108,9 @@ class Judge:
         """Return the turns of both sides with best play: a shortest solution, longest defense."""
         position, limit, line = self.puzzle.position, self.puzzle.turns, list[Turn]()
         while True:
-            needed = self.winning_turns(position, limit)
-            best = min(needed, key=lambda turn: (needed[turn], self._num_replies(position, turn)))
+            best, needed = self._best_turn(position, limit)
             line.append(best)
-            position, limit = self.game.play_turn(position, best), needed[best] - 1
+            position, limit = self.game.play_turn(position, best), needed - 1
             if is_goal(self.game, self.puzzle, position):
                 return line
             reply = self.best_reply(position, limit)

@@ -126,15 +126,15 @@ def read_puzzles(path: Path, game: Game) -> list[Puzzle]:
     puzzles: list[Puzzle] = []
     for line_number, line in read_lines(path):
         try:
-            puzzle = _parse(json.loads(line), game)
+            puzzle = parse_puzzle(json.loads(line), game)
         except (ValueError, KeyError, TypeError, RecursionError, CcEnvError) as error:
             raise BadRecord(f"{path}, line {line_number}: {error!s:.300}") from error
         puzzles.append(replace(puzzle, number=len(puzzles) + 1))
     return puzzles
 
 
-def _parse(entry: Any, game: Game) -> Puzzle:
-    """Return a puzzle; raise ValueError, KeyError or TypeError if it is invalid."""
+def parse_puzzle(entry: Any, game: Game) -> Puzzle:
+    """Return the puzzle in a line; raise ValueError, KeyError or TypeError if it is invalid."""
     if not isinstance(entry, Mapping):
         raise BadRecord(f"{entry!r:.80}; expected: an object")
     position = game.from_text(entry["position"])

@@ -476,7 +476,8 @@ def score_all(
             scores[count + index] = _score(after, player, turns, context)
         if _is_stopped(context):
             break
-        scores[:count] = scores[count : 2 * count]
+        for index in range(count):
+            scores[index] = scores[count + index]
         workspace.completed_depth = turns
         if workspace.truncated == 0:
             break

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from cc_env.accuracy.rating import ANCHOR, LIMITS, OPENING_TURNS
 from cc_env.cli.application import create_app, run
 from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
 from cc_env.core.game import Game
@@ -25,7 +26,6 @@ from cc_env.games.factory import make_game
 from cc_env.jit.processor import describe_processor
 from cc_env.ladder.rungs import MEASURED, NAMES, ladder_path
 from cc_env.match.confidence import Interval
-from cc_env.match.match import Limits
 from cc_env.match.openings import random_openings
 from cc_env.match.record import Record
 from cc_env.match.referee import play_match
@@ -37,13 +37,10 @@ from training.arena.ratings import Games, elo
 from training.arena.schedule import make_players
 from training.arena.standings import POINTS, times
 
-ANCHOR = "random"
-OPENING_TURNS = 4
 # Openings per pair and batch, each played in both seats; and the most openings of a pair.
 _BATCH, _MAX_OPENINGS = 10, 2000
 # Pairs whose places differ by at most this number play.
 _MAX_DISTANCE = 2
-_LIMITS = Limits(max_turns=200, repetitions=3)
 # A game of the first player of a pair: won, drawn, lost.
 RESULTS = {"1": 1.0, "=": 0.5, "0": 0.0}
 _LETTERS = {points: letter for letter, points in RESULTS.items()}
@@ -182,7 +179,7 @@ class Measurement:
                 [self._players[name] for name in names],
                 names=names,
                 start=self.game.from_text(self._openings[index // 2]),
-                limits=_LIMITS,
+                limits=LIMITS,
                 seed=index,
             )
             self._count_time(record)

@@ -36,8 +36,15 @@ from cc_env.match.referee import Player, play_match
 from cc_env.output import Terminal
 from cc_env.players.specs import make_player
 from cc_env.puzzles.judge import Judge
-from cc_env.puzzles.puzzle import PEOPLE, TASKS, WIN, Puzzle, puzzle_path, write_lines
-from cc_env.puzzles.puzzle import _parse as parse_puzzle
+from cc_env.puzzles.puzzle import (
+    PEOPLE,
+    TASKS,
+    WIN,
+    Puzzle,
+    parse_puzzle,
+    puzzle_path,
+    write_lines,
+)
 from cc_env.puzzles.solve_rate import solve_rate
 from cc_env.puzzles.themes import themes_of
 from cc_env.search.alphabeta import AlphaBeta
@@ -64,7 +71,7 @@ console = Terminal()
 
 
 @app.command()
-def mine(
+def search(
     game: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
