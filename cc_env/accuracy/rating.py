@@ -28,6 +28,7 @@ from cc_env.ladder.rungs import find_rung, rungs
 from cc_env.match.confidence import Z_95, Interval
 from cc_env.match.match import Limits
 from cc_env.match.openings import exact_opening
+from cc_env.match.record import POINTS
 from cc_env.match.referee import Player, play_match
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player, make_player
@@ -41,7 +42,6 @@ MIN_WIDTH, MAX_WIDTH, DEFAULT_WIDTH, DEFAULT_GAMES = 5.0, 10_000.0, 60.0, 1000
 
 # Openings of a batch, each in both seats.
 _BATCH = 4
-_POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 # Games before a narrow interval ends a rating: the variance of a few games is uncertain.
 _MIN_GAMES = 80
 # Elo beyond the ends of the ladder at which a rating ends.
@@ -216,7 +216,7 @@ def _play_pair(game: Game, player: Player, opponent: Player, seed: int, number: 
         # Below 2**53, as in tournaments.
         game_seed = int(np.random.SeedSequence((seed, number, seat)).generate_state(1)[0])
         record = play_match(game, players, start=start, limits=LIMITS, seed=game_seed)
-        points = _POINTS[record.result]
+        points = POINTS[record.result]
         total += points if seat == 0 else 1 - points
     return total
 

@@ -28,6 +28,8 @@ from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__
 
 RESULTS = {FIRST_WINS: "1-0", SECOND_WINS: "0-1", DRAW: "1/2-1/2", ONGOING: "*"}
+# Points of the first seat by result.
+POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 
 # The reason of a record whose result is *.
 UNFINISHED = "unfinished"

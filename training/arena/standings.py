@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from cc_env.games.factory import make_game
 from cc_env.match.confidence import Interval, clustered_interval
 from cc_env.match.match import FAULTS
-from cc_env.match.record import Record
+from cc_env.match.record import POINTS, Record
 from training.arena.ratings import Array, Games, elo
 from training.arena.schedule import Config
 
-# Points of the first seat by result.
-POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}
 # Number of parts of a tournament for learning curves.
 LEARNING_PARTS = 10
 JSON_DECIMALS = 6

@@ -30,14 +30,13 @@ from cc_env.games.factory import make_game
 from cc_env.match.confidence import clustered_interval
 from cc_env.match.match import AGREED, FAULTS, RESIGNED, Match
 from cc_env.match.openings import random_openings
-from cc_env.match.record import Record, replay
+from cc_env.match.record import POINTS, Record, replay
 from cc_env.match.referee import Clock, Player, player_for_new_game, player_generators
 from cc_env.players.specs import check_spec, make_player
 from cc_env.registry.import_allowlist import untrusted_names
 from cc_env.version import __version__
 from training import arena
 from training.arena.schedule import game_seed
-from training.arena.standings import POINTS
 from training.baselines.boards import BOARDS, FIXED_PLAYERS, GAMES, OPENING_SEED, OPENING_TURNS
 
 KIND, FORMAT = "result of a match", 1

@@ -27,7 +27,7 @@ from cc_env.jit.processor import describe_processor
 from cc_env.ladder.rungs import MEASURED, NAMES, ladder_path
 from cc_env.match.confidence import Interval
 from cc_env.match.openings import random_openings
-from cc_env.match.record import Record
+from cc_env.match.record import POINTS, Record
 from cc_env.match.referee import play_match
 from cc_env.output import Terminal, make_number_table
 from cc_env.registry.catalogue import rules_id
@@ -35,7 +35,7 @@ from training.arena.decision_hash import decision_hash
 from training.arena.folder import PROCESSORS
 from training.arena.ratings import Games, elo
 from training.arena.schedule import make_players
-from training.arena.standings import POINTS, times
+from training.arena.standings import times
 
 # Openings per pair and batch, each played in both seats; and the most openings of a pair.
 _BATCH, _MAX_OPENINGS = 10, 2000

@@ -30,11 +30,12 @@ from cc_env.jit.threads import available_cores
 from cc_env.match import record
 from cc_env.match.match import FAULTS
 from cc_env.match.openings import random_openings
+from cc_env.match.record import POINTS
 from cc_env.output import make_number_table
 from cc_env.rendering.picture import frames
 from training import arena
 from training.arena.schedule import Pairing, game_seed
-from training.arena.standings import POINTS, Tally, make_tally
+from training.arena.standings import Tally, make_tally
 from training.arena.wording import interval, percent
 from training.parallel import processes
 from training.runs import checked
