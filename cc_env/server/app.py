@@ -38,6 +38,7 @@ try:
     from starlette.websockets import WebSocket, WebSocketClose, WebSocketDisconnect
 
     from cc_env.server import analysis_api, connections
+    from cc_env.server.json_routes import CLIENT_CLOSED_REQUEST
     from cc_env.server.limits import BusyError, ServerLimits
     from cc_env.server.lobby import Lobby
     from cc_env.server.requests import (
@@ -246,7 +247,7 @@ async def _respond_to_system_error(request: Request, error: Exception) -> Respon
 
 
 async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
-    return Response(status_code=analysis_api.CLIENT_CLOSED_REQUEST)
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
 ERROR_HANDLERS = {
