@@ -48,15 +48,27 @@ async def _open(lobby: Lobby, fields: Fields, address: str) -> Data:
     """Return a game to analyze: a served game, a game in a text, or a start position."""
     if "room" not in fields:
         return await lobby.run_in_worker(address, _open_text, fields, lobby.limits)
-    room = await lobby.find_room(str(fields["room"]), address)
+    imported, seats = await open_served_game(lobby, fields, address)
+    data = await lobby.run_in_background(address, game_data, imported)
+    return {**data, "seats": seats}
+
+
+async def open_served_game(
+    lobby: Lobby, fields: Fields, address: str
+) -> tuple[ImportedGame, list[int]]:
+    """Return the served game of a request, and the seats of its client.
+
+    Raises UnknownOption if there is no such game, IllegalAction if the client may not analyze it
+    yet.
+    """
+    room = await lobby.find_room(str(fields.get("room")), address)
     tokens = read_tokens(fields)
     room.check_analysis(tokens)
     match = room.session.match
     first, second = room.session.seats
     result = f"the game continues after turn {len(match.turns)}; reload to update"
     imported = importing.game_from_match(match, (first.name, second.name), result)
-    data = await lobby.run_in_background(address, _game_data, imported)
-    return {**data, "seats": sorted(room.seats(tokens))}
+    return imported, sorted(room.seats(tokens))
 
 
 async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
@@ -85,7 +97,7 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     text = fields.get("text")
     game = parse_game(fields) if fields.get("game") else None
     if text is None and game:
-        return _game_data(ImportedGame(game, parse_start(fields, game)))
+        return game_data(ImportedGame(game, parse_start(fields, game)))
     if not isinstance(text, str):
         raise invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
@@ -93,7 +105,7 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     limit = limits.max_analyzed_decisions
     if (count := sum(map(len, imported.games[index].turns))) > limit:
         raise BadOption(f"the game has {count:,} decisions; expected: at most {limit:,}")
-    return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
+    return game_data(imported.games[index]) | _import_data(imported) | {"index": index}
 
 
 def _position_data(fields: Fields, limits: ServerLimits) -> Data:
@@ -131,7 +143,7 @@ def _players_data(fields: Fields) -> Data:
     }
 
 
-def _game_data(imported: ImportedGame) -> Data:
+def game_data(imported: ImportedGame) -> Data:
     """Return a game for the page: its options, static view data, turns, players and analysts.
 
     `games` and `index` are those of a text with a single game; no client has a seat.
