@@ -69,7 +69,7 @@ class Accuracy(NamedTuple):
 
 def reviewer_spec(game: Game) -> str:
     """Return the spec of the player that reviews a game: the perfect one if tables ship."""
-    return f"{'perfect' if _shipped_tables(game) else 'minimax'}:seconds=60"
+    return f"{'perfect' if shipped_tables(game) else 'minimax'}:seconds=60"
 
 
 def review_turn(
@@ -93,11 +93,11 @@ def review_turn(
 
 def _is_exact(game: Game, position: Position) -> bool:
     """Return whether a shipped table has the value of a position."""
-    tables = _shipped_tables(game)
+    tables = shipped_tables(game)
     return tables is not None and position in tables
 
 
-def _shipped_tables(game: Game) -> Tablebase | None:
+def shipped_tables(game: Game) -> Tablebase | None:
     """Return the shipped tables of a game, None if there are none."""
     return _read_tables(game.name, tuple(game.options.items()))
 

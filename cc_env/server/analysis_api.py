@@ -21,11 +21,12 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, check_integer, check_number, invalid_value
 from cc_env.match.referee import Player
-from cc_env.play import analysis, importing, view
+from cc_env.play import analysis, importing, reasons, view
 from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
 from cc_env.rendering.picture import heat
+from cc_env.search.compare import Variation
 from cc_env.server.jobs import PlayerJob
 from cc_env.server.json_routes import Data, Fields, json_route
 from cc_env.server.limits import ServerLimits
@@ -188,10 +189,7 @@ def analyze_position(game: Game, position: Position, player: Player, time: TimeB
         "chances": _first_players_chances(game, position, result.value),
         "depth": result.depth,
         "nodes": result.nodes,
-        "moves": [
-            _move_data(game, position, other.actions, other.value, best)
-            for other in result.variations
-        ],
+        "moves": [_move_data(game, position, other, best) for other in result.variations],
         "from": _heat_data(game, position, result, ends=False),
         "to": _heat_data(game, position, result, ends=True),
     }
@@ -205,14 +203,18 @@ def _heat_data(
     return [[*cell, round(share, 4)] for cell, share in shares.items()]
 
 
-def _move_data(game: Game, position: Position, line: Turn, value: float, best: float) -> Data:
-    """Return a move with its line, chances and grade, which depends on the `best` value."""
-    chances = winning_chances(value)
+def _move_data(game: Game, position: Position, variation: Variation, best: float) -> Data:
+    """Return a move with its line, chances and grade, which depends on the `best` value.
+
+    `turns_to_win` are the winner's own turns to the end of a proven win or loss.
+    """
+    line, chances = variation.actions, winning_chances(variation.value)
     loss = max(0.0, winning_chances(best) - chances)
     return {
         "action": line[0],
         "line": _turn_texts(game, position, line),
         "chances": round(chances, 1),
+        "turns_to_win": reasons.turns_to_win(game, position, variation),
         "mark": analysis.mark_for_loss(loss).name,
     }
 
