@@ -1,7 +1,7 @@
 // The analysis page: #/analyze shows an imported game or position, #/analyze/GAME a served one.
 // It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
-import { Board, button, element, toTitle } from "./board.js";
+import { Board, button, element, pressedLetter, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { MARK_COLORS, drawGraph } from "./graph.js";
 import { levelOf } from "./ladder.js";
@@ -474,7 +474,8 @@ find("analysis-position").addEventListener("focus", (event) => event.target.sele
 for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => view?.state && view.step(button.value));
 document.addEventListener("keydown", (event) => {
   if (!view?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (!SHORTCUTS[event.key] || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  const name = SHORTCUTS[event.key] ?? SHORTCUTS[pressedLetter(event)];
+  if (!name || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
   event.preventDefault();
-  view.step(SHORTCUTS[event.key]);
+  view.step(name);
 });
