@@ -183,9 +183,9 @@ def test_home_lists_games_themes_and_the_daily_puzzle(open_pages, address):
     page.wait_for_selector("#puzzles[data-phase=turn]")
     assert page.evaluate("location.hash.split('/')[4]") == "sacrifice"
     assert " · sacrifice · " in f" · {page.text_content('#puzzles .note')}"
-    before = page.evaluate("location.hash")
+    before = page.url
     page.keyboard.press("n")
-    page.wait_for_function("before => location.hash !== before", arg=before)
+    page.wait_for_url(lambda url: url != before)
     page.wait_for_selector("#puzzles[data-phase=turn]")
     assert page.evaluate("location.hash.split('/')[4]") == "sacrifice"
     page.goto(f"{address}#/puzzles")

@@ -98,6 +98,7 @@ export class TaskView {
   async run(work) {
     if (this.isBusy || this.isOver) return;
     this.isBusy = true;
+    this.setPhase("busy");
     this.board.closeMenu();
     try {
       await work();
