@@ -22,11 +22,11 @@ from cc_env.space import format_bytes
 from cc_env.tablebase.book import book_path, write_book
 from cc_env.tablebase.table_file import SUFFIX, TableHeader
 from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.values import VALUE_NAMES
 
 # Interval of progress lines if the output is not a terminal.
 PROGRESS_INTERVAL_SECONDS = 60.0
 
-_RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 console = Terminal()
 
 
@@ -102,7 +102,7 @@ def book(
     """
     solved_game = make_game(game, **game_options(option, game=game))
     solved = Tablebase(solved_game, *([tables] if tables else []))
-    value = _RESULTS[solved.probe(solved_game.initial).value]
+    value = VALUE_NAMES[solved.probe(solved_game.initial).value]
     # A folder that cannot be created is an error before the work.
     out.mkdir(parents=True, exist_ok=True)
 
