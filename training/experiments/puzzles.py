@@ -11,7 +11,7 @@ puzzles of finished games are in FILE.part.
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -159,10 +159,14 @@ class Miner:
         record = play_match(
             self.game, players, start=start, limits=_LIMITS, seed=int(rng.integers(2**31))
         )
-        # Own turns to the goal in the previous position, by mover and task.
+        yield from self.mine_positions(self._positions(record))
+
+    def mine_positions(self, positions: Iterable[Position]) -> Iterator[Puzzle]:
+        """Yield the puzzles among successive positions of a game."""
+        # Own turns to the goal in the last position that was searched, by mover and task.
         previous: dict[tuple[int, str], int] = {}
         next_turn = 0
-        for number, position in enumerate(self._positions(record)):
+        for number, position in enumerate(positions):
             if number < next_turn:
                 continue
             mover = self.game.to_move(position)
@@ -174,6 +178,9 @@ class Miner:
                     for puzzle in self._make_puzzle(position, task, turns):
                         next_turn = number + _MIN_DISTANCE
                         yield puzzle
+            if next_turn > number:
+                # What follows the skipped turns is another combination.
+                previous.clear()
 
     def _positions(self, record: Record) -> Iterator[Position]:
         """Yield the positions between the turns of a game."""
