@@ -19,20 +19,41 @@ from cc_env.errors import escape_controls, format_count
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
 from cc_env.output import Terminal, make_number_table
+from cc_env.players.decision_hash import is_stale
 
 console = Terminal()
 
 
+# After the spec of a player that has changed since the measurement.
+_STALE = " †"
+
+
 def ladder(
-    game: GameName = "capture_conquer", size: Size = None, option: GameOptions = None
+    game: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    check: Annotated[
+        bool,
+        Option(
+            "--check/--no-check",
+            help="Whether to mark players that have changed since the measurement; compiles them.",
+        ),
+    ] = True,
 ) -> None:
-    """List the opponents of a game's ladder, with their Elo."""
-    table = make_number_table("opponent", "Elo", "95 %", "ms/turn", "player spec")
-    for rung in rungs(make_game(game, **game_options(option, size, game))):
+    """List the levels of a game's ladder, with their Elo."""
+    played_game = make_game(game, **game_options(option, size, game))
+    table = make_number_table("level", "Elo", "95 %", "ms/turn", "player spec")
+    stale = 0
+    for rung in rungs(played_game):
+        mark = _STALE if check and is_stale(rung, played_game) else ""
+        stale += bool(mark)
         value, low, high = rung.elo
         cells = f"{value:.0f}", f"{low:.0f} to {high:.0f}", f"{1000 * rung.seconds_per_turn:.3g}"
-        table.add_row(f"{rung.level} {rung.name}", *cells, rung.spec)
+        table.add_row(f"{rung.level} {rung.name}", *cells, f"{rung.spec}{mark}")
     console.print_table(table)
+    if stale:
+        players = format_count(stale, "player")
+        console.print(f"†: stale; {players} decided otherwise at the measurement of the Elo")
 
 
 def rate_player(

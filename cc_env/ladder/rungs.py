@@ -38,6 +38,9 @@ class Rung(NamedTuple):
     elo: Interval
     # Mean thinking time on the machine of the measurement.
     seconds_per_turn: float
+    # The decision hash of the player at the measurement; None without one. The player has changed
+    # since if it has another hash now, see `cc_env.players.decision_hash.is_stale`.
+    decisions: str | None = None
 
 
 def rungs(game: Game) -> list[Rung]:
@@ -84,17 +87,20 @@ def read_ladder(path: Path, game: Game) -> list[Rung]:
     try:
         content = json.loads(read_bytes(path))
         saved = content["game"], content["options"], content["rules"]
-        players = content["players"][1:]
+        players, hashes = content["players"][1:], content["decisions"]
         if saved != (game.name, dict(game.options), rules_id(game.name)):
             raise BadRecord(f"it is for {saved!r:.200}; expected: {game!r}")
-        return [_parse_rung(index, player) for index, player in enumerate(players)]
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        return [_parse_rung(index, player, hashes) for index, player in enumerate(players)]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise BadRecord(f"{path}: not a ladder of this game: {error!s:.300}") from error
 
 
-def _parse_rung(index: int, player: Any) -> Rung:
+def _parse_rung(index: int, player: Any, hashes: Any) -> Rung:
     """Return a rung; raise ValueError for invalid values."""
     spec, elo, seconds = player["spec"], player["elo"], player["seconds_per_turn"]
     if not isinstance(spec, str) or not all(map(is_number, (*elo, seconds))):
         raise ValueError(f"player {index + 1} has an invalid value")
-    return Rung(index + 1, NAMES[index], spec, Interval(*elo), seconds)
+    digest = hashes.get(spec)
+    if not isinstance(digest, str | None):
+        raise ValueError(f"player {index + 1} has an invalid hash")
+    return Rung(index + 1, NAMES[index], spec, Interval(*elo), seconds, digest)

@@ -100,6 +100,8 @@ def test_unknown_level_is_an_error(level):
             | {"players": [{}, {"spec": "random", "elo": [1, 2, "x"], "seconds_per_turn": 1}]}
         ),
         lambda content: content | {"players": content["players"] * 5},
+        lambda content: content | {"decisions": ["5"]},
+        lambda content: content | {"decisions": {content["players"][1]["spec"]: 5}},
         lambda content: [],
     ],
 )

@@ -30,8 +30,8 @@ from cc_env.match.openings import random_openings
 from cc_env.match.record import POINTS, Record
 from cc_env.match.referee import play_match
 from cc_env.output import Terminal, make_number_table
+from cc_env.players.decision_hash import decision_hash
 from cc_env.registry.catalogue import rules_id
-from training.arena.decision_hash import decision_hash
 from training.arena.folder import PROCESSORS
 from training.arena.ratings import Games, elo
 from training.arena.schedule import make_players
