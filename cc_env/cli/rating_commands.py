@@ -29,7 +29,7 @@ _STALE = " †"
 
 
 def ladder(
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     check: Annotated[
@@ -41,11 +41,11 @@ def ladder(
     ] = True,
 ) -> None:
     """List the levels of a game's ladder, with their Elo."""
-    played_game = make_game(game, **game_options(option, size, game))
+    game = make_game(game_name, **game_options(option, size, game_name))
     table = make_number_table("level", "Elo", "95 %", "ms/turn", "player spec")
     stale = 0
-    for rung in rungs(played_game):
-        mark = _STALE if check and is_stale(rung, played_game) else ""
+    for rung in rungs(game):
+        mark = _STALE if check and is_stale(rung, game) else ""
         stale += bool(mark)
         value, low, high = rung.elo
         cells = f"{value:.0f}", f"{low:.0f} to {high:.0f}", f"{1000 * rung.seconds_per_turn:.3g}"
@@ -58,7 +58,7 @@ def ladder(
 
 def rate_player(
     player: Annotated[str, Argument(help="Player spec.", metavar="PLAYER")],
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     width: Annotated[
@@ -77,16 +77,16 @@ def rate_player(
     seed: Annotated[int, Option(min=0, help="Seed of openings and players.")] = 0,
 ) -> None:
     """Measure the Elo of a player against a game's ladder."""
-    subject = make_game(game, **game_options(option, size, game))
+    game = make_game(game_name, **game_options(option, size, game_name))
     name = escape_controls(player)
     if test is None:
-        rating = rate(player, subject, width=width, max_games=max_games, seed=seed, report=_report)
+        rating = rate(player, game, width=width, max_games=max_games, seed=seed, report=_report)
         verdict = "{}: Elo {:.0f} ({:.0f} to {:.0f}); random has 0".format(name, *rating.elo)
         if rating.is_out_of_range:
             verdict = f"{name}: out of the range of the ladder, {_describe_bound(rating)}"
     else:
         is_stronger, rating = compare_with_rung(
-            player, subject, test, max_games=max_games, seed=seed, report=_report
+            player, game, test, max_games=max_games, seed=seed, report=_report
         )
         results = {True: "stronger than", False: "not stronger than", None: "undecided against"}
         verdict = f"{name}: {results[is_stronger]} level {test}"

@@ -1,9 +1,10 @@
-"""The ladder of a game: opponents of increasing, measured strength.
+"""The ladder of a game: rungs, which are players of increasing, measured strength.
 
     for rung in rungs(make_game("capture_conquer")):
         print(rung.level, rung.name, rung.spec, rung.elo)
 
-`make_player("ladder:3", game)` plays the third one. Elo is relative to `random`, whose Elo is 0.
+`make_player("ladder:3", game)` plays the third one. People know a rung by its level or its name.
+Elo is relative to `random`, whose Elo is 0.
 The command `measure-ladder` writes a file for each game, GAME-OPTIONS.json:
 
     players   spec, Elo with its 95 % interval, seconds per turn; the first is random
@@ -18,16 +19,17 @@ from typing import Any, NamedTuple
 from cc_env.core.game import Game
 from cc_env.errors import BadRecord, UnknownOption, format_list, is_number
 from cc_env.files import read_bytes
+from cc_env.games.factory import describe_game, describe_games
 from cc_env.match.confidence import Interval
 from cc_env.registry.catalogue import file_stem, rules_id
 
 MEASURED = Path(__file__).parent / "measured"
-# Names of the opponents, by level.
+# Names of the rungs, by level.
 NAMES = "Pebble", "Slate", "Flint", "Marble", "Granite", "Basalt", "Quartz", "Diamond"
 
 
 class Rung(NamedTuple):
-    """An opponent of a ladder."""
+    """A player of a ladder."""
 
     # 1 for the weakest.
     level: int
@@ -57,8 +59,10 @@ def rungs(game: Game) -> list[Rung]:
         'Pebble'
     """
     if not has_ladder(game):
-        games = format_list(path.stem for path in sorted(MEASURED.glob("*.json")))
-        raise UnknownOption(f"there is no ladder for {game!r}; there are ladders for: {games}")
+        games = describe_games(path.stem for path in MEASURED.glob("*.json"))
+        raise UnknownOption(
+            f"there is no ladder for {describe_game(game)}; there are ladders for: {games}"
+        )
     return read_ladder(ladder_path(MEASURED, game), game)
 
 

@@ -1,4 +1,4 @@
-"""Ladders of opponents, and the puzzles of the games, read from the shipped files."""
+"""Ladders, and the puzzles of the games, read from the shipped files."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ from docs.make.blocks import Block, maker, table
 
 @maker
 def ladder(block: Block) -> str:
-    """Return the opponents of a game's ladder; † marks those that have changed since."""
+    """Return the levels of a game's ladder; † marks players that have changed since."""
     game = block.game()
     rows = []
     for rung in rungs(game):
