@@ -162,10 +162,10 @@ def compare_with_rung(
     seed: int = 0,
     report: Callable[[Rating], None] = lambda rating: None,
 ) -> RungTest:
-    """Test whether a player is stronger than a level of the ladder, 5 % errors of either kind.
+    """Test whether a player is stronger than a rung of the ladder, 5 % errors of either kind.
 
-    The other arguments are those of `rate`. Raises as `rate`, and UnknownOption for an unknown
-    level.
+    `level` is the level of the rung, "1" or more, or its name; the other arguments are those of
+    `rate`. Raises as `rate`, and UnknownOption if the ladder has no such rung.
     """
     opponent = find_rung(game, level).level
     rating = _empty_rating(game)

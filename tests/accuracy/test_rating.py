@@ -166,5 +166,8 @@ def test_invalid_options_are_rejected(options, message):
 def test_unknown_level_and_game_without_ladder_are_rejected():
     with pytest.raises(UnknownOption, match=r"no level '99'; it has: 1 \(Pebble\)"):
         compare_with_rung("random", GAME, "99")
-    with pytest.raises(UnknownOption, match="there is no ladder for"):
+    with pytest.raises(
+        UnknownOption,
+        match=r"no ladder for capture_conquer with size=4; there are ladders for: cannon, ",
+    ):
         rate("random", make_game("capture_conquer", size=4))

@@ -277,7 +277,10 @@ def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
     [
         (["--theme", "luck"], "luck"),
         (["--turns", 40], "no such puzzle"),
-        (["--size", 4], "there are no puzzles of"),
+        (
+            ["--size", 4],
+            "there are no puzzles of capture_conquer with size=4; there are puzzles of: cannon, ",
+        ),
         (["9999"], "no such puzzle"),
         (["0"], "greater than or equal to 1"),
         (["--seed", -1], "greater than or equal to 0"),

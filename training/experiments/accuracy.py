@@ -71,7 +71,7 @@ def measure(
     player: Annotated[
         list[str], typer.Argument(help="Player specs, e.g. policy.", metavar="PLAYER")
     ],
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     tables: TablesFolder = None,
@@ -94,13 +94,13 @@ def measure(
     Positions are sampled from the tablebase, occur in games against itself and other players, or
     follow from the start by the player's actions and all replies.
     """
-    subject = make_game(game, **game_options(option, size, game))
-    puzzles = shipped_puzzles(subject)
-    tablebase = _find_tables(subject, tables, is_optional=bool(puzzles))
+    game = make_game(game_name, **game_options(option, size, game_name))
+    puzzles = shipped_puzzles(game)
+    tablebase = _find_tables(game, tables, is_optional=bool(puzzles))
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         check_spec(name)
-    folder = out or Path("runs") / folder_name(subject, player)
+    folder = out or Path("runs") / folder_name(game, player)
     folder.mkdir(parents=True, exist_ok=True)
     measured: dict[str, dict[str, Accuracy]] = {}
     rates: dict[str, SolveRate] = {}
@@ -111,11 +111,11 @@ def measure(
             measured[name] = dict(accuracies)
             show(name, measured[name])
         if puzzles:
-            rates[name] = solve_rate(name, subject, puzzles, seed=seed)
+            rates[name] = solve_rate(name, game, puzzles, seed=seed)
             share, low, high = (100 * part for part in rates[name].share)
             count = format_count(len(puzzles), "puzzle")
             console.print(f"{name}: {share:.1f} % ({low:.1f} – {high:.1f}) of {count} solved")
-        save(folder, subject, measured, rates)
+        save(folder, game, measured, rates)
     console.print(f"results, misses and charts: {folder}")
 
 

@@ -34,7 +34,7 @@ console = Terminal()
 
 @app.command()
 def search(
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     tables: TablesFolder = None,
@@ -50,9 +50,9 @@ def search(
     ] = None,
 ) -> None:
     """Find hard positions of a solved game."""
-    subject = make_game(game, **game_options(option, size, game))
-    tablebase = Tablebase(subject, tables or SHIPPED).require_any()
-    path = out or puzzle_path(Path(), subject, HARD)
+    game = make_game(game_name, **game_options(option, size, game_name))
+    tablebase = Tablebase(game, tables or SHIPPED).require_any()
+    path = out or puzzle_path(Path(), game, HARD)
     # Opening the file first detects a bad path before the search.
     with open_atomically(path) as file:
         sampled = track(
@@ -67,7 +67,7 @@ def search(
             find_hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
         )
         selected = missed[:number]
-        file.write(write_lines(selected, subject).encode())
+        file.write(write_lines(selected, game).encode())
     console.print(f"{path}: {len(selected)} of {len(missed)} positions whose win alpha-beta misses")
 
 

@@ -1,4 +1,4 @@
-"""cc_env mine-puzzles: find puzzles in games between opponents of a ladder.
+"""cc_env mine-puzzles: find puzzles in games between players of a ladder.
 
 A position becomes a puzzle if the player to move can force the goal in at most five own turns, at
 most two first turns do so, and at least two plausible ones fail: a search of one turn scores them
@@ -11,7 +11,7 @@ puzzles of finished games are in FILE.part.
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -58,7 +58,7 @@ MAX_PROOF_LENGTH = 500
 # Own turns of a capture by force, which alpha-beta does not detect.
 _MAX_CAPTURE_TURNS = 4
 _OPENING_TURNS = 4
-# Attempts of each level of the ladder at a puzzle.
+# Attempts of each rung at a puzzle.
 ATTEMPTS = 5
 _LIMITS = Limits(max_turns=150, repetitions=3)
 # Turns of a game between two puzzles.
@@ -72,7 +72,7 @@ console = Terminal()
 
 @app.command()
 def search(
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     games: Annotated[int, typer.Option(min=1, help="Games to search.")] = 1000,
@@ -86,18 +86,18 @@ def search(
         typer.Option(**FILE, help="File to write the puzzles to.", show_default="the game's name"),
     ] = None,
 ) -> None:
-    """Find puzzles in games between the opponents of a game's ladder."""
-    subject = make_game(game, **game_options(option, size, game))
+    """Find puzzles in games between the players of a game's ladder."""
+    game = make_game(game_name, **game_options(option, size, game_name))
     tasks = [check_name("task", name, TASKS) for name in task or [WIN]]
-    path = out or puzzle_path(Path(), subject, PEOPLE)
-    found = mine_games(subject, tasks, games, seed, path.with_name(f"{path.name}.part"))
-    selected = select(subject, found, number)
-    write_atomically(path, write_lines(selected, subject))
+    path = out or puzzle_path(Path(), game, PEOPLE)
+    found = mine_games(game, tasks, games, seed, path.with_name(f"{path.name}.part"))
+    selected = select(game, found, number)
+    write_atomically(path, write_lines(selected, game))
     console.print(f"{path}: {len(selected)} of {len(found)} puzzles from {games:,} games")
 
 
 def mine_games(game: Game, tasks: Sequence[str], games: int, seed: int, path: Path) -> list[Puzzle]:
-    """Return the puzzles of games between opponents of the ladder; `path` stores the progress."""
+    """Return the puzzles of games between players of the ladder; `path` stores the progress."""
     found, finished = _resume(path, game)
     miner = Miner(game, tasks)
     numbers = track(
@@ -138,7 +138,7 @@ class Miner:
     """Searches games of a ladder for puzzles."""
 
     def __init__(self, game: Game, tasks: Sequence[str]) -> None:
-        """Create the opponents of the ladder."""
+        """Read the ladder of the game."""
         self.game, self.tasks = game, tasks
         self._rungs = rungs(game)
         self._players: dict[str, Player] = {}
@@ -159,10 +159,14 @@ class Miner:
         record = play_match(
             self.game, players, start=start, limits=_LIMITS, seed=int(rng.integers(2**31))
         )
-        # Own turns to the goal in the previous position, by mover and task.
+        yield from self.mine_positions(self._positions(record))
+
+    def mine_positions(self, positions: Iterable[Position]) -> Iterator[Puzzle]:
+        """Yield the puzzles among successive positions of a game."""
+        # Own turns to the goal in the last position that was searched, by mover and task.
         previous: dict[tuple[int, str], int] = {}
         next_turn = 0
-        for number, position in enumerate(self._positions(record)):
+        for number, position in enumerate(positions):
             if number < next_turn:
                 continue
             mover = self.game.to_move(position)
@@ -174,6 +178,9 @@ class Miner:
                     for puzzle in self._make_puzzle(position, task, turns):
                         next_turn = number + _MIN_DISTANCE
                         yield puzzle
+            if next_turn > number:
+                # What follows the skipped turns is another combination.
+                previous.clear()
 
     def _positions(self, record: Record) -> Iterator[Position]:
         """Yield the positions between the turns of a game."""
