@@ -35,6 +35,7 @@ MARKS = (
     Mark("best", "★", 2.0),
     Mark("good", "", 10.0),
     Mark("doubtful", "?!", 20.0),
+    Mark("mistake", "?", 30.0),
     Mark("blunder", "??", math.inf),
 )
 # Grade of a forced turn.
@@ -106,6 +107,9 @@ class TurnAssessment:
     # Winning chances lost, in percent; None for a forced turn.
     loss: float | None = None
     mark: Mark | None = None
+    # Variations that begin with the turn, and with the best one; None if they were not compared.
+    played: Variation | None = None
+    best: Variation | None = None
 
 
 def mark_for_loss(loss: float) -> Mark:
@@ -168,15 +172,17 @@ def assess_turn(
         value = variations[0].value if variations else None
     if turn and len(list(itertools.islice(game.turns(position), 2))) == 1:
         return TurnAssessment(value, line, None, ONLY_MOVE)
-    loss = None
-    if turn and value is not None:
-        if game.play_turn(position, best) == after:
-            loss = 0.0
-        elif variations := compare_turns(game, position, [best, turn], player, time):
-            best_value, turn_value = (compared.value for compared in variations)
-            loss = max(0.0, winning_chances(best_value) - winning_chances(turn_value))
-            value = max(best_value, turn_value)
-    return TurnAssessment(value, line, loss, None if loss is None else mark_for_loss(loss))
+    if not turn or value is None:
+        return TurnAssessment(value, line)
+    if game.play_turn(position, best) == after:
+        return TurnAssessment(value, line, 0.0, mark_for_loss(0.0))
+    variations = compare_turns(game, position, [best, turn], player, time)
+    if not variations:
+        return TurnAssessment(value, line)
+    better, played = variations
+    loss = max(0.0, winning_chances(better.value) - winning_chances(played.value))
+    value = max(better.value, played.value)
+    return TurnAssessment(value, line, loss, mark_for_loss(loss), played, better)
 
 
 def _choose(
@@ -210,7 +216,7 @@ def _evaluate_turn(
     after, actions, _ = play_forced(game, position, turn)
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
-        return Variation(actions, float(reward(outcome, mover)))
+        return Variation(actions, float(reward(outcome, mover)), is_exact=True)
     decision = player_for_new_game(player).choose(after, np.random.default_rng(0), clock)
     if decision.value is None:
         return Variation(actions, 0.0) if len(game.legal_actions(after)) == 1 else None

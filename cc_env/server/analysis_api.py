@@ -14,40 +14,29 @@ Chances are in percent. Those of a position are the first player's, those of mov
 The server stores nothing between requests. Work for a client that disconnects is cancelled.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, check_integer, check_number, invalid_value, is_integer
-from cc_env.match.match import Limits
-from cc_env.match.referee import Decision, Player
-from cc_env.play import analysis, importing, messages, view
+from cc_env.errors import BadOption, check_integer, check_number, invalid_value
+from cc_env.match.referee import Player
+from cc_env.play import analysis, importing, view
 from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
-from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import heat
 from cc_env.server.jobs import PlayerJob
+from cc_env.server.json_routes import Data, Fields, json_route
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_game, parse_start
 from cc_env.server.player_pool import allowed_players, normalize_spec
-from cc_env.server.requests import cancel_on_disconnect, client_address, read_json, read_tokens
+from cc_env.server.positions import POSITION_FIELDS, parse_actions, position_state, replay_request
+from cc_env.server.requests import read_tokens
 
-# The HTTP status of a request whose client has disconnected, as in nginx.
-CLIENT_CLOSED_REQUEST = 499
 MAX_SECONDS = 60
 MAX_LINE_TURNS = 6
 MAX_LISTED_BROKEN_GAMES = 20
-POSITION_FIELDS = "game", "options", "start", "actions"
-Fields = Mapping[str, object]
-Data = dict[str, object]
-# (lobby, fields of a request, address of the client) -> response
-Handler = Callable[[Lobby, Fields, str], Coroutine[object, object, Data]]
 
 
 async def _list_players(lobby: Lobby, fields: Fields, address: str) -> Data:
@@ -77,7 +66,7 @@ async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
 
 async def _assess(lobby: Lobby, fields: Fields, address: str) -> Data:
     """Return a player's assessment of a turn."""
-    turn = _parse_actions(fields.get("turn", []), lobby.limits.max_analyzed_decisions)
+    turn = parse_actions(fields, "turn", lobby.limits.max_analyzed_decisions)
     return await _search(partial(assess_turn, turn=turn), lobby, fields, address)
 
 
@@ -108,38 +97,17 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
 
 
 def _position_data(fields: Fields, limits: ServerLimits) -> Data:
-    state = view.session_state(_replay(fields, limits))
-    return {**state, "turns": state["turns"][-1:]}
+    return position_state(replay_request(fields, limits))
 
 
 def _player_job(
     function: Callable[..., Data], fields: Fields, limits: ServerLimits
 ) -> PlayerJob[Data]:
     """Return the job of a requested analysis; raise CcEnvError if the request is invalid."""
-    session = _replay(fields, limits)
+    session = replay_request(fields, limits)
     session.check_in_progress()
     spec = normalize_spec(fields.get("player", "minimax:extreme"), session.game)
     return PlayerJob(function, spec, session.game, session.position)
-
-
-def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
-    """Return a game after the requested decisions; raise CcEnvError for an invalid request."""
-    game = parse_game(fields)
-    start = parse_start(fields, game)
-    unlimited = Limits(max_turns=None, repetitions=None)
-    session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
-    for action in _parse_actions(fields.get("actions", []), limits.max_analyzed_decisions):
-        session.replay_decision(Decision(action), 0.0)
-    return session
-
-
-def _parse_actions(actions: object, max_length: int) -> Turn:
-    """Return a list of action ids as a turn; raise BadOption if it is invalid."""
-    if not isinstance(actions, list) or len(actions) > max_length:
-        raise invalid_value("actions", actions, f"a list of at most {max_length:,} action ids")
-    if not all(is_integer(action, 0) for action in actions):
-        raise invalid_value("actions", actions, "integers from 0")
-    return tuple(actions)
 
 
 def _import_data(imported: ImportedGames) -> Data:
@@ -263,28 +231,12 @@ def _first_players_chances(game: Game, position: Position, value: float | None) 
     return round(winning_chances(value * (1 - 2 * game.to_move(position))), 1)
 
 
-def _route(path: str, valid_names: Sequence[str], handler: Handler) -> Route:
-    """Return the route of a kind of request with these fields."""
-
-    async def respond(request: Request) -> Response:
-        lobby: Lobby = request.app.state.lobby
-        limits, address = lobby.limits, client_address(request)
-        lobby.rates.check("analyses", address)
-        with lobby.analyses.count(address):
-            body = await read_json(request, limits.max_request_bytes, limits.request_seconds)
-            fields = messages.read_object(body, f"a request to {path}", valid_names)
-            result = await cancel_on_disconnect(request, handler(lobby, fields, address))
-        if result is None:
-            return Response(status_code=CLIENT_CLOSED_REQUEST)
-        return JSONResponse(result)
-
-    return Route(path, respond, methods=["POST"])
-
-
 ROUTES = [
-    _route("/players", ("game", "options", "start"), _list_players),
-    _route("/open", ("room", "tokens", "text", "game", "options", "start", "index"), _open),
-    _route("/position", POSITION_FIELDS, _show_position),
-    _route("/analyze", (*POSITION_FIELDS, "player", "seconds"), partial(_search, analyze_position)),
-    _route("/assess", (*POSITION_FIELDS, "player", "seconds", "turn"), _assess),
+    json_route("/players", ("game", "options", "start"), _list_players),
+    json_route("/open", ("room", "tokens", "text", "game", "options", "start", "index"), _open),
+    json_route("/position", POSITION_FIELDS, _show_position),
+    json_route(
+        "/analyze", (*POSITION_FIELDS, "player", "seconds"), partial(_search, analyze_position)
+    ),
+    json_route("/assess", (*POSITION_FIELDS, "player", "seconds", "turn"), _assess),
 ]

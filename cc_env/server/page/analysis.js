@@ -23,7 +23,7 @@ const SHORTCUTS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", Arr
 let view = null;
 let catalogue = null;
 
-export async function showAnalysis(room, tokens) {
+export async function show(room, tokens) {
   find("analysis").classList.add("empty");
   find("import").open = true;
   try {
@@ -38,7 +38,7 @@ export async function showAnalysis(room, tokens) {
   }
 }
 
-export function hideAnalysis() {
+export function hide() {
   view?.close();
   view = null;
   find("analysis").hidden = true;

@@ -3,8 +3,10 @@
 //   #                     cards of the games
 //   #/new/KIND            the form for a custom game, with a kind of game selected; #/new
 //   #/GAME/TOKEN/TOKEN    a game, with the seats of these tokens
+//   #/GAME/TOKEN/review   the review of a game
 //   #/learn/KIND/NUMBER   lessons
 //   #/analyze             analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
+//   #/puzzles             puzzles; #/puzzle/KIND/NUMBER one of them
 
 import { Board, element, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
@@ -19,35 +21,57 @@ import { ownSeats, showForm } from "./start.js";
 
 const find = (id) => document.getElementById(id);
 let gameView = null;
-// Loaded on first use.
-let analysisModule = null;
+// Modules of routes, loaded on first use. Each exports `show`, which receives the parts of the route,
+// and `hide`.
+const MODULES = { analyze: "./analysis.js", puzzle: "./puzzles.js", puzzles: "./puzzles.js", review: "./review.js" };
+const loadedModules = {};
 
-async function showAnalysis(room, tokens) {
-  analysisModule ??= await import("./analysis.js");
-  if (location.hash.startsWith("#/analyze")) analysisModule.showAnalysis(room, tokens);
+/** Show the route of a module; a route selected while it loads is shown instead. */
+async function showModule(name, parts) {
+  const { hash } = location;
+  try {
+    loadedModules[name] ??= await import(MODULES[name]);
+    if (location.hash === hash) loadedModules[name].show(...parts);
+  } catch (error) {
+    find("route-error").textContent = error.message;
+    find("route-error").hidden = false;
+  }
+}
+
+// The views that the navigation links to, by route.
+const VIEWS = { "": "play", new: "play", learn: "learn", analyze: "analyze", puzzle: "puzzles", puzzles: "puzzles" };
+
+/** Mark the current view in the navigation; style sheets read it, too. */
+function showNavigation(route) {
+  const view = VIEWS[route] ?? "game";
+  document.body.dataset.view = view;
+  for (const link of find("navigation").children) link.ariaCurrent = link.textContent.toLowerCase() === view ? "page" : null;
 }
 
 function showRoute() {
-  const [, route, ...rest] = location.hash.split("/");
+  const [, route = "", ...rest] = location.hash.split("/");
   gameView?.connection.close();
   gameView = null;
   const alert = find("connection-alert");
   alert.hidden = true;
   alert.classList.remove("final");
   // "game" is hidden until its state arrives.
-  for (const id of ["home", "game", "pace", "start", "rules-link"]) find(id).hidden = true;
+  for (const id of ["home", "game", "pace", "start", "rules-link", "route-error"]) find(id).hidden = true;
   delete find("game").dataset.decisions;
   find("header-title").textContent = "";
   find("learn").hidden = route !== "learn";
   document.title = "cc_env";
+  showNavigation(route);
   scrollTo(0, 0);
   if (route !== "learn") leaveLessons();
-  analysisModule?.hideAnalysis();
-  if (route === "learn") showLessons(...rest);
-  else if (route === "analyze") showAnalysis(rest[0], rest.slice(1));
+  for (const module of Object.values(loadedModules)) module.hide();
+  if (!route) showHome(openGame);
   else if (route === "new") showForm(openGame, rest[0]);
-  else if (route) gameView = new GameView(route, rest);
-  else showHome(openGame);
+  else if (route === "learn") showLessons(...rest);
+  else if (rest.at(-1) === "review") showModule("review", [route, rest.slice(0, -1)]);
+  else if (route === "analyze") showModule(route, [rest[0], rest.slice(1)]);
+  else if (route in MODULES) showModule(route, [route, ...rest]);
+  else gameView = new GameView(route, rest);
 }
 
 /** Go to a created game; keep the links for the other player. */
