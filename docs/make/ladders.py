@@ -47,7 +47,7 @@ def _solved_shares(game: Game) -> str:
     """Return the share of puzzles in percent that each level of the ladder solves."""
     puzzles = shipped_puzzles(game)
     shares = (
-        sum(rung.level not in puzzle.failed for puzzle in puzzles) / len(puzzles)
+        sum(rung.level not in puzzle.failing_rungs for puzzle in puzzles) / len(puzzles)
         for rung in rungs(game)
     )
     return ", ".join(f"{100 * share:.0f}" for share in shares)
