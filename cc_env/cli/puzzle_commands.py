@@ -112,7 +112,7 @@ def measure_solve_rate(
         _add_row(table, "all", rate)
         groups: dict[str, Mapping[int, SolveRate] | Mapping[str, SolveRate]] = {
             "turns": rate.by_turns,
-            "levels that fail": rate.by_difficulty,
+            "failing levels": rate.by_difficulty,
             "theme": rate.by_theme,
         }
         for name, parts in groups.items():
@@ -139,7 +139,7 @@ def _check(game: Game, puzzles: Sequence[Puzzle]) -> None:
 
 def _add_row(table: Table, name: str, rate: SolveRate) -> None:
     share, low, high = (100 * part for part in rate.share)
-    table.add_row(name, f"{len(rate.answers)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
+    table.add_row(name, f"{len(rate.results)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
 
 
 def _puzzles(game: Game, file: Path | None) -> list[Puzzle]:

@@ -47,7 +47,7 @@ def _solved_shares(game: Game) -> str:
     """Return the share of puzzles in percent that each level of the ladder solves."""
     puzzles = shipped_puzzles(game)
     shares = (
-        sum(rung.level not in puzzle.failed for puzzle in puzzles) / len(puzzles)
+        sum(rung.level not in puzzle.failing_rungs for puzzle in puzzles) / len(puzzles)
         for rung in rungs(game)
     )
     return ", ".join(f"{100 * share:.0f}" for share in shares)
@@ -60,7 +60,8 @@ def puzzle(block: Block) -> str:
     chosen = shipped_puzzles(game)[number - 1]
     task = chosen.describe_task(game)
     picture = draw(game, chosen.position, caption=task)
-    solution = " or ".join(f"`{game.turn_text(chosen.position, t)}`" for t in chosen.solutions)
+    texts = (game.readable_turn_text(chosen.position, turn) for turn in chosen.solutions)
+    solution = " or ".join(f"`{text}`" for text in texts)
     image = block.page.picture(to_svg(picture), f"{game.name}, puzzle {number}: {task}")
     themes = ", ".join(chosen.themes)
     return f"{image}\n\nPuzzle {number} of `{game.name}` ({themes}). Solution: {solution}."

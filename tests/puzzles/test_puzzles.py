@@ -52,10 +52,10 @@ def test_sets_are_large_distinct_and_ordered(game):
     assert len(puzzles) >= NUMBERS[game.name]
     assert len({canonical_text(game, puzzle.position) for puzzle in puzzles}) == len(puzzles)
     assert [puzzle.number for puzzle in puzzles] == list(range(1, len(puzzles) + 1))
-    failures = [len(puzzle.failed) for puzzle in puzzles]
+    failures = [len(puzzle.failing_rungs) for puzzle in puzzles]
     assert failures == sorted(failures)
     levels = len(rungs(game))
-    assert all(level <= levels for puzzle in puzzles for level in puzzle.failed)
+    assert all(level <= levels for puzzle in puzzles for level in puzzle.failing_rungs)
 
 
 def test_puzzles_are_for_people(game):
@@ -218,4 +218,4 @@ def test_recorded_failures_are_those_of_most_attempts(game):
     for puzzle in sample(game, 8):
         for rung in rungs(game)[:4]:
             share = solve_rate(rung.spec, game, [puzzle] * ATTEMPTS).share.value
-            assert (share < 0.5) == (rung.level in puzzle.failed)
+            assert (share < 0.5) == (rung.level in puzzle.failing_rungs)

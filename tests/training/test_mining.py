@@ -55,9 +55,9 @@ def test_progress_that_was_altered_is_rejected(tmp_path):
 
 
 def test_selection_is_distinct_ordered_and_balanced(found):
-    by_difficulty = {len(puzzle.failed) for puzzle in found}
+    by_difficulty = {len(puzzle.failing_rungs) for puzzle in found}
     chosen = select(GAME, [*found, *found], len(by_difficulty))
-    assert [len(puzzle.failed) for puzzle in chosen] == sorted(by_difficulty)
+    assert [len(puzzle.failing_rungs) for puzzle in chosen] == sorted(by_difficulty)
     everything = select(GAME, [*found, *found], 1000)
     texts = {canonical_text(GAME, puzzle.position) for puzzle in everything}
     assert len(texts) == len(everything)

@@ -244,7 +244,7 @@ def _rate_json(rate: SolveRate) -> dict[str, Any]:
 
 def _share_json(rate: SolveRate) -> dict[str, Any]:
     share, low, high = (round(part, 6) for part in rate.share)
-    return {"puzzles": len(rate.answers), "solved": share, "interval": [low, high]}
+    return {"puzzles": len(rate.results), "solved": share, "interval": [low, high]}
 
 
 def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def search(
             disable=not console.shows_progress,
         )
         missed = sorted(
-            find_hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
+            find_hard(tablebase, sampled, depth),
+            key=lambda entry: (-entry.missed_depth, -entry.turns),
         )
         selected = missed[:number]
         file.write(write_lines(selected, game).encode())
@@ -87,7 +88,7 @@ def find_hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> I
             if deepest := next(missed, 0):
                 solutions = tuple(_winning_turns(tables, position, action))
                 own_turns = (solved.turns + 1) // 2
-                yield Puzzle(position, WIN, own_turns, solutions, missed=deepest)
+                yield Puzzle(position, WIN, own_turns, solutions, missed_depth=deepest)
 
 
 def _winning_turns(tables: Tablebase, position: Position, action: int) -> Iterator[Turn]:

@@ -232,7 +232,7 @@ class Miner:
         except SearchLimit:
             return
         puzzle = replace(puzzle, themes=themes)
-        yield replace(puzzle, failed=tuple(self._failing_levels(puzzle)))
+        yield replace(puzzle, failing_rungs=tuple(self._failing_rungs(puzzle)))
 
     def _num_plausible(self, position: Position, solutions: Sequence[Turn]) -> int:
         """Return the number of plausible actions that begin no solution."""
@@ -242,8 +242,8 @@ class Miner:
         wrong = scores.keys() - {turn[0] for turn in solutions}
         return sum(scores[action] >= bound for action in wrong)
 
-    def _failing_levels(self, puzzle: Puzzle) -> Iterator[int]:
-        """Yield the levels of the ladder that solve a puzzle in less than half of the attempts."""
+    def _failing_rungs(self, puzzle: Puzzle) -> Iterator[int]:
+        """Yield the levels of the rungs that solve a puzzle in less than half of the attempts."""
         for rung in self._rungs:
             rate = solve_rate(self._player(rung.spec), self.game, [puzzle] * ATTEMPTS)
             if rate.share.value < 0.5:
@@ -258,13 +258,13 @@ def select(game: Game, puzzles: Sequence[Puzzle], number: int) -> list[Puzzle]:
     distinct = {canonical_text(game, puzzle.position): puzzle for puzzle in reversed(puzzles)}
     by_difficulty: dict[int, list[Puzzle]] = {}
     for puzzle in reversed(list(distinct.values())):
-        by_difficulty.setdefault(len(puzzle.failed), []).append(puzzle)
+        by_difficulty.setdefault(len(puzzle.failing_rungs), []).append(puzzle)
     selected: list[Puzzle] = []
     while len(selected) < number and any(by_difficulty.values()):
         for group in by_difficulty.values():
             if group and len(selected) < number:
                 selected.append(group.pop(0))
-    return sorted(selected, key=lambda puzzle: (len(puzzle.failed), puzzle.turns))
+    return sorted(selected, key=lambda puzzle: (len(puzzle.failing_rungs), puzzle.turns))
 
 
 def canonical_text(game: Game, position: Position) -> str:
