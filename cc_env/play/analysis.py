@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import descriptions
 from cc_env.play.descriptions import choose_with_line, winning_chances
 from cc_env.players.builtin import clock_for_seconds
-from cc_env.search.compare import Comparison, Variation, play_forced
+from cc_env.search.compare import ComparingPlayer, Variation, play_forced
 
 
 class Mark(NamedTuple):
@@ -68,16 +68,6 @@ class TimeBudget:
         self._until = -math.inf
         if stop := getattr(self._player, "stop", None):
             stop()
-
-
-@runtime_checkable
-class ComparingPlayer(Protocol):
-    """A player that compares turns, such as `cc_env.players.builtin.MinimaxPlayer`."""
-
-    def compare(
-        self, position: Position, turns: Sequence[Turn], seconds_left: object
-    ) -> Comparison:
-        """Return the value of each turn; `seconds_left` returns the remaining seconds."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +154,7 @@ def assess_turn(
     """
     after = game.play_turn(position, turn)
     decision, line = _choose(game, position, player, time)
-    best = _first_turn(game, position, line)
+    best = first_turn(game, position, line)
     value = decision.value
     # Players report no value for forced decisions.
     if value is None:
@@ -231,7 +221,7 @@ def _action_shares(decision: Decision) -> dict[int, float]:
     return {int(action): share / total for action, share in cast(Sequence[tuple[Any, Any]], policy)}
 
 
-def _first_turn(game: Game, position: Position, line: Turn) -> Turn:
+def first_turn(game: Game, position: Position, line: Turn) -> Turn:
     """Return the first turn of a line."""
     for count, action in enumerate(line, 1):
         position = game.apply(position, action)

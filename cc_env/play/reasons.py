@@ -5,6 +5,7 @@ Turns have the readable notation.
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import ONGOING, Position
@@ -52,41 +53,87 @@ def explain_mistake(game: Game, position: Position, played: Variation, best: Var
 
     Both are variations of the position, which begin with the turns.
     """
-    (_, after), *continuation = _split(game, position, played.actions)
-    (best_turn, best_after), *_ = _split(game, position, best.actions)
-    best_text = _text(game, position, best_turn)
-    mover = game.to_move(position)
-    opponent = game.players[1 - mover].capitalize()
-    if continuation and game.outcome(continuation[0][1]) == 1 - mover:
-        reply = continuation[0][0]
-        effect = describe_effect(game, after, reply, infinitive=True)
-        return f"lets {opponent} {effect} by {_text(game, after, reply)}"
-    if game.outcome(best_after) == mover:
-        return f"misses {best_text}, which {describe_effect(game, position, best_turn)}"
-    if played.score <= -PROVEN < best.score and continuation:
-        return (
-            f"lets {opponent} force a win, beginning with {_text(game, after, continuation[0][0])}"
-        )
+    return (
+        _describe_immediate_loss(game, position, played)
+        or _describe_missed_win(game, position, best)
+        or describe_harm(game, position, played, best)
+        or _describe_missed_chance(game, position, played, best)
+    )
+
+
+def describe_harm(game: Game, position: Position, played: Variation, best: Variation) -> str:
+    """Return what the opponent gains by a turn, "" if the reason is what the best turn gains."""
+    if reason := _describe_immediate_loss(game, position, played):
+        return reason
+    reply = reply_of(game, position, played)
+    if reply and played.score <= -PROVEN < best.score:
+        _, after = _split(game, position, played.actions)[0]
+        text = _text(game, after, reply)
+        return f"lets {_opponent(game, position)} force a win, beginning with {text}"
+    exchanges = _exchanges(game, position, played, best)
+    if exchanges and exchanges.played_balance < min(0, exchanges.best_balance):
+        lost = exchanges.lost[: -exchanges.played_balance]
+        return f"loses {count_pieces(game, lost)}"
+    return ""
+
+
+def _describe_immediate_loss(game: Game, position: Position, played: Variation) -> str:
+    """Return how the reply to a turn wins, "" if it does not."""
+    turns = _split(game, position, played.actions)
+    if len(turns) < 2 or game.outcome(turns[1][1]) != 1 - game.to_move(position):
+        return ""
+    after, reply = turns[0][1], turns[1][0]
+    effect = describe_effect(game, after, reply, infinitive=True)
+    return f"lets {_opponent(game, position)} {effect} by {_text(game, after, reply)}"
+
+
+def _describe_missed_win(game: Game, position: Position, best: Variation) -> str:
+    """Return how the best turn wins at once, "" if it does not."""
+    turn, after = _split(game, position, best.actions)[0]
+    if game.outcome(after) != game.to_move(position):
+        return ""
+    text = _text(game, position, turn)
+    return f"misses {text}, which {describe_effect(game, position, turn)}"
+
+
+def _describe_missed_chance(
+    game: Game, position: Position, played: Variation, best: Variation
+) -> str:
+    """Return what the best turn gains, such as "misses d1-b1, which wins a piece"."""
+    text = _text(game, position, _split(game, position, best.actions)[0][0])
     if played.score < PROVEN <= best.score:
-        return f"misses {best_text}, which forces a win"
-    return _explain_captures(game, position, played, best) or f"{best_text} was better"
+        return f"misses {text}, which forces a win"
+    exchanges = _exchanges(game, position, played, best)
+    if exchanges and exchanges.best_balance > max(0, exchanges.played_balance):
+        won = exchanges.best_won[: exchanges.best_balance]
+        return f"misses {text}, which wins {count_pieces(game, won)}"
+    return f"{text} was better"
 
 
-def _explain_captures(game: Game, position: Position, played: Variation, best: Variation) -> str:
-    """Return the pieces that the turn loses, or that the best turn wins; "" if neither."""
+def _opponent(game: Game, position: Position) -> str:
+    return game.players[1 - game.to_move(position)].capitalize()
+
+
+class _Exchanges(NamedTuple):
+    """The pieces that two lines capture for each side: those won minus those lost, and letters."""
+
+    played_balance: int
+    best_balance: int
+    # Letters of the mover's pieces that the played line loses.
+    lost: list[str]
+    # Letters of the opponent's pieces that the best line wins.
+    best_won: list[str]
+
+
+def _exchanges(
+    game: Game, position: Position, played: Variation, best: Variation
+) -> _Exchanges | None:
+    """Return the captures of two lines; None if one is too short to show an answer."""
     exchange, best_exchange = (_exchange(game, position, v.actions) for v in (played, best))
     if exchange is None or best_exchange is None:
-        return ""
+        return None
     (lost, won), (best_lost, best_won) = exchange, best_exchange
-    balance, best_balance = len(won) - len(lost), len(best_won) - len(best_lost)
-    if balance >= best_balance:
-        return ""
-    if balance < 0:
-        return f"loses {count_pieces(game, lost[:-balance])}"
-    if best_balance > 0:
-        best_text = _text(game, position, _split(game, position, best.actions)[0][0])
-        return f"misses {best_text}, which wins {count_pieces(game, best_won[:best_balance])}"
-    return ""
+    return _Exchanges(len(won) - len(lost), len(best_won) - len(best_lost), lost, best_won)
 
 
 def _exchange(game: Game, position: Position, actions: Turn) -> tuple[list[str], list[str]] | None:
@@ -129,6 +176,12 @@ def _decisions_to_end(score: int) -> int:
     margin = proven_margin(score)
     assert margin is not None
     return WIN + MARGIN * (abs(margin) - 1) - abs(score)
+
+
+def reply_of(game: Game, position: Position, variation: Variation) -> Turn:
+    """Return the second turn of a variation, () if it has none."""
+    turns = _split(game, position, variation.actions)
+    return turns[1][0] if len(turns) > 1 else ()
 
 
 def count_pieces(game: Game, letters: list[str]) -> str:

@@ -6,7 +6,7 @@ A search for the best turn gives the others only upper bounds; here every turn h
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -40,6 +40,16 @@ class Comparison(NamedTuple):
     depth: int
     # Positions visited.
     nodes: int
+
+
+@runtime_checkable
+class ComparingPlayer(Protocol):
+    """A player that compares turns, such as `cc_env.players.builtin.MinimaxPlayer`."""
+
+    def compare(
+        self, position: Position, turns: Sequence[Turn], seconds_left: Callable[[], float]
+    ) -> Comparison:
+        """Return the value of each turn; `seconds_left` returns the remaining seconds."""
 
 
 class Continuation(NamedTuple):

@@ -21,11 +21,12 @@ from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, check_integer, check_number, invalid_value
 from cc_env.match.referee import Player
-from cc_env.play import analysis, importing, view
+from cc_env.play import analysis, importing, reasons, view
 from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
 from cc_env.rendering.picture import heat
+from cc_env.search.compare import Variation
 from cc_env.server.jobs import PlayerJob
 from cc_env.server.json_routes import Data, Fields, json_route
 from cc_env.server.limits import ServerLimits
@@ -48,15 +49,27 @@ async def _open(lobby: Lobby, fields: Fields, address: str) -> Data:
     """Return a game to analyze: a served game, a game in a text, or a start position."""
     if "room" not in fields:
         return await lobby.run_in_worker(address, _open_text, fields, lobby.limits)
-    room = await lobby.find_room(str(fields["room"]), address)
+    imported, seats = await open_served_game(lobby, fields, address)
+    data = await lobby.run_in_background(address, game_data, imported)
+    return {**data, "seats": seats}
+
+
+async def open_served_game(
+    lobby: Lobby, fields: Fields, address: str
+) -> tuple[ImportedGame, list[int]]:
+    """Return the served game of a request, and the seats of its client.
+
+    Raises UnknownOption if there is no such game, IllegalAction if the client may not analyze it
+    yet.
+    """
+    room = await lobby.find_room(str(fields.get("room")), address)
     tokens = read_tokens(fields)
     room.check_analysis(tokens)
     match = room.session.match
     first, second = room.session.seats
     result = f"the game continues after turn {len(match.turns)}; reload to update"
     imported = importing.game_from_match(match, (first.name, second.name), result)
-    data = await lobby.run_in_background(address, _game_data, imported)
-    return {**data, "seats": sorted(room.seats(tokens))}
+    return imported, sorted(room.seats(tokens))
 
 
 async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
@@ -85,7 +98,7 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     text = fields.get("text")
     game = parse_game(fields) if fields.get("game") else None
     if text is None and game:
-        return _game_data(ImportedGame(game, parse_start(fields, game)))
+        return game_data(ImportedGame(game, parse_start(fields, game)))
     if not isinstance(text, str):
         raise invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
@@ -93,7 +106,7 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     limit = limits.max_analyzed_decisions
     if (count := sum(map(len, imported.games[index].turns))) > limit:
         raise BadOption(f"the game has {count:,} decisions; expected: at most {limit:,}")
-    return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
+    return game_data(imported.games[index]) | _import_data(imported) | {"index": index}
 
 
 def _position_data(fields: Fields, limits: ServerLimits) -> Data:
@@ -131,7 +144,7 @@ def _players_data(fields: Fields) -> Data:
     }
 
 
-def _game_data(imported: ImportedGame) -> Data:
+def game_data(imported: ImportedGame) -> Data:
     """Return a game for the page: its options, static view data, turns, players and analysts.
 
     `games` and `index` are those of a text with a single game; no client has a seat.
@@ -176,10 +189,7 @@ def analyze_position(game: Game, position: Position, player: Player, time: TimeB
         "chances": _first_players_chances(game, position, result.value),
         "depth": result.depth,
         "nodes": result.nodes,
-        "moves": [
-            _move_data(game, position, other.actions, other.value, best)
-            for other in result.variations
-        ],
+        "moves": [_move_data(game, position, other, best) for other in result.variations],
         "from": _heat_data(game, position, result, ends=False),
         "to": _heat_data(game, position, result, ends=True),
     }
@@ -193,14 +203,18 @@ def _heat_data(
     return [[*cell, round(share, 4)] for cell, share in shares.items()]
 
 
-def _move_data(game: Game, position: Position, line: Turn, value: float, best: float) -> Data:
-    """Return a move with its line, chances and grade, which depends on the `best` value."""
-    chances = winning_chances(value)
+def _move_data(game: Game, position: Position, variation: Variation, best: float) -> Data:
+    """Return a move with its line, chances and grade, which depends on the `best` value.
+
+    `turns_to_win` are the winner's own turns to the end of a proven win or loss.
+    """
+    line, chances = variation.actions, winning_chances(variation.value)
     loss = max(0.0, winning_chances(best) - chances)
     return {
         "action": line[0],
         "line": _turn_texts(game, position, line),
         "chances": round(chances, 1),
+        "turns_to_win": reasons.turns_to_win(game, position, variation),
         "mark": analysis.mark_for_loss(loss).name,
     }
 

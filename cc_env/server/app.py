@@ -7,6 +7,7 @@ POST /games         create a game; returns its name, the tokens of its people, t
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
 GET  /puzzles, /puzzles/daily, POST /puzzle, …: puzzles, see `cc_env.server.puzzle_api`
+POST /review, /retry: reviews of games, see `cc_env.server.review_api`
 WS   /play/NAME     first {"tokens": […], "client": NAME}, without a name if the client numbers no
                     commands; then commands of `Room.handle_message`
 """
@@ -38,7 +39,7 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.websockets import WebSocket, WebSocketClose, WebSocketDisconnect
 
-    from cc_env.server import analysis_api, connections, puzzle_api
+    from cc_env.server import analysis_api, connections, puzzle_api, review_api
     from cc_env.server.json_routes import CLIENT_CLOSED_REQUEST
     from cc_env.server.limits import BusyError, ServerLimits
     from cc_env.server.lobby import Lobby
@@ -122,6 +123,7 @@ def _routes() -> list[BaseRoute]:
         Route("/games/{file}", _export_game),
         *analysis_api.ROUTES,
         *puzzle_api.ROUTES,
+        *review_api.ROUTES,
         WebSocketRoute("/play/{name}", _serve_client),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]

@@ -1,12 +1,15 @@
 """Routes of POST requests with a JSON object: limited per address, cancelled on disconnect."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from cc_env.errors import CcEnvError
 from cc_env.play import messages
+from cc_env.server.limits import ConcurrencyLimit
 from cc_env.server.lobby import Lobby
 from cc_env.server.requests import cancel_on_disconnect, client_address, read_json
 
@@ -16,6 +19,7 @@ Fields = Mapping[str, object]
 Data = dict[str, object]
 # (lobby, fields of a request, address of the client) -> response
 Handler = Callable[[Lobby, Fields, str], Coroutine[object, object, Data]]
+StreamHandler = Callable[[Lobby, Fields, str], Coroutine[object, object, AsyncIterator[Data]]]
 
 
 def json_route(path: str, valid_names: Sequence[str], handler: Handler) -> Route:
@@ -33,6 +37,41 @@ def json_route(path: str, valid_names: Sequence[str], handler: Handler) -> Route
         return JSONResponse(result)
 
     return Route(path, respond, methods=["POST"])
+
+
+def stream_route(path: str, valid_names: Sequence[str], handler: StreamHandler) -> Route:
+    """Return the route of POST requests whose response is a line of JSON for each part.
+
+    An error after the first part is the last line, {"error": REASON}.
+    """
+
+    async def respond(request: Request) -> Response:
+        lobby: Lobby = request.app.state.lobby
+        address = client_address(request)
+        lobby.rates.check("analyses", address)
+        fields = await read_fields(request, lobby, valid_names)
+        # Errors before the first part have a status.
+        with lobby.analyses.count(address):
+            parts = await handler(lobby, fields, address)
+        lines = _write_lines(parts, lobby.analyses, address)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    return Route(path, respond, methods=["POST"])
+
+
+async def _write_lines(
+    parts: AsyncIterator[Data], limit: ConcurrencyLimit, address: str
+) -> AsyncIterator[str]:
+    try:
+        with limit.count(address):
+            async for part in parts:
+                yield _to_line(part)
+    except CcEnvError as error:
+        yield _to_line({"error": str(error)})
+
+
+def _to_line(part: Data) -> str:
+    return json.dumps(part, separators=(",", ":")) + "\n"
 
 
 async def read_fields(request: Request, lobby: Lobby, valid_names: Sequence[str]) -> Fields:

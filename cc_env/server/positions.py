@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cc_env.core.game import Game, Turn
+from cc_env.core.game import Cell, Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import invalid_value, is_integer
+from cc_env.errors import IllegalAction, invalid_value, is_integer
 from cc_env.match.match import Limits
 from cc_env.match.referee import Decision
 from cc_env.play import view
@@ -45,6 +45,42 @@ def replay_states(session: GameSession, actions: Sequence[int]) -> list[dict[str
         session.replay_decision(Decision(action), 0.0)
         states.append(position_state(session))
     return states
+
+
+def check_turn(game: Game, position: Position, actions: Turn) -> None:
+    """Raise IllegalAction unless the actions are one legal turn, or its beginning."""
+    for index, action in enumerate(actions):
+        if index and not game.mid_turn(position):
+            raise IllegalAction(f"{actions} are more than one turn in '{game.to_text(position)}'")
+        position = game.apply(position, action)
+    if not actions:
+        raise IllegalAction("there are no actions; expected: those of a turn")
+
+
+def turn_ends(game: Game, position: Position, turn: Turn) -> list[Cell]:
+    """Return the cells where a turn begins and ends: two for a move, one or none otherwise.
+
+    There are none for an empty turn.
+    """
+    path, captured = game.track(position, turn) if turn else ((), ())
+    cells = path or captured
+    return list(dict.fromkeys((cells[0], cells[-1]))) if cells else []
+
+
+def solution_data(
+    game: Game, position: Position, turn: Turn, states: Sequence[object]
+) -> dict[str, Any]:
+    """Return a best turn, its cells, and the `states` after it and all that follows.
+
+    `piece` is the cell of the piece that moves first, or the target of an action without one.
+    """
+    cells = turn_ends(game, position, turn)
+    return {
+        "text": game.readable_turn_text(position, turn).strip(),
+        "piece": cells[0] if cells else None,
+        "arrow": cells,
+        "states": states,
+    }
 
 
 def parse_actions(fields: Mapping[str, object], name: str, max_length: int) -> Turn:

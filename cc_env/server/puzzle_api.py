@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from cc_env.core.game import Cell, Game, Turn
+from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.errors import BadOption, check_integer, check_name, format_count, invalid_value
 from cc_env.games.factory import make_game
@@ -37,10 +37,13 @@ from cc_env.server.json_routes import Data, Fields, json_route
 from cc_env.server.lobby import Lobby
 from cc_env.server.positions import (
     check_actions,
+    check_turn,
     parse_actions,
     position_state,
     replay,
     replay_states,
+    solution_data,
+    turn_ends,
 )
 from cc_env.server.requests import client_address
 
@@ -205,8 +208,9 @@ def _judge_turn(fields: Fields) -> Data:
     line = _Line(fields)
     game, before = line.game, line.attempt.position
     turn = parse_actions(fields, "turn", _MAX_DECISIONS)
+    check_turn(game, before, turn)
     after = game.play_turn(before, turn)
-    if turn and game.mid_turn(after):
+    if game.mid_turn(after):
         return {"is_finished": False, "states": line.show(turn)}
     verdict, states, reply_states = line.play(turn)
     return {
@@ -216,7 +220,7 @@ def _judge_turn(fields: Fields) -> Data:
         "message": _describe_verdict(game, before, turn, verdict),
         "states": states,
         "reply_states": reply_states,
-        "arrow": turn_ends(game, after, verdict.reply) if verdict.reply else [],
+        "arrow": turn_ends(game, after, verdict.reply or ()),
     }
 
 
@@ -231,33 +235,15 @@ def _describe_verdict(game: Game, before: Position, turn: Turn, verdict: Verdict
     return f"{clause}." if " and " in clause else f"{clause} and holds out."
 
 
-def turn_ends(game: Game, position: Position, turn: Turn) -> list[Cell]:
-    """Return the cells where a turn begins and ends: two for a move, one or none otherwise."""
-    path, captured = game.track(position, turn)
-    cells = path or captured
-    return list(dict.fromkeys((cells[0], cells[-1]))) if cells else []
-
-
 def _find_solution(fields: Fields) -> Data:
-    """Return the best turns of both sides from here to the goal.
-
-    `piece` is the cell of the piece that moves first, or the target of an action without one.
-    """
+    """Return the best turns of both sides from here to the goal."""
     line = _Line(fields)
-    game, attempt = line.game, line.attempt
+    attempt, states = line.attempt, list[Data]()
     start, first, turns_left = attempt.position, attempt.solutions()[0], attempt.turns_left
-    states = list[Data]()
     while not attempt.is_solved:
         _, turn_states, reply_states = line.play(attempt.solutions()[0])
         states += turn_states + reply_states
-    cells = turn_ends(game, start, first)
-    return {
-        "text": game.readable_turn_text(start, first).strip(),
-        "piece": cells[0] if cells else None,
-        "arrow": cells,
-        "turns_left": turns_left,
-        "states": states,
-    }
+    return {**solution_data(line.game, start, first, states), "turns_left": turns_left}
 
 
 ROUTES = [

@@ -54,6 +54,20 @@ def test_positions_are_analyzed_and_turns_assessed(name, serving):
     assert post(client, "/assess", **node, **settings)["mark"] is None
 
 
+def test_won_positions_have_their_distance(serving):
+    """Exact values of tables come first, and shorter wins before longer ones."""
+    client = serving()
+    solved = {"game": "capture_conquer", "options": {"size": 4}, "start": "brrb/b3/2r1/4 b"}
+    moves = post(client, "/analyze", **solved, player="perfect", seconds=5)["moves"]
+    assert (moves[0]["turns_to_win"], moves[0]["chances"]) == (5, 100.0)
+    race = {"game": "capture_conquer", "start": "6/brb2r/b3r1/6/3b2/r2b2 r"}
+    moves = post(client, "/analyze", **race, player="minimax:depth=4", seconds=5)["moves"]
+    wins = [move["turns_to_win"] for move in moves if move["chances"] == 100.0]
+    assert wins[0] == 1
+    assert wins == sorted(wins)
+    assert "perfect" in post_invalid(client, "/analyze", **race, player="perfect")
+
+
 def test_heat_map_shows_the_shares_of_actions(serving):
     heat = post(serving(), "/analyze", game="morris", player="mcts:simulations=50", seconds=5)
     assert sum(share for *_, share in heat["from"]) == pytest.approx(1, abs=0.01)

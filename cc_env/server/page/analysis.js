@@ -7,6 +7,7 @@ import { MARK_COLORS, drawGraph } from "./graph.js";
 import { levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { fetchCatalogue, playerSpecs, readOptions, renderOptionField } from "./start.js";
+import { readStored, store } from "./storage.js";
 import { Node, listRows } from "./tree.js";
 
 const find = (id) => document.getElementById(id);
@@ -30,7 +31,7 @@ export async function show(room, tokens) {
     catalogue ??= await fetchCatalogue();
     fillGames();
     find("analysis").hidden = !location.hash.startsWith("#/analyze");
-    const saved = room ? null : JSON.parse(sessionStorage.getItem(STORAGE_KEY));
+    const saved = room ? null : readStored(STORAGE_KEY, "sessionStorage");
     if (room) openView(await fetchJson("/open", { room, tokens }), null, true);
     else if (saved) openView(await fetchJson("/open", saved.start), saved);
   } catch (error) {
@@ -107,7 +108,7 @@ class AnalysisView {
   save() {
     if (!this.isSaved) return;
     const { start, players, result } = this;
-    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ start, players, result, tree: this.root.children }));
+    store(STORAGE_KEY, { start, players, result, tree: this.root.children }, "sessionStorage");
   }
 
   showTitle() {
@@ -395,7 +396,7 @@ class AnalysisView {
   }
 
   playFromHere() {
-    sessionStorage.setItem("setup", JSON.stringify({ ...this.start, start: this.state.position }));
+    store("setup", { ...this.start, start: this.state.position }, "sessionStorage");
     location.hash = "#/new";
   }
 }
