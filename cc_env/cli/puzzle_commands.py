@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 from typer import Argument, Option
 
-from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
+from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, Workers, game_options
 from cc_env.cli.task_commands import print_solved_tasks
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
@@ -28,7 +28,6 @@ from cc_env.puzzles.puzzle import (
     shipped_puzzles,
 )
 from cc_env.puzzles.solve_rate import SolveRate, solve_rate
-from cc_env.tasks.measurement import MAX_WORKERS
 
 _PEOPLE_FILES = f"*.{PEOPLE}{SUFFIX}"
 console = Terminal()
@@ -93,9 +92,7 @@ def measure_solve_rate(
             show_default=False,
         ),
     ] = None,
-    workers: Annotated[
-        int, Option(min=1, max=MAX_WORKERS, help="Tasks at once, with --tasks.")
-    ] = 1,
+    workers: Workers = 0,
 ) -> None:
     """Measure the share of puzzles or tasks that players solve."""
     if tasks is not None:
@@ -106,7 +103,7 @@ def measure_solve_rate(
     puzzles = _puzzles(game, file)
     if check:
         _check(game, puzzles)
-    rates = {spec: solve_rate(spec, game, puzzles, seed=seed) for spec in player}
+    rates = {spec: solve_rate(spec, game, puzzles, seed=seed, workers=workers) for spec in player}
     for spec, rate in rates.items():
         table = make_number_table(spec, "puzzles", "solved", "95 %")
         _add_row(table, "all", rate)

@@ -14,7 +14,7 @@ from cc_env.accuracy.rating import (
     compare_with_rung,
     rate,
 )
-from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
+from cc_env.cli.arguments import GameName, GameOptions, Size, Workers, game_options
 from cc_env.errors import escape_controls, format_count
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
@@ -75,18 +75,27 @@ def rate_player(
         ),
     ] = None,
     seed: Annotated[int, Option(min=0, help="Seed of openings and players.")] = 0,
+    workers: Workers = 0,
 ) -> None:
     """Measure the Elo of a player against a game's ladder."""
     game = make_game(game_name, **game_options(option, size, game_name))
     name = escape_controls(player)
     if test is None:
-        rating = rate(player, game, width=width, max_games=max_games, seed=seed, report=_report)
+        rating = rate(
+            player,
+            game,
+            width=width,
+            max_games=max_games,
+            seed=seed,
+            workers=workers,
+            report=_report,
+        )
         verdict = "{}: Elo {:.0f} ({:.0f} to {:.0f}); random has 0".format(name, *rating.elo)
         if rating.is_out_of_range:
             verdict = f"{name}: out of the range of the ladder, {_describe_bound(rating)}"
     else:
         is_stronger, rating = compare_with_rung(
-            player, game, test, max_games=max_games, seed=seed, report=_report
+            player, game, test, max_games=max_games, seed=seed, workers=workers, report=_report
         )
         results = {True: "stronger than", False: "not stronger than", None: "undecided against"}
         verdict = f"{name}: {results[is_stronger]} level {test}"

@@ -22,6 +22,7 @@ from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.referee import Clock, Player, check_decision, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
+from cc_env.processes import ProcessPool, in_order
 from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import Puzzle
 
@@ -80,23 +81,46 @@ def solve_rate(
     puzzles: Iterable[Puzzle],
     *,
     seed: int = 0,
+    workers: int = 0,
 ) -> SolveRate:
     """Return the results of a player: a player spec, a player or a policy function.
 
-    Raises BadOption if there are no puzzles or the player cannot be created, IllegalAction if it
-    chooses an illegal action.
+    `workers` is the number of processes that solve puzzles at once, 0 for this process alone.
+    Raises BadOption if there are no puzzles, the player cannot be created or, with workers, not be
+    pickled; IllegalAction if it chooses an illegal action, ChildProcessError if a worker fails.
     """
     check_seed(seed)
-    player = as_player(player, game)
-    results = []
-    for index, puzzle in enumerate(puzzles):
-        rng = np.random.default_rng((seed, index))
-        results.append(
-            PuzzleResult(puzzle, _solves(player_for_new_game(player), game, puzzle, rng))
-        )
-    if not results:
+    attempts = _Attempts(player, game, list(puzzles), seed)
+    if not attempts.puzzles:
         raise BadOption("there are no puzzles; expected: at least one")
-    return SolveRate(tuple(results))
+    indices = range(len(attempts.puzzles))
+    with ProcessPool(attempts, workers) as pool:
+        solved = in_order(pool.map_unordered(indices), indices)
+    return SolveRate(tuple(map(PuzzleResult, attempts.puzzles, solved)))
+
+
+class _Attempts:
+    """A player's attempts at puzzles, by index; copies in other processes have own players."""
+
+    def __init__(
+        self,
+        player: str | Player | PolicyFunction,
+        game: Game,
+        puzzles: list[Puzzle],
+        seed: int,
+    ) -> None:
+        self._arguments = player, game, puzzles, seed
+        self.puzzles = puzzles
+        self._player = as_player(player, game)
+
+    def __reduce__(self) -> tuple[type["_Attempts"], tuple[object, ...]]:
+        return _Attempts, self._arguments
+
+    def __call__(self, index: int) -> bool:
+        """Return whether the player solves a puzzle."""
+        _, game, _, seed = self._arguments
+        rng = np.random.default_rng((seed, index))
+        return _solves(player_for_new_game(self._player), game, self.puzzles[index], rng)
 
 
 def _solves(player: Player, game: Game, puzzle: Puzzle, rng: np.random.Generator) -> bool:

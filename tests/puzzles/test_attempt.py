@@ -168,6 +168,12 @@ def test_stronger_players_solve_more():
     assert shares[2] > 0.95
 
 
+def test_workers_give_the_same_results():
+    puzzles = [*PUZZLES[:6], *PUZZLES[:6]]
+    alone = solve_rate("ladder:1", GAME, puzzles, seed=1)
+    assert solve_rate("ladder:1", GAME, puzzles, seed=1, workers=2) == alone
+
+
 def test_policy_functions_are_measured():
     def first(observation, info):
         return int(np.flatnonzero(info["action_mask"])[0])
