@@ -51,30 +51,15 @@ def describe_reply(game: Game, position: Position, reply: Turn) -> str:
 def explain_mistake(game: Game, position: Position, played: Variation, best: Variation) -> str:
     """Return why a turn is worse than the best one, such as "loses 2 men".
 
-    Both are variations of the position, which begin with the turns.
+    Both are variations of the position, which begin with the turns. The best turn is not named, so
+    that a person can search for it; "" if neither line shows a reason.
     """
     return (
         _describe_immediate_loss(game, position, played)
         or _describe_missed_win(game, position, best)
-        or describe_harm(game, position, played, best)
-        or _describe_missed_chance(game, position, played, best)
+        or _describe_forced_results(game, position, played, best)
+        or _describe_exchanges(game, position, played, best)
     )
-
-
-def describe_harm(game: Game, position: Position, played: Variation, best: Variation) -> str:
-    """Return what the opponent gains by a turn, "" if the reason is what the best turn gains."""
-    if reason := _describe_immediate_loss(game, position, played):
-        return reason
-    reply = reply_of(game, position, played)
-    if reply and played.score <= -PROVEN < best.score:
-        _, after = _split(game, position, played.actions)[0]
-        text = _text(game, after, reply)
-        return f"lets {_opponent(game, position)} force a win, beginning with {text}"
-    exchanges = _exchanges(game, position, played, best)
-    if exchanges and exchanges.played_balance < min(0, exchanges.best_balance):
-        lost = exchanges.lost[: -exchanges.played_balance]
-        return f"loses {count_pieces(game, lost)}"
-    return ""
 
 
 def _describe_immediate_loss(game: Game, position: Position, played: Variation) -> str:
@@ -92,22 +77,31 @@ def _describe_missed_win(game: Game, position: Position, best: Variation) -> str
     turn, after = _split(game, position, best.actions)[0]
     if game.outcome(after) != game.to_move(position):
         return ""
-    text = _text(game, position, turn)
-    return f"misses {text}, which {describe_effect(game, position, turn)}"
+    return f"misses a turn that {describe_effect(game, position, turn)}"
 
 
-def _describe_missed_chance(
+def _describe_forced_results(
     game: Game, position: Position, played: Variation, best: Variation
 ) -> str:
-    """Return what the best turn gains, such as "misses d1-b1, which wins a piece"."""
-    text = _text(game, position, _split(game, position, best.actions)[0][0])
-    if played.score < PROVEN <= best.score:
-        return f"misses {text}, which forces a win"
+    """Return which side can force a win after the turn, or could before; "" if neither."""
+    reply = reply_of(game, position, played)
+    if reply and played.score <= -PROVEN < best.score:
+        after = _split(game, position, played.actions)[0][1]
+        text = _text(game, after, reply)
+        return f"lets {_opponent(game, position)} force a win, beginning with {text}"
+    return "misses a forced win" if played.score < PROVEN <= best.score else ""
+
+
+def _describe_exchanges(game: Game, position: Position, played: Variation, best: Variation) -> str:
+    """Return the pieces that the turn loses, or that the best turn wins; "" if neither."""
     exchanges = _exchanges(game, position, played, best)
-    if exchanges and exchanges.best_balance > max(0, exchanges.played_balance):
-        won = exchanges.best_won[: exchanges.best_balance]
-        return f"misses {text}, which wins {count_pieces(game, won)}"
-    return f"{text} was better"
+    if exchanges is None or exchanges.played_balance >= exchanges.best_balance:
+        return ""
+    if exchanges.played_balance < 0:
+        lost = exchanges.lost[: -exchanges.played_balance]
+        return f"loses {count_pieces(game, lost)}"
+    won = exchanges.best_won[: exchanges.best_balance]
+    return f"misses a turn that wins {count_pieces(game, won)}"
 
 
 def _opponent(game: Game, position: Position) -> str:

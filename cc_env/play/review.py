@@ -41,7 +41,7 @@ class ReviewedTurn:
     turn: Turn
     assessment: TurnAssessment
     mark: Mark | None
-    # Why the turn is worse than the best one, "" unless it loses MIN_MOMENT_LOSS.
+    # Why the turn is worse than the best one, "" if no fact shows it.
     reason: str
     # What the turn changed: "threw away a proven win in 9 turns", or chances such as "46 % → 0 %".
     change: str
@@ -146,7 +146,7 @@ def moment_candidates(turns: Sequence[ReviewedTurn], player: int | None = None) 
     losses = {
         index: turn.loss
         for index, turn in enumerate(turns)
-        if turn.reason and turn.loss is not None and player in (None, turn.mover)
+        if turn.loss is not None and turn.loss >= MIN_MOMENT_LOSS and player in (None, turn.mover)
     }
     return sorted(losses, key=lambda index: -losses[index])
 

@@ -91,7 +91,7 @@ class _Review:
             if len(moments) == review.MAX_MOMENTS:
                 break
             confirmed = await self._review_turn(index, MOMENT_SECONDS)
-            if confirmed.reason:
+            if (confirmed.loss or 0.0) >= review.MIN_MOMENT_LOSS:
                 moments[index] = confirmed
         return [self._moment_data(index, turn) for index, turn in sorted(moments.items())]
 
@@ -103,7 +103,7 @@ class _Review:
             "turn": index,
             "text": game.readable_turn_text(position, reviewed.turn).strip(),
             "sign": reviewed.mark.sign if reviewed.mark else "",
-            "reason": reviewed.reason,
+            "reason": reviewed.reason or "there was a better turn",
             "change": reviewed.change,
             "state": position_state(replay(game, position, ())),
             "solution": solution_data(
@@ -180,13 +180,13 @@ def judge_retry(
 
 
 def _describe_retry(game: Game, position: Position, turn: Turn, assessment: TurnAssessment) -> str:
-    """Return a sentence about a turn, which does not name the best one."""
+    """Return a sentence about a turn."""
     text, loss = game.readable_turn_text(position, turn).strip(), assessment.loss or 0.0
     if loss <= review.MAX_RETRY_LOSS:
         return f"{text} keeps the chances."
     played, best = assessment.played, assessment.best
-    harm = reasons.describe_harm(game, position, played, best) if played and best else ""
-    return f"{text} {harm or f'loses {loss:.0f} % of the winning chances'}."
+    reason = reasons.explain_mistake(game, position, played, best) if played and best else ""
+    return f"{text} {reason or f'loses {loss:.0f} % of the winning chances'}."
 
 
 ROUTES = [

@@ -53,8 +53,7 @@ def test_reply_names_the_color_the_turn_and_its_effect():
 def test_missed_and_permitted_wins_in_one_turn_are_named():
     text = CC.to_text(RACE)
     reason = explain(CC, text, ["1,1-1,3x1,2"], ["1,1-0,0"], best_score=WIN - 1)
-    winning_text = CC.readable_turn_text(RACE, CC.parse_turn(RACE, "1,1-0,0"))
-    assert reason == f"misses {winning_text}, which reaches the far corner"
+    assert reason == "misses a turn that reaches the far corner"
     before = CC.from_text("6/1r3b/6/6/r5/3bb1 b")
     quiet, winning = next(CC.turns(before)), "1,1-0,0"
     played = line(CC, before, CC.turn_text(before, quiet), winning, score=2 - WIN)
@@ -72,9 +71,8 @@ def test_forced_wins_are_named():
     lost = explain(CC, text, [first, CC.turn_text(after, reply)], turns[1:2], played_score=10 - WIN)
     assert lost == f"lets Red force a win, beginning with {CC.readable_turn_text(after, reply)}"
     missed = explain(CC, text, [first], turns[1:2], best_score=WIN - 9)
-    better = CC.readable_turn_text(CC.initial, list(CC.turns(CC.initial))[1])
-    assert missed == f"misses {better}, which forces a win"
-    assert explain(CC, text, [first], turns[1:2]) == f"{better} was better"
+    assert missed == "misses a forced win"
+    assert explain(CC, text, [first], turns[1:2]) == ""
 
 
 # A man of red may step in front of a man of black.
@@ -97,7 +95,7 @@ def test_lost_and_missed_pieces_are_counted_after_the_answer():
     played = [losing, CHECKERS.turn_text(after, jump), CHECKERS.turn_text(jumped, answer)]
     assert explain(CHECKERS, EXCHANGE, played, best) == "loses a man"
     # Without the answer to the capture, it may be an exchange.
-    assert explain(CHECKERS, EXCHANGE, played[:2], best).endswith(" was better")
+    assert explain(CHECKERS, EXCHANGE, played[:2], best) == ""
 
 
 def _next(game, position):

@@ -26,17 +26,16 @@ def review_text(game, position, text, spec):
 
 
 def graded(mover, loss, is_exact=False):
-    """Return a turn with a loss of chances, and a reason if it is great."""
+    """Return a turn with a loss of chances."""
     mark = None if loss is None else mark_for_loss(loss)
-    reason = "loses a man" if loss and loss >= review.MIN_MOMENT_LOSS else ""
     assessment = TurnAssessment(0.0, (), loss, mark)
-    return ReviewedTurn(mover, (), assessment, mark, reason, "", is_exact)
+    return ReviewedTurn(mover, (), assessment, mark, "", "", is_exact)
 
 
 def test_mistake_has_a_reason_and_a_change():
     mistake = review_text(CC, RACE, "1,1-1,3x1,2", "minimax:depth=3")
     assert mistake.mark is MARKS[-1]
-    assert mistake.reason.endswith(", which reaches the far corner")
+    assert mistake.reason == "misses a turn that reaches the far corner"
     assert mistake.change == "threw away a proven win in 1 turn"
     assert mistake.is_turning_point
     assert mistake.mover == 1

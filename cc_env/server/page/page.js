@@ -8,7 +8,7 @@
 //   #/analyze             analysis; #/analyze/GAME of a served game
 //   #/puzzles             puzzles; #/puzzle/KIND/NUMBER one of them
 
-import { Board, element, toTitle } from "./board.js";
+import { Board, element, pressedLetter, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
 import { addTokens, findGame, readSeats, updateGame } from "./games.js";
@@ -348,7 +348,7 @@ find("moves").addEventListener("click", ({ target, currentTarget }) => {
 document.addEventListener("keydown", (event) => {
   if (!gameView?.state || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
-  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === event.key);
+  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === pressedLetter(event));
   const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
   if (command) gameView.execute(command);
   else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
@@ -357,5 +357,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+addEventListener("blur", () => gameView?.board?.cancelDrag());
 addEventListener("hashchange", showRoute);
 showRoute();
