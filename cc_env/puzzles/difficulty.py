@@ -31,11 +31,11 @@ def puzzle_rating(puzzle: Puzzle, ladder: Sequence[Rung]) -> int:
         >>> from cc_env.puzzles.difficulty import puzzle_rating
         >>> game = cc_env.make_game("capture_conquer")
         >>> puzzle = shipped_puzzles(game)[59]
-        >>> len(puzzle.failed), puzzle_rating(puzzle, rungs(game)) > 0
+        >>> len(puzzle.failing_rungs), puzzle_rating(puzzle, rungs(game)) > 0
         (3, True)
     """
     elos = [rung.elo.value for rung in ladder]
-    failed = min(max(len(puzzle.failed), 1), len(elos) - 0.5)
+    failed = min(max(len(puzzle.failing_rungs), 1), len(elos) - 0.5)
     low, high = min(elos) - _ELO_MARGIN, max(elos) + _ELO_MARGIN
     while high - low > _ELO_STEP:
         middle = (low + high) / 2
@@ -62,4 +62,4 @@ def daily_puzzle(date: datetime.date) -> tuple[Game, Puzzle]:
 
 def describe_difficulty(puzzle: Puzzle, game: Game) -> str:
     """Return the number of the ladder's opponents that fail, such as "3 of 8 opponents fail"."""
-    return f"{len(puzzle.failed)} of {len(rungs(game))} opponents fail"
+    return f"{len(puzzle.failing_rungs)} of {len(rungs(game))} opponents fail"

@@ -26,7 +26,7 @@ def test_rating_is_the_elo_at_which_as_many_levels_fail(name):
     ladder = rungs(game)
     ratings = {}
     for puzzle in shipped_puzzles(game):
-        rating, count = puzzle_rating(puzzle, ladder), len(puzzle.failed)
+        rating, count = puzzle_rating(puzzle, ladder), len(puzzle.failing_rungs)
         expected = sum(expected_score(rating, rung.elo.value) for rung in ladder)
         assert expected == pytest.approx(min(max(count, 1), len(ladder) - 0.5), abs=0.01)
         assert ratings.setdefault(count, rating) == rating
@@ -38,7 +38,7 @@ def test_rating_is_the_elo_at_which_as_many_levels_fail(name):
 def test_difficulty_is_described_by_the_levels_that_fail():
     game = make_game("capture_conquer")
     puzzle = shipped_puzzles(game)[59]
-    assert describe_difficulty(puzzle, game) == f"{len(puzzle.failed)} of 8 opponents fail"
+    assert describe_difficulty(puzzle, game) == f"{len(puzzle.failing_rungs)} of 8 opponents fail"
 
 
 def test_every_day_has_another_game_and_puzzle():
