@@ -15,12 +15,15 @@ import { addTokens, findGame, readSeats, updateGame } from "./games.js";
 import { countResult, levelOf } from "./ladder.js";
 import { showHome } from "./home.js";
 import { leaveLessons, showLessons } from "./learn.js";
+import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { playSound } from "./settings.js";
 import { ownSeats, showForm } from "./start.js";
 
 const find = (id) => document.getElementById(id);
+const HINT_COLOR = "#1d6b3c";
+const HINT_WIDTH = 9;
 let gameView = null;
 // Modules of routes, loaded on first use. Each exports `show`, which receives the parts of the route,
 // and `hide`.
@@ -183,12 +186,14 @@ class GameView {
     return `${mark}${isOwn ? panels.describeStanding() : panels.names.join(" – ")} – ${toTitle(panels.setting.game)}`;
   }
 
-  on_past_state({ turns, ...board }) {
+  on_past_state({ turns, trays, ...board }) {
     // Another turn has been selected since.
     if (turns !== this.turns) return;
     this.board.show({ ...this.state, ...board, decisions: -1 }, false);
+    drawOverlay(this.board);
     find("off-board").replaceChildren();
-    this.panels.showPast(turns, this.newsSincePast);
+    this.pastTrays = trays;
+    this.panels.showPast(turns, trays, this.newsSincePast);
   }
 
   on_presence({ seats }) {
@@ -200,9 +205,10 @@ class GameView {
     this.panels.showStatus();
   }
 
-  on_hint({ player, action, text }) {
-    this.board.showHint(action);
-    this.panels.showMessage(`${player} would play ${text.trim()}`);
+  on_hint({ action, text }) {
+    const choice = this.board.choices.find((choice) => choice.action === action);
+    if (choice?.cell) drawOverlay(this.board, [{ from: choice.pieces[0], to: choice.cell, color: HINT_COLOR, width: HINT_WIDTH }]);
+    this.panels.showMessage(`Hint: ${text.trim()}`);
   }
 
   /** Show what a typed text may mean: a selected piece, or several choices. */
@@ -270,6 +276,7 @@ class GameView {
     const { state } = this;
     this.turns = state.turns.length;
     this.board.show(state, state.is_person && this.seats.includes(state.mover));
+    drawOverlay(this.board);
     this.panels.show(state, this.board.isFlipped);
     find("off-board").replaceChildren(...this.board.offBoardButtons());
   }
@@ -277,7 +284,7 @@ class GameView {
   /** Update the panels while the board keeps showing a past position. */
   showPastWithNews() {
     this.panels.show(this.state, this.board.isFlipped);
-    this.panels.showPast(this.turns, this.newsSincePast);
+    this.panels.showPast(this.turns, this.pastTrays, this.newsSincePast);
   }
 
   /** What has happened since a past position was selected: a new turn, a result, or "". */
