@@ -3,7 +3,7 @@
 import os
 import sys
 
-from training.parallel.processes import THREAD_VARIABLES
+from cc_env.processes import THREAD_VARIABLES
 
 ONE_THREAD = {
     **dict.fromkeys(THREAD_VARIABLES, "1"),

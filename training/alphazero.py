@@ -37,7 +37,8 @@ from agents.evaluator import Evaluator
 from agents.network import Network
 from cc_env.cli.application import run as run_command
 from cc_env.core.game import Game
-from training.parallel.tasks import MAX_WORKERS, check_engine
+from cc_env.processes import MAX_WORKERS
+from training.parallel.tasks import check_engine
 from training.runs import checked, command_line
 from training.runs.training_run import Run
 from training.selfplay.learner import NetworkConfig, NetworkTraining

@@ -32,6 +32,7 @@ from cc_env.match.record import POINTS
 from cc_env.match.referee import Player, play_match
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player, make_player
+from cc_env.processes import ProcessPool, in_order
 
 Array = NDArray[np.float64]
 
@@ -133,23 +134,28 @@ def rate(
     width: float = DEFAULT_WIDTH,
     max_games: int = DEFAULT_GAMES,
     seed: int = 0,
+    workers: int = 0,
     report: Callable[[Rating], None] = lambda rating: None,
 ) -> Rating:
     """Rate a player: a player spec, a player, or a function `(observation, info) -> action`.
 
     Ends when the half-width of the interval is at most `width`, after at least 80 games; when the
-    player is clearly out of the ladder's range; or after `max_games`. `report` is called after each
-    batch of games. Raises UnknownOption if the game has no ladder, BadOption for
-    a number out of range or a player that cannot be created.
+    player is clearly out of the ladder's range; or after `max_games`.
+
+    `workers` is the number of processes that play games at once, 0 for this process alone; with
+    more than four, batches of games are larger. `report` is called after each batch. Raises
+    UnknownOption if the game has no ladder, BadOption for a number out of range or a player that
+    cannot be created or, with workers, not be pickled; ChildProcessError if a worker fails.
     """
     check_number("width", width, MIN_WIDTH, MAX_WIDTH)
-    rating = _empty_rating(game)
-    for rating in _batches(player, game, _choose_opponent, max_games, seed):
-        report(rating)
-        elo = rating.elo
-        is_narrow = elo.high - elo.value <= width and rating.games >= _MIN_GAMES
-        if is_narrow or rating.is_out_of_range:
-            break
+    rating = start = _empty_rating(game)
+    with ProcessPool(_Games(player, game, seed), workers) as pool:
+        for rating in _batches(pool, start, _choose_opponent, max_games, workers):
+            report(rating)
+            elo = rating.elo
+            is_narrow = elo.high - elo.value <= width and rating.games >= _MIN_GAMES
+            if is_narrow or rating.is_out_of_range:
+                break
     return rating
 
 
@@ -160,20 +166,22 @@ def compare_with_rung(
     *,
     max_games: int = DEFAULT_GAMES,
     seed: int = 0,
+    workers: int = 0,
     report: Callable[[Rating], None] = lambda rating: None,
 ) -> RungTest:
-    """Test whether a player is stronger than a level of the ladder, 5 % errors of either kind.
+    """Test whether a player is stronger than a rung of the ladder, 5 % errors of either kind.
 
-    The other arguments are those of `rate`. Raises as `rate`, and UnknownOption for an unknown
-    level.
+    `level` is the level of the rung, "1" or more, or its name; the other arguments are those of
+    `rate`. Raises as `rate`, and UnknownOption if the ladder has no such rung.
     """
     opponent = find_rung(game, level).level
-    rating = _empty_rating(game)
-    for rating in _batches(player, game, lambda rating: opponent, max_games, seed):
-        report(rating)
-        log_odds = _log_likelihood_ratio(np.array([pair.points / 2 for pair in rating.pairs]))
-        if abs(log_odds) >= _TEST_LOG_ODDS:
-            return RungTest(log_odds > 0, rating)
+    rating = start = _empty_rating(game)
+    with ProcessPool(_Games(player, game, seed), workers) as pool:
+        for rating in _batches(pool, start, lambda rating: opponent, max_games, workers):
+            report(rating)
+            log_odds = _log_likelihood_ratio(np.array([pair.points / 2 for pair in rating.pairs]))
+            if abs(log_odds) >= _TEST_LOG_ODDS:
+                return RungTest(log_odds > 0, rating)
     return RungTest(None, rating)
 
 
@@ -184,41 +192,64 @@ def _empty_rating(game: Game) -> Rating:
     return Rating((Opponent(ANCHOR, ANCHOR, 0.0), *ladder), ())
 
 
+class _Task(NamedTuple):
+    """A game to be played."""
+
+    # Player spec.
+    opponent: str
+    # Number of the opening.
+    number: int
+    # Seat of the rated player.
+    seat: int
+
+
+class _Games:
+    """Games of a rated player; copies in other processes have own players."""
+
+    def __init__(self, player: str | Player | PolicyFunction, game: Game, seed: int) -> None:
+        check_seed(seed)
+        self._arguments = player, game, seed
+        self._rated = as_player(player, game)
+        self._opponents: dict[str, Player] = {}
+
+    def __reduce__(self) -> tuple[type["_Games"], tuple[object, ...]]:
+        return _Games, self._arguments
+
+    def __call__(self, task: _Task) -> float:
+        """Return the points of the rated player in a game."""
+        _, game, seed = self._arguments
+        if task.opponent not in self._opponents:
+            self._opponents[task.opponent] = make_player(task.opponent, game)
+        players = [self._rated, self._opponents[task.opponent]]
+        start = exact_opening(game, OPENING_TURNS, np.random.default_rng((seed, task.number)))
+        # Below 2**53, as in tournaments.
+        words = np.random.SeedSequence((seed, task.number, task.seat)).generate_state(1)
+        seats = players if task.seat == 0 else players[::-1]
+        record = play_match(game, seats, start=start, limits=LIMITS, seed=int(words[0]))
+        points = POINTS[record.result]
+        return points if task.seat == 0 else 1 - points
+
+
 def _batches(
-    player: str | Player | PolicyFunction,
-    game: Game,
+    pool: ProcessPool[_Task, float],
+    rating: Rating,
     choose: Callable[[Rating], int],
     max_games: int,
-    seed: int,
+    workers: int,
 ) -> Iterator[Rating]:
     """Yield the rating after each batch of games against the opponent that `choose` returns."""
     check_integer("max_games", max_games, 2 * _BATCH)
-    check_seed(seed)
-    rating, rated = _empty_rating(game), as_player(player, game)
-    opponents: dict[int, Player] = {}
     while len(rating.pairs) < max_games // 2:
         index = choose(rating)
-        if index not in opponents:
-            opponents[index] = make_player(rating.opponents[index].spec, game)
-        numbers = range(len(rating.pairs), min(len(rating.pairs) + _BATCH, max_games // 2))
-        points = [_play_pair(game, rated, opponents[index], seed, number) for number in numbers]
-        rating = Rating(
-            rating.opponents, (*rating.pairs, *(RatedPair(index, number) for number in points))
-        )
+        last = min(len(rating.pairs) + max(_BATCH, workers), max_games // 2)
+        numbers = range(len(rating.pairs), last)
+        spec = rating.opponents[index].spec
+        tasks = [_Task(spec, number, seat) for number in numbers for seat in (0, 1)]
+        points = in_order(pool.map_unordered(tasks), tasks)
+        pairs = zip(points[::2], points[1::2], strict=True)
+        played = (RatedPair(index, sum(pair)) for pair in pairs)
+        rating = Rating(rating.opponents, (*rating.pairs, *played))
         yield rating
-
-
-def _play_pair(game: Game, player: Player, opponent: Player, seed: int, number: int) -> float:
-    """Return the points of a player in two games from opening `number`, in both seats."""
-    start = exact_opening(game, OPENING_TURNS, np.random.default_rng((seed, number)))
-    total = 0.0
-    for seat, players in enumerate(((player, opponent), (opponent, player))):
-        # Below 2**53, as in tournaments.
-        game_seed = int(np.random.SeedSequence((seed, number, seat)).generate_state(1)[0])
-        record = play_match(game, players, start=start, limits=LIMITS, seed=game_seed)
-        points = POINTS[record.result]
-        total += points if seat == 0 else 1 - points
-    return total
 
 
 def _choose_opponent(rating: Rating) -> int:

@@ -8,6 +8,7 @@ from typer import Option
 
 from cc_env.errors import BadOption
 from cc_env.games.factory import parse_game_options
+from cc_env.processes import MAX_WORKERS
 from cc_env.registry.options import parse_options
 
 
@@ -78,6 +79,10 @@ Address = Annotated[
 Port = Annotated[int, Option(min=0, max=65535, help="The port to listen on; 0: any free one.")]
 PositionText = Annotated[
     str | None, Option("--position", "-p", help="Position as text; default: the initial position.")
+]
+Workers = Annotated[
+    int,
+    Option(min=0, max=MAX_WORKERS, help="Processes that play at once; 0: this one alone."),
 ]
 ResultsFolder = Annotated[
     Path | None, Option(**FOLDER, help="Folder of the results.", show_default="runs/…")

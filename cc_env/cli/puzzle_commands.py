@@ -9,12 +9,12 @@ import numpy as np
 from rich.table import Table
 from typer import Argument, Option
 
-from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, game_options
+from cc_env.cli.arguments import FILE, GameName, GameOptions, Size, Workers, game_options
 from cc_env.cli.task_commands import print_solved_tasks
 from cc_env.core.game import Game
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadRecord, UnknownOption, check_name, format_list
-from cc_env.games.factory import make_game
+from cc_env.errors import BadOption, BadRecord, UnknownOption, check_name
+from cc_env.games.factory import describe_game, describe_games, make_game
 from cc_env.output import Terminal, make_number_table
 from cc_env.play.puzzle_console import PuzzleConsole
 from cc_env.play.terminal import line_reader
@@ -28,7 +28,6 @@ from cc_env.puzzles.puzzle import (
     shipped_puzzles,
 )
 from cc_env.puzzles.solve_rate import SolveRate, solve_rate
-from cc_env.tasks.measurement import MAX_WORKERS
 
 _PEOPLE_FILES = f"*.{PEOPLE}{SUFFIX}"
 console = Terminal()
@@ -42,7 +41,7 @@ def puzzle(
         int | None,
         Argument(min=1, help="Number of the first puzzle.", show_default="a random one"),
     ] = None,
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     theme: Annotated[
@@ -55,8 +54,8 @@ def puzzle(
     seed: Annotated[int | None, Option(min=0, help="Seed of the random order.")] = None,
 ) -> None:
     """Solve puzzles in the terminal: force a win or a capture."""
-    subject = make_game(game, **game_options(option, size, game))
-    puzzles = _puzzles(subject, file)
+    game = make_game(game_name, **game_options(option, size, game_name))
+    puzzles = _puzzles(game, file)
     if theme is not None:
         themes = {name for entry in puzzles for name in entry.themes}
         check_name("theme", theme, sorted(themes))
@@ -72,12 +71,12 @@ def puzzle(
         rng.shuffle(selected)
     if not selected:
         raise BadOption(f"no such puzzle; there are {len(puzzles)}, with other themes or turns")
-    PuzzleConsole(subject, selected, console, line_reader()).run()
+    PuzzleConsole(game, selected, console, line_reader()).run()
 
 
 def measure_solve_rate(
     player: Annotated[list[str], Argument(help="Player specs.", metavar="PLAYER")],
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     file: PuzzleFile = None,
@@ -93,26 +92,24 @@ def measure_solve_rate(
             show_default=False,
         ),
     ] = None,
-    workers: Annotated[
-        int, Option(min=1, max=MAX_WORKERS, help="Tasks at once, with --tasks.")
-    ] = 1,
+    workers: Workers = 0,
 ) -> None:
     """Measure the share of puzzles or tasks that players solve."""
     if tasks is not None:
         for spec in player:
             print_solved_tasks(spec, tasks, seed, workers)
         return
-    subject = make_game(game, **game_options(option, size, game))
-    puzzles = _puzzles(subject, file)
+    game = make_game(game_name, **game_options(option, size, game_name))
+    puzzles = _puzzles(game, file)
     if check:
-        _check(subject, puzzles)
-    rates = {spec: solve_rate(spec, subject, puzzles, seed=seed) for spec in player}
+        _check(game, puzzles)
+    rates = {spec: solve_rate(spec, game, puzzles, seed=seed, workers=workers) for spec in player}
     for spec, rate in rates.items():
         table = make_number_table(spec, "puzzles", "solved", "95 %")
         _add_row(table, "all", rate)
         groups: dict[str, Mapping[int, SolveRate] | Mapping[str, SolveRate]] = {
             "turns": rate.by_turns,
-            "levels that fail": rate.by_difficulty,
+            "failing levels": rate.by_difficulty,
             "theme": rate.by_theme,
         }
         for name, parts in groups.items():
@@ -139,7 +136,7 @@ def _check(game: Game, puzzles: Sequence[Puzzle]) -> None:
 
 def _add_row(table: Table, name: str, rate: SolveRate) -> None:
     share, low, high = (100 * part for part in rate.share)
-    table.add_row(name, f"{len(rate.answers)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
+    table.add_row(name, f"{len(rate.results)}", f"{share:.0f} %", f"{low:.0f} to {high:.0f} %")
 
 
 def _puzzles(game: Game, file: Path | None) -> list[Puzzle]:
@@ -158,6 +155,8 @@ def _puzzles(game: Game, file: Path | None) -> list[Puzzle]:
         return puzzles
     puzzles = shipped_puzzles(game)
     if not puzzles:
-        names = format_list(path.name.split(".")[0] for path in sorted(SHIPPED.glob(_PEOPLE_FILES)))
-        raise UnknownOption(f"there are no puzzles of {game!r}; there are puzzles of: {names}")
+        games = describe_games(path.name.split(".")[0] for path in SHIPPED.glob(_PEOPLE_FILES))
+        raise UnknownOption(
+            f"there are no puzzles of {describe_game(game)}; there are puzzles of: {games}"
+        )
     return puzzles

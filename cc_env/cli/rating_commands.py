@@ -14,30 +14,51 @@ from cc_env.accuracy.rating import (
     compare_with_rung,
     rate,
 )
-from cc_env.cli.arguments import GameName, GameOptions, Size, game_options
+from cc_env.cli.arguments import GameName, GameOptions, Size, Workers, game_options
 from cc_env.errors import escape_controls, format_count
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import rungs
 from cc_env.output import Terminal, make_number_table
+from cc_env.players.decision_hash import is_stale
 
 console = Terminal()
 
 
+# After the spec of a player that has changed since the measurement.
+_STALE = " †"
+
+
 def ladder(
-    game: GameName = "capture_conquer", size: Size = None, option: GameOptions = None
+    game_name: GameName = "capture_conquer",
+    size: Size = None,
+    option: GameOptions = None,
+    check: Annotated[
+        bool,
+        Option(
+            "--check/--no-check",
+            help="Whether to mark players that have changed since the measurement; compiles them.",
+        ),
+    ] = True,
 ) -> None:
-    """List the opponents of a game's ladder, with their Elo."""
-    table = make_number_table("opponent", "Elo", "95 %", "ms/turn", "player spec")
-    for rung in rungs(make_game(game, **game_options(option, size, game))):
+    """List the levels of a game's ladder, with their Elo."""
+    game = make_game(game_name, **game_options(option, size, game_name))
+    table = make_number_table("level", "Elo", "95 %", "ms/turn", "player spec")
+    stale = 0
+    for rung in rungs(game):
+        mark = _STALE if check and is_stale(rung, game) else ""
+        stale += bool(mark)
         value, low, high = rung.elo
         cells = f"{value:.0f}", f"{low:.0f} to {high:.0f}", f"{1000 * rung.seconds_per_turn:.3g}"
-        table.add_row(f"{rung.level} {rung.name}", *cells, rung.spec)
+        table.add_row(f"{rung.level} {rung.name}", *cells, f"{rung.spec}{mark}")
     console.print_table(table)
+    if stale:
+        players = format_count(stale, "player")
+        console.print(f"†: stale; {players} decided otherwise at the measurement of the Elo")
 
 
 def rate_player(
     player: Annotated[str, Argument(help="Player spec.", metavar="PLAYER")],
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     width: Annotated[
@@ -54,18 +75,27 @@ def rate_player(
         ),
     ] = None,
     seed: Annotated[int, Option(min=0, help="Seed of openings and players.")] = 0,
+    workers: Workers = 0,
 ) -> None:
     """Measure the Elo of a player against a game's ladder."""
-    subject = make_game(game, **game_options(option, size, game))
+    game = make_game(game_name, **game_options(option, size, game_name))
     name = escape_controls(player)
     if test is None:
-        rating = rate(player, subject, width=width, max_games=max_games, seed=seed, report=_report)
+        rating = rate(
+            player,
+            game,
+            width=width,
+            max_games=max_games,
+            seed=seed,
+            workers=workers,
+            report=_report,
+        )
         verdict = "{}: Elo {:.0f} ({:.0f} to {:.0f}); random has 0".format(name, *rating.elo)
         if rating.is_out_of_range:
             verdict = f"{name}: out of the range of the ladder, {_describe_bound(rating)}"
     else:
         is_stronger, rating = compare_with_rung(
-            player, subject, test, max_games=max_games, seed=seed, report=_report
+            player, game, test, max_games=max_games, seed=seed, workers=workers, report=_report
         )
         results = {True: "stronger than", False: "not stronger than", None: "undecided against"}
         verdict = f"{name}: {results[is_stronger]} level {test}"

@@ -20,7 +20,7 @@ console = Terminal()
 
 def tasks(
     to: Annotated[Path, Option(**FILE, help="The new file, a line of JSON for each task.")],
-    game: Annotated[
+    game_names: Annotated[
         list[str] | None,
         Option("--game", "-g", help="A game; may be repeated.", show_default="all"),
     ] = None,
@@ -44,10 +44,10 @@ def tasks(
     check_new_file(to)
     lines = [
         task.to_json() + "\n"
-        for name in game or GAMES
-        for subject in [make_game(name, **game_options(option, size, name))]
+        for name in game_names or GAMES
+        for game in [make_game(name, **game_options(option, size, name))]
         for each in kind or KINDS
-        for task in make_tasks(subject, each, count, seed=seed)
+        for task in make_tasks(game, each, count, seed=seed)
         if split in (None, task.split)
     ]
     write_atomically(to, "".join(lines))

@@ -87,6 +87,36 @@ def _reduce_game(game: Game) -> tuple[Callable[[], Game], tuple[()]]:
     return partial(make_game, game.name, **game.options), ()
 
 
+def describe_game(game: Game) -> str:
+    """Return the name of a game with the options that make it, without those that follow.
+
+    Examples:
+
+        >>> import cc_env
+        >>> from cc_env.games.factory import describe_game
+        >>> describe_game(cc_env.make_game("checkers"))
+        'checkers'
+        >>> describe_game(cc_env.make_game("capture_conquer", size=8))
+        'capture_conquer with size=8'
+    """
+    options = dict(game.options)
+    for name in game.options if game.name in GAMES else ():
+        rest = {other: value for other, value in options.items() if other != name}
+        if make_game(game.name, **rest).options == game.options:
+            options = rest
+    text = ", ".join(f"{name}={value}" for name, value in options.items())
+    return f"{game.name} with {text}" if text else game.name
+
+
+def describe_games(stems: Iterable[str]) -> str:
+    """Return the list of the games whose data is in files with these stems, see `file_stem`."""
+    games = []
+    for stem in sorted(stems):
+        name, _, options = stem.partition("-")
+        games.append(make_game(name, **parse_game_options(name, filter(None, options.split(",")))))
+    return format_list(map(describe_game, games))
+
+
 def game_option_defaults(name: str) -> dict[str, Any]:
     """Return the options of the game `name` with their defaults; raise UnknownOption."""
     make = game_module(name).make

@@ -1,4 +1,4 @@
-"""Ladders: opponents of measured strength, from a beginner to the strongest."""
+"""Ladders: players of measured strength, from a beginner to the strongest."""
 
 from cc_env.ladder.rungs import Rung, rungs
 

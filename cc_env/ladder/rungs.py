@@ -1,9 +1,10 @@
-"""The ladder of a game: opponents of increasing, measured strength.
+"""The ladder of a game: rungs, which are players of increasing, measured strength.
 
     for rung in rungs(make_game("capture_conquer")):
         print(rung.level, rung.name, rung.spec, rung.elo)
 
-`make_player("ladder:3", game)` plays the third one. Elo is relative to `random`, whose Elo is 0.
+`make_player("ladder:3", game)` plays the third one. People know a rung by its level or its name.
+Elo is relative to `random`, whose Elo is 0.
 The command `measure-ladder` writes a file for each game, GAME-OPTIONS.json:
 
     players   spec, Elo with its 95 % interval, seconds per turn; the first is random
@@ -18,16 +19,17 @@ from typing import Any, NamedTuple
 from cc_env.core.game import Game
 from cc_env.errors import BadRecord, UnknownOption, format_list, is_number
 from cc_env.files import read_bytes
+from cc_env.games.factory import describe_game, describe_games
 from cc_env.match.confidence import Interval
 from cc_env.registry.catalogue import file_stem, rules_id
 
 MEASURED = Path(__file__).parent / "measured"
-# Names of the opponents, by level.
+# Names of the rungs, by level.
 NAMES = "Pebble", "Slate", "Flint", "Marble", "Granite", "Basalt", "Quartz", "Diamond"
 
 
 class Rung(NamedTuple):
-    """An opponent of a ladder."""
+    """A player of a ladder."""
 
     # 1 for the weakest.
     level: int
@@ -38,6 +40,9 @@ class Rung(NamedTuple):
     elo: Interval
     # Mean thinking time on the machine of the measurement.
     seconds_per_turn: float
+    # The decision hash of the player at the measurement; None without one. The player has changed
+    # since if it has another hash now, see `cc_env.players.decision_hash.is_stale`.
+    decisions: str | None = None
 
 
 def rungs(game: Game) -> list[Rung]:
@@ -54,8 +59,10 @@ def rungs(game: Game) -> list[Rung]:
         'Pebble'
     """
     if not has_ladder(game):
-        games = format_list(path.stem for path in sorted(MEASURED.glob("*.json")))
-        raise UnknownOption(f"there is no ladder for {game!r}; there are ladders for: {games}")
+        games = describe_games(path.stem for path in MEASURED.glob("*.json"))
+        raise UnknownOption(
+            f"there is no ladder for {describe_game(game)}; there are ladders for: {games}"
+        )
     return read_ladder(ladder_path(MEASURED, game), game)
 
 
@@ -84,17 +91,20 @@ def read_ladder(path: Path, game: Game) -> list[Rung]:
     try:
         content = json.loads(read_bytes(path))
         saved = content["game"], content["options"], content["rules"]
-        players = content["players"][1:]
+        players, hashes = content["players"][1:], content["decisions"]
         if saved != (game.name, dict(game.options), rules_id(game.name)):
             raise BadRecord(f"it is for {saved!r:.200}; expected: {game!r}")
-        return [_parse_rung(index, player) for index, player in enumerate(players)]
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        return [_parse_rung(index, player, hashes) for index, player in enumerate(players)]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise BadRecord(f"{path}: not a ladder of this game: {error!s:.300}") from error
 
 
-def _parse_rung(index: int, player: Any) -> Rung:
+def _parse_rung(index: int, player: Any, hashes: Any) -> Rung:
     """Return a rung; raise ValueError for invalid values."""
     spec, elo, seconds = player["spec"], player["elo"], player["seconds_per_turn"]
     if not isinstance(spec, str) or not all(map(is_number, (*elo, seconds))):
         raise ValueError(f"player {index + 1} has an invalid value")
-    return Rung(index + 1, NAMES[index], spec, Interval(*elo), seconds)
+    digest = hashes.get(spec)
+    if not isinstance(digest, str | None):
+        raise ValueError(f"player {index + 1} has an invalid hash")
+    return Rung(index + 1, NAMES[index], spec, Interval(*elo), seconds, digest)

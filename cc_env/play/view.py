@@ -113,7 +113,7 @@ def past_state(session: GameSession, turns: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=32)
 def rung_names(game: Game) -> list[str]:
-    """Return the names of the opponents of a game's ladder, weakest first; none without one."""
+    """Return the names of the rungs of a game's ladder, weakest first; none without one."""
     return [rung.name for rung in rungs(game)] if has_ladder(game) else []
 
 

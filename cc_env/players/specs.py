@@ -3,7 +3,7 @@
     NAME                       default options
     NAME:LEVEL                 a level, which is a name for several options
     NAME:OPTION=VALUE,…        the given options
-    ladder:3                   the third opponent of the game's ladder, see `cc_env.ladder`
+    ladder:3                   the player at level 3 of the game's ladder, see `cc_env.ladder`
     program:command="…"        any program that plays by UGI or Cannon's protocol; values may be
                                quoted
     llm:model=NAME,url=…       a language model on a server
@@ -65,7 +65,7 @@ def _bot(name: str) -> PlayerFactory:
 
 
 def _make_rung(game: Game, *, level: str = "1") -> Player:
-    """Return the opponent with this level or name in the game's ladder."""
+    """Return the player of the rung with this level or name in the game's ladder."""
     return make_player(find_rung(game, level).spec, game)
 
 

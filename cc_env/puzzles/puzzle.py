@@ -1,16 +1,16 @@
 """Puzzles and their files: a line of JSON for each puzzle.
 
     {"position": "…", "task": "win", "turns": 2, "solutions": ["1,0-2,0"], "proof": "3 0 1",
-     "themes": ["quiet"], "failed": [1, 2]}
+     "themes": ["quiet"], "failing_rungs": [1, 2]}
 
-    position   the position as text; the attacker, the player to move, has the task
-    task       win: to win the game; capture: to capture a piece before losing one
-    turns      the least number of own turns in which that can be forced
-    solutions  the first turns that force it
-    proof      see `cc_env.puzzles.proof`; "" if tables of exact values are the judge
-    themes     see `cc_env.puzzles.themes`
-    failed     the levels of the game's ladder that do not solve it
-    missed     the greatest depth at which alpha-beta chooses another turn; only in the set "hard"
+    position       the position as text; the attacker, the player to move, has the task
+    task           win: to win the game; capture: to capture a piece before losing one
+    turns          the least number of own turns in which that can be forced
+    solutions      the first turns that force it
+    proof          see `cc_env.puzzles.proof`; "" if tables of exact values are the judge
+    themes         see `cc_env.puzzles.themes`
+    failing_rungs  the levels of the rungs of the game's ladder that do not solve it
+    missed_depth   the greatest depth at which alpha-beta misses it; only in the set "hard"
 
 A game has up to two sets: "people", with at most five own turns, and "hard", for programs: long
 wins on solved boards of which alpha-beta misses the only first turn.
@@ -55,10 +55,10 @@ class Puzzle:
     # Indices of turns, see `cc_env.puzzles.proof`; () if tables are the judge.
     proof: tuple[int, ...] = ()
     themes: tuple[str, ...] = ()
-    # Levels of the ladder.
-    failed: tuple[int, ...] = ()
+    # Levels of the rungs that do not solve it.
+    failing_rungs: tuple[int, ...] = ()
     # 0 except in the set "hard".
-    missed: int = 0
+    missed_depth: int = 0
     # The place in its set, from 1; 0 for a puzzle of no set.
     number: int = 0
 
@@ -80,8 +80,8 @@ class Puzzle:
         if self.proof:
             values["proof"] = " ".join(map(str, self.proof))
         values |= {"themes": list(self.themes)} if self.themes else {}
-        values |= {"failed": list(self.failed)} if self.failed else {}
-        return values | ({"missed": self.missed} if self.missed else {})
+        values |= {"failing_rungs": list(self.failing_rungs)} if self.failing_rungs else {}
+        return values | ({"missed_depth": self.missed_depth} if self.missed_depth else {})
 
 
 def shipped_puzzles(game: Game, name: str = PEOPLE) -> list[Puzzle]:
@@ -151,7 +151,7 @@ def parse_puzzle(entry: Any, game: Game) -> Puzzle:
     task = check_name("task", entry["task"], TASKS)
     if task == CAPTURE and game.numbering is None:
         raise BadRecord(f"task 'capture' in {game.name}; expected: 'win'")
-    missed = check_integer("missed", entry.get("missed", 0), 0, _MAX_DEPTH)
+    missed_depth = check_integer("missed_depth", entry.get("missed_depth", 0), 0, _MAX_DEPTH)
     return Puzzle(
         position=position,
         task=task,
@@ -159,8 +159,9 @@ def parse_puzzle(entry: Any, game: Game) -> Puzzle:
         solutions=tuple(game.parse_turn(position, text) for text in texts),
         proof=numbers,
         themes=tuple(check_name("theme", name, valid_themes) for name in entry.get("themes", ())),
-        failed=tuple(
-            check_integer("failed", level, 1, _MAX_LEVEL) for level in entry.get("failed", ())
+        failing_rungs=tuple(
+            check_integer("failing_rungs", level, 1, _MAX_LEVEL)
+            for level in entry.get("failing_rungs", ())
         ),
-        missed=missed,
+        missed_depth=missed_depth,
     )

@@ -22,12 +22,13 @@ from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.referee import Clock, Player, check_decision, player_for_new_game
 from cc_env.players.builtin import PolicyFunction
 from cc_env.players.specs import as_player
+from cc_env.processes import ProcessPool, in_order
 from cc_env.puzzles.attempt import Attempt
 from cc_env.puzzles.puzzle import Puzzle
 
 
-class Answer(NamedTuple):
-    """The result of a player for one puzzle."""
+class PuzzleResult(NamedTuple):
+    """Whether a player solves a puzzle."""
 
     puzzle: Puzzle
     is_solved: bool
@@ -35,41 +36,41 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class SolveRate:
-    """The answers of a player."""
+    """The results of a player."""
 
-    answers: tuple[Answer, ...]
+    results: tuple[PuzzleResult, ...]
 
     @property
     def share(self) -> Interval:
         """The share of solved puzzles with its 95 % interval."""
         return wilson_interval(
-            sum(answer.is_solved for answer in self.answers) / len(self.answers),
-            len(self.answers),
+            sum(result.is_solved for result in self.results) / len(self.results),
+            len(self.results),
         )
 
     @property
     def by_theme(self) -> Mapping[str, "SolveRate"]:
-        """The answers by theme; a puzzle has several."""
-        themes = dict.fromkeys(t for answer in self.answers for t in answer.puzzle.themes)
+        """The results by theme; a puzzle has several."""
+        themes = dict.fromkeys(t for result in self.results for t in result.puzzle.themes)
         return {
-            theme: SolveRate(tuple(a for a in self.answers if theme in a.puzzle.themes))
+            theme: SolveRate(tuple(r for r in self.results if theme in r.puzzle.themes))
             for theme in themes
         }
 
     @property
     def by_turns(self) -> Mapping[int, "SolveRate"]:
-        """The answers by the number of own turns, ascending."""
+        """The results by the number of own turns, ascending."""
         return self._group(lambda puzzle: puzzle.turns)
 
     @property
     def by_difficulty(self) -> Mapping[int, "SolveRate"]:
-        """The answers by the number of levels of the ladder that fail, ascending."""
-        return self._group(lambda puzzle: len(puzzle.failed))
+        """The results by the number of rungs of the ladder that fail, ascending."""
+        return self._group(lambda puzzle: len(puzzle.failing_rungs))
 
     def _group(self, key: Callable[[Puzzle], int]) -> Mapping[int, "SolveRate"]:
-        numbers = sorted({key(answer.puzzle) for answer in self.answers})
+        numbers = sorted({key(result.puzzle) for result in self.results})
         return {
-            number: SolveRate(tuple(a for a in self.answers if key(a.puzzle) == number))
+            number: SolveRate(tuple(r for r in self.results if key(r.puzzle) == number))
             for number in numbers
         }
 
@@ -80,21 +81,46 @@ def solve_rate(
     puzzles: Iterable[Puzzle],
     *,
     seed: int = 0,
+    workers: int = 0,
 ) -> SolveRate:
-    """Return the answers of a player: a player spec, a player or a policy function.
+    """Return the results of a player: a player spec, a player or a policy function.
 
-    Raises BadOption if there are no puzzles or the player cannot be created, IllegalAction if it
-    chooses an illegal action.
+    `workers` is the number of processes that solve puzzles at once, 0 for this process alone.
+    Raises BadOption if there are no puzzles, the player cannot be created or, with workers, not be
+    pickled; IllegalAction if it chooses an illegal action, ChildProcessError if a worker fails.
     """
     check_seed(seed)
-    player = as_player(player, game)
-    answers = []
-    for index, puzzle in enumerate(puzzles):
-        rng = np.random.default_rng((seed, index))
-        answers.append(Answer(puzzle, _solves(player_for_new_game(player), game, puzzle, rng)))
-    if not answers:
+    attempts = _Attempts(player, game, list(puzzles), seed)
+    if not attempts.puzzles:
         raise BadOption("there are no puzzles; expected: at least one")
-    return SolveRate(tuple(answers))
+    indices = range(len(attempts.puzzles))
+    with ProcessPool(attempts, workers) as pool:
+        solved = in_order(pool.map_unordered(indices), indices)
+    return SolveRate(tuple(map(PuzzleResult, attempts.puzzles, solved)))
+
+
+class _Attempts:
+    """A player's attempts at puzzles, by index; copies in other processes have own players."""
+
+    def __init__(
+        self,
+        player: str | Player | PolicyFunction,
+        game: Game,
+        puzzles: list[Puzzle],
+        seed: int,
+    ) -> None:
+        self._arguments = player, game, puzzles, seed
+        self.puzzles = puzzles
+        self._player = as_player(player, game)
+
+    def __reduce__(self) -> tuple[type["_Attempts"], tuple[object, ...]]:
+        return _Attempts, self._arguments
+
+    def __call__(self, index: int) -> bool:
+        """Return whether the player solves a puzzle."""
+        _, game, _, seed = self._arguments
+        rng = np.random.default_rng((seed, index))
+        return _solves(player_for_new_game(self._player), game, self.puzzles[index], rng)
 
 
 def _solves(player: Player, game: Game, puzzle: Puzzle, rng: np.random.Generator) -> bool:

@@ -117,7 +117,7 @@ class StatefulPooledPlayer(PooledPlayer):
 
 
 def decide_first_turn(name: str, pool: PlayerPool, time: TimeBudget) -> None:
-    """Let a game's weakest opponent decide at the start, so that what it needs is compiled."""
+    """Let a game's weakest player decide at the start, so that what it needs is compiled."""
     game = make_game(name)
     spec = find_rung(game, "1").spec if has_ladder(game) else "minimax:depth=1"
     with pool.borrow(spec, game) as player:

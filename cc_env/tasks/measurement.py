@@ -7,7 +7,6 @@ winners by a game against itself; it has no answer to the other kinds, which the
 """
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,15 +14,15 @@ import numpy as np
 from cc_env.core.game import Game
 from cc_env.core.random_streams import check_seed
 from cc_env.core.rules import FIRST_WINS, SECOND_WINS
-from cc_env.errors import Forfeit, check_integer
+from cc_env.errors import Forfeit
 from cc_env.match.confidence import Interval, wilson_interval
 from cc_env.match.match import Limits
 from cc_env.match.record import RESULTS, Record
-from cc_env.match.referee import Player, play_match
+from cc_env.match.referee import Player, play_match, player_for_new_game
 from cc_env.players.specs import make_player
+from cc_env.processes import ProcessPool, in_order
 from cc_env.tasks.task import PUZZLE, WINNER, Task, grade
 
-MAX_WORKERS = 1000
 # The winner by the result of a record.
 _WINNERS = {RESULTS[outcome]: outcome for outcome in (FIRST_WINS, SECOND_WINS)}
 
@@ -49,26 +48,49 @@ class Answer(NamedTuple):
         return 0.0 if self.fault else grade(self.task, self.reply)
 
 
-def measure(player: str, tasks: Iterable[Task], *, seed: int = 0, workers: int = 1) -> list[Answer]:
+def measure(player: str, tasks: Iterable[Task], *, seed: int = 0, workers: int = 0) -> list[Answer]:
     """Return the answers of a player spec to the tasks that it can answer.
 
-    `workers` is the number of requests at once. Raises BadOption if the player cannot be created or
-    for a value out of range.
+    `workers` is the number of processes that answer tasks at once, 0 for this process alone. Raises
+    BadOption if the player cannot be created or for a value out of range.
     """
     check_seed(seed)
-    check_integer("workers", workers, 1, MAX_WORKERS)
-    players: dict[Game, Player] = {}
+    work = _Replies(player, list(tasks), seed)
+    indices = [index for index in range(len(work.tasks)) if work.can_answer(index)]
+    with ProcessPool(work, workers) as pool:
+        replies = in_order(pool.map_unordered(indices), indices)
+    return [
+        Answer(work.tasks[index], *reply) for index, reply in zip(indices, replies, strict=True)
+    ]
 
-    selected: list[tuple[Player, Task, int]] = []
-    for index, task in enumerate(tasks):
-        if task.game not in players:
-            players[task.game] = make_player(player, task.game)
-        rated = players[task.game]
-        if task.kind in (PUZZLE, WINNER) or isinstance(rated, ReplyingPlayer):
-            task_seed = int(np.random.SeedSequence((seed, index)).generate_state(1)[0])
-            selected.append((rated, task, task_seed))
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda arguments: _answer(*arguments), selected))
+
+class _Replies:
+    """The replies of a player to tasks, by index; copies in other processes have own players."""
+
+    def __init__(self, player: str, tasks: list[Task], seed: int) -> None:
+        self.tasks = tasks
+        self._arguments = player, tasks, seed
+        self._players: dict[Game, Player] = {}
+
+    def __reduce__(self) -> tuple[type["_Replies"], tuple[str, list[Task], int]]:
+        return _Replies, self._arguments
+
+    def _player(self, game: Game) -> Player:
+        if game not in self._players:
+            self._players[game] = make_player(self._arguments[0], game)
+        return self._players[game]
+
+    def can_answer(self, index: int) -> bool:
+        """Return whether the player can answer a task."""
+        task = self.tasks[index]
+        is_model = isinstance(self._player(task.game), ReplyingPlayer)
+        return is_model or task.kind in (PUZZLE, WINNER)
+
+    def __call__(self, index: int) -> tuple[str, str]:
+        """Return the reply to a task, and "" or the reason of a fault."""
+        task = self.tasks[index]
+        words = np.random.SeedSequence((self._arguments[2], index)).generate_state(1)
+        return _reply(player_for_new_game(self._player(task.game)), task, int(words[0]))
 
 
 def share_solved(answers: Sequence[Answer]) -> Interval:
@@ -76,19 +98,19 @@ def share_solved(answers: Sequence[Answer]) -> Interval:
     return wilson_interval(sum(answer.grade for answer in answers) / len(answers), len(answers))
 
 
-def _answer(player: Player, task: Task, seed: int) -> Answer:
-    """Return the answer of a player."""
+def _reply(player: Player, task: Task, seed: int) -> tuple[str, str]:
+    """Return the reply of a player to a task, and "" or the reason of a fault."""
     if isinstance(player, ReplyingPlayer):
         try:
-            return Answer(task, player.reply(task.prompt, np.random.default_rng(seed)))
+            return player.reply(task.prompt, np.random.default_rng(seed)), ""
         except Forfeit as fault:
-            return Answer(task, "", str(fault))
+            return "", str(fault)
     limits = Limits(max_turns=1) if task.kind == PUZZLE else Limits()
     record = play_match(task.game, (player, player), start=task.position, limits=limits, seed=seed)
     if record.forfeit:
-        return Answer(task, "", record.detail)
+        return "", record.detail
     text = record.turns[0] if task.kind == PUZZLE else _winner(task, record)
-    return Answer(task, f"<answer>{text}</answer>")
+    return f"<answer>{text}</answer>", ""
 
 
 def _winner(task: Task, record: Record) -> str:

@@ -1,27 +1,25 @@
-"""Ladders of opponents, and the puzzles of the games, read from the shipped files."""
+"""Ladders, and the puzzles of the games, read from the shipped files."""
 
-import json
 from collections import Counter
 
 from cc_env.core.game import Game
 from cc_env.games.factory import make_game
-from cc_env.ladder.rungs import MEASURED, ladder_path, rungs
+from cc_env.ladder.rungs import rungs
+from cc_env.players.decision_hash import is_stale
 from cc_env.puzzles.puzzle import shipped_puzzles
 from cc_env.registry.catalogue import GAMES
 from cc_env.rendering.picture import draw
 from cc_env.rendering.svg import to_svg
 from docs.make.blocks import Block, maker, table
-from training.arena.decision_hash import decision_hash
 
 
 @maker
 def ladder(block: Block) -> str:
-    """Return the opponents of a game's ladder; † marks those that have changed since."""
+    """Return the levels of a game's ladder; † marks players that have changed since."""
     game = block.game()
-    recorded = json.loads(ladder_path(MEASURED, game).read_text())["decisions"]
     rows = []
     for rung in rungs(game):
-        mark = "" if decision_hash(rung.spec, game) == recorded.get(rung.spec) else " †"
+        mark = " †" if is_stale(rung, game) else ""
         value, low, high = rung.elo
         interval = f"{low:.0f} – {high:.0f}"
         milliseconds = f"{1000 * rung.seconds_per_turn:.2g}"
@@ -49,7 +47,7 @@ def _solved_shares(game: Game) -> str:
     """Return the share of puzzles in percent that each level of the ladder solves."""
     puzzles = shipped_puzzles(game)
     shares = (
-        sum(rung.level not in puzzle.failed for puzzle in puzzles) / len(puzzles)
+        sum(rung.level not in puzzle.failing_rungs for puzzle in puzzles) / len(puzzles)
         for rung in rungs(game)
     )
     return ", ".join(f"{100 * share:.0f}" for share in shares)
@@ -62,7 +60,8 @@ def puzzle(block: Block) -> str:
     chosen = shipped_puzzles(game)[number - 1]
     task = chosen.describe_task(game)
     picture = draw(game, chosen.position, caption=task)
-    solution = " or ".join(f"`{game.turn_text(chosen.position, t)}`" for t in chosen.solutions)
+    texts = (game.readable_turn_text(chosen.position, turn) for turn in chosen.solutions)
+    solution = " or ".join(f"`{text}`" for text in texts)
     image = block.page.picture(to_svg(picture), f"{game.name}, puzzle {number}: {task}")
     themes = ", ".join(chosen.themes)
     return f"{image}\n\nPuzzle {number} of `{game.name}` ({themes}). Solution: {solution}."

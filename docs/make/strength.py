@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from agents.shipped_weights import CONFIG, COSTS, WEIGHTS
 from cc_env.games.factory import make_game
+from cc_env.players.decision_hash import decision_hash
 from cc_env.registry.catalogue import GAMES
 from docs.make.blocks import Block, maker, table
-from training.arena.decision_hash import decision_hash
 from training.arena.folder import PROCESSORS
 
 

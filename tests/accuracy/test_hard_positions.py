@@ -20,16 +20,18 @@ def test_hard_positions_have_one_winning_action_missed_by_alpha_beta(size):
     game = BOARDS[size]
     tables, suite = Tablebase(game), shipped_puzzles(game, HARD)
     assert len({game.key(hard.position) for hard in suite}) == len(suite) == 100
-    assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
+    assert [hard.missed_depth for hard in suite] == sorted(
+        (h.missed_depth for h in suite), reverse=True
+    )
     for hard in suite:
         solved, action = tables.probe(hard.position), hard.solutions[0][0]
         assert {turn[0] for turn in hard.solutions} == {action}
         assert (solved.value, solved.value_keeping) == (1, (action,))
         assert hard.turns == (solved.turns + 1) // 2
         assert len(solved.actions) >= search.MIN_ACTIONS
-        assert search.searched_action(game, hard.position, hard.missed) != action
-        if hard.missed < 14:  # the greatest depth that was tried
-            assert search.searched_action(game, hard.position, hard.missed + 1) == action
+        assert search.searched_action(game, hard.position, hard.missed_depth) != action
+        if hard.missed_depth < 14:  # the greatest depth that was tried
+            assert search.searched_action(game, hard.position, hard.missed_depth + 1) == action
 
 
 def test_suite_separates_strong_from_weak_players():
@@ -49,8 +51,10 @@ def test_hard_positions_command_finds_a_suite(tmp_path):
     command = "--size", 4, "--positions", 700, "--number", 5, "--depth", 6, "--out", path
     assert "5 of 8 positions" in command_line(partial(run, search.app), *command)
     suite = read_puzzles(path, BOARDS[4])
-    assert [hard.missed for hard in suite] == sorted((h.missed for h in suite), reverse=True)
-    assert all(1 <= hard.missed <= 6 for hard in suite)
+    assert [hard.missed_depth for hard in suite] == sorted(
+        (h.missed_depth for h in suite), reverse=True
+    )
+    assert all(1 <= hard.missed_depth <= 6 for hard in suite)
     first = path.read_bytes()
     command_line(partial(run, search.app), *command)
     assert path.read_bytes() == first

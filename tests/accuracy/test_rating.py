@@ -79,6 +79,17 @@ def test_same_seed_gives_the_same_rating():
     assert first != rate("greedy", GAME, max_games=24, seed=4)
 
 
+def test_workers_play_the_same_games():
+    alone = rate("greedy", GAME, max_games=16, seed=3)
+    assert rate("greedy", GAME, max_games=16, seed=3, workers=2) == alone
+    assert alone.games == 16
+
+
+def test_player_that_cannot_be_pickled_needs_this_process():
+    with pytest.raises(BadOption, match="workers=2; expected: 0, as pickling failed"):
+        rate(lambda observation, info: 0, GAME, max_games=8, workers=2)
+
+
 def test_odd_limit_of_games_is_rounded_down():
     assert rate("greedy", GAME, max_games=9, width=5).games == 8
 
@@ -156,6 +167,7 @@ def test_sequential_test_errs_rarely(elo):
         ({"width": 1}, "width=1"),
         ({"max_games": 2}, "max_games=2"),
         ({"seed": -1}, "seed=-1"),
+        ({"workers": -1}, "workers=-1"),
     ],
 )
 def test_invalid_options_are_rejected(options, message):
@@ -166,5 +178,8 @@ def test_invalid_options_are_rejected(options, message):
 def test_unknown_level_and_game_without_ladder_are_rejected():
     with pytest.raises(UnknownOption, match=r"no level '99'; it has: 1 \(Pebble\)"):
         compare_with_rung("random", GAME, "99")
-    with pytest.raises(UnknownOption, match="there is no ladder for"):
+    with pytest.raises(
+        UnknownOption,
+        match=r"no ladder for capture_conquer with size=4; there are ladders for: cannon, ",
+    ):
         rate("random", make_game("capture_conquer", size=4))

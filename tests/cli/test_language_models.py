@@ -4,7 +4,7 @@ import re
 
 import pytest
 from conftest import command_line
-from players.chat_server import play_legally, say, serving
+from players.chat_server import play_legally, say, serving, wait_for_each_other
 
 from cc_env.__main__ import main
 from cc_env.protocols import chat_client
@@ -37,6 +37,23 @@ def test_model_gets_a_rating_on_the_ladder():
     assert "8 games" in out
     (elo,) = re.findall(r"Elo (-?\d+) \(", out)
     assert int(elo) < 800
+
+
+def test_games_of_a_model_are_played_at_once():
+    with serving(wait_for_each_other(2, play_legally)) as server:
+        out = run("rate", server.spec, "--max-games", 8, "--workers", 2)
+        requests = len(server.requests)
+    assert "8 games" in out
+    # A game without a reply ends after its first request.
+    assert requests > 16
+
+
+def test_puzzles_are_solved_at_once(puzzles_file):
+    with serving(wait_for_each_other(2, play_legally)) as server:
+        out = run("solve-rate", server.spec, "--file", puzzles_file, "--workers", 2)
+        requests = len(server.requests)
+    assert re.search(r"all +3 ", out)
+    assert requests >= 3
 
 
 def test_model_whose_server_is_absent_loses_all_games():

@@ -10,7 +10,7 @@ import pytest
 
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadRecord, UnknownOption
-from cc_env.games.factory import make_game
+from cc_env.games.factory import describe_game, make_game
 from cc_env.ladder import rungs
 from cc_env.ladder.rungs import MEASURED, ladder_path, read_ladder
 from cc_env.match.referee import Clock
@@ -87,6 +87,28 @@ def test_unknown_level_is_an_error(level):
         make_player(f"ladder:{level}", make_game("capture_conquer"))
 
 
+def test_game_without_a_ladder_is_an_error_that_names_those_with_one():
+    with pytest.raises(UnknownOption) as caught:
+        rungs(make_game("checkers", no_progress_limit=60))
+    assert str(caught.value) == (
+        "there is no ladder for checkers with no_progress_limit=60; there are ladders for: cannon, "
+        "capture_conquer, capture_conquer with size=8, checkers, mini_checkers, morris"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "capture_conquer"),
+        ({"size": 6, "corner": 3}, "capture_conquer"),
+        ({"size": 8, "corner": 4}, "capture_conquer with size=8"),
+        ({"size": 8, "corner": 3}, "capture_conquer with size=8, corner=3"),
+    ],
+)
+def test_description_of_a_game_has_the_options_that_make_it(options, expected):
+    assert describe_game(make_game("capture_conquer", **options)) == expected
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -100,6 +122,8 @@ def test_unknown_level_is_an_error(level):
             | {"players": [{}, {"spec": "random", "elo": [1, 2, "x"], "seconds_per_turn": 1}]}
         ),
         lambda content: content | {"players": content["players"] * 5},
+        lambda content: content | {"decisions": ["5"]},
+        lambda content: content | {"decisions": {content["players"][1]["spec"]: 5}},
         lambda content: [],
     ],
 )

@@ -99,3 +99,17 @@ def say(*texts):
         handler.reply(texts.pop(0) if len(texts) > 1 else texts[0], completion_tokens=12)
 
     return answer
+
+
+def wait_for_each_other(count, answer):
+    """Return an answer that waits until `count` requests are there at once, then answers all."""
+    barrier = threading.Barrier(count)
+
+    def answer_together(handler, request):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            barrier.wait()
+            # Later requests do not wait.
+            barrier.abort()
+        answer(handler, request)
+
+    return answer_together

@@ -26,7 +26,7 @@ LINE = {
     "solutions": ["3,0-1,0x2,0"],
     "proof": "1 2 3",
     "themes": ["capture"],
-    "failed": [1, 2],
+    "failing_rungs": [1, 2],
 }
 
 
@@ -87,6 +87,16 @@ def test_wrong_turn_is_refuted_and_leaves_the_position():
     assert attempt.play(LONG.solutions[0]).is_correct
 
 
+def test_only_one_whole_turn_is_judged():
+    attempt = Attempt(GAME, LONG)
+    turn = LONG.solutions[0]
+    reply = next(GAME.turns(GAME.play_turn(LONG.position, turn)))
+    for actions in ((), (*turn, *reply)):
+        with pytest.raises(IllegalAction, match="is not one turn"):
+            attempt.play(actions)
+    assert attempt.position == LONG.position
+
+
 def test_reply_holds_out_as_long_as_any():
     judge = Judge(GAME, LONG)
     after = GAME.play_turn(LONG.position, LONG.solutions[0])
@@ -119,13 +129,13 @@ def test_puzzle_without_a_proof_cannot_be_attempted():
 
 def test_solver_solves_and_a_player_that_errs_does_not():
     for puzzle in PUZZLES[::60]:
-        assert solve_rate(Solver(puzzle), GAME, [puzzle]).answers[0].is_solved
+        assert solve_rate(Solver(puzzle), GAME, [puzzle]).results[0].is_solved
 
     class Wrong(Solver):
         def choose(self, position, rng, clock):
             return Decision(wrong_turn(self.puzzle)[0])
 
-    assert not solve_rate(Wrong(LONG), GAME, [LONG]).answers[0].is_solved
+    assert not solve_rate(Wrong(LONG), GAME, [LONG]).results[0].is_solved
 
 
 def test_first_turn_alone_does_not_solve():
@@ -136,16 +146,16 @@ def test_first_turn_alone_does_not_solve():
             legal = Judge(GAME, self.puzzle).winning_turns(position, self.turns)
             return Decision(next(t for t in GAME.turns(position) if t not in legal)[0])
 
-    assert not solve_rate(FirstOnly(LONG), GAME, [LONG]).answers[0].is_solved
+    assert not solve_rate(FirstOnly(LONG), GAME, [LONG]).results[0].is_solved
 
 
 def test_rates_are_grouped_by_theme_turns_and_difficulty():
     rate = solve_rate("minimax:depth=3", GAME, PUZZLES[::5])
     assert rate.share.low < rate.share.value < rate.share.high
-    assert sum(len(part.answers) for part in rate.by_turns.values()) == len(rate.answers)
-    assert sum(len(part.answers) for part in rate.by_difficulty.values()) == len(rate.answers)
+    assert sum(len(part.results) for part in rate.by_turns.values()) == len(rate.results)
+    assert sum(len(part.results) for part in rate.by_difficulty.values()) == len(rate.results)
     for theme, part in rate.by_theme.items():
-        assert all(theme in answer.puzzle.themes for answer in part.answers)
+        assert all(theme in result.puzzle.themes for result in part.results)
     assert rate == solve_rate("minimax:depth=3", GAME, PUZZLES[::5])
 
 
@@ -156,6 +166,12 @@ def test_stronger_players_solve_more():
     ]
     assert shares[0] < 0.2 < shares[1] < shares[2]
     assert shares[2] > 0.95
+
+
+def test_workers_give_the_same_results():
+    puzzles = [*PUZZLES[:6], *PUZZLES[:6]]
+    alone = solve_rate("ladder:1", GAME, puzzles, seed=1)
+    assert solve_rate("ladder:1", GAME, puzzles, seed=1, workers=2) == alone
 
 
 def test_policy_functions_are_measured():
@@ -206,8 +222,8 @@ def test_files_are_written_as_they_are_read(tmp_path):
         ({"proof": [1, 2]}, "proof: expected"),
         ({"proof": "1 x"}, "x"),
         ({"themes": ["luck"]}, "luck"),
-        ({"failed": [0]}, "failed=0"),
-        ({"missed": -1}, "missed=-1"),
+        ({"failing_rungs": [0]}, "failing_rungs=0"),
+        ({"missed_depth": -1}, "missed_depth=-1"),
     ],
 )
 def test_invalid_line_is_rejected_with_its_number(tmp_path, change, expected):
@@ -277,7 +293,10 @@ def test_puzzles_are_selected_by_theme_and_turns(monkeypatch):
     [
         (["--theme", "luck"], "luck"),
         (["--turns", 40], "no such puzzle"),
-        (["--size", 4], "there are no puzzles of"),
+        (
+            ["--size", 4],
+            "there are no puzzles of capture_conquer with size=4; there are puzzles of: cannon, ",
+        ),
         (["9999"], "no such puzzle"),
         (["0"], "greater than or equal to 1"),
         (["--seed", -1], "greater than or equal to 0"),

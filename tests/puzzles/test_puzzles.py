@@ -1,8 +1,11 @@
 """The shipped puzzles: every proof by the rules alone, and by another search."""
 
 from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pytest
+from puzzles.morris_search import ForcedGoal, successors
 
 from cc_env.core.rules import ONGOING
 from cc_env.errors import BadRecord
@@ -44,37 +47,15 @@ def sample(game, count):
     return puzzles[:: max(1, len(puzzles) // count)]
 
 
-def wins_within(game, search, position, turns):
-    """Return whether alpha-beta proves that the player to move wins within its own turns."""
-    if not turns:
-        return False
-    result = search.search(position, depth=2 * turns - 1)
-    if result.score is not None:
-        return result.score >= PROVEN
-    # A single legal action is not searched.
-    after = game.apply(position, result.action)
-    if game.outcome(after) != ONGOING:
-        return game.outcome(after) == game.to_move(position)
-    if game.mid_turn(after):
-        return wins_within(game, search, after, turns)
-    return turns > 1 and all(
-        game.outcome(answered) == game.to_move(position)
-        if game.outcome(answered) != ONGOING
-        else wins_within(game, search, answered, turns - 1)
-        for reply in game.turns(after)
-        for answered in [game.play_turn(after, reply)]
-    )
-
-
 def test_sets_are_large_distinct_and_ordered(game):
     puzzles = shipped_puzzles(game)
     assert len(puzzles) >= NUMBERS[game.name]
     assert len({canonical_text(game, puzzle.position) for puzzle in puzzles}) == len(puzzles)
     assert [puzzle.number for puzzle in puzzles] == list(range(1, len(puzzles) + 1))
-    failures = [len(puzzle.failed) for puzzle in puzzles]
+    failures = [len(puzzle.failing_rungs) for puzzle in puzzles]
     assert failures == sorted(failures)
     levels = len(rungs(game))
-    assert all(level <= levels for puzzle in puzzles for level in puzzle.failed)
+    assert all(level <= levels for puzzle in puzzles for level in puzzle.failing_rungs)
 
 
 def test_puzzles_are_for_people(game):
@@ -97,34 +78,78 @@ def test_sampled_proofs_reach_the_goal_over_all_replies(game):
         check_proof(game, puzzle)
 
 
-def check_by_alpha_beta(game, puzzles):
-    search = AlphaBeta(game)
-    for puzzle in puzzles:
-        if puzzle.task != WIN:
-            continue
-        assert wins_within(game, search, puzzle.position, puzzle.turns)
-        assert not wins_within(game, search, puzzle.position, puzzle.turns - 1)
-        for turn in game.turns(puzzle.position):
-            after = game.play_turn(puzzle.position, turn)
-            is_won = game.outcome(after) == ONGOING and all(
-                is_goal(game, puzzle, answered)
-                or (
-                    game.outcome(answered) == ONGOING
-                    and wins_within(game, search, answered, puzzle.turns - 1)
-                )
-                for reply in game.turns(after)
-                for answered in [game.play_turn(after, reply)]
-            )
-            assert is_won == (turn in puzzle.solutions)
+def forces_win(game, search, position, attacker, turns):
+    """Return whether alpha-beta proves that the attacker wins within its own turns."""
+    if game.outcome(position) != ONGOING:
+        return game.outcome(position) == attacker
+    if turns <= 0:
+        return False
+    is_attack = game.to_move(position) == attacker
+    result = search.search(position, depth=2 * turns - is_attack)
+    if result.score is not None:
+        return (result.score if is_attack else -result.score) >= PROVEN
+    # A single legal action is not searched.
+    after = game.apply(position, result.action)
+    is_finished = is_attack and not game.mid_turn(after)
+    return forces_win(game, search, after, attacker, turns - is_finished)
+
+
+def check_by_alpha_beta(game, search, puzzle):
+    position, attacker = puzzle.position, game.to_move(puzzle.position)
+    assert not forces_win(game, search, position, attacker, puzzle.turns - 1)
+    for turn, after in game.finished_turns(position):
+        is_won = forces_win(game, search, after, attacker, puzzle.turns - 1)
+        assert is_won == (turn in puzzle.solutions)
+
+
+def sides(position):
+    """Return a position of morris in the form of `ForcedGoal`."""
+    own, enemy, own_hand, enemy_hand, own_is_free, enemy_is_free, *_ = map(int, position)
+    return (own, own_hand, bool(own_is_free)), (enemy, enemy_hand, bool(enemy_is_free))
+
+
+def check_by_plain_search(game, puzzle):
+    position = sides(puzzle.position)
+    goal = ForcedGoal(position, puzzle.task == CAPTURE)
+    assert not goal.can_force(position, puzzle.turns - 1)
+    reaching = {after for after in successors(position) if goal.reaches(after, puzzle.turns - 1)}
+    assert reaching == {sides(game.play_turn(puzzle.position, turn)) for turn in puzzle.solutions}
+
+
+@pytest.fixture(scope="module")
+def check(game):
+    """Return a function that checks the solutions of a puzzle, and that nothing is shorter.
+
+    It uses another search than that of the proofs.
+    """
+    if game.name == "morris":
+        return partial(check_by_plain_search, game)
+    return partial(check_by_alpha_beta, game, AlphaBeta(game))
 
 
 @pytest.mark.slow
-def test_alpha_beta_finds_the_same_solutions_and_none_shorter(game):
-    check_by_alpha_beta(game, [p for p in sample(game, 40) if p.turns <= 4])
+def test_another_search_finds_the_same_solutions_and_none_shorter(game, check):
+    for puzzle in shipped_puzzles(game):
+        check(puzzle)
 
 
-def test_alpha_beta_finds_the_solutions_of_short_puzzles(game):
-    check_by_alpha_beta(game, [p for p in sample(game, 30) if p.turns == 2][:3])
+def test_another_search_finds_the_solutions_of_sampled_puzzles(game, check):
+    puzzles = shipped_puzzles(game)
+    for index in np.random.default_rng(0).permutation(len(puzzles))[:15]:
+        check(puzzles[index])
+
+
+def test_another_search_rejects_other_solutions_and_numbers_of_turns(game, check):
+    for puzzle in sample(game, 3):
+        wrong = next(turn for turn in game.turns(puzzle.position) if turn not in puzzle.solutions)
+        for change in (
+            {"solutions": ()},
+            {"solutions": (*puzzle.solutions, wrong)},
+            {"turns": puzzle.turns - 1},
+            {"turns": puzzle.turns + 1},
+        ):
+            with pytest.raises(AssertionError):
+                check(replace(puzzle, **change))
 
 
 def mutations(puzzle):
@@ -193,4 +218,4 @@ def test_recorded_failures_are_those_of_most_attempts(game):
     for puzzle in sample(game, 8):
         for rung in rungs(game)[:4]:
             share = solve_rate(rung.spec, game, [puzzle] * ATTEMPTS).share.value
-            assert (share < 0.5) == (rung.level in puzzle.failed)
+            assert (share < 0.5) == (rung.level in puzzle.failing_rungs)

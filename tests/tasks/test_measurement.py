@@ -1,7 +1,7 @@
 """The share of tasks that players solve: programs, and a scripted language model."""
 
 import pytest
-from players.chat_server import say, serving
+from players.chat_server import say, serving, wait_for_each_other
 
 from cc_env.errors import BadOption
 from cc_env.games.factory import make_game
@@ -27,7 +27,7 @@ def test_perfect_player_solves_puzzles_and_finds_winners(tasks):
 def test_random_player_solves_few(tasks):
     answers = measure("random", tasks, seed=1)
     assert share_solved(answers).value < 0.5
-    assert answers == measure("random", tasks, seed=1, workers=3)
+    assert answers == measure("random", tasks, seed=1, workers=2)
 
 
 def test_language_model_replies_to_all_kinds(tasks):
@@ -37,9 +37,16 @@ def test_language_model_replies_to_all_kinds(tasks):
         handler.reply(f"I think so.\n{solutions[request['messages'][-1]['content']]}")
 
     with serving(answer) as server:
-        answers = measure(server.spec, tasks, workers=4)
+        answers = measure(server.spec, tasks)
     assert [answer.task for answer in answers] == tasks
     assert all(answer.grade == 1.0 for answer in answers)
+
+
+def test_language_model_gets_several_requests_at_once(tasks):
+    with serving(wait_for_each_other(2, say("<answer>draw</answer>"))) as server:
+        answers = measure(server.spec, tasks[:4], workers=2)
+    assert [answer.task for answer in answers] == tasks[:4]
+    assert not any(answer.fault for answer in answers)
 
 
 def test_wrong_replies_solve_nothing(tasks):
@@ -58,7 +65,7 @@ def test_absent_server_is_a_fault(tasks, monkeypatch):
 
 
 def test_invalid_arguments_are_refused(tasks):
-    with pytest.raises(BadOption, match="workers=0"):
-        measure("random", tasks, workers=0)
+    with pytest.raises(BadOption, match="workers=-1"):
+        measure("random", tasks, workers=-1)
     with pytest.raises(BadOption, match="seed"):
         measure("random", tasks, seed=-1)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import ray
 import torch
-from tasks import (
+from worker_tasks import (
     check_closing_stops_tasks,
     check_values_and_failures,
     check_worker_environment,

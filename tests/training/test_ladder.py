@@ -9,8 +9,8 @@ from conftest import command_line
 from cc_env.cli.application import run
 from cc_env.games.factory import make_game
 from cc_env.ladder.rungs import MEASURED, ladder_path, read_ladder, rungs
+from cc_env.players.decision_hash import decision_hash
 from cc_env.players.specs import make_player
-from training.arena.decision_hash import decision_hash
 from training.experiments import ladder
 from training.experiments.ladder import Measurement
 

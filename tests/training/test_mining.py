@@ -9,7 +9,7 @@ from conftest import command_line
 from cc_env.cli.application import run
 from cc_env.games.factory import make_game
 from cc_env.puzzles.proof import check_proof
-from cc_env.puzzles.puzzle import read_puzzles
+from cc_env.puzzles.puzzle import Puzzle, read_puzzles
 from training.experiments import puzzles as mining
 from training.experiments.puzzles import Miner, canonical_text, mine_games, select
 
@@ -55,9 +55,9 @@ def test_progress_that_was_altered_is_rejected(tmp_path):
 
 
 def test_selection_is_distinct_ordered_and_balanced(found):
-    by_difficulty = {len(puzzle.failed) for puzzle in found}
+    by_difficulty = {len(puzzle.failing_rungs) for puzzle in found}
     chosen = select(GAME, [*found, *found], len(by_difficulty))
-    assert [len(puzzle.failed) for puzzle in chosen] == sorted(by_difficulty)
+    assert [len(puzzle.failing_rungs) for puzzle in chosen] == sorted(by_difficulty)
     everything = select(GAME, [*found, *found], 1000)
     texts = {canonical_text(GAME, puzzle.position) for puzzle in everything}
     assert len(texts) == len(everything)
@@ -80,6 +80,49 @@ def test_command_writes_a_file_of_puzzles(tmp_path):
     assert json.loads(path.read_text().splitlines()[0])["task"] == "win"
     unknown = command_line(partial(run, mining.app), "--task", "draw", status=2)
     assert "draw" in unknown
+
+
+class ScriptedMiner(Miner):
+    """A miner for which every move of the first player has a known number of turns to the goal."""
+
+    def __init__(self, turns_to_goal):
+        super().__init__(GAME, ["win"])
+        self.searched = []
+        self.turns_to_goal = turns_to_goal
+
+    def _turns_to_goal(self, position, task):
+        self.searched.append(position)
+        return self.turns_to_goal.get(position)
+
+    def _make_puzzle(self, position, task, turns):
+        yield Puzzle(position, task, turns, ())
+
+
+def game_positions(count):
+    """Return successive positions of a game that is long enough."""
+    positions = [GAME.initial]
+    while len(positions) < count:
+        last = positions[-1]
+        positions.append(GAME.play_turn(last, next(iter(GAME.turns(last)))))
+    return positions
+
+
+@pytest.mark.parametrize("second", [1, 2, 3, 4])
+def test_combination_after_the_skipped_turns_counts_whatever_its_length(second):
+    positions = game_positions(12)
+    miner = ScriptedMiner({positions[0]: 3, positions[2]: 5, positions[10]: second})
+    found = list(miner.mine_positions(positions))
+    assert [puzzle.position for puzzle in found] == [positions[0], positions[10]]
+    assert miner.searched == [positions[0], positions[10]]
+
+
+def test_only_the_first_position_of_a_combination_counts():
+    positions = game_positions(12)
+    miner = ScriptedMiner({positions[1]: 3, positions[3]: 2})
+    miner._make_puzzle = lambda position, task, turns: (
+        [Puzzle(position, task, turns, ())] if turns < 3 else []
+    )
+    assert list(miner.mine_positions(positions)) == []
 
 
 def test_captures_by_force_are_found_in_morris():

@@ -27,11 +27,11 @@ from cc_env.match.match import Limits
 from cc_env.match.record import Record, append_record
 from cc_env.match.referee import Player, play_match
 from cc_env.players.specs import make_player
+from cc_env.processes import Failure
 from training.arena import entrants, folder
 from training.arena.entrants import Entrants
 from training.arena.schedule import Config, Pairing, make_players, schedule
 from training.arena.standings import Standings, standings
-from training.parallel.processes import Failure
 from training.parallel.tasks import Mapper, task_mapper
 from training.runs.folder import to_text
 

@@ -18,9 +18,9 @@ from cc_env.games.factory import make_game
 from cc_env.match.match import Limits
 from cc_env.match.openings import random_openings
 from cc_env.match.referee import Player
+from cc_env.players.decision_hash import decision_hash
 from cc_env.players.specs import make_player
 from cc_env.version import __version__
-from training.arena.decision_hash import decision_hash
 from training.runs import checked
 
 # Random stream of seeds; `cc_env.match.openings` uses stream 0.

@@ -25,7 +25,6 @@ from matplotlib.figure import Figure
 
 from cc_env.accuracy import decisions
 from cc_env.accuracy.decisions import (
-    VALUE_NAMES,
     Accuracy,
     GradedDecision,
     enumerate_replies,
@@ -52,6 +51,7 @@ from cc_env.puzzles import puzzle as puzzle_sets
 from cc_env.puzzles.puzzle import shipped_puzzles
 from cc_env.puzzles.solve_rate import SolveRate, solve_rate
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
+from cc_env.tablebase.values import VALUE_NAMES
 from training.runs.chart_style import COLORS, FAINT, STYLE
 
 app = create_app()
@@ -71,7 +71,7 @@ def measure(
     player: Annotated[
         list[str], typer.Argument(help="Player specs, e.g. policy.", metavar="PLAYER")
     ],
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     tables: TablesFolder = None,
@@ -94,13 +94,13 @@ def measure(
     Positions are sampled from the tablebase, occur in games against itself and other players, or
     follow from the start by the player's actions and all replies.
     """
-    subject = make_game(game, **game_options(option, size, game))
-    puzzles = shipped_puzzles(subject)
-    tablebase = _find_tables(subject, tables, is_optional=bool(puzzles))
+    game = make_game(game_name, **game_options(option, size, game_name))
+    puzzles = shipped_puzzles(game)
+    tablebase = _find_tables(game, tables, is_optional=bool(puzzles))
     opponents = opponent or ["random", "minimax:depth=2"]
     for name in (*player, *opponents):
         check_spec(name)
-    folder = out or Path("runs") / folder_name(subject, player)
+    folder = out or Path("runs") / folder_name(game, player)
     folder.mkdir(parents=True, exist_ok=True)
     measured: dict[str, dict[str, Accuracy]] = {}
     rates: dict[str, SolveRate] = {}
@@ -111,11 +111,11 @@ def measure(
             measured[name] = dict(accuracies)
             show(name, measured[name])
         if puzzles:
-            rates[name] = solve_rate(name, subject, puzzles, seed=seed)
+            rates[name] = solve_rate(name, game, puzzles, seed=seed)
             share, low, high = (100 * part for part in rates[name].share)
             count = format_count(len(puzzles), "puzzle")
             console.print(f"{name}: {share:.1f} % ({low:.1f} – {high:.1f}) of {count} solved")
-        save(folder, subject, measured, rates)
+        save(folder, game, measured, rates)
     console.print(f"results, misses and charts: {folder}")
 
 
@@ -244,7 +244,7 @@ def _rate_json(rate: SolveRate) -> dict[str, Any]:
 
 def _share_json(rate: SolveRate) -> dict[str, Any]:
     share, low, high = (round(part, 6) for part in rate.share)
-    return {"puzzles": len(rate.answers), "solved": share, "interval": [low, high]}
+    return {"puzzles": len(rate.results), "solved": share, "interval": [low, high]}
 
 
 def summary(accuracy: Accuracy, is_sample: bool) -> dict[str, Any]:

@@ -34,7 +34,7 @@ console = Terminal()
 
 @app.command()
 def search(
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     tables: TablesFolder = None,
@@ -50,9 +50,9 @@ def search(
     ] = None,
 ) -> None:
     """Find hard positions of a solved game."""
-    subject = make_game(game, **game_options(option, size, game))
-    tablebase = Tablebase(subject, tables or SHIPPED).require_any()
-    path = out or puzzle_path(Path(), subject, HARD)
+    game = make_game(game_name, **game_options(option, size, game_name))
+    tablebase = Tablebase(game, tables or SHIPPED).require_any()
+    path = out or puzzle_path(Path(), game, HARD)
     # Opening the file first detects a bad path before the search.
     with open_atomically(path) as file:
         sampled = track(
@@ -64,10 +64,11 @@ def search(
             disable=not console.shows_progress,
         )
         missed = sorted(
-            find_hard(tablebase, sampled, depth), key=lambda entry: (-entry.missed, -entry.turns)
+            find_hard(tablebase, sampled, depth),
+            key=lambda entry: (-entry.missed_depth, -entry.turns),
         )
         selected = missed[:number]
-        file.write(write_lines(selected, subject).encode())
+        file.write(write_lines(selected, game).encode())
     console.print(f"{path}: {len(selected)} of {len(missed)} positions whose win alpha-beta misses")
 
 
@@ -87,7 +88,7 @@ def find_hard(tables: Tablebase, positions: Iterable[Position], depth: int) -> I
             if deepest := next(missed, 0):
                 solutions = tuple(_winning_turns(tables, position, action))
                 own_turns = (solved.turns + 1) // 2
-                yield Puzzle(position, WIN, own_turns, solutions, missed=deepest)
+                yield Puzzle(position, WIN, own_turns, solutions, missed_depth=deepest)
 
 
 def _winning_turns(tables: Tablebase, position: Position, action: int) -> Iterator[Turn]:

@@ -1,4 +1,4 @@
-"""cc_env measure-ladder SPEC …: measure the opponents of a game's ladder on one scale.
+"""cc_env measure-ladder SPEC …: measure the players of a game's ladder on one scale.
 
 Players at most two places apart play in pairs, each opening in both seats, until the confidence
 interval of every Elo is narrow enough. The next games are always those that reduce the variance
@@ -30,8 +30,8 @@ from cc_env.match.openings import random_openings
 from cc_env.match.record import POINTS, Record
 from cc_env.match.referee import play_match
 from cc_env.output import Terminal, make_number_table
+from cc_env.players.decision_hash import decision_hash
 from cc_env.registry.catalogue import rules_id
-from training.arena.decision_hash import decision_hash
 from training.arena.folder import PROCESSORS
 from training.arena.ratings import Games, elo
 from training.arena.schedule import make_players
@@ -55,7 +55,7 @@ def measure(
         list[str],
         typer.Argument(help="Player specs, weakest first, without random.", metavar="SPEC"),
     ],
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     width: Annotated[
@@ -66,11 +66,11 @@ def measure(
         typer.Option(**FILE, help="File of the results.", show_default="the shipped ladder's"),
     ] = None,
 ) -> None:
-    """Measure the Elo of a game's ladder of opponents, with random at 0."""
-    subject = make_game(game, **game_options(option, size, game))
+    """Measure the Elo of the players of a game's ladder, with random at 0."""
+    game = make_game(game_name, **game_options(option, size, game_name))
     if not 0 < len(players) <= len(NAMES):
         raise BadOption(f"{len(players)} players; expected: 1 to {len(NAMES)}")
-    measurement = Measurement(subject, [ANCHOR, *players], out or ladder_path(MEASURED, subject))
+    measurement = Measurement(game, [ANCHOR, *players], out or ladder_path(MEASURED, game))
     measurement.run(width)
     measurement.show()
     console.print(f"ladder: {measurement.path}")

@@ -1,4 +1,4 @@
-"""cc_env mine-puzzles: find puzzles in games between opponents of a ladder.
+"""cc_env mine-puzzles: find puzzles in games between players of a ladder.
 
 A position becomes a puzzle if the player to move can force the goal in at most five own turns, at
 most two first turns do so, and at least two plausible ones fail: a search of one turn scores them
@@ -11,7 +11,7 @@ puzzles of finished games are in FILE.part.
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -58,7 +58,7 @@ MAX_PROOF_LENGTH = 500
 # Own turns of a capture by force, which alpha-beta does not detect.
 _MAX_CAPTURE_TURNS = 4
 _OPENING_TURNS = 4
-# Attempts of each level of the ladder at a puzzle.
+# Attempts of each rung at a puzzle.
 ATTEMPTS = 5
 _LIMITS = Limits(max_turns=150, repetitions=3)
 # Turns of a game between two puzzles.
@@ -72,7 +72,7 @@ console = Terminal()
 
 @app.command()
 def search(
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     games: Annotated[int, typer.Option(min=1, help="Games to search.")] = 1000,
@@ -86,18 +86,18 @@ def search(
         typer.Option(**FILE, help="File to write the puzzles to.", show_default="the game's name"),
     ] = None,
 ) -> None:
-    """Find puzzles in games between the opponents of a game's ladder."""
-    subject = make_game(game, **game_options(option, size, game))
+    """Find puzzles in games between the players of a game's ladder."""
+    game = make_game(game_name, **game_options(option, size, game_name))
     tasks = [check_name("task", name, TASKS) for name in task or [WIN]]
-    path = out or puzzle_path(Path(), subject, PEOPLE)
-    found = mine_games(subject, tasks, games, seed, path.with_name(f"{path.name}.part"))
-    selected = select(subject, found, number)
-    write_atomically(path, write_lines(selected, subject))
+    path = out or puzzle_path(Path(), game, PEOPLE)
+    found = mine_games(game, tasks, games, seed, path.with_name(f"{path.name}.part"))
+    selected = select(game, found, number)
+    write_atomically(path, write_lines(selected, game))
     console.print(f"{path}: {len(selected)} of {len(found)} puzzles from {games:,} games")
 
 
 def mine_games(game: Game, tasks: Sequence[str], games: int, seed: int, path: Path) -> list[Puzzle]:
-    """Return the puzzles of games between opponents of the ladder; `path` stores the progress."""
+    """Return the puzzles of games between players of the ladder; `path` stores the progress."""
     found, finished = _resume(path, game)
     miner = Miner(game, tasks)
     numbers = track(
@@ -138,7 +138,7 @@ class Miner:
     """Searches games of a ladder for puzzles."""
 
     def __init__(self, game: Game, tasks: Sequence[str]) -> None:
-        """Create the opponents of the ladder."""
+        """Read the ladder of the game."""
         self.game, self.tasks = game, tasks
         self._rungs = rungs(game)
         self._players: dict[str, Player] = {}
@@ -159,10 +159,14 @@ class Miner:
         record = play_match(
             self.game, players, start=start, limits=_LIMITS, seed=int(rng.integers(2**31))
         )
-        # Own turns to the goal in the previous position, by mover and task.
+        yield from self.mine_positions(self._positions(record))
+
+    def mine_positions(self, positions: Iterable[Position]) -> Iterator[Puzzle]:
+        """Yield the puzzles among successive positions of a game."""
+        # Own turns to the goal in the last position that was searched, by mover and task.
         previous: dict[tuple[int, str], int] = {}
         next_turn = 0
-        for number, position in enumerate(self._positions(record)):
+        for number, position in enumerate(positions):
             if number < next_turn:
                 continue
             mover = self.game.to_move(position)
@@ -174,6 +178,9 @@ class Miner:
                     for puzzle in self._make_puzzle(position, task, turns):
                         next_turn = number + _MIN_DISTANCE
                         yield puzzle
+            if next_turn > number:
+                # What follows the skipped turns is another combination.
+                previous.clear()
 
     def _positions(self, record: Record) -> Iterator[Position]:
         """Yield the positions between the turns of a game."""
@@ -225,7 +232,7 @@ class Miner:
         except SearchLimit:
             return
         puzzle = replace(puzzle, themes=themes)
-        yield replace(puzzle, failed=tuple(self._failing_levels(puzzle)))
+        yield replace(puzzle, failing_rungs=tuple(self._failing_rungs(puzzle)))
 
     def _num_plausible(self, position: Position, solutions: Sequence[Turn]) -> int:
         """Return the number of plausible actions that begin no solution."""
@@ -235,8 +242,8 @@ class Miner:
         wrong = scores.keys() - {turn[0] for turn in solutions}
         return sum(scores[action] >= bound for action in wrong)
 
-    def _failing_levels(self, puzzle: Puzzle) -> Iterator[int]:
-        """Yield the levels of the ladder that solve a puzzle in less than half of the attempts."""
+    def _failing_rungs(self, puzzle: Puzzle) -> Iterator[int]:
+        """Yield the levels of the rungs that solve a puzzle in less than half of the attempts."""
         for rung in self._rungs:
             rate = solve_rate(self._player(rung.spec), self.game, [puzzle] * ATTEMPTS)
             if rate.share.value < 0.5:
@@ -251,13 +258,13 @@ def select(game: Game, puzzles: Sequence[Puzzle], number: int) -> list[Puzzle]:
     distinct = {canonical_text(game, puzzle.position): puzzle for puzzle in reversed(puzzles)}
     by_difficulty: dict[int, list[Puzzle]] = {}
     for puzzle in reversed(list(distinct.values())):
-        by_difficulty.setdefault(len(puzzle.failed), []).append(puzzle)
+        by_difficulty.setdefault(len(puzzle.failing_rungs), []).append(puzzle)
     selected: list[Puzzle] = []
     while len(selected) < number and any(by_difficulty.values()):
         for group in by_difficulty.values():
             if group and len(selected) < number:
                 selected.append(group.pop(0))
-    return sorted(selected, key=lambda puzzle: (len(puzzle.failed), puzzle.turns))
+    return sorted(selected, key=lambda puzzle: (len(puzzle.failing_rungs), puzzle.turns))
 
 
 def canonical_text(game: Game, position: Position) -> str:

@@ -209,7 +209,7 @@ def _evaluation(game: Game) -> Any:
 
 @app.command()
 def main(
-    game: GameName = "capture_conquer",
+    game_name: GameName = "capture_conquer",
     size: Size = None,
     option: GameOptions = None,
     rounds: Annotated[int, typer.Option(help="Rounds of self-play and fitting.")] = Config.rounds,
@@ -221,9 +221,9 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
 ) -> None:
     """Tune the weights of a game's evaluation; print each round and the best weights."""
-    subject = make_game(game, **game_options(option, size, game))
+    game = make_game(game_name, **game_options(option, size, game_name))
     config = Config(rounds=rounds, positions=positions, games=games, depth=depth, seed=seed)
-    for number, result in enumerate(tune(subject, config), 1):
+    for number, result in enumerate(tune(game, config), 1):
         decision = "adopted" if result.is_adopted else "rejected"
         against = (
             f"{percent(result.score.value)} ({interval(result.score)}) against the best weights"

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cc_env.errors import BadOption, MissingExtra
-from training.parallel.processes import THREAD_VARIABLES, Failure, ProcessDied, run_task
+from cc_env.processes import THREAD_VARIABLES, Failure, ProcessDied, run_task
 
 try:
     import ray

@@ -1,17 +1,14 @@
 """Independent tasks, in processes of this machine or on a Ray cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from typing import Any
 
+from cc_env import processes
 from cc_env.errors import check_integer, check_name
 from cc_env.jit.threads import available_cores
-from training.parallel import processes
 
 ENGINES = "processes", "ray"
-# Above every sensible number, since configs may be untrusted.
-MAX_WORKERS = 1024
 
 # Called with the function and the tasks.
 Mapper = Callable[..., Iterator[tuple[Any, Any]]]
@@ -22,13 +19,7 @@ def run_tasks(run: Mapper, work: Callable[[Any], Any], tasks: Sequence[Any]) -> 
 
     Raises ChildProcessError and stops all tasks when one fails.
     """
-    values = {}
-    with closing(run(work, tasks)) as results:  # type: ignore[type-var]
-        for task, value in results:
-            if isinstance(value, processes.Failure):
-                raise ChildProcessError(f"task {task} failed: {value}")
-            values[task] = value
-    return [values[task] for task in tasks]
+    return processes.in_order(run(work, tasks), tasks)
 
 
 def check_engine(engine: str, engines: Sequence[str] = ENGINES) -> None:
@@ -51,7 +42,7 @@ def check_workers(engine: str, workers: int | None) -> None:
     check_engine(engine)
     minimum, note = (0, "0: this process") if engine == "processes" else (1, "with engine 'ray'")
     if workers is not None:
-        check_integer("workers", workers, minimum, MAX_WORKERS, f" ({note})")
+        check_integer("workers", workers, minimum, processes.MAX_WORKERS, f" ({note})")
 
 
 def task_mapper(engine: str = "processes", workers: int | None = None) -> Mapper:

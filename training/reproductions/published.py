@@ -21,6 +21,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from cc_env import processes
 from cc_env.cli import application
 from cc_env.cli.application import create_app
 from cc_env.core.game import Game
@@ -37,7 +38,6 @@ from training import arena
 from training.arena.schedule import Pairing, game_seed
 from training.arena.standings import Tally, make_tally
 from training.arena.wording import interval, percent
-from training.parallel import processes
 from training.runs import checked
 from training.runs.command_line import Workers
 from training.runs.progress import console, games_progress

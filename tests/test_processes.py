@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from tasks import (
+from worker_tasks import (
     check_closing_stops_tasks,
     check_values_and_failures,
     check_worker_environment,
     work,
 )
 
-from training.parallel.processes import map_unordered
+from cc_env.processes import Failure, ProcessPool, in_order, map_unordered
 
 
 class Unloadable:
@@ -89,3 +89,31 @@ def test_closing_the_iterator_stops_the_workers():
 def test_workers_that_cannot_start_raise():
     with pytest.raises(ChildProcessError, match=r"could not start: the process died .*status 7"):
         list(map_unordered(Unloadable(), [1, 2], 1))
+
+
+def test_pool_keeps_its_processes_between_calls():
+    with ProcessPool(process_id, 2) as pool:
+        processes = [{pid for _, pid in pool.map_unordered(range(20))} for _ in range(3)]
+    assert len(set.union(*processes)) <= 2
+    assert os.getpid() not in set.union(*processes)
+    assert not multiprocessing.active_children()
+
+
+def test_pool_survives_the_end_of_an_iterator_and_of_a_process():
+    with ProcessPool(work, 2) as pool:
+        results = pool.map_unordered([1, "sleep"])
+        assert next(results) == (1, 1)
+        results.close()
+        assert isinstance(dict(pool.map_unordered(["die"]))["die"], Failure)
+        assert dict(pool.map_unordered([2, 3])) == {2: 4, 3: 9}
+
+
+def test_values_are_in_order_and_a_failure_raises():
+    with ProcessPool(work, 2) as pool:
+        assert in_order(pool.map_unordered([3, 1, 2]), [3, 1, 2]) == [9, 1, 4]
+        with pytest.raises(ChildProcessError, match="task fail failed: RuntimeError: broken"):
+            in_order(pool.map_unordered(["sleep", "fail"]), ["sleep", "fail"])
+
+
+def process_id(task):
+    return os.getpid()

@@ -3,7 +3,7 @@
 import os
 import time
 
-from training.parallel.processes import THREAD_VARIABLES, Failure
+from cc_env.processes import THREAD_VARIABLES, Failure
 
 
 def work(task):

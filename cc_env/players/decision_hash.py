@@ -1,4 +1,7 @@
-"""A hash of the decisions of a player, which states whether its search or evaluation changed."""
+"""A hash of the decisions of a player, which states whether its search or evaluation changed.
+
+Measurements of strength contain it. They are stale for players whose hash is another one now.
+"""
 
 import hashlib
 import json
@@ -7,6 +10,7 @@ import numpy as np
 
 from cc_env.core.game import Game
 from cc_env.core.rules import ONGOING
+from cc_env.ladder.rungs import Rung
 from cc_env.match.openings import play_random_turns
 from cc_env.match.referee import Clock
 from cc_env.players.specs import make_player
@@ -48,3 +52,11 @@ def decision_hash(spec: str, game: Game) -> str | None:
             decision = player.choose(position, rng, Clock())
             decisions.append((decision.action, round(decision.value or 0, decimals)))
     return hashlib.sha256(json.dumps(decisions).encode()).hexdigest()[:16]
+
+
+def is_stale(rung: Rung, game: Game) -> bool:
+    """Return whether a rung's player decides otherwise than when its Elo was measured.
+
+    That takes a few seconds, a minute if nothing is compiled. Raises as `make_player`.
+    """
+    return decision_hash(rung.spec, game) != rung.decisions
