@@ -19,8 +19,8 @@ import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { playSound } from "./settings.js";
-import { loadStyle } from "./styles.js";
 import { ownSeats, showForm } from "./start.js";
+import { loadStyle } from "./styles.js";
 
 const find = (id) => document.getElementById(id);
 const HINT_COLOR = "#1d6b3c";
@@ -168,7 +168,7 @@ class GameView {
     const [{ showEndCard }] = await Promise.all([import("./end.js"), loadStyle("puzzles.css")]);
     if (gameView !== this || !this.state.result) return;
     const { game, state, panels } = this;
-    showEndCard(find("end-card"), { game, state, panels, execute: () => this.execute("rematch") }, openGame);
+    showEndCard(find("end-card"), { game, state, panels }, openGame);
   }
 
   /** Count the end of a game against an opponent of the ladder. */

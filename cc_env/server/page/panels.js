@@ -52,11 +52,10 @@ export class Panels {
       rematch: button("Rematch", () => this.execute("rematch"), { title: "seats swapped" }),
       analyze: button("Analyze", () => this.execute("analyze"), { title: "step through the game, with evaluations by a player" }),
     };
-    const { flip, newGame, rematch, analyze, ...controls } = this.buttons;
-    controls.more.setAttribute("popovertarget", "more");
-    find("buttons").replaceChildren(...Object.values(controls));
+    const { take_back: takeBack, hint, draw, resign, more, flip, newGame, analyze } = this.buttons;
+    more.setAttribute("popovertarget", "more");
+    find("buttons").replaceChildren(takeBack, hint, draw, resign, more);
     find("more-buttons").replaceChildren(flip, newGame, analyze);
-    find("end-card").replaceChildren(rematch);
   }
 
   /** Resign at the second click within three seconds. */
@@ -93,8 +92,6 @@ export class Panels {
     takeBack.hidden = isSpectator || (isOver && isBetweenPeople);
     hint.hidden = isSpectator || isOver || !this.assistance;
     draw.hidden = resign.hidden = isSpectator || isOver;
-    find("end-card").hidden = !isOver;
-    rematch.hidden = !this.canRematch;
     analyze.hidden = !isOver && !this.assistance;
     takeBack.disabled = !state.decisions || state.take_back_requested_by !== null || this.mustWait("take_back");
     hint.disabled = isOver || !this.isMine;
@@ -125,7 +122,7 @@ export class Panels {
 
   /** Turn the rematch button into a link to the rematch. */
   showRematch() {
-    Object.assign(this.buttons.rematch, { textContent: "Go to the rematch", hidden: false, disabled: false });
+    Object.assign(this.buttons.rematch, { textContent: "Go to the rematch", disabled: false });
     this.canRematch = true;
   }
 
