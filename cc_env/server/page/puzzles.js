@@ -20,7 +20,7 @@ export async function show(route, kind, number, theme) {
   const { hash } = location;
   try {
     const style = loadStyle("puzzles.css");
-    lists = await fetchJson("/puzzles");
+    if (!lists || route === "puzzles") lists = await fetchJson("/puzzles");
     await style;
     const render = route === "puzzles" ? await prepareHome(kind) : await preparePuzzle(kind, number, theme);
     if (location.hash === hash) render?.();
