@@ -97,7 +97,9 @@ function nextAddress(kind, theme, current) {
 
 async function preparePuzzle(kind, number, encodedTheme) {
   const theme = encodedTheme && decodeURIComponent(encodedTheme);
-  if (!lists.games[kind]) throw new Error(`There are no puzzles of ${kind}`);
+  if (!Object.hasOwn(lists.games, kind)) throw new Error(`There are no puzzles of ${kind}`);
+  const { themes } = lists.games[kind];
+  if (theme && !Object.hasOwn(themes, theme)) throw new Error(`There are no puzzles of ${kind} with the theme ${theme}`);
   if (!number) {
     location.replace(nextAddress(kind, theme));
     return null;
