@@ -213,8 +213,8 @@ class GameView {
     this.panels.showPast(turns, trays, this.newsSincePast);
   }
 
-  on_presence({ seats }) {
-    this.panels.showPresence(seats);
+  on_presence({ seats, names }) {
+    this.panels.showPresence(seats, names);
   }
 
   on_queue({ games_ahead: gamesAhead }) {

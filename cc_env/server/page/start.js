@@ -188,6 +188,13 @@ function parseMinutes(text) {
   throw new Error(`invalid minutes '${text}'; expected ${range}, such as 5 or 2.5`);
 }
 
+/** Return the seconds that are added after each turn. */
+function parseIncrement(text) {
+  const seconds = Number(text.replace(",", "."));
+  if (seconds >= 0 && seconds <= catalogue.increment) return seconds;
+  throw new Error(`invalid seconds '${text}'; expected 0 to ${catalogue.increment}`);
+}
+
 function formRequest() {
   const values = selectedSeats();
   const seats = values.map((value, seat) => {
@@ -202,6 +209,7 @@ function formRequest() {
     random_seats: form.elements.random_seats.checked,
     assistance: values.includes("friend") && form.elements.assistance.checked,
     seconds: minutes ? parseMinutes(minutes) : null,
+    increment: parseIncrement(form.elements.increment.value.trim()),
     start: form.elements.start.value.trim() || null,
   };
 }
