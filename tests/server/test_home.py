@@ -102,7 +102,7 @@ def test_opponent_is_chosen_from_the_ladder(open_home):
 
 def test_friend_is_invited_by_a_link(open_home, open_pages, address):
     page, friend = open_home(), open_pages(address)
-    page.select_option("#friend [name=game]", "mini_checkers")
+    page.select_option("#friend [name=kind]", "mini_checkers")
     page.click("#friend >> text=3+2")
     page.click("#friend >> text=white")
     page.click("#friend >> text=Create link")

@@ -113,6 +113,13 @@ export class Connection {
   }
 }
 
+let catalogue = null;
+
+/** Return the games with their options and players. */
+export async function fetchCatalogue() {
+  return (catalogue ??= await fetchJson("/catalogue"));
+}
+
 /** Return the JSON content of a response: of a POST request if there is a body, else of GET. */
 export async function fetchJson(path, body, signal) {
   const options = body && { method: "POST", body: JSON.stringify(body), signal };
