@@ -2,14 +2,13 @@
 // puzzle, #/puzzle/KIND/NUMBER/THEME one of a theme, #/puzzle/KIND the next one.
 
 import { button, element, toTitle } from "./board.js";
-import { fetchJson } from "./connection.js";
+import { fetchCatalogue, fetchJson } from "./connection.js";
 import { createGame } from "./create.js";
 import { describeDays, puzzleAddress, renderDaily } from "./daily.js";
 import { defaultOpponent } from "./ladder.js";
 import { renderPicture } from "./picture.js";
 import { chooseNext, readProgress, recordDay, recordResult } from "./progress.js";
 import { TaskView, control } from "./puzzle.js";
-import { fetchCatalogue } from "./start.js";
 import { store } from "./storage.js";
 import { loadStyle } from "./styles.js";
 
