@@ -22,9 +22,9 @@ const MODULES = {
   games: ["./my_games.js"],
   learn: ["./learn.js", "learn.css"],
   new: ["./start.js"],
-  puzzle: ["./puzzles.js"],
-  puzzles: ["./puzzles.js"],
-  review: ["./review.js", "analysis.css"],
+  puzzle: ["./puzzles.js", "puzzles.css"],
+  puzzles: ["./puzzles.js", "puzzles.css"],
+  review: ["./review.js", "analysis.css", "puzzles.css", "review.css"],
 };
 const loadedModules = {};
 // The number of routes that have been shown.

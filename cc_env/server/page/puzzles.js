@@ -10,7 +10,6 @@ import { renderPicture } from "./picture.js";
 import { chooseNext, readProgress, recordDay, recordResult } from "./progress.js";
 import { TaskView, control } from "./puzzle.js";
 import { store } from "./storage.js";
-import { loadStyle } from "./styles.js";
 
 const root = document.getElementById("puzzles");
 const KEYS = { h: "hint", n: "next", f: "flip", " ": "next" };
@@ -20,9 +19,7 @@ let view = null;
 export async function show(route, kind, number, theme) {
   const { hash } = location;
   try {
-    const style = loadStyle("puzzles.css");
     if (!lists || route === "puzzles") lists = await fetchJson("/puzzles");
-    await style;
     const render = route === "puzzles" ? await prepareHome(kind) : await preparePuzzle(kind, number, theme);
     if (location.hash === hash) render?.();
   } catch (error) {
