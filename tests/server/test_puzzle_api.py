@@ -73,7 +73,7 @@ def test_puzzle_has_its_board_task_and_rating(serving):
     assert puzzle["start"] == puzzle["state"]["position"] == GAME.to_text(LONG.position)
     assert puzzle["task"].endswith(" to play and win in 3 turns")
     assert puzzle["rating"] == puzzle_rating(LONG, rungs(GAME))
-    assert puzzle["difficulty"] == f"{len(LONG.failed)} of {len(rungs(GAME))} opponents fail"
+    assert puzzle["difficulty"] == f"{len(LONG.failing_rungs)} of {len(rungs(GAME))} opponents fail"
     assert puzzle["state"]["choices"]
     assert puzzle["setting"]["game"] == NAME
 
