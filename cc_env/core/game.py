@@ -664,7 +664,8 @@ class Game:
     def parse_turn(self, position: Position, text: str) -> Turn:
         """Return the legal turn written as `text`, in its notation, readable or other notations.
 
-        Whitespace and case are ignored. Raises IllegalAction if there is no such turn.
+        Whitespace and case are ignored. Raises IllegalAction if there is no such turn, with some
+        legal turns in the readable notation, or those that begin with the text.
         """
         normalized = normalize_notation(text)
         for turn, turn_text in self._matching_turns(position, normalized):
@@ -751,9 +752,12 @@ class Game:
         return "legal: " + format_list(f"{a} ({self.action_text(position, int(a))})" for a in legal)
 
     def _turns_hint(self, position: Position) -> str:
-        """Return the first legal turns for an error message; a position may have many thousands."""
+        """Return the first legal turns for an error message, in the readable notation.
+
+        A position may have many thousands.
+        """
         turns = itertools.islice(self.turns(position), _MAX_LISTED_TURNS + 1)
-        texts = [self.turn_text(position, turn) for turn in turns]
+        texts = [self.readable_turn_text(position, turn) for turn in turns]
         if len(texts) > _MAX_LISTED_TURNS:
             texts[_MAX_LISTED_TURNS:] = ["…"]
         return f"legal: {', '.join(texts)}" if texts else "the game is over"

@@ -84,7 +84,7 @@ class CaptureConquer(Game):
 
     def remark(self, position: Position) -> str:
         """Return the pending jump, after which the player chooses a capture."""
-        jump = board.pending_text(position)
+        jump = board.pending_text(position, self.readable_cell_names.__getitem__)
         return f"chooses what {jump} captures" if jump else ""
 
     def to_text(self, position: Position) -> str:
