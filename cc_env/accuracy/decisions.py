@@ -33,7 +33,6 @@ from cc_env.tablebase.tablebase import ExactValue, Tablebase
 
 # The greatest number of positions drawn per requested position.
 _MAX_TRIES = 1000
-VALUE_NAMES = {1: "won", 0: "drawn", -1: "lost"}
 
 
 class GradedDecision(NamedTuple):

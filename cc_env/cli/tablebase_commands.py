@@ -9,6 +9,7 @@ from rich.progress import Progress as Bar
 from typer import Argument, Option
 
 from cc_env.cli.arguments import FOLDER, GameOptions, TablesFolder, game_options
+from cc_env.core.game import Game
 from cc_env.errors import format_count
 from cc_env.files import delete_abandoned
 from cc_env.games.factory import make_game
@@ -18,15 +19,15 @@ from cc_env.solver import solver
 from cc_env.solver.book import MAX_TURNS, make_book
 from cc_env.solver.cross_check import DEFAULT_DEPTH, ComparisonCounts, cross_check
 from cc_env.solver.solver import Progress, Solver, Step, check_space, estimate_seconds
-from cc_env.space import format_bytes
+from cc_env.space import available_memory, format_bytes
 from cc_env.tablebase.book import book_path, write_book
 from cc_env.tablebase.table_file import SUFFIX, TableHeader
-from cc_env.tablebase.tablebase import Tablebase
+from cc_env.tablebase.tablebase import DEFAULT_CACHE_MEGABYTES, SHIPPED, Tablebase
+from cc_env.tablebase.values import VALUE_NAMES
 
 # Interval of progress lines if the output is not a terminal.
 PROGRESS_INTERVAL_SECONDS = 60.0
 
-_RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 console = Terminal()
 
 
@@ -83,7 +84,7 @@ def solve(
             work = Solver(solved_game, step, threads=threads)
             console.print(_describe_table(step, _run(work, step)))
     if check_:
-        console.print(_check(Tablebase(solved_game, out), check_, check_depth, threads))
+        console.print(_check(_open_tables(solved_game, out), check_, check_depth, threads))
 
 
 def book(
@@ -101,8 +102,8 @@ def book(
     away before the last of them.
     """
     solved_game = make_game(game, **game_options(option, game=game))
-    solved = Tablebase(solved_game, *([tables] if tables else []))
-    value = _RESULTS[solved.probe(solved_game.initial).value]
+    solved = _open_tables(solved_game, tables or SHIPPED)
+    value = VALUE_NAMES[solved.probe(solved_game.initial).value]
     # A folder that cannot be created is an error before the work.
     out.mkdir(parents=True, exist_ok=True)
 
@@ -114,6 +115,12 @@ def book(
     write_book(path, header, made)
     size = f"{header.positions:,} without symmetric ones, {format_bytes(path.stat().st_size)}"
     console.print(f"{path}: {size}; the start is {value}")
+
+
+def _open_tables(game: Game, folder: Path) -> Tablebase:
+    """Return tables of which as much stays in memory as half of what is available."""
+    half = (available_memory() or 0) >> 21
+    return Tablebase(game, folder, cache_megabytes=max(half, DEFAULT_CACHE_MEGABYTES))
 
 
 def _check(tables: Tablebase, count: int, depth: int, threads: int | None) -> str:

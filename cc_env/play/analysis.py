@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play import descriptions
 from cc_env.play.descriptions import choose_with_line, winning_chances
 from cc_env.players.builtin import clock_for_seconds
-from cc_env.search.compare import Comparison, Variation, play_forced
+from cc_env.search.compare import ComparingPlayer, Variation, play_forced
 
 
 class Mark(NamedTuple):
@@ -35,6 +35,7 @@ MARKS = (
     Mark("best", "★", 2.0),
     Mark("good", "", 10.0),
     Mark("doubtful", "?!", 20.0),
+    Mark("mistake", "?", 30.0),
     Mark("blunder", "??", math.inf),
 )
 # Grade of a forced turn.
@@ -69,16 +70,6 @@ class TimeBudget:
             stop()
 
 
-@runtime_checkable
-class ComparingPlayer(Protocol):
-    """A player that compares turns, such as `cc_env.players.builtin.MinimaxPlayer`."""
-
-    def compare(
-        self, position: Position, turns: Sequence[Turn], seconds_left: object
-    ) -> Comparison:
-        """Return the value of each turn; `seconds_left` returns the remaining seconds."""
-
-
 @dataclass(frozen=True)
 class Analysis:
     """A player's evaluation of a position. Values are the player to move's, -1 to 1."""
@@ -106,6 +97,9 @@ class TurnAssessment:
     # Winning chances lost, in percent; None for a forced turn.
     loss: float | None = None
     mark: Mark | None = None
+    # Variations that begin with the turn, and with the best one; None if they were not compared.
+    played: Variation | None = None
+    best: Variation | None = None
 
 
 def mark_for_loss(loss: float) -> Mark:
@@ -160,7 +154,7 @@ def assess_turn(
     """
     after = game.play_turn(position, turn)
     decision, line = _choose(game, position, player, time)
-    best = _first_turn(game, position, line)
+    best = first_turn(game, position, line)
     value = decision.value
     # Players report no value for forced decisions.
     if value is None:
@@ -168,15 +162,17 @@ def assess_turn(
         value = variations[0].value if variations else None
     if turn and len(list(itertools.islice(game.turns(position), 2))) == 1:
         return TurnAssessment(value, line, None, ONLY_MOVE)
-    loss = None
-    if turn and value is not None:
-        if game.play_turn(position, best) == after:
-            loss = 0.0
-        elif variations := compare_turns(game, position, [best, turn], player, time):
-            best_value, turn_value = (compared.value for compared in variations)
-            loss = max(0.0, winning_chances(best_value) - winning_chances(turn_value))
-            value = max(best_value, turn_value)
-    return TurnAssessment(value, line, loss, None if loss is None else mark_for_loss(loss))
+    if not turn or value is None:
+        return TurnAssessment(value, line)
+    if game.play_turn(position, best) == after:
+        return TurnAssessment(value, line, 0.0, mark_for_loss(0.0))
+    variations = compare_turns(game, position, [best, turn], player, time)
+    if not variations:
+        return TurnAssessment(value, line)
+    better, played = variations
+    loss = max(0.0, winning_chances(better.value) - winning_chances(played.value))
+    value = max(better.value, played.value)
+    return TurnAssessment(value, line, loss, mark_for_loss(loss), played, better)
 
 
 def _choose(
@@ -210,7 +206,7 @@ def _evaluate_turn(
     after, actions, _ = play_forced(game, position, turn)
     mover, outcome = game.to_move(position), game.outcome(after)
     if outcome != ONGOING:
-        return Variation(actions, float(reward(outcome, mover)))
+        return Variation(actions, float(reward(outcome, mover)), is_exact=True)
     decision = player_for_new_game(player).choose(after, np.random.default_rng(0), clock)
     if decision.value is None:
         return Variation(actions, 0.0) if len(game.legal_actions(after)) == 1 else None
@@ -225,7 +221,7 @@ def _action_shares(decision: Decision) -> dict[int, float]:
     return {int(action): share / total for action, share in cast(Sequence[tuple[Any, Any]], policy)}
 
 
-def _first_turn(game: Game, position: Position, line: Turn) -> Turn:
+def first_turn(game: Game, position: Position, line: Turn) -> Turn:
     """Return the first turn of a line."""
     for count, action in enumerate(line, 1):
         position = game.apply(position, action)

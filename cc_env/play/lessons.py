@@ -73,6 +73,8 @@ class Guide:
     introduction: str
     # Explanation of the notation, "" if there is none; the page has the readable one.
     notation: str
+    # What the winner does by the last turn, in the infinitive, for the words of `Game.ending`.
+    wins: Mapping[str, str]
     lessons: tuple[Lesson, ...]
 
 
@@ -85,7 +87,7 @@ def load_guide(name: str) -> Guide:
     entries = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     lessons = tuple(Lesson(**entry) for entry in entries["lessons"])
     texts = entries["summary"], entries["introduction"], entries.get("notation", "")
-    return Guide(name, *texts, lessons)
+    return Guide(name, *texts, entries["wins"], lessons)
 
 
 def play_turns(session: GameSession, turns: Sequence[str]) -> Iterator[Choice]:

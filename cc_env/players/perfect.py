@@ -1,12 +1,19 @@
 """The perfect player: keeps the exact value in positions that tablebases cover, else searches."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from cc_env.core.game import Game
+from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
 from cc_env.match.referee import Clock, Decision, Player
+from cc_env.search.compare import ComparingPlayer, Comparison, Variation, play_forced
 from cc_env.search.policies import PerfectPolicy, policy_of
+from cc_env.search.scores import MARGIN, WIN
 from cc_env.tablebase.tablebase import ExactValue, Tablebase
+
+# Length of the lines of `compare`; a drawn game need not end.
+_MAX_DECISIONS, _MAX_DRAWN_DECISIONS = 200, 8
 
 
 class PerfectPlayer:
@@ -32,6 +39,44 @@ class PerfectPlayer:
         actions = self._actions(position, solved)
         details = {"turns": solved.turns, "margin": solved.margin * solved.value}
         return Decision(int(rng.choice(actions)), float(solved.value), details)
+
+    def compare(
+        self, position: Position, turns: Sequence[Turn], seconds_left: Callable[[], float]
+    ) -> Comparison:
+        """Return the exact values of `turns`; those of `fallback` unless tables have all of them.
+
+        `seconds_left` returns the remaining time in seconds.
+        """
+        variations = [self._exact_variation(position, turn) for turn in turns]
+        exact = tuple(variation for variation in variations if variation)
+        if len(exact) == len(turns):
+            return Comparison(exact, 0, 0)
+        assert isinstance(self._fallback, ComparingPlayer)
+        return self._fallback.compare(position, turns, seconds_left)
+
+    def _exact_variation(self, position: Position, turn: Turn) -> Variation | None:
+        """Return a turn with its exact value, followed by best play; None if no table has it."""
+        game = self._game
+        after, actions, num_turns = play_forced(game, position, turn)
+        solved = self._tables.get(after)
+        if solved is None:
+            return None
+        sign = 1 if game.to_move(after) == game.to_move(position) else -1
+        value = sign * solved.value
+        score = value * (WIN + MARGIN * (solved.margin - 1) - num_turns - solved.turns)
+        line = self._best_line(after, _MAX_DECISIONS if value else _MAX_DRAWN_DECISIONS)
+        return Variation(actions + line, float(value), score, is_exact=True)
+
+    def _best_line(self, position: Position, max_decisions: int) -> Turn:
+        """Return the best decisions of both players, until the end or up to a number of them."""
+        line: Turn = ()
+        while len(line) < max_decisions:
+            solved = self._tables.get(position)
+            if solved is None or not solved.best:
+                break
+            line += solved.best[:1]
+            position = self._game.apply(position, solved.best[0])
+        return line
 
     def make_policy(self) -> PerfectPolicy | None:
         """Return a compiled policy that decides as this player.

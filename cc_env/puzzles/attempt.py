@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, BadRecord, format_count
+from cc_env.errors import BadOption, BadRecord, IllegalAction, format_count
 from cc_env.puzzles.judge import Judge
 from cc_env.puzzles.proof import is_goal
 from cc_env.puzzles.puzzle import Puzzle
@@ -39,11 +39,11 @@ class Attempt:
         """Judge a turn, and play it with the defender's reply if it is correct.
 
         Every turn that forces the goal within the puzzle's number of own turns is correct. Raises
-        IllegalAction for an illegal turn, BadOption if the puzzle is solved.
+        IllegalAction unless the actions are one legal turn, BadOption if the puzzle is solved.
         """
         if self.is_solved:
             raise BadOption("the puzzle is solved")
-        after = self.game.play_turn(self.position, turn)
+        after = self._play_single_turn(turn)
         needed = self._judge.turns_to_goal(after, self.turns_left - 1)
         if needed is None:
             self.mistakes += 1
@@ -54,6 +54,18 @@ class Attempt:
             self.position = self.game.play_turn(after, reply)
         self.is_solved = is_goal(self.game, self.puzzle, self.position)
         return Verdict(True, self.is_solved, reply)
+
+    def _play_single_turn(self, turn: Turn) -> Position:
+        """Return the position after a turn; raise IllegalAction unless it is one legal turn."""
+        ends = list[bool]()
+        position = self.position
+        for action in turn:
+            position = self.game.apply(position, action)
+            ends.append(not self.game.mid_turn(position))
+        if sum(ends) != 1 or not ends[-1]:
+            text = self.game.to_text(self.position)
+            raise IllegalAction(f"{turn} is not one turn in '{text}'; expected: all its actions")
+        return position
 
     def _reply(self, position: Position) -> Turn | None:
         """Return the defender's best reply; None if the game or the puzzle is over."""

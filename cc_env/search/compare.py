@@ -6,7 +6,7 @@ A search for the best turn gives the others only upper bounds; here every turn h
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,8 +25,10 @@ class Variation(NamedTuple):
     actions: Turn
     # Expected result, -1 to 1.
     value: float
-    # Score in evaluation units, see scores.py; 0 from players other than minimax.
+    # Score in evaluation units, see scores.py; 0 from players other than minimax and perfect.
     score: int = 0
+    # Whether the value is proven.
+    is_exact: bool = False
 
 
 class Comparison(NamedTuple):
@@ -38,6 +40,16 @@ class Comparison(NamedTuple):
     depth: int
     # Positions visited.
     nodes: int
+
+
+@runtime_checkable
+class ComparingPlayer(Protocol):
+    """A player that compares turns, such as `cc_env.players.builtin.MinimaxPlayer`."""
+
+    def compare(
+        self, position: Position, turns: Sequence[Turn], seconds_left: Callable[[], float]
+    ) -> Comparison:
+        """Return the value of each turn; `seconds_left` returns the remaining seconds."""
 
 
 class Continuation(NamedTuple):
@@ -76,7 +88,7 @@ def compare(
             if is_cut_short and completed.variations:
                 return completed._replace(nodes=nodes)
             variations.append(variation)
-            is_last &= result is None or result.is_exact or abs(variation.score) >= PROVEN
+            is_last &= result is None or variation.is_exact
         completed = Comparison(tuple(variations), current_depth, nodes)
         if is_last or seconds_left() <= 0:
             break
@@ -118,7 +130,7 @@ def _search_child(
     if outcome != ONGOING:
         ply = np.int64(len(actions))
         score = int(terminal_score(position, np.int64(outcome), np.int64(player), ply))
-        return Variation(actions, expected_result(score), score), None
+        return Variation(actions, expected_result(score), score, is_exact=True), None
     # Still forced after the limit of `play_forced`.
     if len(game.legal_actions(position)) == 1:
         return Variation(actions, 0.0), None
@@ -128,7 +140,8 @@ def _search_child(
     score = sign * result.score
     if abs(score) >= PROVEN:
         score -= int(math.copysign(len(actions), score))
-    return Variation(actions + result.line, expected_result(score), score), result
+    is_exact = result.is_exact or abs(score) >= PROVEN
+    return Variation(actions + result.line, expected_result(score), score, is_exact), result
 
 
 def _is_cut_short(result: SearchResult, depth: int) -> bool:

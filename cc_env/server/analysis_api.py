@@ -14,40 +14,30 @@ Chances are in percent. Those of a position are the first player's, those of mov
 The server stores nothing between requests. Work for a client that disconnects is cancelled.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import Position
-from cc_env.errors import BadOption, check_integer, check_number, invalid_value, is_integer
-from cc_env.match.match import Limits
-from cc_env.match.referee import Decision, Player
-from cc_env.play import analysis, importing, messages, view
+from cc_env.errors import BadOption, check_integer, check_number, invalid_value
+from cc_env.match.referee import Player
+from cc_env.play import analysis, importing, reasons, view
 from cc_env.play.analysis import Analysis, TimeBudget
 from cc_env.play.descriptions import winning_chances
 from cc_env.play.importing import ImportedGame, ImportedGames
-from cc_env.play.session import HUMAN, GameSession
 from cc_env.rendering.picture import heat
+from cc_env.search.compare import Variation
 from cc_env.server.jobs import PlayerJob
+from cc_env.server.json_routes import Data, Fields, json_route
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_game, parse_start
 from cc_env.server.player_pool import allowed_players, normalize_spec
-from cc_env.server.requests import cancel_on_disconnect, client_address, read_json, read_tokens
+from cc_env.server.positions import POSITION_FIELDS, parse_actions, position_state, replay_request
+from cc_env.server.requests import read_tokens
 
-# The HTTP status of a request whose client has disconnected, as in nginx.
-CLIENT_CLOSED_REQUEST = 499
 MAX_SECONDS = 60
 MAX_LINE_TURNS = 6
 MAX_LISTED_BROKEN_GAMES = 20
-POSITION_FIELDS = "game", "options", "start", "actions"
-Fields = Mapping[str, object]
-Data = dict[str, object]
-# (lobby, fields of a request, address of the client) -> response
-Handler = Callable[[Lobby, Fields, str], Coroutine[object, object, Data]]
 
 
 async def _list_players(lobby: Lobby, fields: Fields, address: str) -> Data:
@@ -59,15 +49,27 @@ async def _open(lobby: Lobby, fields: Fields, address: str) -> Data:
     """Return a game to analyze: a served game, a game in a text, or a start position."""
     if "room" not in fields:
         return await lobby.run_in_worker(address, _open_text, fields, lobby.limits)
-    room = await lobby.find_room(str(fields["room"]), address)
+    imported, seats = await open_served_game(lobby, fields, address)
+    data = await lobby.run_in_background(address, game_data, imported)
+    return {**data, "seats": seats}
+
+
+async def open_served_game(
+    lobby: Lobby, fields: Fields, address: str
+) -> tuple[ImportedGame, list[int]]:
+    """Return the served game of a request, and the seats of its client.
+
+    Raises UnknownOption if there is no such game, IllegalAction if the client may not analyze it
+    yet.
+    """
+    room = await lobby.find_room(str(fields.get("room")), address)
     tokens = read_tokens(fields)
     room.check_analysis(tokens)
     match = room.session.match
     first, second = room.session.seats
     result = f"the game continues after turn {len(match.turns)}; reload to update"
     imported = importing.game_from_match(match, (first.name, second.name), result)
-    data = await lobby.run_in_background(address, _game_data, imported)
-    return {**data, "seats": sorted(room.seats(tokens))}
+    return imported, sorted(room.seats(tokens))
 
 
 async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
@@ -77,7 +79,7 @@ async def _show_position(lobby: Lobby, fields: Fields, address: str) -> Data:
 
 async def _assess(lobby: Lobby, fields: Fields, address: str) -> Data:
     """Return a player's assessment of a turn."""
-    turn = _parse_actions(fields.get("turn", []), lobby.limits.max_analyzed_decisions)
+    turn = parse_actions(fields, "turn", lobby.limits.max_analyzed_decisions)
     return await _search(partial(assess_turn, turn=turn), lobby, fields, address)
 
 
@@ -96,7 +98,7 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     text = fields.get("text")
     game = parse_game(fields) if fields.get("game") else None
     if text is None and game:
-        return _game_data(ImportedGame(game, parse_start(fields, game)))
+        return game_data(ImportedGame(game, parse_start(fields, game)))
     if not isinstance(text, str):
         raise invalid_value("text", text, "games or a position")
     imported = importing.read_games(text, game)
@@ -104,42 +106,21 @@ def _open_text(fields: Fields, limits: ServerLimits) -> Data:
     limit = limits.max_analyzed_decisions
     if (count := sum(map(len, imported.games[index].turns))) > limit:
         raise BadOption(f"the game has {count:,} decisions; expected: at most {limit:,}")
-    return _game_data(imported.games[index]) | _import_data(imported) | {"index": index}
+    return game_data(imported.games[index]) | _import_data(imported) | {"index": index}
 
 
 def _position_data(fields: Fields, limits: ServerLimits) -> Data:
-    state = view.session_state(_replay(fields, limits))
-    return {**state, "turns": state["turns"][-1:]}
+    return position_state(replay_request(fields, limits))
 
 
 def _player_job(
     function: Callable[..., Data], fields: Fields, limits: ServerLimits
 ) -> PlayerJob[Data]:
     """Return the job of a requested analysis; raise CcEnvError if the request is invalid."""
-    session = _replay(fields, limits)
+    session = replay_request(fields, limits)
     session.check_in_progress()
     spec = normalize_spec(fields.get("player", "minimax:extreme"), session.game)
     return PlayerJob(function, spec, session.game, session.position)
-
-
-def _replay(fields: Fields, limits: ServerLimits) -> GameSession:
-    """Return a game after the requested decisions; raise CcEnvError for an invalid request."""
-    game = parse_game(fields)
-    start = parse_start(fields, game)
-    unlimited = Limits(max_turns=None, repetitions=None)
-    session = GameSession(game, (HUMAN, HUMAN), start=start, limits=unlimited)
-    for action in _parse_actions(fields.get("actions", []), limits.max_analyzed_decisions):
-        session.replay_decision(Decision(action), 0.0)
-    return session
-
-
-def _parse_actions(actions: object, max_length: int) -> Turn:
-    """Return a list of action ids as a turn; raise BadOption if it is invalid."""
-    if not isinstance(actions, list) or len(actions) > max_length:
-        raise invalid_value("actions", actions, f"a list of at most {max_length:,} action ids")
-    if not all(is_integer(action, 0) for action in actions):
-        raise invalid_value("actions", actions, "integers from 0")
-    return tuple(actions)
 
 
 def _import_data(imported: ImportedGames) -> Data:
@@ -163,7 +144,7 @@ def _players_data(fields: Fields) -> Data:
     }
 
 
-def _game_data(imported: ImportedGame) -> Data:
+def game_data(imported: ImportedGame) -> Data:
     """Return a game for the page: its options, static view data, turns, players and analysts.
 
     `games` and `index` are those of a text with a single game; no client has a seat.
@@ -208,10 +189,7 @@ def analyze_position(game: Game, position: Position, player: Player, time: TimeB
         "chances": _first_players_chances(game, position, result.value),
         "depth": result.depth,
         "nodes": result.nodes,
-        "moves": [
-            _move_data(game, position, other.actions, other.value, best)
-            for other in result.variations
-        ],
+        "moves": [_move_data(game, position, other, best) for other in result.variations],
         "from": _heat_data(game, position, result, ends=False),
         "to": _heat_data(game, position, result, ends=True),
     }
@@ -225,14 +203,18 @@ def _heat_data(
     return [[*cell, round(share, 4)] for cell, share in shares.items()]
 
 
-def _move_data(game: Game, position: Position, line: Turn, value: float, best: float) -> Data:
-    """Return a move with its line, chances and grade, which depends on the `best` value."""
-    chances = winning_chances(value)
+def _move_data(game: Game, position: Position, variation: Variation, best: float) -> Data:
+    """Return a move with its line, chances and grade, which depends on the `best` value.
+
+    `turns_to_win` are the winner's own turns to the end of a proven win or loss.
+    """
+    line, chances = variation.actions, winning_chances(variation.value)
     loss = max(0.0, winning_chances(best) - chances)
     return {
         "action": line[0],
         "line": _turn_texts(game, position, line),
         "chances": round(chances, 1),
+        "turns_to_win": reasons.turns_to_win(game, position, variation),
         "mark": analysis.mark_for_loss(loss).name,
     }
 
@@ -263,28 +245,12 @@ def _first_players_chances(game: Game, position: Position, value: float | None) 
     return round(winning_chances(value * (1 - 2 * game.to_move(position))), 1)
 
 
-def _route(path: str, valid_names: Sequence[str], handler: Handler) -> Route:
-    """Return the route of a kind of request with these fields."""
-
-    async def respond(request: Request) -> Response:
-        lobby: Lobby = request.app.state.lobby
-        limits, address = lobby.limits, client_address(request)
-        lobby.rates.check("analyses", address)
-        with lobby.analyses.count(address):
-            body = await read_json(request, limits.max_request_bytes, limits.request_seconds)
-            fields = messages.read_object(body, f"a request to {path}", valid_names)
-            result = await cancel_on_disconnect(request, handler(lobby, fields, address))
-        if result is None:
-            return Response(status_code=CLIENT_CLOSED_REQUEST)
-        return JSONResponse(result)
-
-    return Route(path, respond, methods=["POST"])
-
-
 ROUTES = [
-    _route("/players", ("game", "options", "start"), _list_players),
-    _route("/open", ("room", "tokens", "text", "game", "options", "start", "index"), _open),
-    _route("/position", POSITION_FIELDS, _show_position),
-    _route("/analyze", (*POSITION_FIELDS, "player", "seconds"), partial(_search, analyze_position)),
-    _route("/assess", (*POSITION_FIELDS, "player", "seconds", "turn"), _assess),
+    json_route("/players", ("game", "options", "start"), _list_players),
+    json_route("/open", ("room", "tokens", "text", "game", "options", "start", "index"), _open),
+    json_route("/position", POSITION_FIELDS, _show_position),
+    json_route(
+        "/analyze", (*POSITION_FIELDS, "player", "seconds"), partial(_search, analyze_position)
+    ),
+    json_route("/assess", (*POSITION_FIELDS, "player", "seconds", "turn"), _assess),
 ]

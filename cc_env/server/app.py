@@ -6,6 +6,8 @@ GET  /lessons/GAME  lessons: texts, and boards that illustrate them
 POST /games         create a game; returns its name, the tokens of its people, the owner's token
 GET  /games/NAME.…  a game as a file; the suffix selects the format, see `cc_env.play.exporting`
 POST /players, /open, /position, /analyze, /assess: analysis, see `cc_env.server.analysis_api`
+GET  /puzzles, /puzzles/daily, POST /puzzle, …: puzzles, see `cc_env.server.puzzle_api`
+POST /review, /retry: reviews of games, see `cc_env.server.review_api`
 WS   /play/NAME     first {"tokens": […], "client": NAME}, without a name if the client numbers no
                     commands; then commands of `Room.handle_message`
 """
@@ -37,7 +39,8 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.websockets import WebSocket, WebSocketClose, WebSocketDisconnect
 
-    from cc_env.server import analysis_api, connections
+    from cc_env.server import analysis_api, connections, puzzle_api, review_api
+    from cc_env.server.json_routes import CLIENT_CLOSED_REQUEST
     from cc_env.server.limits import BusyError, ServerLimits
     from cc_env.server.lobby import Lobby
     from cc_env.server.requests import (
@@ -119,6 +122,8 @@ def _routes() -> list[BaseRoute]:
         Route("/games", _create_game, methods=["POST"]),
         Route("/games/{file}", _export_game),
         *analysis_api.ROUTES,
+        *puzzle_api.ROUTES,
+        *review_api.ROUTES,
         WebSocketRoute("/play/{name}", _serve_client),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
@@ -246,7 +251,7 @@ async def _respond_to_system_error(request: Request, error: Exception) -> Respon
 
 
 async def _respond_to_disconnect(request: Request, error: Exception) -> Response:
-    return Response(status_code=analysis_api.CLIENT_CLOSED_REQUEST)
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
 ERROR_HANDLERS = {

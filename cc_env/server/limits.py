@@ -56,6 +56,7 @@ class ServerLimits:
     max_message_bytes: int = 4096
     max_request_bytes: int = 100_000
     max_analyzed_decisions: int = 4000
+    max_reviewed_turns: int = 400
     messages_per_second: int = 20
     joins_per_second: int = 10
     games_per_minute: int = 60

@@ -22,6 +22,7 @@ from cc_env.errors import (
 )
 from cc_env.ladder.rungs import has_ladder, rungs
 from cc_env.match.referee import Player
+from cc_env.play.review import shipped_tables
 from cc_env.players.builtin import DEFAULT_LEVELS
 from cc_env.players.specs import available_players, make_player
 from cc_env.registry.options import parse_options
@@ -66,6 +67,7 @@ OPTIONS: dict[str, dict[str, Bounds | ValidWords]] = {
         "exploration": (0.0, 100.0),
         "evaluation": _evaluations,
     },
+    "perfect": {"seconds": (0.01, 60.0)},
     "policy": {"contempt": (0.0, 1.0)},
     # The search tree, one per game, grows with the number of simulations.
     "alphazero": {
@@ -80,6 +82,8 @@ OPTIONS: dict[str, dict[str, Bounds | ValidWords]] = {
 def allowed_players(game: Game) -> dict[str, list[str]]:
     """Return the players that untrusted clients may seat in a game, each with its levels."""
     available = {*available_players(game), *game.bots}
+    if not shipped_tables(game):
+        available.discard("perfect")
     players: dict[str, list[str]] = {
         name: [] for name in [*OPTIONS, *game.bots] if name in available
     }

@@ -9,10 +9,10 @@ Shapes: A actions; E positions of a book.
 """
 
 import bisect
-import functools
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -30,6 +30,7 @@ from cc_env.errors import (
     BadTable,
     InsufficientSpace,
     MissingTable,
+    check_integer,
     format_count,
     format_list,
 )
@@ -65,11 +66,12 @@ from cc_env.tablebase.values import (
 
 SHIPPED = Path(__file__).parent / "shipped"
 
-# Blocks in memory: 1 GiB. Of larger tables, those that were read last.
-MAX_CACHED_BLOCKS = 2**14
+_BLOCK_BYTES = 2 * BLOCK_SIZE
 _BLOCK_BITS, _WITHIN_BLOCK = BLOCK_SIZE.bit_length() - 1, BLOCK_SIZE - 1
 # Limit of the blocks that one position requires.
 _MAX_REQUIRED_BLOCKS = 4096
+# Memory for the values that have been read.
+MIN_CACHE_MEGABYTES, DEFAULT_CACHE_MEGABYTES = _MAX_REQUIRED_BLOCKS * _BLOCK_BYTES >> 20, 1024
 _IMPOSSIBLE = -(1 << 62)
 # Indices of `counts`.
 _MISSING, _REQUIRED = range(2)
@@ -132,13 +134,20 @@ class Tablebase:
     Copies are the same object. Another process reads the same folders.
     """
 
-    def __init__(self, game: Game, *folders: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        game: Game,
+        *folders: str | os.PathLike[str],
+        cache_megabytes: int = DEFAULT_CACHE_MEGABYTES,
+    ) -> None:
         """Find the tables in the folders, by default those shipped with the package.
 
-        Raises BadOption if the positions of the game are not numbered, if a folder does not exist,
-        or for arguments of other types.
+        Of the values that have been read, those read last stay in memory, `cache_megabytes` at
+        most. Raises BadOption if the positions of the game are not numbered, if a folder does not
+        exist, or for arguments of other types or out of range.
         """
         numbering = _check_arguments(game, folders)
+        check_integer("cache_megabytes", cache_megabytes, MIN_CACHE_MEGABYTES)
         self.game, self._numbering = game, numbering
         self._folders = [Path(folder) for folder in folders] or [SHIPPED]
         self.paths = _find_tables(game, numbering, self._folders)
@@ -161,7 +170,8 @@ class Tablebase:
         num_blocks = 0
         if self._views:
             num_blocks = self._first_blocks[-1] + -(-self.sizes[-1] // BLOCK_SIZE)
-        self._blocks = BlockCache(num_blocks, MAX_CACHED_BLOCKS)
+        self._cache_megabytes = cache_megabytes
+        self._blocks = BlockCache(num_blocks, (cache_megabytes << 20) // _BLOCK_BYTES)
         self._probing = Probing(
             ranking=ranking,
             values=self._blocks.values,
@@ -178,7 +188,8 @@ class Tablebase:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tablebase, (self.game, *self._folders)
+        make = partial(Tablebase, cache_megabytes=self._cache_megabytes)
+        return make, (self.game, *self._folders)
 
     @property
     def labels(self) -> list[str]:
@@ -193,6 +204,11 @@ class Tablebase:
                 f"{places}: no tables of {self.game!r}; python -m cc_env solve creates them"
             )
         return self
+
+    def has_table(self, position: Position) -> bool:
+        """Return whether a table, not only the book, has the positions with the same pieces."""
+        material = tuple(int(cells).bit_count() for cells in rules.to_sets(position))
+        return max(material, swap_sides(material)) in self.paths
 
     def position_at(self, view: int, number: int) -> Position:
         """Return the position with a number in a view, an index of `sizes`.
@@ -269,7 +285,7 @@ class Tablebase:
             self._read_all()
         return LoadedTables(self._tables_ranking, self._probing.values)
 
-    @functools.cached_property
+    @cached_property
     def _tables_ranking(self) -> RankingTables:
         """The ranking tables without the materials of the book."""
         if not self.book_size:
@@ -279,7 +295,7 @@ class Tablebase:
     def _enlarge_cache(self) -> None:
         """Make room in memory for all blocks; raise InsufficientSpace."""
         num_blocks = len(self._probing.places)
-        required, available = num_blocks * BLOCK_SIZE * 2, available_memory()
+        required, available = num_blocks * _BLOCK_BYTES, available_memory()
         if available is not None and required > available:
             raise InsufficientSpace(
                 f"{self!r}: searches need all tables in memory, {format_bytes(required)}; "

@@ -15,6 +15,7 @@ from cc_env.jit.compiler import jit
 DRAW_VALUE, UNKNOWN = 0, 0xFFFF
 MAX_TURNS, MAX_MARGIN = 1022, 31
 LOST, MARGIN_SHIFT = 1 << 15, 10
+VALUE_NAMES = {1: "won", 0: "drawn", -1: "lost"}
 
 _TURNS = (1 << MARGIN_SHIFT) - 1
 

@@ -234,3 +234,31 @@ def test_player_specs_accept_a_folder_of_tables(tmp_path):
         decision = player.choose(GAME.initial, rng, Clock())
         assert decision.action in TABLES.probe(GAME.initial).value_keeping
     assert isinstance(decision, Decision)
+
+
+def test_turns_are_compared_by_their_exact_values():
+    player = make_player("perfect", GAME)
+    for position in starts(20):
+        solved = TABLES.probe(position)
+        choices = [(action,) for action in solved.actions]
+        comparison = player.compare(position, choices, lambda: 0.0)
+        for variation, value in zip(comparison.variations, solved.values, strict=True):
+            assert variation.is_exact
+            assert variation.value == value
+            end = GAME.play_turn(position, variation.actions)
+            if value:
+                assert abs(variation.score) >= PROVEN
+                winner = GAME.to_move(position) if value > 0 else 1 - GAME.to_move(position)
+                assert GAME.outcome(end) == winner
+        best = max(comparison.variations, key=lambda variation: variation.score)
+        assert best.actions[0] in solved.best
+
+
+def test_positions_without_tables_are_compared_by_the_search():
+    game = make_game("capture_conquer", size=5)
+    player = make_player("perfect:depth=2", game)
+    choices = [(int(action),) for action in game.choices(game.initial)[:3]]
+    comparison = player.compare(game.initial, choices, lambda: 60.0)
+    assert comparison.depth == 2
+    assert len(comparison.variations) == 3
+    assert not any(variation.is_exact for variation in comparison.variations)

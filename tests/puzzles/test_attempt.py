@@ -87,6 +87,16 @@ def test_wrong_turn_is_refuted_and_leaves_the_position():
     assert attempt.play(LONG.solutions[0]).is_correct
 
 
+def test_only_one_whole_turn_is_judged():
+    attempt = Attempt(GAME, LONG)
+    turn = LONG.solutions[0]
+    reply = next(GAME.turns(GAME.play_turn(LONG.position, turn)))
+    for actions in ((), (*turn, *reply)):
+        with pytest.raises(IllegalAction, match="is not one turn"):
+            attempt.play(actions)
+    assert attempt.position == LONG.position
+
+
 def test_reply_holds_out_as_long_as_any():
     judge = Judge(GAME, LONG)
     after = GAME.play_turn(LONG.position, LONG.solutions[0])

@@ -10,6 +10,7 @@ from conftest import HERE
 from cc_env.games.factory import make_game
 from cc_env.match.record import Record
 from cc_env.match.referee import Decision
+from cc_env.play.analysis import MARKS, ONLY_MOVE
 from cc_env.players.specs import temporary_players
 from cc_env.registry.catalogue import GAMES
 from cc_env.server import app, player_pool
@@ -49,8 +50,22 @@ def test_positions_are_analyzed_and_turns_assessed(name, serving):
     if not state["mid_turn"]:
         turn = next(make_game(name).turns(make_game(name).from_text(state["position"])))
         assessment = post(client, "/assess", **node, **settings, turn=list(map(int, turn)))
-        assert assessment["mark"] in ("best", "good", "doubtful", "blunder", "only move")
+        assert assessment["mark"] in {mark.name for mark in (*MARKS, ONLY_MOVE)}
     assert post(client, "/assess", **node, **settings)["mark"] is None
+
+
+def test_won_positions_have_their_distance(serving):
+    """Exact values of tables come first, and shorter wins before longer ones."""
+    client = serving()
+    solved = {"game": "capture_conquer", "options": {"size": 4}, "start": "brrb/b3/2r1/4 b"}
+    moves = post(client, "/analyze", **solved, player="perfect", seconds=5)["moves"]
+    assert (moves[0]["turns_to_win"], moves[0]["chances"]) == (5, 100.0)
+    race = {"game": "capture_conquer", "start": "6/brb2r/b3r1/6/3b2/r2b2 r"}
+    moves = post(client, "/analyze", **race, player="minimax:depth=4", seconds=5)["moves"]
+    wins = [move["turns_to_win"] for move in moves if move["chances"] == 100.0]
+    assert wins[0] == 1
+    assert wins == sorted(wins)
+    assert "perfect" in post_invalid(client, "/analyze", **race, player="perfect")
 
 
 def test_heat_map_shows_the_shares_of_actions(serving):
@@ -111,7 +126,7 @@ def test_requests_beyond_limits_are_rejected(serving):
     for actions in ([0] * 4, "0", [True], [-1], [2**40], [[]], {"a": 1}):
         assert "actions" in post_invalid(client, "/position", game="mini_checkers", actions=actions)
         if actions != [0] * 4:
-            assert "actions" in post_invalid(client, "/assess", game="mini_checkers", turn=actions)
+            assert "turn" in post_invalid(client, "/assess", game="mini_checkers", turn=actions)
     for seconds in (0, 61, -1, "1", True, None, 1e999):
         message = post_invalid(client, "/analyze", game="mini_checkers", seconds=seconds)
         assert "0.01 to 60" in message

@@ -80,3 +80,26 @@ def test_rejected_game_shows_the_reason(open_home):
     page.wait_for_selector("#home-error:text-is('too busy')")
     assert button.is_enabled()
     assert button.text_content() == "Play Pebble"
+
+
+def test_navigation_marks_the_view_and_is_at_the_bottom_of_a_phone(open_home):
+    page = open_home(viewport={"width": 390, "height": 844})
+    current = "#navigation [aria-current=page]"
+    assert page.locator("#navigation").bounding_box()["y"] == 844 - 56
+    for name in ("Learn", "Analyze", "Play"):
+        page.click(f"#navigation >> text={name}")
+        page.wait_for_selector(f"{current}:text-is('{name}')")
+        assert page.locator(current).count() == 1
+    card(page, "Mini checkers").locator("button").click()
+    page.wait_for_selector("#game[data-decisions='0']")
+    assert page.is_hidden("#navigation")
+
+
+def test_module_that_cannot_be_loaded_shows_the_reason(open_home):
+    page = open_home()
+    page.route("**/analysis.js", lambda route: route.abort())
+    page.click("#navigation >> text=Analyze")
+    page.wait_for_selector("#route-error:has-text('analysis.js')")
+    page.unroute("**/analysis.js")
+    page.click("#navigation >> text=Play")
+    page.wait_for_selector("#route-error", state="hidden")

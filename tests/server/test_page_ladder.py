@@ -87,17 +87,3 @@ def test_two_wins_raise_the_level_up_to_the_last(address, open_pages):
     levels = [1, 1, 1, 1, 2, 2, 2, 3, 3, 3]
     opponents = page.evaluate(script, results)
     assert opponents == [f"ladder:{level}" for level in levels]
-
-
-def test_page_works_without_storage(address, open_pages):
-    page = open_pages(address, reusable=False)
-    page.context.add_init_script(
-        "for (const name of ['getItem', 'setItem']) localStorage.__proto__[name] = function () {"
-        "  if (this === localStorage) throw new DOMException('denied', 'SecurityError');"
-        "  return null; };"
-    )
-    page.goto(f"{address}#/new/mini_checkers")
-    page.wait_for_selector("#start:not([hidden])")
-    start(page)
-    lose(page)
-    assert selected_opponent(page) == "ladder:1"

@@ -275,9 +275,19 @@ def test_probing_is_thread_safe(folder):
 
 @pytest.fixture
 def cached(monkeypatch):
-    """The shipped tables of 5×5 with room for 40 of their 81 blocks."""
-    monkeypatch.setattr(tablebase, "MAX_CACHED_BLOCKS", 40)
-    return Tablebase(make_game("capture_conquer", size=5, corner=2))
+    """The shipped tables of 5×5 with room for 48 of their 81 blocks."""
+    monkeypatch.setattr(tablebase, "MIN_CACHE_MEGABYTES", 3)
+    return Tablebase(make_game("capture_conquer", size=5, corner=2), cache_megabytes=3)
+
+
+def test_copy_in_another_process_has_the_same_room(cached):
+    copy = pickle.loads(pickle.dumps(cached))
+    assert len(copy._blocks.values) == len(cached._blocks.values) == 48 * BLOCK_SIZE
+
+
+def test_cache_has_room_for_the_blocks_of_any_position():
+    with pytest.raises(BadOption, match="cache_megabytes=255; expected: an integer, 256 or"):
+        Tablebase(make_game("capture_conquer", size=4), cache_megabytes=255)
 
 
 def test_large_tables_have_the_same_values_with_few_blocks_in_memory(cached):
@@ -286,7 +296,7 @@ def test_large_tables_have_the_same_values_with_few_blocks_in_memory(cached):
     positions = sample_uniform(whole, 500, seed=1)
     assert list(map(cached.probe, positions)) == list(map(whole.probe, positions))
     places = cached._probing.places
-    assert np.count_nonzero(places != NOT_READ) == 40 < len(places)
+    assert np.count_nonzero(places != NOT_READ) == 48 < len(places)
     # Too large for compiled code of vector environments.
     assert cached.make_probing() is None
     fallback = make_player("minimax:depth=2", cached.game)

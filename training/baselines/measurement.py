@@ -91,7 +91,10 @@ def _result_character(spec: str, record: Record) -> str:
 def accuracy(spec: str, board: Board) -> dict[str, Any] | None:
     """Return the accuracy of a player in positions of the shipped tables; None without tables."""
     game = board.make_game()
-    if game.numbering is None or game.initial not in (tables := Tablebase(game, SHIPPED)):
+    if game.numbering is None:
+        return None
+    tables = Tablebase(game, SHIPPED)
+    if not tables.has_table(game.initial):
         return None
     positions = sample_uniform(tables, _POSITIONS, seed=_POSITION_SEED)
     measured = measure(spec, tables, positions, seed=_POSITION_SEED)

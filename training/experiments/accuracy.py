@@ -25,7 +25,6 @@ from matplotlib.figure import Figure
 
 from cc_env.accuracy import decisions
 from cc_env.accuracy.decisions import (
-    VALUE_NAMES,
     Accuracy,
     GradedDecision,
     enumerate_replies,
@@ -52,6 +51,7 @@ from cc_env.puzzles import puzzle as puzzle_sets
 from cc_env.puzzles.puzzle import shipped_puzzles
 from cc_env.puzzles.solve_rate import SolveRate, solve_rate
 from cc_env.tablebase.tablebase import SHIPPED, Tablebase
+from cc_env.tablebase.values import VALUE_NAMES
 from training.runs.chart_style import COLORS, FAINT, STYLE
 
 app = create_app()

@@ -278,5 +278,6 @@ def accuracy_test_set(game: Game, opponents: EvaluationOpponents) -> TestSet | N
     if game.numbering is None or not opponents.positions:
         return None
     tables = Tablebase(game, opponents.tables or SHIPPED)
-    is_solved = game.initial in tables
-    return (tables, tuple(sample_uniform(tables, opponents.positions))) if is_solved else None
+    if not tables.has_table(game.initial):
+        return None
+    return tables, tuple(sample_uniform(tables, opponents.positions))

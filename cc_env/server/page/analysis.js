@@ -1,12 +1,13 @@
 // The analysis page: #/analyze shows an imported game or position, #/analyze/GAME a served one.
 // It keeps a tree of turns; the server provides positions, legal moves and evaluations.
 
-import { Board, button, element, toTitle } from "./board.js";
+import { Board, button, element, pressedLetter, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
-import { MARK_COLORS, drawGraph } from "./graph.js";
+import { MARK_COLORS, drawGauge, drawGraph } from "./graph.js";
 import { levelOf } from "./ladder.js";
 import { drawOverlay } from "./overlay.js";
 import { fetchCatalogue, playerSpecs, readOptions, renderOptionField } from "./start.js";
+import { readStored, store } from "./storage.js";
 import { Node, listRows } from "./tree.js";
 
 const find = (id) => document.getElementById(id);
@@ -15,6 +16,7 @@ const STORAGE_KEY = "analysis";
 // Thinking time for a first evaluation, and for each turn of a game.
 const QUICK_SECONDS = 0.3;
 const LONGEST_ANALYST = "minimax:seconds=60";
+const PERFECT_ANALYST = "perfect:seconds=60";
 const MAX_LINES = 3;
 const MAX_ARROWS = 5;
 const MIN_REPORTED_LOSS = 2; // percent
@@ -23,34 +25,37 @@ const SHORTCUTS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", Arr
 let view = null;
 let catalogue = null;
 
-export async function showAnalysis(room, tokens) {
+export async function show(room, tokens) {
   find("analysis").classList.add("empty");
   find("import").open = true;
   try {
     catalogue ??= await fetchCatalogue();
     fillGames();
     find("analysis").hidden = !location.hash.startsWith("#/analyze");
-    const saved = room ? null : JSON.parse(sessionStorage.getItem(STORAGE_KEY));
-    if (room) openView(await fetchJson("/open", { room, tokens }), null, true);
+    const saved = room ? null : readStored(STORAGE_KEY, "sessionStorage");
+    if (room) openView(await fetchJson("/open", { room, tokens }), readStored("reviewed", "sessionStorage"), room);
     else if (saved) openView(await fetchJson("/open", saved.start), saved);
   } catch (error) {
     showError(error);
   }
 }
 
-export function hideAnalysis() {
+export function hide() {
   view?.close();
   view = null;
   find("analysis").hidden = true;
 }
 
-function openView(data, saved, isAtEnd = false) {
+/** Open a game: a saved tree, or a served game in `room`, at the turn and the side of its review. */
+function openView(data, saved, room) {
   view?.close();
-  view = new AnalysisView(data, saved);
+  const reviewed = room && saved?.room === room ? saved : null;
+  view = new AnalysisView(data, room ? null : saved, room);
+  if (reviewed && reviewed.isFlipped !== view.board.isFlipped) view.board.flip();
   find("analysis").classList.remove("empty");
   find("import").open = false;
   find("analysis-error").textContent = "";
-  view.goTo(isAtEnd ? view.root.line.at(-1) : view.root);
+  view.goTo(view.root.line[reviewed?.turn ?? -1] ?? (room ? view.root.line.at(-1) : view.root));
   if (document.activeElement === document.body) find("analysis-heading").focus({ preventScroll: true });
 }
 
@@ -75,11 +80,10 @@ function showImportReport({ games, total, broken, broken_total: brokenTotal }) {
 const finalChances = ({ outcome }) => ({ 0: 100, 1: 0 })[outcome] ?? 50;
 
 class AnalysisView {
-  constructor(data, saved) {
+  constructor(data, saved, room) {
     const { game, options, start, setting, seats, players, analysts, result, turns } = data;
-    Object.assign(this, { data, setting, start: { game, options, start }, partialTurn: [] });
     // A served game is not saved.
-    this.isSaved = !location.hash.split("/")[2];
+    Object.assign(this, { data, setting, room, start: { game, options, start }, partialTurn: [], isSaved: !room });
     this.root = this.current = new Node();
     // Responses of the server by path and request.
     this.responses = new Map();
@@ -107,13 +111,14 @@ class AnalysisView {
   save() {
     if (!this.isSaved) return;
     const { start, players, result } = this;
-    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ start, players, result, tree: this.root.children }));
+    store(STORAGE_KEY, { start, players, result, tree: this.root.children }, "sessionStorage");
   }
 
   showTitle() {
     const { games, index } = this.data;
     const names = this.setting.players.map((color, seat) => `${this.players[seat]} (${color})`);
     find("analysis-title").textContent = [this.players.some(Boolean) && names.join(" – "), this.result].filter(Boolean).join(" · ");
+    if (this.room) find("analysis-title").append(" · ", element("a", { href: `#/${this.room}/review`, textContent: "Review" }));
     find("game-select").parentNode.hidden = games.length < 2;
     find("game-select").replaceChildren(...games.map((title, value) => element("option", { value, textContent: title })));
     find("game-select").value = index;
@@ -275,7 +280,7 @@ class AnalysisView {
 
   showEvaluation(analysis, message = "") {
     const chances = this.partialTurn.length ? null : this.current.chances;
-    this.showGauge(analysis ? analysis.chances : chances);
+    drawGauge(find("gauge"), this.setting, this.board.isFlipped, analysis ? analysis.chances : chances);
     const moves = analysis?.moves ?? [];
     find("evaluation").textContent = analysis ? this.describeAnalysis(analysis) : message;
     find("best-lines").replaceChildren(...moves.slice(0, MAX_LINES).map((move) => this.renderLine(move, ...move.line)));
@@ -287,13 +292,20 @@ class AnalysisView {
   }
 
   describeAnalysis(analysis) {
+    const [best] = analysis.moves;
     const hasChances = analysis.moves.length || analysis.chances !== null;
-    const parts = [hasChances ? this.describeChances(analysis.chances) : `${this.analystName} gives no winning chances`];
+    const parts = [best?.turns_to_win ? this.describeWin(best) : hasChances ? this.describeChances(analysis.chances) : `${this.analystName} gives no winning chances`];
     parts.push(`best ${analysis.line[0]}`);
     if (analysis.depth) parts.push(`depth ${analysis.depth}`);
     if (analysis.nodes) parts.push(`${analysis.nodes.toLocaleString("en")} nodes`);
     if (this.heatMap && !analysis[this.heatMap].length) parts.push(`${this.analystName} has no heat map; mcts has one`);
     return parts.join(" · ");
+  }
+
+  /** Return the distance to a proven win, in the winner's own turns. */
+  describeWin({ chances, turns_to_win: turns }) {
+    const winner = chances > 50 ? this.state.mover : 1 - this.state.mover;
+    return `${this.setting.players[winner]} wins in ${turns} ${turns === 1 ? "turn" : "turns"}`;
   }
 
   describeChances(chances) {
@@ -307,7 +319,8 @@ class AnalysisView {
   }
 
   renderLine(move, ...turns) {
-    const chances = element("span", { className: `chances ${move.mark}`, textContent: `${Math.round(move.chances)} %`, title: move.mark });
+    const distance = move.turns_to_win && `${move.chances > 50 ? "win" : "loss"} ${move.turns_to_win}`;
+    const chances = element("span", { className: `chances ${move.mark}`, textContent: distance || `${Math.round(move.chances)} %`, title: move.mark });
     const row = button("", () => this.play(move.action));
     const nodes = turns.flatMap((textContent, index) => [index ? " · " : "", element("span", { className: "turn", textContent })]);
     row.append(chances, element("span", {}, ...nodes), element("span", { className: "visually-hidden", textContent: `, ${move.mark}` }));
@@ -331,19 +344,6 @@ class AnalysisView {
     const choice = this.findChoice(action);
     if (!choice?.cell) return null;
     return { from: choice.pieces[0], to: choice.cell, color: MARK_COLORS[mark], width: rank ? 5 : 9 };
-  }
-
-  showGauge(chances) {
-    const { top, colors, players } = this.setting;
-    const bottomPlayer = this.board.isFlipped ? top : 1 - top;
-    const percent = chances ?? 50;
-    const gauge = find("gauge");
-    gauge.style.setProperty("--bottom", colors[bottomPlayer][0]);
-    gauge.style.setProperty("--top", colors[1 - bottomPlayer][0]);
-    gauge.style.setProperty("--share", `${bottomPlayer ? 100 - percent : percent}%`);
-    gauge.classList.toggle("unknown", chances === null);
-    gauge.setAttribute("aria-valuenow", Math.round(percent));
-    gauge.setAttribute("aria-valuetext", chances === null ? "unknown" : `${players[0]} ${Math.round(percent)} %, ${players[1]} ${Math.round(100 - percent)} %`);
   }
 
   showMoves() {
@@ -382,7 +382,7 @@ class AnalysisView {
     const marks = line.slice(1).filter((node) => node.mover === player).map((node) => node.assessment?.mark);
     const counts = Object.keys(MARK_COLORS).map((mark) => {
       const count = marks.filter((other) => other === mark).length;
-      return `${count} ${mark}${mark === "blunder" && count !== 1 ? "s" : ""}`;
+      return `${count} ${mark}${["mistake", "blunder"].includes(mark) && count !== 1 ? "s" : ""}`;
     });
     return counts.join(", ");
   }
@@ -395,7 +395,7 @@ class AnalysisView {
   }
 
   playFromHere() {
-    sessionStorage.setItem("setup", JSON.stringify({ ...this.start, start: this.state.position }));
+    store("setup", { ...this.start, start: this.state.position }, "sessionStorage");
     location.hash = "#/new";
   }
 }
@@ -414,11 +414,14 @@ function fillGames() {
 
 /** Fill the list of analysts: minimax with the maximum time first, then the other players. */
 function fillAnalysts(players) {
-  const specs = playerSpecs({ players }).filter((spec) => spec !== "random" && !levelOf(spec));
+  const specs = playerSpecs({ players }).filter((spec) => !["random", "perfect"].includes(spec) && !levelOf(spec));
   const before = find("analyst").value;
   const options = specs.map((value) => element("option", { value, textContent: value }));
-  find("analyst").replaceChildren(element("option", { value: LONGEST_ANALYST, textContent: "minimax" }), ...options);
-  find("analyst").value = specs.includes(before) ? before : LONGEST_ANALYST;
+  // Where tables ship, values are exact by default.
+  if (players.perfect) options.unshift(element("option", { value: PERFECT_ANALYST, textContent: "perfect" }));
+  options.splice(players.perfect ? 1 : 0, 0, element("option", { value: LONGEST_ANALYST, textContent: "minimax" }));
+  find("analyst").replaceChildren(...options);
+  find("analyst").value = specs.includes(before) ? before : options[0].value;
 }
 
 function fillOptions(game) {
@@ -473,7 +476,8 @@ find("analysis-position").addEventListener("focus", (event) => event.target.sele
 for (const button of document.querySelectorAll("#steps button")) button.addEventListener("click", () => view?.state && view.step(button.value));
 document.addEventListener("keydown", (event) => {
   if (!view?.state || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (!SHORTCUTS[event.key] || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  const name = SHORTCUTS[event.key] ?? SHORTCUTS[pressedLetter(event)];
+  if (!name || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
   event.preventDefault();
-  view.step(SHORTCUTS[event.key]);
+  view.step(name);
 });

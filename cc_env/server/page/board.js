@@ -59,6 +59,11 @@ export function button(textContent, onClick, properties = {}) {
   return node;
 }
 
+/** Return the letter of a pressed key on a Latin keyboard, also with Caps Lock or another layout. */
+export function pressedLetter({ key, code }) {
+  return /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace("Key", "").toLowerCase();
+}
+
 const isSameCell = (first, second) => first && second && first[0] === second[0] && first[1] === second[1];
 const cellKey = (cell) => `${cell[0]},${cell[1]}`;
 
@@ -94,7 +99,10 @@ export class Board {
     this.svg.addEventListener("pointerdown", (event) => this.onPointerDown(event));
     this.svg.addEventListener("pointermove", (event) => this.onPointerMove(event));
     this.svg.addEventListener("pointerup", (event) => this.onPointerUp(event));
-    this.svg.addEventListener("pointercancel", () => this.cancelDrag());
+    this.svg.addEventListener("pointercancel", (event) => this.onPointerLost(event));
+    this.svg.addEventListener("lostpointercapture", (event) => this.onPointerLost(event));
+    // A touch of a piece that can move neither scrolls nor zooms.
+    this.svg.addEventListener("touchstart", (event) => this.canDrag(event.target.cell) && event.preventDefault(), { passive: false });
     this.svg.addEventListener("keydown", (event) => this.onKeyDown(event));
   }
 
@@ -166,6 +174,7 @@ export class Board {
       ? state.choices.map(([action, text, pieces, cell, isShot, captures]) => ({ action, text, pieces, cell, isShot, captures }))
       : [];
     this.closeMenu();
+    this.drag = null;
     this.hint = null;
     this.highlighted = [];
     const pieces = this.selectableCells();
@@ -341,42 +350,57 @@ export class Board {
     this.menu = null;
   }
 
+  canDrag(cell) {
+    return this.selectableCells().some((piece) => isSameCell(piece, cell));
+  }
+
   onPointerDown(event) {
     const { cell } = event.target;
-    if (!cell || event.button) return;
-    this.drag = { cell, x: event.clientX, y: event.clientY, isMoving: false };
-    event.target.releasePointerCapture?.(event.pointerId);
+    if (!cell || event.button || !event.isPrimary) return;
+    this.drag = { cell, id: event.pointerId, x: event.clientX, y: event.clientY, isMoving: false };
+    this.svg.setPointerCapture(event.pointerId);
   }
 
   onPointerMove(event) {
     const { drag } = this;
-    if (!drag) return;
-    const piece = this.pieceElements.get(cellKey(drag.cell));
+    if (drag?.id !== event.pointerId) return;
+    // The button was released outside of the window.
+    if (!event.buttons) return this.cancelDrag();
     const isFar = Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG_THRESHOLD_PX;
-    if (!drag.isMoving && isFar && this.selectableCells().some((cell) => isSameCell(cell, drag.cell))) {
-      drag.isMoving = true;
-      this.closeMenu();
-      this.selected = drag.cell;
-      this.drawMarks();
-      piece?.parentNode.append(piece);
-    }
+    if (!drag.isMoving && isFar && this.canDrag(drag.cell)) this.startDrag();
     if (drag.isMoving) {
       const scale = this.viewSize.width / this.svg.clientWidth;
       const [x, y] = this.cellOrigin(drag.cell);
       const offset = `${x + (event.clientX - drag.x) * scale} ${y + (event.clientY - drag.y) * scale}`;
-      piece?.setAttribute("transform", `translate(${offset})`);
+      this.pieceElements.get(cellKey(drag.cell))?.setAttribute("transform", `translate(${offset})`);
     }
+  }
+
+  startDrag() {
+    const { drag } = this;
+    drag.isMoving = true;
+    this.closeMenu();
+    this.selected = drag.cell;
+    this.drawMarks();
+    const piece = this.pieceElements.get(cellKey(drag.cell));
+    piece?.parentNode.append(piece);
   }
 
   onPointerUp(event) {
     const { drag } = this;
-    const cell = document.elementFromPoint(event.clientX, event.clientY)?.cell;
+    if (drag?.id !== event.pointerId) return;
     this.drag = null;
-    if (!drag) return;
+    const target = document.elementFromPoint(event.clientX, event.clientY);
+    const cell = this.svg.contains(target) ? target.cell : null;
     if (drag.isMoving) this.drawPieces();
     if (cell && !(drag.isMoving && isSameCell(cell, drag.cell))) this.pick(cell);
   }
 
+  onPointerLost(event) {
+    if (this.drag?.id === event.pointerId) this.cancelDrag();
+  }
+
+  /** End a drag without a move; the piece returns. */
   cancelDrag() {
     this.drag = null;
     if (this.state) this.drawPieces();

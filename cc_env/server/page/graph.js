@@ -1,12 +1,13 @@
-// A curve of the winning chances during a game; a click selects a turn.
+// A curve of the winning chances during a game, of which a click selects a turn, and a gauge of them.
 
 import { svgElement } from "./board.js";
 
 const WIDTH = 300;
 const HEIGHT = 80;
 const PADDING = 4;
-export const MARK_COLORS = { best: "#1d7a43", good: "#5d8a1f", doubtful: "#c77700", blunder: "#b3261e" };
-const MISTAKES = ["doubtful", "blunder"];
+export const MARK_COLORS = { best: "#1d7a43", good: "#5d8a1f", doubtful: "#c77700", mistake: "#d0481a", blunder: "#b3261e" };
+// Marks of turning points, which have a dot.
+const TURNING_POINTS = ["mistake", "blunder"];
 
 const round = (value) => Math.round(10 * value) / 10;
 
@@ -33,7 +34,7 @@ export function drawGraph(element, line, current, colors, onClick) {
   svg.append(svgElement("line", { x1: x, x2: x, y1: 0, y2: HEIGHT, class: "current" }));
   for (const index of known) {
     const mark = line[index].assessment?.mark;
-    if (MISTAKES.includes(mark)) svg.append(...renderDot(point(index), MARK_COLORS[mark]));
+    if (TURNING_POINTS.includes(mark)) svg.append(...renderDot(point(index), MARK_COLORS[mark]));
   }
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();
@@ -47,4 +48,16 @@ export function drawGraph(element, line, current, colors, onClick) {
 function renderDot([x, y], color) {
   const d = `M${x} ${y}h0`;
   return [svgElement("path", { d, class: "rim" }), svgElement("path", { d, class: "mistake", stroke: color })];
+}
+
+/** Show the first player's winning chances, null if they are unknown, with the lower side below. */
+export function drawGauge(gauge, { top, colors, players }, isFlipped, chances) {
+  const bottomPlayer = isFlipped ? top : 1 - top;
+  const percent = chances ?? 50;
+  gauge.style.setProperty("--bottom", colors[bottomPlayer][0]);
+  gauge.style.setProperty("--top", colors[1 - bottomPlayer][0]);
+  gauge.style.setProperty("--share", `${bottomPlayer ? 100 - percent : percent}%`);
+  gauge.classList.toggle("unknown", chances === null);
+  gauge.setAttribute("aria-valuenow", Math.round(percent));
+  gauge.setAttribute("aria-valuetext", chances === null ? "unknown" : `${players[0]} ${Math.round(percent)} %, ${players[1]} ${Math.round(100 - percent)} %`);
 }

@@ -29,6 +29,7 @@ function renderCard(kind, { setting, start: state, summary, rungs }, onPlay) {
   const links = element("p", { className: "links" },
     element("span", { textContent: level || name }),
     element("a", { href: `#/learn/${kind}`, textContent: "Learn" }),
+    element("a", { href: `#/puzzles/${kind}`, textContent: "Puzzles" }),
     element("a", { href: `#/new/${kind}`, textContent: "Options" }));
   const text = element("div", {}, element("h2", { textContent: toTitle(kind) }), element("p", { textContent: summary }), play, links);
   return element("section", { className: "card" }, picture, text);

@@ -2,13 +2,16 @@
 //
 //   #                     cards of the games
 //   #/new/KIND            the form for a custom game, with a kind of game selected; #/new
-//   #/GAME/TOKEN/TOKEN    a game, with the seats of these tokens
+//   #/GAME                a game; #/GAME/TOKEN gives its reader a seat, and becomes #/GAME
+//   #/GAME/review         the review of a game
 //   #/learn/KIND/NUMBER   lessons
-//   #/analyze             analysis; #/analyze/GAME/TOKEN/TOKEN of a served game
+//   #/analyze             analysis; #/analyze/GAME of a served game
+//   #/puzzles             puzzles; #/puzzle/KIND/NUMBER one of them
 
-import { Board, element, toTitle } from "./board.js";
+import { Board, element, pressedLetter, toTitle } from "./board.js";
 import { Connection } from "./connection.js";
 import { showExports } from "./export.js";
+import { addTokens, findGame, readSeats, updateGame } from "./games.js";
 import { countResult, levelOf } from "./ladder.js";
 import { showHome } from "./home.js";
 import { leaveLessons, showLessons } from "./learn.js";
@@ -19,51 +22,88 @@ import { ownSeats, showForm } from "./start.js";
 
 const find = (id) => document.getElementById(id);
 let gameView = null;
-// Loaded on first use.
-let analysisModule = null;
+// Modules of routes, loaded on first use. Each exports `show`, which receives the parts of the route,
+// and `hide`.
+const MODULES = { analyze: "./analysis.js", puzzle: "./puzzles.js", puzzles: "./puzzles.js", review: "./review.js" };
+const loadedModules = {};
 
-async function showAnalysis(room, tokens) {
-  analysisModule ??= await import("./analysis.js");
-  if (location.hash.startsWith("#/analyze")) analysisModule.showAnalysis(room, tokens);
+/** Show the route of a module; a route selected while it loads is shown instead. */
+async function showModule(name, parts) {
+  const { hash } = location;
+  try {
+    loadedModules[name] ??= await import(MODULES[name]);
+    if (location.hash === hash) loadedModules[name].show(...parts);
+  } catch (error) {
+    find("route-error").textContent = error.message;
+    find("route-error").hidden = false;
+  }
+}
+
+// The views that the navigation links to, by route.
+const VIEWS = { "": "play", new: "play", learn: "learn", analyze: "analyze", puzzle: "puzzles", puzzles: "puzzles" };
+
+/** Mark the current view in the navigation; style sheets read it, too. */
+function showNavigation(route) {
+  const view = VIEWS[route] ?? "game";
+  document.body.dataset.view = view;
+  for (const link of find("navigation").children) link.ariaCurrent = link.textContent.toLowerCase() === view ? "page" : null;
 }
 
 function showRoute() {
-  const [, route, ...rest] = location.hash.split("/");
+  const [, route = "", ...rest] = location.hash.split("/");
   gameView?.connection.close();
   gameView = null;
   const alert = find("connection-alert");
   alert.hidden = true;
   alert.classList.remove("final");
   // "game" is hidden until its state arrives.
-  for (const id of ["home", "game", "pace", "start", "rules-link"]) find(id).hidden = true;
+  for (const id of ["home", "game", "pace", "start", "rules-link", "route-error"]) find(id).hidden = true;
   delete find("game").dataset.decisions;
   find("header-title").textContent = "";
   find("learn").hidden = route !== "learn";
   document.title = "cc_env";
+  showNavigation(route);
   scrollTo(0, 0);
   if (route !== "learn") leaveLessons();
-  analysisModule?.hideAnalysis();
-  if (route === "learn") showLessons(...rest);
-  else if (route === "analyze") showAnalysis(rest[0], rest.slice(1));
+  for (const module of Object.values(loadedModules)) module.hide();
+  if (!route) showHome(openGame);
   else if (route === "new") showForm(openGame, rest[0]);
-  else if (route) gameView = new GameView(route, rest);
-  else showHome(openGame);
+  else if (route === "learn") showLessons(...rest);
+  else if (route === "analyze") showModule(route, [rest[0], rest[0] ? readSeats(rest[0]).tokens : []]);
+  else if (route in MODULES) showModule(route, [route, ...rest]);
+  else showGame(route, rest);
 }
 
-/** Go to a created game; keep the links for the other player. */
-function openGame({ game, tokens, owner_token: ownerToken }, seats = ownSeats(tokens)) {
-  if (ownerToken) {
-    location.hash = `#/${game}/${ownerToken}`;
-    return;
+/** Show a game or its review; tokens in the address are stored and removed from it. */
+function showGame(game, rest) {
+  const isReview = rest.at(-1) === "review";
+  const addressTokens = isReview ? rest.slice(0, -1) : rest;
+  if (addressTokens.length) {
+    const address = isReview ? `#/${game}/review` : `#/${game}`;
+    history.replaceState(addTokens(game, addressTokens), "", address);
   }
+  const { tokens, links } = readSeats(game);
+  if (isReview) showModule("review", [game, tokens]);
+  else gameView = new GameView(game, tokens, links);
+}
+
+/** Go to a created game. */
+function openGame({ game, tokens, owner_token: ownerToken }, seats = ownSeats(tokens)) {
+  if (ownerToken) return enterGame(game, [ownerToken], []);
   const otherTokens = tokens.filter((token, seat) => token && !seats.includes(seat));
-  sessionStorage.setItem(`links ${game}`, JSON.stringify(otherTokens));
-  location.hash = ["#", game, ...seats.map((seat) => tokens[seat])].join("/");
+  enterGame(game, seats.map((seat) => tokens[seat]), otherTokens);
+}
+
+/** Go to a game with the seats of `tokens`; `links` are the tokens of other players. */
+function enterGame(game, tokens, links) {
+  if (tokens.length) updateGame(game, { tokens, links });
+  history.pushState({ tokens, links }, "", `#/${game}`);
+  showRoute();
 }
 
 class GameView {
-  constructor(game, tokens) {
-    Object.assign(this, { game, tokens });
+  constructor(game, tokens, links) {
+    Object.assign(this, { game, tokens, links });
     this.connection = new Connection(game, tokens, (message) => this[`on_${message.type}`]?.(message));
   }
 
@@ -90,8 +130,7 @@ class GameView {
     this.panels = new Panels(setting, permissions, (name, fields) => this.execute(name, fields));
     if (isOwner) this.pace = new Pace((command, fields) => this.send(command, fields));
     showExports(this.game, exports, showError);
-    const otherTokens = JSON.parse(sessionStorage.getItem(`links ${this.game}`) ?? "[]");
-    const links = otherTokens.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
+    const links = this.links.map((token) => ["Link for the other player", `#/${this.game}/${token}`]);
     this.panels.showLinks([...links, ["Link for spectators", `#/${this.game}`]]);
   }
 
@@ -108,6 +147,7 @@ class GameView {
     else this.showPresent();
     this.pace?.show(this.state);
     if (state.result && before && !before.result) this.countResult();
+    this.storeStanding();
     document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
@@ -122,6 +162,17 @@ class GameView {
     const { game, rungs } = panels.setting;
     if (panels.ownSeat === undefined) return;
     countResult(game, this.game, levelOf(state.seats[1 - panels.ownSeat]), panels.ownScore, rungs);
+  }
+
+  /** Store the standing for the list of games, which a client without a seat does not need. */
+  storeStanding() {
+    const { panels, state } = this;
+    const { version, result } = state;
+    const { tokens, links } = this;
+    if (!tokens.length || findGame(this.game)?.version === version) return;
+    const [opponent] = panels.names.filter((name) => name !== "you");
+    const isMine = !result && panels.isMine;
+    updateGame(this.game, { tokens, links, kind: panels.setting.game, opponent, version, isOver: Boolean(result), isMine, standing: panels.describeStanding() });
   }
 
   /** The title of the page: whose turn it is or the result, for a client with one seat. */
@@ -269,7 +320,7 @@ class GameView {
     if (this.isViewingPast) this.showPresent();
     if (name === "rematch") this.hasOfferedRematch = true;
     if (name === "new_game") location.hash = `#/new/${this.panels.setting.game}`;
-    else if (name === "analyze") location.hash = ["#/analyze", this.game, ...this.tokens].join("/");
+    else if (name === "analyze") location.hash = `#/analyze/${this.game}`;
     else if (name === "rematch" && this.rematch) this.goToRematch();
     else if (name === "flip") {
       this.board.flip();
@@ -278,7 +329,7 @@ class GameView {
   }
 
   goToRematch() {
-    location.hash = ["#", this.rematch, ...this.tokens].join("/");
+    enterGame(this.rematch, this.tokens, this.links);
   }
 }
 
@@ -297,7 +348,7 @@ find("moves").addEventListener("click", ({ target, currentTarget }) => {
 document.addEventListener("keydown", (event) => {
   if (!gameView?.state || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/INPUT|SELECT/.test(event.target.tagName)) return;
-  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === event.key);
+  const command = Object.keys(SHORTCUTS).find((name) => SHORTCUTS[name] === pressedLetter(event));
   const step = { ArrowLeft: -1, ArrowRight: gameView.isViewingPast ? 1 : 0 }[event.key];
   if (command) gameView.execute(command);
   else if (step && !event.defaultPrevented) gameView.viewTurn(gameView.turns + step);
@@ -306,5 +357,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+addEventListener("blur", () => gameView?.board?.cancelDrag());
 addEventListener("hashchange", showRoute);
 showRoute();

@@ -3,6 +3,7 @@
 import { element, toTitle } from "./board.js";
 import { fetchJson } from "./connection.js";
 import { defaultOpponent, describePlayer, levelOf, storeLevel } from "./ladder.js";
+import { readStored, store } from "./storage.js";
 
 const form = document.getElementById("start");
 const errorElement = document.getElementById("start-error");
@@ -38,10 +39,10 @@ export async function showForm(onCreated, kind) {
     createGame(onCreated);
   };
   // The analysis page stores a setup here.
-  const setup = sessionStorage.getItem("setup");
+  const setup = readStored("setup", "sessionStorage");
   if (setup) {
-    sessionStorage.removeItem("setup");
-    fillForm(JSON.parse(setup));
+    store("setup", null, "sessionStorage");
+    fillForm(setup);
   }
   form.hidden = false;
 }

@@ -1,0 +1,217 @@
+"""What turns do, in words: the facts behind the quality of a turn, from the rules and a search.
+
+Turns have the readable notation.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cc_env.core.game import Game, Turn
+from cc_env.core.rules import ONGOING, Position
+from cc_env.play.lessons import load_guide
+from cc_env.registry.catalogue import GAMES
+from cc_env.search.compare import Variation
+from cc_env.search.scores import MARGIN, PROVEN, WIN, proven_margin
+
+# Own turns and replies over which captures are counted: a turn, the reply, and the answer to it.
+_EXCHANGE_TURNS = 3
+_SIBILANTS = "s", "x", "z", "ch", "sh", "o"
+_PLURALS = {"man": "men"}
+
+
+def describe_effect(game: Game, position: Position, turn: Turn, *, infinitive: bool = False) -> str:
+    """Return what a turn achieves: "reaches the far corner", "captures 2 men", "" if nothing.
+
+    With `infinitive`, "reach the far corner".
+    """
+    after = game.play_turn(position, turn)
+    phrase = ""
+    if game.outcome(after) == game.to_move(position):
+        phrase = win_phrase(game, game.ending(after))
+    elif captured := _captured_letters(game, position, turn):
+        phrase = f"capture {count_pieces(game, captured)}"
+    return phrase if infinitive else _third_person(phrase)
+
+
+def win_phrase(game: Game, ending: str) -> str:
+    """Return what the winner does in an ending, in the infinitive: "reach the far corner"."""
+    phrases = load_guide(game.name).wins if game.name in GAMES else {}
+    return phrases.get(ending, "win")
+
+
+def describe_reply(game: Game, position: Position, reply: Turn) -> str:
+    """Return a reply as a clause, such as "Red answers e5-a1 and reaches the far corner"."""
+    color = game.players[game.to_move(position)].capitalize()
+    clause = f"{color} answers {_text(game, position, reply)}"
+    effect = describe_effect(game, position, reply)
+    return f"{clause} and {effect}" if effect else clause
+
+
+def explain_mistake(game: Game, position: Position, played: Variation, best: Variation) -> str:
+    """Return why a turn is worse than the best one, such as "loses 2 men".
+
+    Both are variations of the position, which begin with the turns. The best turn is not named, so
+    that a person can search for it; "" if neither line shows a reason.
+    """
+    return (
+        _describe_immediate_loss(game, position, played)
+        or _describe_missed_win(game, position, best)
+        or _describe_forced_results(game, position, played, best)
+        or _describe_exchanges(game, position, played, best)
+    )
+
+
+def _describe_immediate_loss(game: Game, position: Position, played: Variation) -> str:
+    """Return how the reply to a turn wins, "" if it does not."""
+    turns = _split(game, position, played.actions)
+    if len(turns) < 2 or game.outcome(turns[1][1]) != 1 - game.to_move(position):
+        return ""
+    after, reply = turns[0][1], turns[1][0]
+    effect = describe_effect(game, after, reply, infinitive=True)
+    return f"lets {_opponent(game, position)} {effect} by {_text(game, after, reply)}"
+
+
+def _describe_missed_win(game: Game, position: Position, best: Variation) -> str:
+    """Return how the best turn wins at once, "" if it does not."""
+    turn, after = _split(game, position, best.actions)[0]
+    if game.outcome(after) != game.to_move(position):
+        return ""
+    return f"misses a turn that {describe_effect(game, position, turn)}"
+
+
+def _describe_forced_results(
+    game: Game, position: Position, played: Variation, best: Variation
+) -> str:
+    """Return which side can force a win after the turn, or could before; "" if neither."""
+    reply = reply_of(game, position, played)
+    if reply and played.score <= -PROVEN < best.score:
+        after = _split(game, position, played.actions)[0][1]
+        text = _text(game, after, reply)
+        return f"lets {_opponent(game, position)} force a win, beginning with {text}"
+    return "misses a forced win" if played.score < PROVEN <= best.score else ""
+
+
+def _describe_exchanges(game: Game, position: Position, played: Variation, best: Variation) -> str:
+    """Return the pieces that the turn loses, or that the best turn wins; "" if neither."""
+    exchanges = _exchanges(game, position, played, best)
+    if exchanges is None or exchanges.played_balance >= exchanges.best_balance:
+        return ""
+    if exchanges.played_balance < 0:
+        lost = exchanges.lost[: -exchanges.played_balance]
+        return f"loses {count_pieces(game, lost)}"
+    won = exchanges.best_won[: exchanges.best_balance]
+    return f"misses a turn that wins {count_pieces(game, won)}"
+
+
+def _opponent(game: Game, position: Position) -> str:
+    return game.players[1 - game.to_move(position)].capitalize()
+
+
+class _Exchanges(NamedTuple):
+    """The pieces that two lines capture for each side: those won minus those lost, and letters."""
+
+    played_balance: int
+    best_balance: int
+    # Letters of the mover's pieces that the played line loses.
+    lost: list[str]
+    # Letters of the opponent's pieces that the best line wins.
+    best_won: list[str]
+
+
+def _exchanges(
+    game: Game, position: Position, played: Variation, best: Variation
+) -> _Exchanges | None:
+    """Return the captures of two lines; None if one is too short to show an answer."""
+    exchange, best_exchange = (_exchange(game, position, v.actions) for v in (played, best))
+    if exchange is None or best_exchange is None:
+        return None
+    (lost, won), (best_lost, best_won) = exchange, best_exchange
+    return _Exchanges(len(won) - len(lost), len(best_won) - len(best_lost), lost, best_won)
+
+
+def _exchange(game: Game, position: Position, actions: Turn) -> tuple[list[str], list[str]] | None:
+    """Return the letters of the mover's pieces and of the opponent's that a line captures.
+
+    None if the line is too short to show the answer to a capture.
+    """
+    mover = game.to_move(position)
+    captured: tuple[list[str], list[str]] = [], []
+    turns = _split(game, position, actions)[:_EXCHANGE_TURNS]
+    if len(turns) < _EXCHANGE_TURNS and game.outcome(turns[-1][1]) == ONGOING:
+        return None
+    for turn, after in turns:
+        side = int(game.to_move(position) == mover)
+        captured[side].extend(_captured_letters(game, position, turn))
+        position = after
+    return captured
+
+
+def turns_to_win(game: Game, position: Position, variation: Variation) -> int | None:
+    """Return the winner's own turns to the end of a proven variation, None if none is proven.
+
+    If the variation does not reach the end, it is the greatest number that its score permits.
+    """
+    if abs(variation.score) < PROVEN:
+        return None
+    mover = game.to_move(position)
+    winner = mover if variation.score > 0 else 1 - mover
+    count = 0
+    for _, after in _split(game, position, variation.actions):
+        count += game.to_move(position) == winner
+        position = after
+    if game.outcome(position) != ONGOING:
+        return count
+    return (_decisions_to_end(variation.score) + 1) // 2
+
+
+def _decisions_to_end(score: int) -> int:
+    """Return the number of decisions to the end of the game that a proven score contains."""
+    margin = proven_margin(score)
+    assert margin is not None
+    return WIN + MARGIN * (abs(margin) - 1) - abs(score)
+
+
+def reply_of(game: Game, position: Position, variation: Variation) -> Turn:
+    """Return the second turn of a variation, () if it has none."""
+    turns = _split(game, position, variation.actions)
+    return turns[1][0] if len(turns) > 1 else ()
+
+
+def count_pieces(game: Game, letters: list[str]) -> str:
+    """Return a number of pieces by their common name: "a king", "2 men"; else "3 pieces"."""
+    names = Counter(game.piece_names.get(letter, "piece") for letter in letters)
+    name = next(iter(names)) if len(names) == 1 else "piece"
+    count = len(letters)
+    return f"a {name}" if count == 1 else f"{count} {_PLURALS.get(name, f'{name}s')}"
+
+
+def _captured_letters(game: Game, position: Position, turn: Turn) -> list[str]:
+    pieces = game.pieces(position)
+    return [pieces[cell] for cell in game.track(position, turn).captured if cell in pieces]
+
+
+def _split(game: Game, position: Position, actions: Turn) -> list[tuple[Turn, Position]]:
+    """Return the complete turns of a line, each with the position after it."""
+    return list(_turns(game, position, actions))
+
+
+def _turns(game: Game, position: Position, actions: Turn) -> Iterator[tuple[Turn, Position]]:
+    turn: Turn = ()
+    for action in actions:
+        position = game.apply(position, action)
+        turn = (*turn, action)
+        if not game.mid_turn(position):
+            yield turn, position
+            turn = ()
+
+
+def _text(game: Game, position: Position, turn: Turn) -> str:
+    return game.readable_turn_text(position, turn).strip()
+
+
+def _third_person(phrase: str) -> str:
+    """Return an infinitive in the third person: "reaches the far corner"."""
+    verb, space, rest = phrase.partition(" ")
+    ending = "es" if verb.endswith(_SIBILANTS) else "s"
+    return f"{verb}{ending}{space}{rest}" if verb else ""

@@ -1,0 +1,128 @@
+"""Drags by mouse and real touch events, and keys of other layouts."""
+
+import pytest
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+
+pytestmark = [needs_chromium, ignores_playwright_warnings]
+PHONE = {"viewport": {"width": 390, "height": 500}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    server = PageServer(tmp_path_factory.mktemp("games"))
+    yield server.address
+    server.stop()
+
+
+@pytest.fixture
+def open_game(address, open_pages):
+    def open_page(**screen):
+        page = open_pages(address, reusable=False, **screen)
+        page.goto(f"{address}#/new/mini_checkers")
+        page.select_option("[name=seat1]", "you")
+        page.click("#start button.main")
+        page.wait_for_selector("#game[data-decisions='0']")
+        return page
+
+    return open_page
+
+
+def center(page, cell):
+    box = page.locator(f"rect[data-cell='{cell}']").bounding_box()
+    return {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+
+
+def transforms(page):
+    """Return the places of all pieces."""
+    script = "all => all.map(node => node.getAttribute('transform')).sort()"
+    return page.eval_on_selector_all("#board .piece", script)
+
+
+class Fingers:
+    """Sends touch events of the browser itself; a point is an identifier with its place."""
+
+    def __init__(self, page):
+        self._session = page.context.new_cdp_session(page)
+
+    def send(self, kind, **points):
+        touches = [{**place, "id": ord(name)} for name, place in points.items()]
+        self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+
+def between(first, last, share):
+    return {axis: first[axis] + share * (last[axis] - first[axis]) for axis in first}
+
+
+def test_piece_is_dragged_by_touch_while_the_page_stays(open_game):
+    page = open_game(**PHONE)
+    start, goal = center(page, "4,1"), center(page, "3,2")
+    fingers = Fingers(page)
+    fingers.send("touchStart", a=start)
+    for step in range(1, 9):
+        fingers.send("touchMove", a=between(start, goal, step / 8))
+    before = page.evaluate("scrollY")
+    fingers.send("touchEnd")
+    page.wait_for_selector("#game[data-decisions='1']")
+    assert page.evaluate("scrollY") == before == 0
+
+
+def test_second_finger_moves_nothing(open_game):
+    page = open_game(**PHONE)
+    start, goal, palm = (center(page, cell) for cell in ("4,1", "3,2", "4,5"))
+    fingers = Fingers(page)
+    fingers.send("touchStart", a=start)
+    fingers.send("touchMove", a=between(start, goal, 0.5))
+    fingers.send("touchStart", a=between(start, goal, 0.5), b=palm)
+    fingers.send("touchMove", a=goal, b=center(page, "3,4"))
+    fingers.send("touchEnd")
+    page.wait_for_selector("#game[data-decisions='1']")
+    assert page.text_content("#moves li") == "6-8"
+
+
+def test_page_pans_from_an_empty_cell(open_game):
+    page = open_game(**{**PHONE, "viewport": {"width": 390, "height": 320}})
+    start = center(page, "2,1")
+    fingers = Fingers(page)
+    fingers.send("touchStart", a=start)
+    for step in range(1, 9):
+        fingers.send("touchMove", a={"x": start["x"], "y": start["y"] - 12 * step})
+    fingers.send("touchEnd")
+    page.wait_for_function("scrollY > 0")
+
+
+@pytest.mark.parametrize("end", ["outside", "released elsewhere", "blur"])
+def test_interrupted_drag_returns_the_piece(end, open_game):
+    page = open_game()
+    before = transforms(page)
+    start = center(page, "4,1")
+    page.mouse.move(**start)
+    page.mouse.down()
+    page.mouse.move(start["x"] + 40, start["y"] - 40)
+    assert transforms(page) != before
+    if end == "outside":
+        page.mouse.move(2, 2)
+        page.mouse.up()
+    elif end == "blur":
+        page.evaluate("dispatchEvent(new Event('blur'))")
+    else:
+        page.evaluate(
+            "document.querySelector('#board svg').dispatchEvent("
+            "new PointerEvent('pointermove', { pointerId: 1, buttons: 0, bubbles: true }))"
+        )
+    assert transforms(page) == before
+    page.mouse.up()
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='1']")
+
+
+@pytest.mark.parametrize(("key", "code"), [("U", "KeyU"), ("г", "KeyU"), ("υ", "KeyU")])
+def test_keys_of_other_layouts_are_shortcuts(key, code, open_game):
+    page = open_game()
+    page.drag_and_drop("rect[data-cell='4,1']", "rect[data-cell='3,2']")
+    page.wait_for_selector("#game[data-decisions='1']")
+    page.evaluate(
+        "(init) => document.body.dispatchEvent("
+        "new KeyboardEvent('keydown', { ...init, bubbles: true }))",
+        {"key": key, "code": code},
+    )
+    page.wait_for_selector("#game[data-decisions='0']")
