@@ -17,6 +17,8 @@ from cc_env.ladder.rungs import find_rung, has_ladder
 from cc_env.match.referee import Clock, Decision, Player, player_for_new_game
 from cc_env.play.analysis import TimeBudget
 from cc_env.players.specs import make_player
+from cc_env.puzzles.attempt import Attempt
+from cc_env.puzzles.puzzle import shipped_puzzles
 from cc_env.server.player_pool import PlayerPool
 
 # Players with a memory of their game, in their attribute `memory`.
@@ -122,6 +124,13 @@ def decide_first_turn(name: str, pool: PlayerPool, time: TimeBudget) -> None:
     spec = find_rung(game, "1").spec if has_ladder(game) else "minimax:depth=1"
     with pool.borrow(spec, game) as player:
         player.choose(game.initial, np.random.default_rng(0), Clock())
+
+
+def solve_first_puzzle(name: str, pool: PlayerPool, time: TimeBudget) -> None:
+    """Solve a game's first puzzle at the start, so that what judges of puzzles need is compiled."""
+    game = make_game(name)
+    for puzzle in shipped_puzzles(game)[:1]:
+        Attempt(game, puzzle).solutions()
 
 
 def make_pooled_player(spec: str, game: Game, run: DecisionRunner) -> Player:

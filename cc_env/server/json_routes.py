@@ -1,7 +1,8 @@
 """Routes of POST requests with a JSON object: limited per address, cancelled on disconnect."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -19,7 +20,9 @@ Fields = Mapping[str, object]
 Data = dict[str, object]
 # (lobby, fields of a request, address of the client) -> response
 Handler = Callable[[Lobby, Fields, str], Coroutine[object, object, Data]]
-StreamHandler = Callable[[Lobby, Fields, str], Coroutine[object, object, AsyncIterator[Data]]]
+StreamHandler = Callable[
+    [Lobby, Fields, str], Coroutine[object, object, AsyncGenerator[Data, None]]
+]
 
 
 def json_route(path: str, valid_names: Sequence[str], handler: Handler) -> Route:
@@ -53,19 +56,21 @@ def stream_route(path: str, valid_names: Sequence[str], handler: StreamHandler) 
         # Errors before the first part have a status.
         with lobby.analyses.count(address):
             parts = await handler(lobby, fields, address)
-        lines = _write_lines(parts, lobby.analyses, address)
+        lines = write_lines(parts, lobby.analyses, address)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
     return Route(path, respond, methods=["POST"])
 
 
-async def _write_lines(
-    parts: AsyncIterator[Data], limit: ConcurrencyLimit, address: str
-) -> AsyncIterator[str]:
+async def write_lines(
+    parts: AsyncGenerator[Data, None], limit: ConcurrencyLimit, address: str
+) -> AsyncGenerator[str, None]:
+    """Yield a line for each part; a client that disconnects closes both generators."""
     try:
         with limit.count(address):
-            async for part in parts:
-                yield _to_line(part)
+            async with aclosing(parts):
+                async for part in parts:
+                    yield _to_line(part)
     except CcEnvError as error:
         yield _to_line({"error": str(error)})
 

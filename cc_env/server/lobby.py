@@ -38,7 +38,13 @@ from cc_env.play.session import HUMAN
 from cc_env.players.specs import make_player
 from cc_env.registry.catalogue import GAMES
 from cc_env.registry.options import parse_options
-from cc_env.server.jobs import Job, call_function, decide_first_turn, make_pooled_player
+from cc_env.server.jobs import (
+    Job,
+    call_function,
+    decide_first_turn,
+    make_pooled_player,
+    solve_first_puzzle,
+)
 from cc_env.server.journal import GameSetup, Journal, add_tokens
 from cc_env.server.limits import BusyError, ConcurrencyLimit, DamagedGameError, Rates, ServerLimits
 from cc_env.server.player_pool import allowed_players, normalize_spec
@@ -143,6 +149,8 @@ class Lobby:
             await self.run_analysis(partial(decide_first_turn, name), math.inf)
             # Load what the workers have compiled.
             await self.run_in_background("", parse_setup, request, self.limits)
+        for name in GAMES:
+            await self.run_analysis(partial(solve_first_puzzle, name), math.inf)
 
     def _start_task(self, work: Coroutine[object, object, None]) -> None:
         """Run work in the background; keep a reference until it is done."""

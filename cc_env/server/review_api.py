@@ -8,7 +8,7 @@ POST /retry    {"game", "options"?, "start"?, "actions", "turn"}: the judgment o
                `review.MAX_RETRY_LOSS` percent of the winning chances is correct
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 from cc_env.core.game import Game, Turn
@@ -41,7 +41,7 @@ from cc_env.server.positions import (
 TURN_SECONDS, MOMENT_SECONDS = 0.1, 0.5
 
 
-async def _review(lobby: Lobby, fields: Fields, address: str) -> AsyncIterator[Data]:
+async def _review(lobby: Lobby, fields: Fields, address: str) -> AsyncGenerator[Data, None]:
     """Return the parts of a review; raise CcEnvError if the game cannot be reviewed."""
     imported, seats = await open_served_game(lobby, fields, address)
     limit = lobby.limits.max_reviewed_turns
@@ -63,7 +63,7 @@ class _Review:
         for turn in imported.turns:
             self._positions.append(self._game.play_turn(self._positions[-1], turn))
 
-    async def parts(self, data: Data) -> AsyncIterator[Data]:
+    async def parts(self, data: Data) -> AsyncGenerator[Data, None]:
         """Yield the game's data, each turn, and the summary."""
         yield data
         reviewed: list[ReviewedTurn] = []

@@ -17,7 +17,7 @@ from cc_env.match.referee import Decision
 from cc_env.play import view
 from cc_env.play.exporting import export_game, file_suffixes
 from cc_env.play.session import HUMAN
-from cc_env.server import app
+from cc_env.server import app, review_api
 from cc_env.server.journal import CommandId, Journal, add_tokens, decision_entry
 from cc_env.server.limits import ServerLimits
 from cc_env.server.lobby import Lobby, parse_setup
@@ -30,6 +30,7 @@ LIMITS = ServerLimits(
     messages_per_second=10**6,
     joins_per_second=10**6,
     games_per_minute=10**6,
+    analyses_per_minute=10**6,
 )
 OPENINGS = [
     {"game": "mini_checkers", "seats": [HUMAN, HUMAN], "seed": 1, "assistance": True},
@@ -202,5 +203,31 @@ def test_random_first_messages_raise_only_cc_env_errors(tmp_path):
             with client.websocket_connect(place, headers={"origin": HERE}) as socket:
                 socket.send_text(hello.encode("utf-8", "replace").decode())
                 assert json.loads(socket.receive_text())["type"] in ("welcome", "error")
+
+        fuzz()
+
+
+PUZZLE = {"game": "mini_checkers", "number": 1, "turns": []}
+# A request of each kind, by path.
+TASKS = {
+    "/puzzle": {"game": "mini_checkers", "number": 1},
+    "/puzzle/turn": {**PUZZLE, "turn": [17]},
+    "/puzzle/solution": PUZZLE,
+    "/retry": {"game": "mini_checkers", "options": {}, "start": None, "actions": [], "turn": [14]},
+    "/review": {"room": "A" * 16, "tokens": ["B" * 24]},
+}
+
+
+@pytest.mark.parametrize("path", TASKS)
+def test_random_requests_for_tasks_are_answered_or_rejected(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(review_api, "MOMENT_SECONDS", 0.01)
+    site = app.create_app(tmp_path, limits=LIMITS)
+    with TestClient(site, base_url=HERE, headers={"origin": HERE}) as client:
+
+        @given(lines(to_texts(TASKS.values())))
+        def fuzz(line):
+            response = client.post(path, content=line.encode("utf-8", "surrogatepass"))
+            assert response.status_code in (200, 400, 413)
+            assert response.json().get("error") or response.status_code == 200
 
         fuzz()

@@ -9,6 +9,8 @@ from conftest import HERE
 from cc_env.core.rules import ONGOING
 from cc_env.games.factory import make_game
 from cc_env.server import review_api
+from cc_env.server.json_routes import write_lines
+from cc_env.server.limits import ConcurrencyLimit, TooManyRequestsError
 
 PLAY = HERE.replace("http", "ws") + "/play"
 # Red reaches the corner in one turn, unless blue takes the piece or red misses it.
@@ -125,6 +127,29 @@ def test_invalid_tries_are_rejected(serving):
         assert response.status_code == 400, bad
     over = {"game": game.name, "start": "6/6/6/6/6/b5 w", "turn": turn}
     assert client.post("/retry", json=over).status_code == 400
+
+
+def test_stream_of_a_disconnected_client_is_closed():
+    limit, closed = ConcurrencyLimit("analyses", 1), []
+
+    async def make_parts():
+        try:
+            yield {"turn": 0}
+            yield {"turn": 1}
+        finally:
+            closed.append(True)
+
+    async def disconnect_after_a_line():
+        stream = write_lines(make_parts(), limit, "address")
+        assert await anext(stream) == '{"turn":0}\n'
+        with pytest.raises(TooManyRequestsError), limit.count("address"):
+            pass
+        await stream.aclose()
+        with limit.count("address"):
+            pass
+
+    asyncio.run(disconnect_after_a_line())
+    assert closed == [True]
 
 
 def test_error_during_a_stream_is_its_last_line(reviewed, monkeypatch):

@@ -20,7 +20,7 @@ from cc_env.match.referee import Clock, player_for_new_game
 from cc_env.play.analysis import TimeBudget, analyze
 from cc_env.players.specs import make_player, temporary_players
 from cc_env.registry.catalogue import GAMES
-from cc_env.server import analysis_api, player_pool, workers
+from cc_env.server import analysis_api, jobs, player_pool, workers
 from cc_env.server.jobs import PlayerJob, decide_first_turn, make_pooled_player
 from cc_env.server.player_pool import PlayerPool
 from cc_env.server.workers import Cancellation, LocalWorker, ProcessWorker, WorkerPool
@@ -262,6 +262,17 @@ def test_warm_up_lets_the_first_opponent_decide(name, monkeypatch):
     monkeypatch.setattr(player_pool, "make_player", None)
     with pool.borrow(rungs(game)[0].spec, game) as player:
         assert player.choose(game.initial, np.random.default_rng(0), Clock())
+
+
+def test_warm_up_solves_the_first_puzzle(monkeypatch):
+    solved = []
+    monkeypatch.setattr(jobs.Attempt, "solutions", lambda attempt: solved.append(attempt.puzzle))
+    pool, time = PlayerPool(2**30), TimeBudget(math.inf)
+    jobs.solve_first_puzzle("mini_checkers", pool, time)
+    assert [puzzle.number for puzzle in solved] == [1]
+    monkeypatch.setattr(jobs, "shipped_puzzles", lambda game: [])
+    jobs.solve_first_puzzle("mini_checkers", pool, time)
+    assert len(solved) == 1
 
 
 def test_specs_have_a_normal_form():

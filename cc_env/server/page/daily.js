@@ -12,14 +12,13 @@ export function puzzleAddress(kind, number, theme) {
   return [...path, ...(theme ? [encodeURIComponent(theme)] : [])].join("/");
 }
 
-/** Show the puzzle of the day in an element, which is hidden if there is none. */
+/** Show the puzzle of the day in an element whose place is reserved; it stays empty without one. */
 export async function showDaily(place) {
   try {
     const [daily] = await Promise.all([fetchJson("/puzzles/daily"), loadStyle("puzzles.css")]);
     place.replaceChildren(renderDaily(daily));
-    place.hidden = false;
   } catch {
-    place.hidden = true;
+    place.replaceChildren();
   }
 }
 

@@ -14,6 +14,7 @@ export async function showHome(onCreated) {
   const cards = Object.entries(games).map(([kind, game]) =>
     renderCard(kind, game, (opponent, node) => start({ game: kind, seats: [human, opponent] }, node, onCreated)));
   find("cards").replaceChildren(...cards);
+  import("./daily.js").then(({ showDaily }) => showDaily(find("daily-puzzle")));
   // Another route may have been selected meanwhile.
   find("home").hidden = Boolean(location.hash.split("/")[1]);
 }

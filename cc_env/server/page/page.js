@@ -18,6 +18,7 @@ import { leaveLessons, showLessons } from "./learn.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { playSound } from "./settings.js";
+import { loadStyle } from "./styles.js";
 import { ownSeats, showForm } from "./start.js";
 
 const find = (id) => document.getElementById(id);
@@ -148,12 +149,23 @@ class GameView {
     this.pace?.show(this.state);
     if (state.result && before && !before.result) this.countResult();
     this.storeStanding();
+    this.showEnd();
     document.title = this.title;
     find("move-form").hidden = !this.seats.length || Boolean(state.result);
     find("game").hidden = false;
     if (!before && document.activeElement === document.body) find("game-title").focus({ preventScroll: true });
     // The display is complete.
     find("game").dataset.decisions = state.decisions;
+  }
+
+  /** Show the card of a finished game. */
+  async showEnd() {
+    find("end-card").hidden = true;
+    if (!this.state.result) return;
+    const [{ showEndCard }] = await Promise.all([import("./end.js"), loadStyle("puzzles.css")]);
+    if (gameView !== this || !this.state.result) return;
+    const { game, state, panels } = this;
+    showEndCard(find("end-card"), { game, state, panels, execute: () => this.execute("rematch") }, openGame);
   }
 
   /** Count the end of a game against an opponent of the ladder. */

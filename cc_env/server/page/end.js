@@ -1,0 +1,41 @@
+// The card at the end of a game: its review, a rematch, and another opponent of the ladder.
+
+import { button, element } from "./board.js";
+import { fetchJson } from "./connection.js";
+import { defaultOpponent, levelOf, storeLevel } from "./ladder.js";
+
+/** Fill the card of a finished game; `openGame` goes to a created one. */
+export function showEndCard(card, { game, state, panels, execute }, openGame) {
+  const review = element("a", { href: `#/${game}/review`, className: "button main", textContent: "Review" });
+  const rematch = button("Rematch", execute);
+  const opponent = nextOpponent(state, panels);
+  const next = opponent && button(opponent.label, () => start(opponent.level, next, panels, openGame));
+  const nodes = [state.turns.length && review, panels.canRematch && rematch, next].filter(Boolean);
+  card.replaceChildren(...nodes);
+  card.hidden = !nodes.length;
+}
+
+/** Return the level above a beaten opponent, or the lower one after losses, with a label; or null. */
+function nextOpponent(state, { ownSeat, ownScore, setting: { game, rungs } }) {
+  const level = ownSeat === undefined ? 0 : levelOf(state.seats[1 - ownSeat]);
+  const storedLevel = levelOf(defaultOpponent(game, rungs));
+  if (!level) return null;
+  if (ownScore > 0 && level < rungs.length) return { level: level + 1, label: `Next: ${rungs[level]}, level ${level + 1}` };
+  if (ownScore < 0 && storedLevel < level) return { level: storedLevel, label: "Play an easier one" };
+  return null;
+}
+
+async function start(level, startButton, panels, openGame) {
+  const { ownSeat, setting: { game, options } } = panels;
+  startButton.disabled = true;
+  try {
+    const seats = ["human", "human"];
+    seats[1 - ownSeat] = `ladder:${level}`;
+    const created = await fetchJson("/games", { game, options, seats });
+    storeLevel(game, level);
+    openGame(created, [ownSeat]);
+  } catch (error) {
+    panels.showMessage(error.message, true);
+    startButton.disabled = false;
+  }
+}
