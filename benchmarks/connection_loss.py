@@ -63,6 +63,7 @@ async def try_outage(browser: "Browser", server: Server, outage: Outage) -> Outc
         tokens = "/".join(game["tokens"])
         await page.goto(f"http://{LOCAL}:{proxy.port}/#/{game['game']}/{tokens}")
         await page.wait_for_selector("#game[data-decisions='0']")
+        await page.click("#buttons >> text=More")
         now = time.perf_counter()
         typed_at = now + max(0.0, -outage.start)
         dropping = asyncio.create_task(_drop_data(proxy, typed_at + outage.start, outage.length))
@@ -97,7 +98,7 @@ async def _wait_for_result(page: "Page", start: float) -> str:
     while time.perf_counter() < start + MAX_RESULT_SECONDS:
         if await page.get_attribute("#game", "data-decisions") == "1":
             return "played"
-        if "not played" in (await page.text_content("#status") or ""):
+        if "not played" in (await page.text_content("#message") or ""):
             return "not played"
         await asyncio.sleep(POLL_SECONDS)
     return "nothing"

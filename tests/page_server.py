@@ -16,6 +16,31 @@ needs_chromium = pytest.mark.skipif(
 ignores_playwright_warnings = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
+def open_more(page):
+    """Open the panel of a game's rare commands."""
+    if page.is_hidden("#more"):
+        page.click("#buttons >> text=More")
+
+
+def new_game(page):
+    """Go from a game to the form for another one."""
+    open_more(page)
+    page.click("#more >> text=New game")
+    page.wait_for_selector("#start:not([hidden])")
+
+
+def type_move(page, text):
+    """Type a move of a game."""
+    open_more(page)
+    page.fill("[name=text]", text)
+    page.press("[name=text]", "Enter")
+
+
+def resign(page):
+    page.click("#buttons >> text=Resign")
+    page.click("#buttons >> text=Really resign?")
+
+
 class PageServer:
     """A server in a thread; it keeps its port after a restart."""
 

@@ -6,13 +6,52 @@ from collections.abc import Iterator
 from cc_env.core.game import Cell, Game
 from cc_env.rendering import shapes
 from cc_env.rendering.picture_data import PictureData
-from cc_env.rendering.shapes import CELL, INK, LAST, MARGIN, Label, Polyline, Shape, Square
+from cc_env.rendering.shapes import (
+    CELL,
+    INK,
+    LAST,
+    MARGIN,
+    TARGET,
+    Disc,
+    Label,
+    Polyline,
+    Shape,
+    Square,
+)
 
+# Dark squares, which contrast more with the light ones than those of other pictures.
+DARK_SQUARE = "#cfb585"
 LABEL_SIZE = 11
 # Distance of a label's center from the edges of its cell.
 LABEL_OFFSET = 8
 # Width of the last turn's path.
 PATH_WIDTH = 4
+
+
+def _ring(width: float) -> list[Shape]:
+    """Return the shape of a ring around a piece in the upper left cell."""
+    center = MARGIN + CELL / 2
+    return [Disc(center, center, 26, "none", TARGET, width)]
+
+
+def marks() -> dict[str, list[Shape]]:
+    """Return the shapes of all marks in the upper left cell, by name.
+
+    "movable" and "forced" are those of pieces that can move, and that must capture.
+    """
+    common = {name: shapes.mark(name, (0, 0)) for name in shapes.MARKS}
+    return {**common, "movable": _ring(1.5), "forced": _ring(5)}
+
+
+def ground(picture: PictureData) -> list[Shape]:
+    """Return the shapes of the empty board without goals."""
+    dark = shapes.BOARD[1]
+    return [
+        shape._replace(fill=DARK_SQUARE)
+        if isinstance(shape, Square) and shape.fill == dark
+        else shape
+        for shape in shapes.ground(picture)
+    ]
 
 
 def runs_upward(game: Game) -> bool:

@@ -18,6 +18,7 @@ from cc_env.play import board_shapes
 from cc_env.play.choices import Choice, list_choices, must_capture
 from cc_env.play.descriptions import describe_result, explain_result, summarize_decision
 from cc_env.play.session import GameSession
+from cc_env.play.trays import trays
 from cc_env.rendering import shapes
 from cc_env.rendering.picture import Picture, describe_standing, draw
 from cc_env.rendering.shapes import Disc, Polyline, Shape, Square
@@ -48,7 +49,7 @@ def static_state(game: Game) -> dict[str, Any]:
         "cell": shapes.CELL,
         "margin": shapes.MARGIN,
         "runs_upward": board_shapes.runs_upward(game),
-        "board": _shape_data(shapes.ground(picture)),
+        "board": _shape_data(board_shapes.ground(picture)),
         "labels": [_shape_data(board_shapes.labels(game, flipped)) for flipped in (False, True)],
         "goals": [
             [*cell, _shape_data(board_shapes.goal(shapes.colors(picture, player)[0]))]
@@ -59,7 +60,7 @@ def static_state(game: Game) -> dict[str, Any]:
         },
         "owners": {letter: game.owner(letter) for letter in letters},
         "piece_names": {letter: _piece_name(game, letter) for letter in letters},
-        "marks": {kind: _shape_data(shapes.mark(kind, ORIGIN)) for kind in shapes.MARKS},
+        "marks": {kind: _shape_data(mark) for kind, mark in board_shapes.marks().items()},
         "cells": [[*cell, game.cell_text(cell, "readable")] for cell in cells],
     }
 
@@ -82,6 +83,7 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
         "decisions": len(session.decisions),
         "position": game.to_text(session.position),
         **_picture_data(picture),
+        "trays": trays(game, session.match.start, session.position),
         **_last_decision(session, picture),
         "mover": session.mover,
         "is_person": is_person,
@@ -101,11 +103,12 @@ def session_state(session: GameSession, turns_from: int = 0) -> dict[str, Any]:
 
 
 def past_state(session: GameSession, turns: int) -> dict[str, Any]:
-    """Return the pieces after `turns` complete turns, with the path and captures of the last."""
+    """Return the pieces and trays after `turns` turns, with the path and captures of the last."""
     game, history = session.game, session.match.history
     last = history[turns - 1] if turns else None
     position = game.play_turn(*last) if last else session.match.start
-    return _picture_data(draw(game, position, last=last))
+    picture = _picture_data(draw(game, position, last=last))
+    return {**picture, "trays": trays(game, session.match.start, position)}
 
 
 @lru_cache(maxsize=32)

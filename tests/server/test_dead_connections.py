@@ -7,7 +7,13 @@ import threading
 
 import pytest
 from conftest import HERE
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import (
+    PageServer,
+    ignores_playwright_warnings,
+    needs_chromium,
+    resign,
+    type_move,
+)
 from test_app import GameClient, create_game
 from test_hostile_clients import site
 from websockets.asyncio.client import connect
@@ -252,11 +258,6 @@ def page_behind_proxy(tmp_path, open_pages):
         yield page, proxy
 
 
-def type_move(page, text):
-    page.fill("[name=text]", text)
-    page.press("[name=text]", "Enter")
-
-
 def journal_kinds(tmp_path):
     (path,) = tmp_path.glob("*.jsonl")
     return [json.loads(line)["do"] for line in path.read_text().splitlines()[1:]]
@@ -279,7 +280,7 @@ def test_typed_move_is_sent_again_after_a_reconnection(directions, page_behind_p
     page.clock.run_for(5000)
     page.wait_for_selector("#game[data-decisions='1']")
     page.wait_for_selector("#connection-alert", state="hidden")
-    assert page.text_content("#status") == "white to move"
+    assert page.text_content("#status") == "White to move"
     type_move(page, "14-25")
     page.wait_for_selector("#game[data-decisions='2']")
     assert journal_kinds(tmp_path) == ["play", "play"]
@@ -295,26 +296,25 @@ def test_move_typed_without_a_connection_is_shown_as_not_played(page_behind_prox
     page.click("rect[data-cell='3,2']")
     page.wait_for_selector("#connection-alert:has-text('reconnecting to send 6-8 …')")
     page.clock.run_for(12_000)
-    message = "black to move · 6-8 not played, unless it appears after reconnecting"
-    page.wait_for_selector(f"#status.error:text-is('{message}')")
+    message = "6-8 not played, unless it appears after reconnecting"
+    page.wait_for_selector(f"#message.error:text-is('{message}')")
     page.wait_for_selector("#connection-alert:text-is('Connection lost; reconnecting …')")
     assert page.get_attribute("rect[data-cell='4,1']", "aria-label").startswith("6, black")
     proxy.restore()
     page.clock.run_for(10_000)
     page.wait_for_selector("#connection-alert", state="hidden")
-    assert page.text_content("#status") == message
+    assert page.text_content("#message") == message
     assert journal_kinds(tmp_path) == []
     type_move(page, "6-8")
     page.wait_for_selector("#game[data-decisions='1']")
-    page.wait_for_selector("#status:text-is('white to move')")
+    page.wait_for_selector("#status:text-is('White to move')")
 
 
 @page_test
 def test_resignation_without_a_connection_is_shown_as_not_executed(page_behind_proxy):
     page, proxy = page_behind_proxy
     proxy.drop_data()
-    page.click("text=Resign")
-    page.click("text=Resign: sure?")
+    resign(page)
     page.clock.run_for(13_000)
-    message = "black to move · resign not executed, unless it appears after reconnecting"
-    page.wait_for_selector(f"#status.error:text-is('{message}')")
+    message = "Resign not executed, unless it appears after reconnecting"
+    page.wait_for_selector(f"#message.error:text-is('{message}')")

@@ -38,7 +38,7 @@ def test_one_click_starts_a_game_against_the_ladder(open_home):
     assert page.locator(".card").count() == len(GAMES)
     card(page, "Mini checkers").locator("button").click()
     page.wait_for_selector("#game[data-decisions='0']")
-    assert page.text_content("#top-seat .name").startswith("Pebble, level 1 of ")
+    assert page.text_content("#top-seat").startswith("Pebblelevel 1 of ")
     assert page.title() == "● Your move – Mini checkers"
     page.click(".home")
     page.wait_for_selector(".card")

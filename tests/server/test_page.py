@@ -4,7 +4,14 @@ import re
 
 import numpy as np
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import (
+    PageServer,
+    ignores_playwright_warnings,
+    needs_chromium,
+    new_game,
+    open_more,
+    type_move,
+)
 
 from cc_env.games.factory import make_game
 from cc_env.play.choices import list_choices
@@ -90,7 +97,7 @@ def toward(cell, goal):
 
 def is_over(page):
     # Not text=Rematch: "reconnecting to send rematch" stays in the page after a slow start.
-    return page.locator("#buttons >> text='Rematch'").is_visible()
+    return page.locator("#end-card >> text='Rematch'").is_visible()
 
 
 @pytest.mark.slow
@@ -147,16 +154,17 @@ def test_keyboard_selects_cells_types_moves_undoes_and_hints(open_game):
     for key in ("ArrowUp", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     until(page, 2)
-    assert "white, minimax:easy" in page.text_content("#announcements")
+    assert "minimax:easy: " in page.text_content("#announcements")
     assert re.match(r"depth \d+ · value .* · cutoffs .* nodes", page.text_content("#summary"))
-    page.fill("[name=text]", "nonsense")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#status.error")
-    assert "nonsense" in page.text_content("#status")
+    type_move(page, "nonsense")
+    page.wait_for_selector("#message.error:has-text('nonsense')")
     page.click("#buttons >> text=Hint")
-    page.wait_for_selector(".hint")
+    page.wait_for_selector("#board .arrow", state="attached")
+    assert page.text_content("#message").startswith("Hint: ")
+    assert page.text_content("#status") == "Your move"
     page.click("text=Undo")
     until(page, 0)
+    assert page.text_content("#announcements") == "Undone. Your move"
 
 
 def test_past_positions_are_viewed_during_the_game(open_game):
@@ -170,7 +178,7 @@ def test_past_positions_are_viewed_during_the_game(open_game):
     page.click("#moves li:first-child")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='13, white']")
     assert cell_label(page, "4,1") == "6, empty"
-    assert page.text_content("#status").startswith("Position after turn 1 of 2;")
+    assert page.text_content("#message").startswith("Position after turn 1 of 2;")
     assert page.text_content("#moves [aria-current=true]") == "6-8"
     assert cells(page, "selectable") == []
     page.keyboard.press("ArrowLeft")
@@ -180,12 +188,11 @@ def test_past_positions_are_viewed_during_the_game(open_game):
     page.wait_for_selector("rect[data-cell='4,1'][aria-label='6, empty']")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='13, empty']")
-    assert page.text_content("#status") == "black to move"
+    assert page.text_content("#status") == "Black to move"
     assert cells(page, "selectable") != []
     page.click("#moves li:first-child")
     page.wait_for_selector("rect[data-cell='1,4'][aria-label='13, white']")
-    page.fill("[name=text]", "32-23")
-    page.keyboard.press("Enter")
+    type_move(page, "32-23")
     until(page, 3)
 
 
@@ -194,8 +201,7 @@ def test_form_offers_levels_random_seats_and_lessons(open_game):
     page = open_game("checkers", second="minimax:normal")
     assert page.title() == "● Your move – Checkers"
     assert page.text_content("#top-seat .name") == "minimax:normal"
-    page.click("text=New game")
-    page.wait_for_selector("#start:not([hidden])")
+    new_game(page)
     assert page.text_content("#start h1") == "Custom game"
     for seat in ("seat0", "seat1"):
         names = page.locator(f"[name={seat}] option").evaluate_all("all => all.map(e => e.value)")
@@ -253,7 +259,7 @@ def test_two_browsers_play_each_other(open_game):
 def test_owner_pauses_and_steps_a_game(open_game, server, open_pages):
     page = open_game("mini_checkers", first="random", second="random")
     page.click("#pace >> text=Pause")
-    page.wait_for_selector("#status:has-text('paused')")
+    page.wait_for_selector("#message:has-text('Paused')")
     done = decisions(page)
     page.click("#pace >> text=Step")
     until(page, done + 1)
@@ -269,8 +275,8 @@ def test_owner_pauses_and_steps_a_game(open_game, server, open_pages):
     page.select_option("#pace select", "0")
     page.wait_for_selector("#pace button:disabled")
     assert decisions(page) > done + 2
-    other.wait_for_selector("#status:not(:has-text('thinking'))")
-    assert other.locator("text=Rematch").is_hidden()
+    other.wait_for_selector("#message:not(:has-text('hinking'))")
+    assert other.locator("#end-card >> text=Rematch").is_hidden()
     before = page.url
     page.click("text=Rematch")
     page.wait_for_url(lambda url: url != before)
@@ -320,10 +326,10 @@ def download_export(page, name):
 
 def test_game_from_another_position_has_no_log(open_game):
     page = open_game("cannon", options={"start": "W1W1W1Ww/2w5/3b4/6ww/6wb/3b2w1/8/1w1B1B1B w"})
-    page.click("#export summary")
+    open_more(page)
     page.click("#export >> text=LOG")
-    page.wait_for_selector("#status.error")
-    assert "has no log; expected: a game from the initial position" in page.text_content("#status")
+    page.wait_for_selector("#message.error")
+    assert "has no log; expected: a game from the initial position" in page.text_content("#message")
 
 
 def test_exported_game_is_imported(open_game):
@@ -331,7 +337,7 @@ def test_exported_game_is_imported(open_game):
     page = open_game("cannon")
     page.drag_and_drop("rect[data-cell='5,2']", "rect[data-cell='4,1']")
     until(page, 1)
-    page.click("#export summary")
+    open_more(page)
     files = {name: download_export(page, name) for name in ("record", "LOG", "position", "picture")}
     assert '"NORMAL", "data": "S 2 5 M 1 4"} Received from client 0' in files["LOG"].read_text()
     for name, path in files.items():
@@ -387,7 +393,7 @@ def test_coordinates_and_sounds_are_stored_settings(open_game):
     )
     page.reload()
     until(page, 0)
-    page.click("text=Settings")
+    page.click("#settings summary")
     assert page.is_visible("#board .labels")
     page.uncheck("text=coordinates")
     assert not page.is_visible("#board .labels")
@@ -458,7 +464,7 @@ def test_past_position_stays_after_a_reconnection(open_game):
     page.wait_for_selector("#connection-alert", state="hidden")
     page.click("rect[data-cell='4,1']")
     page.keyboard.press("f")
-    page.wait_for_selector("#status:text-is('white to move')")
+    page.wait_for_selector("#status:text-is('White to move')")
     assert cell_label(page, "4,1") == "6, empty"
     assert len(sockets) == 2
 
@@ -527,15 +533,16 @@ def test_all_text_has_enough_contrast(open_game):
     page.click("rect[data-cell='3,0']")
     until(page, 1)
     check_contrasts()
-    page.click("text=New game")
-    page.wait_for_selector("#start:not([hidden])")
+    open_more(page)
+    check_contrasts()
+    new_game(page)
     check_contrasts()
     page.click(".home")
     page.wait_for_selector(".card")
     check_contrasts()
-    page.click("#home >> text=How to play")
+    page.click("#navigation >> text=Learn")
     page.click("#learn >> text=Mini checkers")
-    page.click("text=Settings")
+    page.click("#settings summary")
     page.wait_for_selector("#lesson1")
     check_contrasts()
 
@@ -578,18 +585,17 @@ def test_unknown_games_show_links(server, open_pages):
 
 def test_invitation_comes_first_until_the_other_player_joins(open_game, server, open_pages):
     page = open_game("mini_checkers", second="friend")
-    page.wait_for_selector("#side.inviting")
-    box = {name: page.locator(name).bounding_box()["y"] for name in ("#links", "#buttons")}
-    assert box["#links"] < box["#buttons"]
-    assert page.text_content("#bottom-seat") == "youblack6 pieces"
-    assert page.text_content("#top-seat") == "other player (away)white6 pieces"
+    page.wait_for_selector("#invitation", state="visible")
+    assert page.input_value("#invitation input") == page.input_value("#links input >> nth=0")
+    assert page.text_content("#bottom-seat") == "You"
+    assert page.text_content("#top-seat") == "Other playeraway"
     links = page.eval_on_selector_all("#links input", "all => all.map(node => node.value)")
     other, spectator = (open_pages(server.address) for _ in range(2))
     other.goto(links[0])
-    page.wait_for_selector("#side:not(.inviting)")
+    page.wait_for_selector("#invitation", state="hidden")
     spectator.goto(links[1])
     until(spectator, 0)
-    assert spectator.text_content("#top-seat").startswith("person")
+    assert spectator.text_content("#top-seat").startswith("Person")
 
 
 def test_header_is_one_line_on_a_phone(open_game):
@@ -614,27 +620,33 @@ def test_unselectable_piece_shows_the_reason(open_game):
     start = "8/8/8/3b4/4r3/8/8/1r6 r"
     page = open_game("checkers", options={"start": start})
     page.click("rect[data-cell='7,1']")
-    assert page.text_content("#status.error") == "You must capture: choose a marked piece"
+    assert page.text_content("#message.error") == "You must capture: choose a marked piece"
     places = page.locator("#board .marks .hint")
     assert places.count() == 1
     assert places.get_attribute("transform") == f"translate({4 * CELL} {4 * CELL})"
     page.click("rect[data-cell='4,4']")
     target = page.locator("rect[data-cell='2,2']")
     assert target.get_attribute("aria-label") == "22, empty, can be reached by a capture"
-    page.click("#buttons >> text=New game")
-    page.wait_for_selector("#start:not([hidden])")
+    new_game(page)
     page.fill("[name=start]", "")
     page.click("text=Start")
     until(page, 0)
     page.click("rect[data-cell='7,1']")
-    assert page.text_content("#status.error") == "This piece cannot move now: choose a marked piece"
+    assert (
+        page.text_content("#message.error") == "This piece cannot move now: choose a marked piece"
+    )
 
 
 def test_player_declines_a_draw_at_the_start(open_game):
     page = open_game("mini_checkers", second="minimax:easy")
-    page.click("text=Offer draw")
-    page.wait_for_selector("#status:text-is('minimax:easy declines the draw')")
-    assert page.is_enabled("text=Offer draw")
+    page.click("#buttons >> text=Draw")
+    page.wait_for_selector("#message:text-is('minimax:easy declines the draw')")
+    draw = "#buttons button:has-text('Draw')"
+    assert page.is_disabled(draw)
+    page.click("rect[data-cell='4,1']")
+    page.click("rect[data-cell='3,2']")
+    until(page, 2)
+    assert page.is_enabled(draw)
 
 
 def test_form_lists_players_for_the_selected_options(server, open_pages, monkeypatch):
@@ -694,7 +706,7 @@ def test_new_game_is_at_its_top_with_an_accessible_board(open_game):
     rows = page.locator("[role=grid][aria-label='Mini checkers'] [role=row]")
     assert rows.count() == 6
     assert rows.first.locator("[role=gridcell]").count() == 6
-    titles = page.eval_on_selector_all("#buttons [title]", "all => all.map(node => node.title)")
+    titles = page.eval_on_selector_all("#game button[title]", "all => all.map(node => node.title)")
     assert sorted(title for title in titles if len(title) == 1) == ["f", "h", "u"]
 
 
@@ -707,7 +719,7 @@ def test_previous_game_is_hidden_when_another_starts(open_game):
         sockets.append(route)
 
     page = open_game("mini_checkers", sockets=record_and_connect)
-    page.click("#buttons >> text=New game")
+    new_game(page)
     page.select_option("[name=game]", "morris")
     page.click("#start button.main")
     page.wait_for_selector("#start", state="hidden")

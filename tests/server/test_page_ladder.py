@@ -1,7 +1,7 @@
 """Opponents of the ladder on the page."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium, new_game, resign
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 
@@ -19,14 +19,12 @@ def start(page):
 
 
 def lose(page):
-    page.click("#buttons >> text=Resign")
-    page.click("#buttons >> text=Resign: sure?")
+    resign(page)
     page.wait_for_selector("#status:has-text('You lost')")
 
 
 def selected_opponent(page):
-    page.click("#buttons >> text=New game")
-    page.wait_for_selector("#start:not([hidden])")
+    new_game(page)
     return page.input_value("[name=seat1]")
 
 
@@ -36,11 +34,11 @@ def test_default_opponent_is_the_first_of_the_ladder(address, open_pages):
     page.wait_for_selector("#start:not([hidden])")
     assert page.input_value("[name=seat1]") == "ladder:1"
     start(page)
-    assert page.text_content("#top-seat .name").startswith("Pebble, level 1 of ")
+    assert page.text_content("#top-seat").startswith("Pebblelevel 1 of ")
     page.click("rect[data-cell='4,1']")
     page.click("rect[data-cell='3,2']")
     page.wait_for_selector("#game[data-decisions='2']")
-    assert page.text_content("#announcements").startswith("white, Pebble, level 1 of ")
+    assert page.text_content("#announcements").startswith("Pebble: ")
 
 
 def test_game_without_a_ladder_has_another_default_opponent(address, open_pages):

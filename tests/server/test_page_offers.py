@@ -1,7 +1,7 @@
 """Two people in two browsers: offers and assistance."""
 
 import pytest
-from page_server import PageServer, ignores_playwright_warnings, needs_chromium
+from page_server import PageServer, ignores_playwright_warnings, needs_chromium, open_more, resign
 
 pytestmark = [needs_chromium, ignores_playwright_warnings]
 
@@ -39,40 +39,47 @@ def move(page, piece, cell):
 
 
 def wait_for_status(page, text):
-    page.wait_for_selector(f"#status:has-text('{text}')")
+    page.wait_for_selector(f"#side:has-text('{text}')")
 
 
 def test_offers_are_accepted_or_declined(pair):
     page, other = pair()
     move(page, "4,1", "3,2")
     for offer, own, decline, declined in (
-        ("Offer draw", "you offer a draw", "Decline draw", "declines the draw"),
-        ("Undo", "you ask for an undo", "Decline undo", "declines the undo"),
+        ("Draw", "You offer a draw", "Decline draw", "declines the draw"),
+        ("Undo", "You ask for an undo", "Decline undo", "declines the undo"),
     ):
         page.click(f"#buttons >> text={offer}")
-        page.wait_for_selector(f"#buttons button:disabled:text-is('{offer}')")
+        page.wait_for_selector(f"#buttons button:disabled:has-text('{offer}')")
         wait_for_status(page, own)
         other.click(f"text={decline}")
-        wait_for_status(page, f"other player {declined}")
-        wait_for_status(other, f"you {declined.replace('declines', 'decline')}")
-        assert page.is_enabled(f"#buttons >> text={offer}")
+        wait_for_status(page, f"Other player {declined}")
+        wait_for_status(other, f"You {declined.replace('declines', 'decline')}")
+        # A declined offer is not repeated at once.
+        assert page.is_disabled(f"#buttons button:has-text('{offer}')")
         assert other.inner_html("#offers") == ""
-    page.click("text=Offer draw")
+    move(other, "1,4", "2,5")
+    page.wait_for_selector("#game[data-decisions='2']")
+    move(page, "4,3", "3,4")
+    page.click("#buttons >> text=Draw")
     other.click("text=Accept draw")
     for client in (page, other):
-        wait_for_status(client, "A draw: both agreed")
-    page.click("#buttons >> text=Rematch")
+        wait_for_status(client, "A draw")
+        wait_for_status(client, "Both agreed")
+        # An undo of the result would be a request to play on.
+        assert client.is_hidden("#buttons >> text=Undo")
+    page.click("#end-card >> text=Rematch")
     other.click("text=Decline rematch")
-    wait_for_status(page, "other player declines the rematch")
+    wait_for_status(page, "Other player declines the rematch")
     before = other.url
-    page.click("#buttons >> text=Rematch")
+    page.click("#end-card >> text=Rematch")
     other.wait_for_selector("text=Accept rematch")
     assert other.url == before
     other.click("text=Accept rematch")
     for client in (page, other):
         client.wait_for_url(lambda url: url != before)
         client.wait_for_selector("#game[data-decisions='0']")
-    assert page.text_content("#bottom-seat") == "youwhite6 pieces"
+    assert page.text_content("#bottom-seat") == "You"
     page.go_back()
     page.wait_for_selector("text=Go to the rematch")
 
@@ -81,13 +88,15 @@ def test_assistance_is_off_until_the_end(pair):
     page, other = pair()
     for client in (page, other):
         assert client.is_hidden("#buttons >> text=Hint")
-        assert client.is_hidden("#buttons >> text=Analyze")
-    page.click("text=Resign")
-    page.click("text=Resign: sure?")
-    wait_for_status(page, "You lost: black resigned")
-    wait_for_status(other, "You won: black resigned")
+        open_more(client)
+        assert client.is_hidden("#more >> text=Analyze")
+    resign(page)
+    for client, result in ((page, "You lost"), (other, "You won")):
+        wait_for_status(client, result)
+        wait_for_status(client, "Black resigned")
     assert other.title() == "You won – Mini checkers"
-    other.click("#buttons >> text=Analyze")
+    open_more(other)
+    other.click("#more >> text=Analyze")
     other.wait_for_selector("#analysis[data-decisions='0']")
     # The side of the client is below.
     cell = "#analysis-board rect[data-cell='0,1']"
@@ -97,7 +106,8 @@ def test_assistance_is_off_until_the_end(pair):
 def test_agreed_assistance_is_available(pair):
     for page in pair(assistance=True):
         assert page.is_visible("#buttons >> text=Hint")
-        assert page.is_visible("#buttons >> text=Analyze")
+        open_more(page)
+        assert page.is_visible("#more >> text=Analyze")
 
 
 def test_past_position_stays_while_the_game_continues(pair):
@@ -109,15 +119,14 @@ def test_past_position_stays_while_the_game_continues(pair):
     move(other, "1,4", "2,5")
     page.wait_for_selector("#game[data-decisions='2']")
     assert page.is_visible(start)
-    assert page.text_content("#status").endswith("turn 0 of 2; press → to return · new move")
+    assert page.text_content("#message").endswith("turn 0 of 2; press → to return · new move")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("rect.cell.selectable")
     assert page.text_content("#status") == "Your move"
     page.keyboard.press("ArrowLeft")
-    page.wait_for_selector("#status:has-text('after turn 1 of 2')")
-    other.click("text=Resign")
-    other.click("text=Resign: sure?")
+    page.wait_for_selector("#message:has-text('after turn 1 of 2')")
+    resign(other)
     wait_for_status(page, "turn 1 of 2; press → to return · the game is over")
 
 
@@ -128,6 +137,6 @@ def test_offer_is_not_shown_as_a_new_move(pair):
     page.keyboard.press("ArrowLeft")
     wait_for_status(page, "Position after turn 0 of 1")
     other.wait_for_selector("#game[data-decisions='1']")
-    other.click("text=Offer draw")
+    other.click("#buttons >> text=Draw")
     page.wait_for_selector("#offers >> text=Accept draw")
-    assert page.text_content("#status") == "Position after turn 0 of 1; press → to return"
+    assert page.text_content("#message") == "Position after turn 0 of 1; press → to return"

@@ -52,7 +52,7 @@ def test_page_works_without_storage(script, address, open_pages):
     page.wait_for_selector(".card")
     page.go_forward()
     page.wait_for_selector("rect.selectable")
-    page.click("text=Settings")
+    page.click("#settings summary")
     page.uncheck("text=coordinates")
     assert page.is_hidden("#board .labels")
     page.goto(f"{address}#/analyze")
@@ -106,4 +106,4 @@ def test_stored_setting_of_another_type_is_ignored(address, open_pages):
     page.reload()
     page.click(".card:has-text('morris') button.main")
     page.wait_for_selector("#game[data-decisions='0']")
-    page.wait_for_function("JSON.parse(localStorage.games).length === 1")
+    assert page.evaluate("JSON.parse(localStorage.games).length") == 1

@@ -205,6 +205,8 @@ export class Board {
     const { marks } = this.setting;
     const nodes = this.state.captured.map((cell) => this.renderAt(marks.captured, cell));
     const targets = this.targets();
+    const movable = this.state.must_capture ? marks.forced : marks.movable;
+    for (const cell of this.selectableCells()) nodes.push(this.renderAt(movable, cell, "movable"));
     const hintCells = this.hint ? [this.hint.pieces[0], this.hint.cell].filter(Boolean) : [];
     for (const cell of [...hintCells, ...this.highlighted]) nodes.push(this.renderAt(marks.selected, cell, "hint"));
     if (this.selected) nodes.push(this.renderAt(marks.selected, this.selected));

@@ -5,12 +5,11 @@ import { fetchJson } from "./connection.js";
 import { defaultOpponent, levelOf, storeLevel } from "./ladder.js";
 
 /** Fill the card of a finished game; `openGame` goes to a created one. */
-export function showEndCard(card, { game, state, panels, execute }, openGame) {
+export function showEndCard(card, { game, state, panels }, openGame) {
   const review = element("a", { href: `#/${game}/review`, className: "button main", textContent: "Review" });
-  const rematch = button("Rematch", execute);
   const opponent = nextOpponent(state, panels);
   const next = opponent && button(opponent.label, () => start(opponent.level, next, panels, openGame));
-  const nodes = [state.turns.length && review, panels.canRematch && rematch, next].filter(Boolean);
+  const nodes = [state.turns.length && review, panels.canRematch && panels.buttons.rematch, next].filter(Boolean);
   card.replaceChildren(...nodes);
   card.hidden = !nodes.length;
 }

@@ -16,7 +16,7 @@ export function showExports(game, suffixes, onError) {
     });
     return link;
   });
-  document.querySelector("#export div").replaceChildren(...links);
+  document.getElementById("export").replaceChildren("Export ", ...links);
 }
 
 async function download(href, onError) {

@@ -15,13 +15,16 @@ import { addTokens, findGame, readSeats, updateGame } from "./games.js";
 import { countResult, levelOf } from "./ladder.js";
 import { showHome } from "./home.js";
 import { leaveLessons, showLessons } from "./learn.js";
+import { drawOverlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Panels, SHORTCUTS } from "./panels.js";
 import { playSound } from "./settings.js";
-import { loadStyle } from "./styles.js";
 import { ownSeats, showForm } from "./start.js";
+import { loadStyle } from "./styles.js";
 
 const find = (id) => document.getElementById(id);
+const HINT_COLOR = "#1d6b3c";
+const HINT_WIDTH = 9;
 let gameView = null;
 // Modules of routes, loaded on first use. Each exports `show`, which receives the parts of the route,
 // and `hide`.
@@ -165,7 +168,7 @@ class GameView {
     const [{ showEndCard }] = await Promise.all([import("./end.js"), loadStyle("puzzles.css")]);
     if (gameView !== this || !this.state.result) return;
     const { game, state, panels } = this;
-    showEndCard(find("end-card"), { game, state, panels, execute: () => this.execute("rematch") }, openGame);
+    showEndCard(find("end-card"), { game, state, panels }, openGame);
   }
 
   /** Count the end of a game against an opponent of the ladder. */
@@ -195,12 +198,14 @@ class GameView {
     return `${mark}${isOwn ? panels.describeStanding() : panels.names.join(" – ")} – ${toTitle(panels.setting.game)}`;
   }
 
-  on_past_state({ turns, ...board }) {
+  on_past_state({ turns, trays, ...board }) {
     // Another turn has been selected since.
     if (turns !== this.turns) return;
     this.board.show({ ...this.state, ...board, decisions: -1 }, false);
+    drawOverlay(this.board);
     find("off-board").replaceChildren();
-    this.panels.showPast(turns, this.newsSincePast);
+    this.pastTrays = trays;
+    this.panels.showPast(turns, trays, this.newsSincePast);
   }
 
   on_presence({ seats }) {
@@ -212,9 +217,10 @@ class GameView {
     this.panels.showStatus();
   }
 
-  on_hint({ player, action, text }) {
-    this.board.showHint(action);
-    this.panels.showMessage(`${player} would play ${text.trim()}`);
+  on_hint({ action, text }) {
+    const choice = this.board.choices.find((choice) => choice.action === action);
+    if (choice?.cell) drawOverlay(this.board, [{ from: choice.pieces[0], to: choice.cell, color: HINT_COLOR, width: HINT_WIDTH }]);
+    this.panels.showMessage(`Hint: ${text.trim()}`);
   }
 
   /** Show what a typed text may mean: a selected piece, or several choices. */
@@ -282,6 +288,7 @@ class GameView {
     const { state } = this;
     this.turns = state.turns.length;
     this.board.show(state, state.is_person && this.seats.includes(state.mover));
+    drawOverlay(this.board);
     this.panels.show(state, this.board.isFlipped);
     find("off-board").replaceChildren(...this.board.offBoardButtons());
   }
@@ -289,7 +296,7 @@ class GameView {
   /** Update the panels while the board keeps showing a past position. */
   showPastWithNews() {
     this.panels.show(this.state, this.board.isFlipped);
-    this.panels.showPast(this.turns, this.newsSincePast);
+    this.panels.showPast(this.turns, this.pastTrays, this.newsSincePast);
   }
 
   /** What has happened since a past position was selected: a new turn, a result, or "". */

@@ -5,6 +5,8 @@ import { describePlayer } from "./ladder.js";
 
 const LOW_CLOCK_SECONDS = 10;
 const CLOCK_INTERVAL_MS = 200;
+// Turns after which a declined offer can be repeated.
+const TURNS_TO_REOFFER = 2;
 
 const find = (id) => document.getElementById(id);
 
@@ -19,10 +21,20 @@ const OFFERS = [
 /** Return a sentence about a player in the present tense. */
 const sentence = (name, verb, object) => `${name} ${name === "you" ? verb : `${verb}s`} ${object}`;
 
+/** Return a button with an icon above a word. */
+function control(icon, word, onClick, properties = {}) {
+  const node = button("", onClick, properties);
+  node.append(element("span", { className: "icon", textContent: icon, ariaHidden: "true" }), element("span", { textContent: word }));
+  return node;
+}
+
+/** Capitalize a sentence or a name, except player specs. */
+const capitalize = (text) => (/^\w+:/.test(text) ? text : text[0].toUpperCase() + text.slice(1));
+
 export class Panels {
   /** `permissions`: the client's seats, `assistance` and `canRematch`; `execute` runs a command. */
   constructor(setting, permissions, execute) {
-    Object.assign(this, { ...permissions, setting, execute, presentSeats: [], notice: "" });
+    Object.assign(this, { ...permissions, setting, execute, presentSeats: [], notice: "", reoffers: {} });
     this.makeButtons();
     clearInterval(Panels.clockTimer);
     Panels.clockTimer = setInterval(() => this.showClocks(), CLOCK_INTERVAL_MS);
@@ -30,26 +42,31 @@ export class Panels {
 
   makeButtons() {
     this.buttons = {
-      take_back: button("Undo", () => this.execute("take_back"), { title: SHORTCUTS.take_back }),
-      hint: button("Hint", () => this.execute("hint"), { title: SHORTCUTS.hint }),
-      draw: button("Offer draw", () => this.execute("draw")),
-      resign: button("Resign", () => this.resign()),
-      rematch: button("Rematch", () => this.execute("rematch"), { title: "seats swapped" }),
+      take_back: control("↶", "Undo", () => this.execute("take_back"), { title: SHORTCUTS.take_back }),
+      hint: control("✧", "Hint", () => this.execute("hint"), { title: SHORTCUTS.hint }),
+      draw: control("½", "Draw", () => this.execute("draw"), { ariaLabel: "Offer draw" }),
+      resign: control("⚑", "Resign", () => this.resign()),
+      more: control("⋯", "More", () => {}),
       flip: button("Flip", () => this.execute("flip"), { title: SHORTCUTS.flip }),
-      analyze: button("Analyze", () => this.execute("analyze"), { title: "step through the game, with evaluations by a player" }),
       newGame: button("New game", () => this.execute("new_game")),
+      rematch: button("Rematch", () => this.execute("rematch"), { title: "seats swapped" }),
+      analyze: button("Analyze", () => this.execute("analyze"), { title: "step through the game, with evaluations by a player" }),
     };
-    find("buttons").replaceChildren(...Object.values(this.buttons));
+    const { take_back: takeBack, hint, draw, resign, more, flip, newGame, analyze } = this.buttons;
+    more.setAttribute("popovertarget", "more");
+    find("buttons").replaceChildren(takeBack, hint, draw, resign, more);
+    find("more-buttons").replaceChildren(flip, newGame, analyze);
   }
 
   /** Resign at the second click within three seconds. */
   resign() {
     const { resign } = this.buttons;
-    if (resign.textContent === "Resign") {
-      resign.textContent = "Resign: sure?";
-      setTimeout(() => (resign.textContent = "Resign"), 3000);
+    const word = resign.lastChild;
+    if (word.textContent === "Resign") {
+      word.textContent = "Really resign?";
+      setTimeout(() => (word.textContent = "Resign"), 3000);
     } else {
-      resign.textContent = "Resign";
+      word.textContent = "Resign";
       this.execute("resign");
     }
   }
@@ -70,16 +87,21 @@ export class Panels {
     const { state } = this;
     const isOver = Boolean(state.result);
     const isSpectator = !this.seats.length;
+    const isBetweenPeople = state.seats.every((name) => name === "human") && this.seats.length < 2;
     const { take_back: takeBack, hint, draw, resign, rematch, analyze } = this.buttons;
-    takeBack.hidden = isSpectator;
+    takeBack.hidden = isSpectator || (isOver && isBetweenPeople);
     hint.hidden = isSpectator || isOver || !this.assistance;
     draw.hidden = resign.hidden = isSpectator || isOver;
-    rematch.hidden = !(isOver && this.canRematch);
     analyze.hidden = !isOver && !this.assistance;
-    takeBack.disabled = !state.decisions || state.take_back_requested_by !== null;
+    takeBack.disabled = !state.decisions || state.take_back_requested_by !== null || this.mustWait("take_back");
     hint.disabled = isOver || !this.isMine;
-    draw.disabled = state.draw_offered_by !== null;
+    draw.disabled = state.draw_offered_by !== null || this.mustWait("draw");
     rematch.disabled = state.rematch_offered_by !== null;
+  }
+
+  /** Whether a declined offer cannot be repeated yet. */
+  mustWait(offer) {
+    return this.state.turns.length < this.reoffers[offer];
   }
 
   /** Show buttons to accept and decline the offers of the other player. */
@@ -93,12 +115,14 @@ export class Panels {
   }
 
   showDeclined(offer, player) {
-    this.showMessage(sentence(this.names[player], "decline", `the ${offer === "take_back" ? "undo" : offer}`));
+    if (player !== this.ownSeat) this.reoffers[offer] = this.state.turns.length + TURNS_TO_REOFFER;
+    this.showButtons();
+    this.showMessage(capitalize(sentence(this.names[player], "decline", `the ${offer === "take_back" ? "undo" : offer}`)));
   }
 
   /** Turn the rematch button into a link to the rematch. */
   showRematch() {
-    Object.assign(this.buttons.rematch, { textContent: "Go to the rematch", hidden: false, disabled: false });
+    Object.assign(this.buttons.rematch, { textContent: "Go to the rematch", disabled: false });
     this.canRematch = true;
   }
 
@@ -111,7 +135,7 @@ export class Panels {
     const otherName = this.seats.length ? "other player" : "person";
     const { rungs } = this.setting;
     return this.state.seats.map((name, player) =>
-      name !== "human" ? describePlayer(name, rungs) : this.seats.includes(player) ? "you" : otherName);
+      name !== "human" ? describePlayer(name, rungs).split(", ")[0] : this.seats.includes(player) ? "you" : otherName);
   }
 
   /** The seat of a client with one seat, which texts call "you"; undefined for others. */
@@ -126,10 +150,12 @@ export class Panels {
 
   /** Return whose turn it is, or the result, in a few words. */
   describeStanding() {
-    const { result, caption, mover } = this.state;
-    if (this.ownSeat === undefined) return result?.text ?? caption;
+    const { result, mover, is_person: isPerson } = this.state;
+    if (result && this.ownSeat === undefined) return capitalize(result.text.split(":")[0]);
     if (result) return { 0: "A draw", 1: "You won", "-1": "You lost" }[this.ownScore];
-    return mover === this.ownSeat ? "Your move" : caption;
+    if (mover === this.ownSeat) return "Your move";
+    if (this.ownSeat !== undefined && !isPerson) return `${this.names[mover]} is thinking …`;
+    return `${capitalize(this.setting.players[mover])} to move`;
   }
 
   /** 1 if the only own seat has won, -1 if it has lost, otherwise 0. */
@@ -143,19 +169,19 @@ export class Panels {
     return this.state.seats[player] === "human" && !this.presentSeats.includes(player);
   }
 
-  showSeats() {
-    const { top, colors, players } = this.setting;
+  showSeats(trays = this.state.trays) {
+    const { top, colors, players, rungs } = this.setting;
     const bottomPlayer = this.isFlipped ? top : 1 - top;
     for (const [id, player] of [["bottom-seat", bottomPlayer], ["top-seat", 1 - bottomPlayer]]) {
       const [fill, rim] = colors[player];
-      const stone = svgElement("svg", { viewBox: "0 0 20 20", class: "stone", "aria-hidden": "true" });
+      const stone = svgElement("svg", { viewBox: "0 0 20 20", class: "stone", role: "img", "aria-label": players[player] });
       stone.append(renderShape(["disc", 10, 10, 8.5, fill, rim, 2]));
-      const title = this.names[player] + (this.isAway(player) ? " (away)" : "");
+      const [, level] = describePlayer(this.state.seats[player], rungs).split(", ");
       const parts = [
         stone,
-        element("span", { className: "name", textContent: title }),
-        element("span", { className: "detail", textContent: players[player] }),
-        element("span", { className: "detail count", textContent: this.describePieceCount(player) }),
+        element("span", { className: "name", textContent: capitalize(this.names[player]) }),
+        element("span", { className: "detail", textContent: this.isAway(player) ? "away" : level ?? "" }),
+        this.renderTray(player, trays[player]),
       ];
       if (this.state.clocks) parts.push(element("span", { className: "clock", id: `clock${player}` }));
       find(id).replaceChildren(...parts);
@@ -164,10 +190,20 @@ export class Panels {
     this.showClocks();
   }
 
-  describePieceCount(player) {
-    const { owners } = this.setting;
-    const count = this.state.pieces.filter(([, , letter]) => owners[letter] === player).length;
-    return count === 1 ? "1 piece" : `${count} pieces`;
+  /** Return a player's captures and pieces in hand as small pieces. */
+  renderTray(player, [captured, hand]) {
+    const { figures, owners, margin, cell, players } = this.setting;
+    const ownLetter = Object.keys(owners).find((letter) => owners[letter] === player);
+    const texts = [hand && `${hand} in hand`, captured && `${captured.length} ${players[1 - player]} captured`].filter(Boolean);
+    const tray = element("span", { className: "tray", title: texts.join(", "), role: "img", ariaLabel: texts.join(", ") || "nothing captured" });
+    for (const [letters, className] of [[ownLetter.repeat(hand), "hand"], [captured, "captured"]]) {
+      for (const letter of letters) {
+        const piece = svgElement("svg", { viewBox: `${margin} ${margin} ${cell} ${cell}`, class: className });
+        piece.append(...figures[letter].map(renderShape));
+        tray.append(piece);
+      }
+    }
+    return tray;
   }
 
   showClocks() {
@@ -189,7 +225,8 @@ export class Panels {
     const rows = this.state.turns.map(([player, text, value]) => {
       const row = element("li", { className: player ? "second" : "first" }, text.trim());
       row.title = players[player];
-      if (value !== null) {
+      // Evaluations are for those who watch.
+      if (value !== null && !this.seats.length) {
         const sign = value > 0 ? "+" : "";
         const title = `${players[player]}'s evaluation, from the view of ${players[0]}: 1 win, 0 draw, -1 loss`;
         row.append(element("span", { className: "value", title, textContent: sign + value.toFixed(2) }));
@@ -198,55 +235,68 @@ export class Panels {
     });
     const list = find("moves");
     list.replaceChildren(...rows);
-    rows.at(-1)?.setAttribute("aria-current", "true");
-    list.scrollTop = list.scrollHeight;
+    this.markTurn(rows.length);
+  }
+
+  /** Mark the turn that the board shows, and scroll the list to it but not the page. */
+  markTurn(turns) {
+    const list = find("moves");
+    [...list.children].forEach((row, index) => row.setAttribute("aria-current", index === turns - 1));
+    const row = list.children[Math.max(0, turns - 1)];
+    if (row) list.scrollTo(row.offsetLeft - list.clientWidth / 2, row.offsetTop - list.clientHeight / 2);
   }
 
   /** Mark the turn of the past position on the board, and show what has happened since. */
-  showPast(turns, news = "") {
-    const rows = [...find("moves").children];
-    rows.forEach((row, index) => row.setAttribute("aria-current", index === turns - 1));
-    rows[Math.max(0, turns - 1)].scrollIntoView({ block: "nearest" });
-    const position = `Position after turn ${turns} of ${rows.length}; press → to return`;
+  showPast(turns, trays, news = "") {
+    this.markTurn(turns);
+    this.showSeats(trays);
+    const position = `Position after turn ${turns} of ${this.state.turns.length}; press → to return`;
     this.showMessage([position, news].filter(Boolean).join(" · "));
   }
 
   showStatus() {
-    const { result, remark, summary, games_ahead: gamesAhead } = this.state;
+    find("status").textContent = this.describeStanding();
+    this.showMessage(this.describeSituation(), Boolean(this.notice));
+    find("summary").textContent = this.state.summary || "no statistics";
+    this.announce();
+  }
+
+  /** Return what there is to know about the turn or the result. */
+  describeSituation() {
+    const { result, remark, games_ahead: gamesAhead } = this.state;
     const isOwn = this.ownSeat !== undefined;
-    const parts = [this.describeStanding()];
+    const parts = [];
     if (result) {
-      if (isOwn) parts[0] += `: ${result.explanation}`;
+      parts.push(isOwn ? result.explanation : result.text.split(": ").slice(1).join(": "));
       if (result.detail && result.reason !== "time") parts[0] += ` (${result.detail})`;
       if (result.scores) parts.push(`scores ${result.scores.join(" – ")}`);
     } else {
-      if (isOwn && this.isMine && remark) parts.push(remark);
+      if (remark && !(isOwn && !this.isMine)) parts.push(remark);
       if (this.state.clocks && this.state.clocks_paused) parts.push("clocks start when both players have joined");
       if (this.state.pace === null) parts.push("paused");
-      else if (!this.state.is_person) parts.push(gamesAhead ? `waiting for ${gamesAhead} other ${gamesAhead === 1 ? "game" : "games"}` : "thinking …");
+      else if (!this.state.is_person && gamesAhead) parts.push(`waiting for ${gamesAhead} other ${gamesAhead === 1 ? "game" : "games"}`);
+      else if (!this.state.is_person && !isOwn) parts.push("thinking …");
     }
     for (const { field, status } of OFFERS) {
       if (this.state[field] !== null) parts.push(sentence(this.subject(this.state[field]), ...status));
     }
-    if (this.notice) parts.push(this.notice);
-    this.showMessage(parts.join(" · "), Boolean(this.notice));
-    find("summary").textContent = summary;
-    this.announce();
+    const text = [...parts, this.notice].filter(Boolean).join(" · ");
+    return text && capitalize(text);
   }
 
   showMessage(text, isError = false) {
-    const status = find("status");
-    status.textContent = text;
-    status.classList.toggle("error", isError);
+    const message = find("message");
+    // Screen readers announce a repeated text only if it differs.
+    message.textContent = text && text === message.textContent ? `${text}\u00a0` : text;
+    message.classList.toggle("error", isError);
   }
 
-  /** Announce a new decision to screen readers. */
+  /** Announce a new decision or an undo to screen readers. */
   announce() {
     const { decisions, last_decision: decision } = this.state;
-    if (this.announcedDecisions !== undefined && decisions > this.announcedDecisions && decision) {
-      const { player, text } = decision;
-      find("announcements").textContent = `${this.setting.players[player]}, ${this.names[player]}: ${text}`;
-    }
+    const before = this.announcedDecisions;
+    if (decisions > before && decision) find("announcements").textContent = `${this.names[decision.player]}: ${decision.text}`;
+    else if (decisions < before) find("announcements").textContent = `Undone. ${this.describeStanding()}`;
     this.announcedDecisions = decisions;
   }
 
@@ -256,11 +306,11 @@ export class Panels {
     this.showInvitation();
   }
 
-  /** Put the link for the other player first until that player has joined. */
+  /** Show the link for the other player beside the board until that player has joined. */
   showInvitation() {
     const isWaiting = this.hasInvitation && this.state && !this.state.decisions
       && [0, 1].some((player) => !this.seats.includes(player) && this.isAway(player));
-    find("side").classList.toggle("inviting", Boolean(isWaiting));
+    find("invitation").hidden = !isWaiting;
   }
 
   /** Copy a link; select it if the browser denies access to the clipboard. */
@@ -275,15 +325,17 @@ export class Panels {
     }
   }
 
-  /** Show links, [label, hash]; the last one is for spectators. */
+  /** Show links, [label, hash]; an invitation comes first, the last one is for spectators. */
   showLinks(links) {
     this.hasInvitation = links.length > 1;
-    const rows = links.map(([label, hash]) => {
-      const input = element("input", { readOnly: true, value: location.href.split("#")[0] + hash });
-      input.addEventListener("focus", () => input.select());
-      const copy = button("Copy", () => this.copyLink(input, copy));
-      return element("div", {}, element("label", {}, label, input), copy);
-    });
-    find("links").replaceChildren(...rows);
+    find("links").replaceChildren(...links.map((link) => this.renderLink(...link)));
+    find("invitation").replaceChildren(this.renderLink(...links[0]));
+  }
+
+  renderLink(label, hash) {
+    const input = element("input", { readOnly: true, value: location.href.split("#")[0] + hash });
+    input.addEventListener("focus", () => input.select());
+    const copy = button("Copy", () => this.copyLink(input, copy));
+    return element("div", {}, element("label", {}, label, input), copy);
   }
 }
