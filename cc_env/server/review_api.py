@@ -1,8 +1,9 @@
 """Review of served games over HTTP.
 
 POST /review   {"room", "tokens"?}: the review as lines of JSON, each sent as soon as it is known:
-               the game as POST /open returns it; the quality of each turn; the moments, accuracies
-               and the first player's final chances
+               the game as POST /open returns it; the quality of each turn; that of turns which a
+               longer search confirms or changes; the moments, accuracies and the first player's
+               final chances
 POST /retry    {"game", "options"?, "start"?, "actions", "turn"}: the judgment of a turn at a
                moment, as that of POST /puzzle/turn; every turn that loses at most
                `review.MAX_RETRY_LOSS` percent of the winning chances is correct
@@ -64,7 +65,7 @@ class _Review:
             self._positions.append(self._game.play_turn(self._positions[-1], turn))
 
     async def parts(self, data: Data) -> AsyncGenerator[Data, None]:
-        """Yield the game's data, each turn, and the summary."""
+        """Yield the game's data, each turn, turns that a longer search changes, and the summary."""
         yield data
         reviewed: list[ReviewedTurn] = []
         for index in range(len(self._turns)):
@@ -72,9 +73,16 @@ class _Review:
             yield _turn_data(reviewed[-1], index)
         seats = data["seats"]
         assert isinstance(seats, list)
-        moments = await self._find_moments(reviewed, seats[0] if len(seats) == 1 else None)
+        moments = list[int]()
+        for index in review.moment_candidates(reviewed, seats[0] if len(seats) == 1 else None):
+            if len(moments) == review.MAX_MOMENTS:
+                break
+            reviewed[index] = await self._review_turn(index, MOMENT_SECONDS)
+            yield _turn_data(reviewed[index], index)
+            if (reviewed[index].loss or 0.0) >= review.MIN_MOMENT_LOSS:
+                moments.append(index)
         yield {
-            "moments": moments,
+            "moments": [self._moment_data(index, reviewed[index]) for index in sorted(moments)],
             "accuracies": [_accuracy_data(reviewed, player) for player in (0, 1)],
             "final_chances": _final_chances(self._game, self._positions[-1]),
         }
@@ -83,17 +91,6 @@ class _Review:
         function = partial(review_turn, turn=self._turns[index])
         job = PlayerJob(function, self._spec, self._game, self._positions[index])
         return await self._lobby.run_analysis(job, seconds, self._address)
-
-    async def _find_moments(self, turns: Sequence[ReviewedTurn], player: int | None) -> list[Data]:
-        """Return the moments in the order of the game, each confirmed by a longer search."""
-        moments: dict[int, ReviewedTurn] = {}
-        for index in review.moment_candidates(turns, player):
-            if len(moments) == review.MAX_MOMENTS:
-                break
-            confirmed = await self._review_turn(index, MOMENT_SECONDS)
-            if (confirmed.loss or 0.0) >= review.MIN_MOMENT_LOSS:
-                moments[index] = confirmed
-        return [self._moment_data(index, turn) for index, turn in sorted(moments.items())]
 
     def _moment_data(self, index: int, reviewed: ReviewedTurn) -> Data:
         """Return a moment: its texts, the board, and the best turn as a solution."""

@@ -121,7 +121,9 @@ def test_turns_are_marked_and_graphed(open_analysis):
     first = page.locator("#analysis-moves li button").first
     assert first.text_content() == "7-11 ??, blunder"
     assert "better 7-10" in first.get_attribute("title")
-    assert page.text_content("#counts").startswith("black: 0 best, 0 good, 0 doubtful, 1 blunder")
+    assert page.text_content("#counts").startswith(
+        "black: 0 best, 0 good, 0 doubtful, 0 mistakes, 1 blunder"
+    )
     assert page.locator("#graph .mistake").count() == 1
     box = page.locator("#graph svg").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 5)
@@ -387,3 +389,22 @@ def test_empty_graph_has_no_player_color(open_analysis):
     page.wait_for_selector("#graph rect")
     assert page.eval_on_selector_all("#graph [fill^='#']", "all => all.length") == 0
     assert page.text_content("#analysis h1") == "Analysis of Mini checkers"
+
+
+def test_distances_to_a_win_are_shown(open_analysis):
+    page = open_analysis(text="6/brb2r/b3r1/6/3b2/r2b2 r")
+    page.wait_for_selector("#evaluation:has-text('red wins in 1 turn')")
+    texts = page.locator("#best-lines .chances").all_text_contents()
+    assert texts[0] == "win 1"
+    page.select_option("#seconds", "0")
+
+
+def test_exact_values_are_shown_where_tables_ship(open_analysis):
+    page = open_analysis()
+    page.select_option("#import-form [name=game]", "capture_conquer")
+    page.select_option("#import-form [name='option.size']", "4")
+    page.fill("#import-form [name=text]", "brrb/b3/2r1/4 b")
+    page.click("#import-form button.main")
+    page.wait_for_selector("#evaluation:has-text('blue wins in 5 turns')")
+    assert page.locator("#analyst option:checked").text_content() == "perfect"
+    page.select_option("#seconds", "0")

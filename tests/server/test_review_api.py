@@ -70,7 +70,10 @@ def test_review_is_a_stream_of_turns_with_moments_and_a_summary(reviewed):
     client, created, turns = reviewed
     game, *parts, summary = review(client, created)
     assert (game["game"], game["start"], game["seats"]) == ("capture_conquer", RACE, [0, 1])
-    assert [part["turn"] for part in parts] == list(range(len(turns)))
+    # Each turn, then those of a longer search.
+    assert [part["turn"] for part in parts[: len(turns)]] == list(range(len(turns)))
+    confirmed = [part["turn"] for part in parts[len(turns) :]]
+    assert confirmed[0] == 0
     assert parts[0]["mark"] == "blunder"
     assert parts[0]["is_turning_point"]
     # Red, the second player, had won.
