@@ -3,7 +3,7 @@
 //   judge(turns, turn)   the judgment of a turn after the correct ones, as POST /puzzle/turn
 //   solve(turns)         the best turns after the correct ones, as POST /puzzle/solution
 
-import { Board, button, element } from "./board.js";
+import { Board, button, element, renderShape } from "./board.js";
 import { drawOverlay } from "./overlay.js";
 import { playSound } from "./settings.js";
 
@@ -83,6 +83,17 @@ export class TaskView {
     drawOverlay(this.board, this.arrows);
   }
 
+  /** Draw a tick where a decision ends, until the next state is shown. */
+  drawTick({ path, captured }) {
+    const cell = path.at(-1) ?? captured.at(-1);
+    if (!cell) return;
+    const { cell: size, margin } = this.board.setting;
+    const [x, y] = this.board.cellOrigin(cell).map((edge) => edge + margin + size / 2);
+    const tick = renderShape(["text", x, y, "✓", size / 2, "#fff"]);
+    tick.classList.add("tick");
+    this.board.layers.arrows.append(tick);
+  }
+
   showMessage(text) {
     this.parts.status.textContent = text;
   }
@@ -128,8 +139,11 @@ export class TaskView {
 
   async accept({ states, reply_states: replies, message, is_solved: isSolved }, turn) {
     this.turns.push(turn);
-    this.showMessage(isSolved ? "" : message);
-    await this.showStates([states.at(-1), ...replies], REPLY_MS);
+    this.showMessage(isSolved ? "" : `✓ ${message}`);
+    await this.showStates(states.slice(-1), 0);
+    this.drawTick(states.at(-1).last_decision);
+    await pause(REPLY_MS);
+    await this.showStates(replies, REPLY_MS);
     if (this.isClosed) return;
     this.isOver = isSolved;
     this.beginTurn(replies.at(-1) ?? states.at(-1));

@@ -169,7 +169,7 @@ class PuzzleView {
     const next = button("Next", () => this.next(), { className: "main", title: "space" });
     this.task.showCard(text, next, button("Analyze", () => this.analyze()), button("Play on from here", (event) => this.playOn(event.target)));
     this.task.showMessage(this.puzzle.themes.length ? `Themes: ${this.puzzle.themes.join(", ")}` : "");
-    next.focus({ preventScroll: true });
+    next.focus();
   }
 
   hint() {

@@ -263,6 +263,7 @@ class ReviewView {
       ],
     });
     this.task.parts.title.focus({ preventScroll: true });
+    scrollTo(0, 0);
   }
 
   leaveMoment() {
