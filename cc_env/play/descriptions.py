@@ -53,7 +53,7 @@ def describe_decision(
     """Yield the statistics of a decision and its `line`, as (name, text) pairs."""
     details = dict(decision.details)
     details.pop("principal_variation", None)
-    turns = game.turn_texts(position, line)
+    turns = game.readable_turn_texts(position, line)
     mover = game.players[game.to_move(position)]
     yield "play", turns[0]
     if decision.value is not None:
@@ -66,7 +66,8 @@ def describe_decision(
     for name, form in (("visits", "{:,}"), ("policy", "{:.0%}")):
         for action, share in details.pop(name, ())[:5]:
             more = "…" if game.mid_turn(game.apply(position, action)) else ""
-            yield name, f"{form.format(share)} {game.action_text(position, action)}{more}"
+            text = game.readable_action_text(position, action)
+            yield name, f"{form.format(share)} {text}{more}"
     if isinstance(score := details.pop("score", None), int):
         proof = f"proven to be {'won' if score > 0 else 'lost'}"
         units = "in units of the evaluation, about hundredths of a piece"

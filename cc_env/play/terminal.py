@@ -33,7 +33,7 @@ from cc_env.play.commands import CommandTable
 from cc_env.play.descriptions import count_pieces, describe_result, summarize_decision
 from cc_env.play.exporting import PICTURE_SUFFIX, POSITION_SUFFIX, RECORD_SUFFIX, export_game
 from cc_env.play.importing import record_from_svg
-from cc_env.play.move_input import parse_move
+from cc_env.play.move_input import cell_style, parse_move
 from cc_env.play.session import GameSession
 from cc_env.players.specs import check_spec, make_player
 from cc_env.rendering.picture import Picture, draw
@@ -48,7 +48,7 @@ SAVE_DESCRIPTION = "save the game: .jsonl, .svg, checkers .pdn, Cannon .log; or 
 OTHER_INPUT = (
     ("a move", "play it; notation as in the list, a whole turn or a part of it"),
     ("N", "play the move with this number in the list"),
-    ("R C", "select the piece in row R and column C, then its target; or R C R C at once"),
+    ("a1", "select the piece on a cell, then its target; or both at once: a1 b2"),
     ("quit", "leave the game"),
 )
 
@@ -159,7 +159,7 @@ class Console:
         if self.session.result is not None:
             return "over> "
         if self._selected:
-            return f"{self._mover} {self.session.game.cell_text(self._selected, 'input')} to> "
+            return f"{self._mover} {self._cell_text(self._selected)} to> "
         return f"{self._mover}> "
 
     @property
@@ -198,10 +198,14 @@ class Console:
             if len(kinds) > 1:
                 lines.append(f"{kind}:")
             for cells, same_piece in groupby(same_kind, lambda entry: entry[1].pieces[:1]):
-                name = self.session.game.cell_text(cells[0], "input") if cells else ""
+                name = self._cell_text(cells[0]) if cells else ""
                 texts = [f"{number}) {choice.text}" for number, choice in same_piece]
                 lines.append(_wrap_texts(name, texts, self._width))
         return lines
+
+    def _cell_text(self, cell: Cell) -> str:
+        game = self.session.game
+        return game.cell_text(cell, cell_style(game))
 
     @property
     def _width(self) -> int:
@@ -214,7 +218,9 @@ class Console:
 
     @COMMANDS.add("turns", description="list all turns so far")
     def _print_turns(self) -> None:
-        texts = [f"{number}. {text}" for number, text in enumerate(self.session.match.turns, 1)]
+        game, history = self.session.game, self.session.match.history
+        turns = (game.readable_turn_text(*turn).strip() for turn in history)
+        texts = [f"{number}. {text}" for number, text in enumerate(turns, 1)]
         self._print(_wrap_texts("", texts, self._width) if texts else "no turns yet")
 
     # Decisions of players
@@ -226,7 +232,7 @@ class Console:
         name = session.seats[session.mover].name
         decision = session.play_computer_decision()
         if decision is not None:
-            text = session.game.action_text(before, decision.action)
+            text = session.game.readable_action_text(before, decision.action).strip()
             is_forced = len(session.game.legal_actions(before)) == 1
             self._print(f"\n{mover}, {name}: {text}{' (the only move)' if is_forced else ''}")
             if statistics := summarize_decision(session.game, before, decision):
@@ -293,7 +299,8 @@ class Console:
     @COMMANDS.add("hint", description="suggest a move")
     def _print_hint(self) -> None:
         decision = self.session.hint(self._hint_player)
-        text = self.session.game.action_text(self.session.position, decision.action)
+        game, position = self.session.game, self.session.position
+        text = game.readable_action_text(position, decision.action).strip()
         self._print(f"{self._hint_player} would play {text}")
 
     @COMMANDS.add("analyze", description="evaluate the position and the best moves")
