@@ -336,10 +336,18 @@ class Console:
         self.session.decline_draw(self.session.mover)
         self._print("the draw is declined")
 
-    @COMMANDS.add("resign", description="resign the game")
+    @COMMANDS.add("resign", description="resign the game, after a question")
     def _resign(self) -> None:
-        self.session.resign(self.session.mover)
-        self._print_result()
+        self.session.check_in_progress()
+        try:
+            reply = self._read_line(f"{self._mover} resigns? yes or no: ")
+        except EOFError:
+            reply = ""
+        if reply.strip().lower() in ("y", "yes"):
+            self.session.resign(self.session.mover)
+            self._print_result()
+        else:
+            self._print("the game goes on")
 
     @COMMANDS.add("save", "FILE", description=SAVE_DESCRIPTION)
     def _save(self, name: str) -> None:

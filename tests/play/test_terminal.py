@@ -490,12 +490,27 @@ def test_winning_person_is_informed(monkeypatch, tmp_path):
         tmp_path / "g.jsonl",
         "-p",
         "b5/6/6/6/r5/r4b b",
-        lines=["moves", "resign", "1", "undo"],
+        lines=["moves", "resign", "yes", "1", "undo"],
     )
     assert "red wins: blue resigned; you lose" in out
     assert "error: the game is over; type undo" in out
     ((_, game),) = read_records(tmp_path / "g.jsonl")
     assert (game.result, game.reason) == ("0-1", "resigned")
+
+
+@pytest.mark.parametrize("replies", [["no"], ["1"], [""], []])
+def test_game_goes_on_unless_a_person_confirms_to_resign(monkeypatch, replies):
+    out = play_output(monkeypatch, "--second", "human", lines=["resign", *replies])
+    assert "blue resigns? yes or no: " in out
+    assert "\nthe game goes on\n" in out
+    assert out.endswith("unfinished, after 0 turns\n")
+
+
+def test_game_that_is_over_cannot_be_resigned(monkeypatch):
+    out = play_output(monkeypatch, "--second", "human", lines=["resign", "Y", "resign"])
+    assert "red wins: blue resigned\n" in out
+    assert "error: the game is over" in out
+    assert out.count("yes or no") == 1
 
 
 def test_two_players_are_watched_to_the_end(monkeypatch):
