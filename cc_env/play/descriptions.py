@@ -7,6 +7,7 @@ import numpy as np
 
 from cc_env.core.game import Game, Turn
 from cc_env.core.rules import DRAW, Position
+from cc_env.ladder.rungs import named_rung, rungs
 from cc_env.match.match import AGREED, RESIGNED, Result
 from cc_env.match.referee import Clock, Decision, Player
 from cc_env.search.scores import PROVEN
@@ -79,6 +80,12 @@ def describe_decision(
         yield "cutoffs", f"{own_cuts:,} with {mover} to move, {other_cuts:,} with {other} to move"
     for name, value in details.items():
         yield name.replace("_", " "), format_value(value)
+
+
+def describe_player(game: Game, spec: str) -> str:
+    """Return a player in words: "Slate, level 2 of 8" for one of the ladder, else its spec."""
+    rung = named_rung(game, spec)
+    return f"{rung.name}, level {rung.level} of {len(rungs(game))}" if rung else spec
 
 
 def count_pieces(game: Game, position: Position) -> str:

@@ -12,6 +12,7 @@ from cc_env.__main__ import main
 from cc_env.core.rules import DRAW, FIRST_WINS
 from cc_env.errors import IllegalAction
 from cc_env.games.factory import make_game
+from cc_env.ladder import rungs
 from cc_env.match.match import Result
 from cc_env.match.record import read_records
 from cc_env.output import Terminal
@@ -170,6 +171,45 @@ def test_winner_and_reason_are_printed(monkeypatch, person, start, move, ending)
     assert all(sentence.startswith("red wins: ") for sentence in sentences.values())
 
 
+def test_opponents_of_the_ladder_have_names(monkeypatch):
+    out = play_output(monkeypatch, "-g", "mini_checkers", lines=["1", "opponents"])
+    lines = out.splitlines()
+    assert lines[0] == "mini_checkers: black human, white Pebble, level 1 of 6; black begins"
+    assert "opponents: 1 Pebble, 2 Slate, " in out
+    assert re.search(r"^white, Pebble: \d+-\d+$", out, re.MULTILINE)
+    listed = [line.split()[:2] for line in lines if " Elo " in line]
+    assert listed == [[str(rung.level), rung.name] for rung in rungs(make_game("mini_checkers"))]
+    (current,) = (line for line in lines if line.endswith("  in this game"))
+    assert current.startswith("1 Pebble ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        ("slate", "Slate, level 2 of 6"),
+        ("3", "Flint, level 3 of 6"),
+        ("ladder:2", "Slate, level 2 of 6"),
+        ("random", "random"),
+    ],
+)
+def test_new_game_begins_against_a_chosen_opponent(monkeypatch, typed, title):
+    start = "1w1w1w/w1w1w1/6/6/1b1b2/b1b1b1 b"
+    arguments = "-g", "mini_checkers", "-p", start, "--first", "FLINT", "--second", "human"
+    out = play_output(monkeypatch, *arguments, lines=["1", f"opponent {typed}"])
+    assert out.startswith("mini_checkers: black Flint, level 3 of 6, white human; black begins\n")
+    head = f"\nmini_checkers: black {title}, white human; black begins\n"
+    rest = out.partition(head)[2]
+    assert rest.count("pieces: black 5, white 6") == 2
+    assert out.endswith("unfinished, after 1 turn\n")
+
+
+def test_game_without_a_ladder_has_another_opponent(monkeypatch):
+    out = play_output(monkeypatch, "-o", "size=4", lines=["opponents", "opponent greedy"])
+    assert out.startswith("capture_conquer: blue human, red minimax:normal; blue begins\n")
+    assert "error: there is no ladder for capture_conquer with size=4; " in out
+    assert "\ncapture_conquer: blue human, red greedy; blue begins\n" in out
+
+
 def test_pause_follows_each_turn_of_a_player(monkeypatch):
     paused = []
     monkeypatch.setattr("cc_env.play.terminal.time.sleep", paused.append)
@@ -193,8 +233,11 @@ def test_invalid_input_is_rejected_with_a_reason(monkeypatch):
         "6-": "'6-' is not a legal move; did you mean 6-9, 6-8?",
         "hello": "'hello' is not a legal move; type help for the commands",
         "undo": "nothing to take back",
-        "save": "no file name; expected: save FILE",
-        "load": "no file name; expected: load FILE",
+        "save": "nothing after save; expected: save FILE",
+        "load": "nothing after load; expected: load FILE",
+        "opponent": "nothing after opponent; expected: opponent NAME",
+        "opponent 9": "the ladder of mini_checkers has no level '9'; it has: 1 (Pebble), ",
+        "opponent nobody": "there is no player 'nobody'; ",
         "load none.jsonl": "none.jsonl",
         "save game.xyz": "unknown suffix '.xyz'; expected: .jsonl, .txt, .svg",
     }
@@ -513,6 +556,24 @@ def test_game_that_is_over_cannot_be_resigned(monkeypatch):
     assert out.count("yes or no") == 1
 
 
+def test_review_names_mistakes_and_better_turns(monkeypatch):
+    """Red misses the far corner."""
+    arguments = "-p", "6/brb2r/b3r1/6/3b2/r2b2 r", "--first", "human", "--second", "human"
+    out = play_output(monkeypatch, *arguments, lines=["review", "b2-d2xc2", "review"])
+    assert "error: no turns yet to review" in out
+    review = out.partition("reviewing 1 turn\n")[2].splitlines()
+    assert re.fullmatch(r"red: \d+ % accuracy", review[0])
+    assert review[1].startswith("1. red b2-d2xc2??  threw away a proven win in 1 turn: misses a ")
+    assert review[2] == "   better: b2-a1"
+
+
+def test_review_of_a_solved_game_is_exact(monkeypatch):
+    arguments = "-o", "size=4", "--first", "human", "--second", "human"
+    out = play_output(monkeypatch, *arguments, lines=["1", "1", "review"])
+    review = out.partition("reviewing 2 turns\n")[2]
+    assert re.match(r"blue: \d+ % turns that kept the exact value\nred: \d+ % turns", review)
+
+
 def test_two_players_are_watched_to_the_end(monkeypatch):
     out = play_output(monkeypatch, "--first", "greedy", "--second", "random", "--seed", "3")
     assert re.search(r"wins: (the far corner is reached|\w+ has one piece left)\n$", out)
@@ -571,7 +632,7 @@ def test_hint_analysis_help_and_draw_offer_are_printed(monkeypatch):
     assert re.search(r"minimax:depth=2 would play \d+-\d+\n", out)
     assert re.search(r"^line +1\. \d+.\d+  2\. ", out, re.MULTILINE)
     assert "take back your last turn" in out
-    assert "a draw is offered; minimax:normal declines" in out
+    assert "a draw is offered; Pebble declines" in out
 
 
 def test_invalid_options_print_one_line_and_exit_with_2(monkeypatch):
