@@ -49,7 +49,7 @@ __all__ = [
 Bot = Callable[[Position, np.random.Generator], int]
 # The actions of one turn, in order.
 Turn = tuple[int, ...]
-CellStyle = Literal["notation", "readable", "input", "prose"]
+CellStyle = Literal["notation", "readable", "input"]
 # The fields of a position that the default texts and pictures need.
 _DEFAULT_FIELDS = "own", "enemy", "player"
 # Turns in the message of an error.
@@ -406,7 +406,7 @@ class Game:
         """Return the name of a cell or, without one, the labels of its row and column.
 
         They are written as in the notation, such as 41; as in the `readable` notation, such as b2;
-        as `input` of a player, such as 4 1; or as `prose`, such as row 4, column 1.
+        or as `input` of a player in a game without names of cells, such as 4 1.
         """
         row, column = self.row_labels[cell[0]], self.column_labels[cell[1]]
         is_long = any(len(label) > 1 for label in (*self.row_labels, *self.column_labels))
@@ -415,7 +415,6 @@ class Game:
             "notation": notation,
             "readable": self.readable_cell_names.get(cell, notation),
             "input": f"{row} {column}",
-            "prose": f"row {row}, column {column}",
         }
         return self.cell_names.get(cell, texts[style])
 
