@@ -580,7 +580,8 @@ def _print_turns(match: Match) -> None:
     """Print the board at the start and after each turn."""
     start, *pictures = frames(match)
     console.print(str(start))
-    for number, (text, picture) in enumerate(zip(match.turns, pictures, strict=True), 1):
+    for number, (last, picture) in enumerate(zip(match.history, pictures, strict=True), 1):
+        text = match.game.readable_turn_text(*last).strip()
         console.print(f"\n{number}. {text}\n{picture}")
 
 
